@@ -1,0 +1,242 @@
+"""Settings: ``permalake.toml`` with environment overrides (``PERMALAKE_LAKE__WAREHOUSE=…``).
+
+Unknown keys and wrong types are errors that name the key. Secrets come from the environment only.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from permalake.errors import ConfigError
+
+CONFIG_VARIABLE = "PERMALAKE_CONFIG"
+DEFAULT_FILE = "permalake.toml"
+_FROM_ENVIRONMENT_ONLY = (("prices", "api_key"), ("alerts", "smtp_password"))
+
+Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+NetworkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,47}$")]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LakeSettings(_Section):
+    """``[lake]``: where the tables lie and which database is their catalog."""
+
+    warehouse: str = ".permalake/warehouse"
+    catalog: str | None = None
+
+    @field_validator("warehouse")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        return value.rstrip("/") if "://" in value else str(Path(value).expanduser().resolve())
+
+    @property
+    def catalog_uri(self) -> str:
+        """SQLAlchemy URI of the catalog; sqlite in the warehouse unless configured."""
+        if self.catalog:
+            return self.catalog
+        if "://" in self.warehouse:
+            raise ConfigError("lake.catalog: a warehouse on object storage needs a catalog database URI")
+        return f"sqlite:///{self.warehouse}/catalog.db"
+
+
+class CoordinatorKey(_Section):
+    """A coordinator key and the milestones (inclusive) for which it signs."""
+
+    key: Hex32
+    start: int = Field(default=0, ge=0)
+    end: int = Field(default=2**32 - 1, ge=0)
+
+
+class NetworkSettings(_Section):
+    """``[networks.NAME]``: an IOTA network and the source of its milestones."""
+
+    protocol: Literal["chrysalis", "stardust"]
+    bech32_hrp: str = Field(pattern=r"^[a-z]{1,16}$")
+    chunk_size: int = Field(default=250_000, gt=0)
+    source: Literal["archive_rest", "chronicle", "node"] = "archive_rest"
+    path: Path | None = None
+    url: str | None = None
+    coordinator_public_keys: tuple[CoordinatorKey, ...] = ()
+    coordinator_threshold: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _has_place(self) -> NetworkSettings:
+        if self.source == "node" and not self.url:
+            raise ValueError("source 'node' needs url")
+        if self.source != "node" and not self.path:
+            raise ValueError(f"source '{self.source}' needs path")
+        return self
+
+
+class WormholeSettings(_Section):
+    """``[wormhole]``: the source of VAAs and additional reference data."""
+
+    source: Literal["files", "wormholescan"] = "files"
+    path: Path | None = None
+    url: str | None = None
+    guardian_url: str | None = None
+    reference: Path | None = None
+
+
+class PricesSettings(_Section):
+    """``[prices]``: who tells what a token was worth."""
+
+    provider: Literal["coingecko", "defillama", "file"] = "file"
+    url: str | None = None
+    path: Path | None = None
+    api_key: SecretStr | None = None
+    rate_per_second: float = Field(default=1.0, gt=0)
+    window_hours: float = Field(default=12.0, gt=0)
+
+
+class ChainSettings(_Section):
+    """``[chains.ID]``: RPC of a chain, by Wormhole chain id."""
+
+    rpc_url: str
+    rate_per_second: float = Field(default=5.0, gt=0)
+    concurrency: int = Field(default=4, ge=1, le=64)
+
+
+class CassandraSettings(_Section):
+    """``[cassandra]``: empty means that nothing is published there."""
+
+    contact_points: tuple[str, ...] = ()
+    port: int = Field(default=9042, ge=1, le=65535)
+    local_dc: str = "datacenter1"
+    replication: int = Field(default=1, ge=1)
+    partition_size: int = Field(default=100_000, ge=1)
+
+
+class BigtableSettings(_Section):
+    """``[bigtable]``: empty means that nothing is published there."""
+
+    project: str | None = None
+    instance: str | None = None
+    table: str | None = None
+    table_v1: str | None = None
+
+
+class AlertsSettings(_Section):
+    """``[alerts]``: who hears of failures and missed deadlines."""
+
+    webhook: str | None = None
+    smtp_host: str | None = None
+    smtp_port: int = Field(default=25, ge=1, le=65535)
+    smtp_user: str | None = None
+    smtp_password: SecretStr | None = None
+    mail_from: str | None = None
+    mail_to: tuple[str, ...] = ()
+    deadline: str = Field(default="06:00", pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")
+
+
+class Settings(BaseSettings):
+    """The whole configuration."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, env_prefix="PERMALAKE_", env_nested_delimiter="__"
+    )
+
+    lake: LakeSettings = LakeSettings()
+    networks: dict[NetworkName, NetworkSettings] = {}
+    wormhole: WormholeSettings | None = None
+    prices: PricesSettings = PricesSettings()
+    chains: dict[int, ChainSettings] = {}
+    cassandra: CassandraSettings = CassandraSettings()
+    bigtable: BigtableSettings = BigtableSettings()
+    alerts: AlertsSettings = AlertsSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file (which arrives as init arguments)."""
+        return env_settings, init_settings
+
+    def network(self, name: str) -> NetworkSettings:
+        """Settings of an IOTA network; :class:`ConfigError` when it is not configured."""
+        try:
+            return self.networks[name]
+        except KeyError:
+            known = ", ".join(sorted(self.networks)) or "none"
+            raise ConfigError(f"networks.{name}: not configured (configured: {known})") from None
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Lake namespaces: the IOTA networks, and ``wormhole`` where it is configured."""
+        return (*self.networks, *(("wormhole",) if self.wormhole else ()))
+
+
+def config_file(path: str | os.PathLike[str] | None = None) -> Path | None:
+    """The configuration file in force: the given one, ``PERMALAKE_CONFIG``, or ``./permalake.toml``."""
+    named = path or os.environ.get(CONFIG_VARIABLE)
+    if named:
+        file = Path(named)
+        if not file.is_file():
+            raise ConfigError(f"{file}: no such configuration file; set --config or {CONFIG_VARIABLE}")
+        return file.resolve()
+    file = Path(DEFAULT_FILE)
+    return file.resolve() if file.is_file() else None
+
+
+def load_settings(path: str | os.PathLike[str] | None = None) -> Settings:
+    """Read the configuration. Relative paths in the file are taken from the file's own folder.
+
+    Raises :class:`ConfigError` with the first faulty key on one line.
+    """
+    file = config_file(path)
+    values: dict[str, Any] = {}
+    if file:
+        try:
+            values = tomllib.loads(file.read_text("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file}: not valid TOML: {error}") from None
+        _refuse_secrets(values, file)
+        _anchor_paths(values, file.parent)
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        raise ConfigError(_first_fault(error)) from None
+
+
+def _refuse_secrets(values: dict[str, Any], file: Path) -> None:
+    for section, key in _FROM_ENVIRONMENT_ONLY:
+        if isinstance(values.get(section), dict) and key in values[section]:
+            variable = f"PERMALAKE_{section}__{key}".upper()
+            raise ConfigError(f"{section}.{key}: a secret does not belong in {file.name}; set {variable}")
+
+
+def _anchor_paths(values: dict[str, Any], folder: Path) -> None:
+    def anchor(section: Any, key: str) -> None:
+        if isinstance(section, dict) and isinstance(section.get(key), str) and "://" not in section[key]:
+            section[key] = str((folder / Path(section[key]).expanduser()).resolve())
+
+    anchor(values.get("lake"), "warehouse")
+    anchor(values.get("wormhole"), "path")
+    anchor(values.get("wormhole"), "reference")
+    anchor(values.get("prices"), "path")
+    networks = values.get("networks")
+    for network in networks.values() if isinstance(networks, dict) else ():
+        anchor(network, "path")
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    key = ".".join(str(part) for part in fault["loc"] if part != "[key]")
+    if fault["type"] == "extra_forbidden":
+        return f"{key}: unknown key; remove it or mend its spelling"
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{key}: {message}"

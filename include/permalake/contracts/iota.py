@@ -1,0 +1,361 @@
+"""Contracts of the IOTA tables (one lake namespace per network)."""
+
+from __future__ import annotations
+
+from permalake.contracts.schema import BECH32, HEX, HEX32, OUTPUT_ID, Column, Table
+
+MAX_U32 = 2**32 - 1
+
+
+def _milestone(doc: str = "Milestone that references the row's message.") -> Column:
+    return Column("milestone_index", "int", doc, minimum=0)
+
+
+def _range_id() -> Column:
+    return Column("ms_range_id", "int", "milestone_index div the network's chunk_size.", minimum=0)
+
+
+def _timestamp() -> Column:
+    return Column("ms_timestamp", "timestamptz", "Time of the milestone.")
+
+
+def _message(required: bool = True, doc: str = "Id of the message (Stardust: block).") -> Column:
+    return Column("message_id", "string", doc, required=required, pattern=HEX32)
+
+
+def _inclusion() -> Column:
+    return Column(
+        "inclusion_state", "int", "0 conflicting, 1 included, 2 no transaction.", values=(0, 1, 2)
+    )
+
+
+def _address(name: str, doc: str, required: bool = False) -> Column:
+    return Column(name, "string", f"{doc} (bech32).", required=required, pattern=BECH32)
+
+
+def _amount(name: str, doc: str) -> Column:
+    return Column(name, "long", f"{doc} (base tokens).", minimum=0)
+
+
+def _count(name: str, doc: str) -> Column:
+    return Column(name, "int", doc, minimum=0)
+
+
+def _outputs(name: str, doc: str, *own: Column, output_id: str = OUTPUT_ID) -> Table:
+    return Table(
+        name=name,
+        group="iota",
+        doc=doc,
+        body=(
+            Column("output_id", "string", "transaction_id || u16 LE index.", pattern=output_id),
+            _range_id(),
+            _milestone("Milestone that created the output."),
+            _timestamp(),
+            _inclusion(),
+            _amount("amount", "Amount of the output"),
+            *own,
+            Column("data", "binary", "Raw bytes of the output."),
+        ),
+        key=("output_id",),
+        sort=("milestone_index", "output_id"),
+    )
+
+
+MILESTONES = Table(
+    "milestones",
+    "iota",
+    "Milestones: the coordinator's signed checkpoints.",
+    (
+        _milestone("Index of the milestone."),
+        _message(
+            required=False,
+            doc="Id of the message that carries the milestone, where it is referenced within the same day.",
+        ),
+        Column("timestamp", "long", "Time of the milestone (unix seconds).", minimum=0, maximum=MAX_U32),
+        Column("payload", "binary", "Raw milestone payload with its 4-byte type."),
+    ),
+    key=("milestone_index",),
+    sort=("milestone_index",),
+)
+
+MESSAGES = Table(
+    "messages",
+    "iota",
+    "Every message (block) that the milestone references, in white-flag order.",
+    (
+        _message(),
+        Column("version", "int", "1 on Chrysalis, the block's protocol version on Stardust.", values=(1, 2)),
+        Column("message", "binary", "Raw bytes of the message."),
+        _milestone(),
+        _count("white_flag_index", "Position in the milestone's white-flag order (post-order DFS)."),
+        _inclusion(),
+        Column("conflict_reason", "int", "The protocol's own code, 0 when none.", minimum=0, maximum=255),
+        Column("proof", "binary", "Proof of inclusion, null until proofs are built.", required=False),
+    ),
+    key=("message_id",),
+    sort=("milestone_index", "white_flag_index"),
+)
+
+PARENTS = Table(
+    "parents",
+    "iota",
+    "One row per distinct (parent, message).",
+    (
+        Column("parent_id", "string", "Id of the approved message.", pattern=HEX32),
+        _message(),
+        _milestone(),
+        _inclusion(),
+    ),
+    key=("parent_id", "message_id"),
+    sort=("milestone_index", "parent_id"),
+)
+
+TAGS = Table(
+    "tags",
+    "iota",
+    "Indexation keys (Chrysalis) and tags (Stardust), at top level or inside a transaction.",
+    (
+        Column("tag", "string", "Hex of the tag's bytes; an empty tag makes no row.", pattern=HEX),
+        _range_id(),
+        _milestone(),
+        _timestamp(),
+        _message(),
+        _inclusion(),
+    ),
+    key=("tag", "message_id"),
+    sort=("milestone_index", "tag"),
+)
+
+TRANSACTIONS = Table(
+    "transactions",
+    "iota",
+    "Inputs, outputs and unlocks of every transaction, one row each, conflicting ones too.",
+    (
+        Column("transaction_id", "string", "BLAKE2b-256 of the transaction payload.", pattern=HEX32),
+        Column("idx", "int", "Position within its own list.", minimum=0, maximum=65535),
+        Column("variant", "string", "Which list.", values=("input", "output", "unlock")),
+        _message(),
+        Column("data", "binary", "Raw bytes of that input, output or unlock."),
+        _inclusion(),
+        _milestone(),
+    ),
+    key=("transaction_id", "variant", "idx", "message_id"),
+    sort=("milestone_index", "transaction_id", "variant", "idx"),
+)
+
+_OWNER = _address("address", "Address unlock condition")
+_SENDER = _address("sender", "Sender feature")
+_ISSUER = _address("issuer", "Issuer feature")
+_TAG = Column("tag", "string", "Hex of the tag feature.", required=False, pattern=HEX)
+
+
+def _chain_id(name: str, doc: str, pattern: str = HEX32) -> Column:
+    return Column(name, "string", doc, pattern=pattern)
+
+
+BASIC_OUTPUTS = _outputs("basic_outputs", "Basic outputs created.", _OWNER, _SENDER, _TAG)
+ALIAS_OUTPUTS = _outputs(
+    "alias_outputs",
+    "Alias outputs created, every state of every alias.",
+    _chain_id("alias_id", "Alias id; of a new alias BLAKE2b-256(output id)."),
+    _SENDER,
+    _ISSUER,
+    _address("state_controller", "State controller"),
+    _address("governor", "Governor"),
+)
+FOUNDRY_OUTPUTS = _outputs(
+    "foundry_outputs",
+    "Foundry outputs created.",
+    _chain_id("foundry_id", "Alias address || serial number u32 LE || token scheme type.", r"^[0-9a-f]{76}$"),
+    _address("address", "Immutable alias address"),
+)
+NFT_OUTPUTS = _outputs(
+    "nft_outputs",
+    "NFT outputs created.",
+    _chain_id("nft_id", "NFT id; of a new NFT BLAKE2b-256(output id)."),
+    _OWNER,
+    _address("dust_return_address", "Return address of the storage deposit"),
+    _SENDER,
+    _ISSUER,
+    _TAG,
+)
+LEGACY_OUTPUTS = _outputs(
+    "legacy_outputs",
+    "Chrysalis outputs created, those of receipts too.",
+    Column("output_type", "int", "0 signature-locked single, 1 dust allowance.", values=(0, 1)),
+    _message(required=False, doc="Message of the creating transaction; null for a receipt's output."),
+    _address("address", "Owner", required=True),
+)
+TREASURY_OUTPUTS = _outputs(
+    "treasury_outputs", "Treasury outputs; output_id is the milestone id.", output_id=HEX32
+)
+
+CONSUMED_OUTPUTS = Table(
+    "consumed_outputs",
+    "iota",
+    "Outputs that the day's included transactions and receipts consumed.",
+    (
+        Column(
+            "output_id",
+            "string",
+            "Id of the consumed output (of a treasury output: its milestone id).",
+            pattern=r"^[0-9a-f]{64}([0-9a-f]{4})?$",
+        ),
+        Column(
+            "kind",
+            "string",
+            "Kind of the output.",
+            values=("basic", "alias", "foundry", "nft", "legacy", "treasury"),
+        ),
+        _address("address", "Owner that unlocked it: the return address once an expiration has passed"),
+        _amount("amount", "Amount of the output"),
+        Column(
+            "transaction_id",
+            "string",
+            "Consuming transaction; null for the treasury.",
+            required=False,
+            pattern=HEX32,
+        ),
+        _message(required=False, doc="Message of the consuming transaction; null for the treasury."),
+        _milestone("Milestone that consumed the output."),
+        _timestamp(),
+    ),
+    key=("output_id",),
+    sort=("milestone_index", "output_id"),
+)
+
+MS_ANALYTICS = Table(
+    "ms_analytics",
+    "iota",
+    "Activity per milestone.",
+    (
+        _range_id(),
+        _milestone("Index of the milestone."),
+        _count("message_count", "Messages referenced by the milestone."),
+        _count("transaction_count", "Included transactions."),
+        _amount("transferred_tokens", "Sum of all outputs of included transactions, remainders counted"),
+    ),
+    key=("milestone_index",),
+    sort=("milestone_index",),
+)
+
+MS_ACTIVITY = Table(
+    "ms_activity",
+    "iota",
+    "Activity per milestone beyond the permanode schema, as inx-chronicle measures it.",
+    (
+        _milestone("Index of the milestone."),
+        _count("no_payload_count", "Messages without payload."),
+        _count("tagged_data_count", "Messages with tagged data (Chrysalis: indexation)."),
+        _count("transaction_payload_count", "Messages with a transaction."),
+        _count("milestone_payload_count", "Messages with a milestone."),
+        _count("treasury_transaction_count", "Messages with a treasury transaction."),
+        _count("confirmed_count", "Messages with an included transaction."),
+        _count("conflicting_count", "Messages with a conflicting transaction."),
+        _count("no_transaction_count", "Messages without a transaction."),
+        Column("tagged_data_bytes", "long", "Bytes of tagged-data payloads.", minimum=0),
+        Column("transaction_bytes", "long", "Bytes of transaction payloads.", minimum=0),
+        Column("milestone_bytes", "long", "Bytes of milestone payloads.", minimum=0),
+        Column("treasury_transaction_bytes", "long", "Bytes of treasury transaction payloads.", minimum=0),
+        Column("payload_bytes", "long", "Bytes of all payloads.", minimum=0),
+        _count("active_addresses", "Distinct addresses that own a created or consumed output."),
+        Column("input_buckets", "list<int>", "Transactions by inputs: 1 to 7, 8-19, 20-49, 50-99, 100-127."),
+        Column("output_buckets", "list<int>", "Transactions by outputs: as input_buckets."),
+    ),
+    key=("milestone_index",),
+    sort=("milestone_index",),
+)
+
+ADDRESS_ANALYTICS = Table(
+    "address_analytics",
+    "iota",
+    "Tokens sent and received per address and milestone, over included transactions.",
+    (
+        _address("address", "Address", required=True),
+        _milestone(),
+        _amount("sent_tokens", "Sum of the consumed outputs that it unlocked"),
+        _amount("recv_tokens", "Sum of the created outputs that it owns"),
+    ),
+    key=("address", "milestone_index"),
+    sort=("milestone_index", "address"),
+)
+
+DATE_CACHE = Table(
+    "date_cache",
+    "iota",
+    "First and last milestone of a date, both inclusive.",
+    (
+        Column("date", "date", "UTC date."),
+        Column("start_ms", "int", "First milestone index of the date.", minimum=0),
+        Column("end_ms", "int", "Last milestone index of the date.", minimum=0),
+    ),
+    key=("date",),
+)
+
+METRICS_CACHE = Table(
+    "metrics_cache",
+    "iota",
+    "Distinct values behind the daily counts.",
+    (
+        Column("date", "date", "UTC date."),
+        Column("variant", "string", "What is counted.", values=("address", "index")),
+        Column("metric", "string", "How.", values=("sent", "received", "sent_or_received", "used")),
+        Column("value", "string", "bech32 address, or tag in hex."),
+        Column("metric_value", "binary", "Unused, always null.", required=False),
+    ),
+    key=("date", "variant", "metric", "value"),
+    sort=("variant", "metric", "value"),
+)
+
+DAILY_ANALYTICS = Table(
+    "daily_analytics",
+    "iota",
+    "Active addresses per day.",
+    (
+        Column("year", "int", "Year of the date."),
+        Column("date", "date", "UTC date."),
+        _count("total_addresses", "Addresses that sent or received."),
+        _count("send_addresses", "Addresses that sent."),
+        _count("recv_addresses", "Addresses that received."),
+    ),
+    key=("date",),
+)
+
+DAILY_EXTENDED = Table(
+    "daily_extended",
+    "iota",
+    "Further metrics per day.",
+    (
+        Column("date", "date", "UTC date."),
+        _count("message_count", "Messages referenced."),
+        _count("included_transaction_count", "Included transactions."),
+        _count("conflicting_transaction_count", "Messages with a conflicting transaction."),
+        _amount("transferred_tokens", "Sum of all outputs of included transactions"),
+        Column("avg_outputs", "double", "Outputs per included transaction.", required=False),
+        _count("max_outputs", "Most outputs of an included transaction."),
+        _count("used_tags", "Distinct tags."),
+    ),
+    key=("date",),
+)
+
+TABLES = (
+    MILESTONES,
+    MESSAGES,
+    PARENTS,
+    TAGS,
+    TRANSACTIONS,
+    BASIC_OUTPUTS,
+    ALIAS_OUTPUTS,
+    FOUNDRY_OUTPUTS,
+    NFT_OUTPUTS,
+    LEGACY_OUTPUTS,
+    TREASURY_OUTPUTS,
+    CONSUMED_OUTPUTS,
+    MS_ANALYTICS,
+    MS_ACTIVITY,
+    ADDRESS_ANALYTICS,
+    DATE_CACHE,
+    METRICS_CACHE,
+    DAILY_ANALYTICS,
+    DAILY_EXTENDED,
+)

@@ -1,0 +1,165 @@
+"""What a table contract is, and the schemas that follow from it.
+
+A contract is the only place where a table's columns, types, meanings, keys and ranges are written down. The
+lake schema, the Spark and Arrow schemas, the basics of the expectation suite and ``docs/tables`` are derived
+from it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema as IcebergSchema
+    from pyspark.sql.types import StructType
+
+HEX = r"^([0-9a-f]{2})+$"
+HEX32 = r"^[0-9a-f]{64}$"
+OUTPUT_ID = r"^[0-9a-f]{68}$"
+BECH32 = r"^[a-z0-9]+1[02-9ac-hj-np-z]{6,}$"
+ROW_KEY = r"^[0-9]{1,5}:[0-9a-f]{64}:[0-9]{16,20}$"
+UINT = r"^(0|[1-9][0-9]*)$"
+AMOUNT = r"^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
+
+Group = Literal["iota", "wormhole", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: ``type`` is an Iceberg type name (``int``, ``long``, ``string``, ``binary``, ``date``,
+    ``timestamptz``, ``double``, ``decimal(P,S)``, ``list<int>``)."""
+
+    name: str
+    type: str
+    doc: str
+    required: bool = True
+    pattern: str | None = None
+    values: tuple[int | str, ...] | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the lake. Every table has ``date`` (UTC) as its last column and is partitioned by it.
+
+    ``key`` identifies a row within the table; ``sort`` is the order of rows inside a day's files;
+    ``keeps_clock`` names columns that hold a clock and keep their first value when a day is rebuilt.
+    """
+
+    name: str
+    group: Group
+    doc: str
+    body: tuple[Column, ...]
+    key: tuple[str, ...]
+    sort: tuple[str, ...] = ()
+    keeps_clock: tuple[str, ...] = ()
+    date_doc: str = "UTC date of the milestone's timestamp."
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns in order, ``date`` last."""
+        if any(column.name == "date" for column in self.body):
+            return self.body
+        return (*self.body, Column("date", "date", self.date_doc))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column:
+        """The column of that name; ``KeyError`` when there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"{self.name} has no column {name}")
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema."""
+        return pa.schema(
+            [pa.field(c.name, _arrow_type(c.type), nullable=not c.required) for c in self.columns]
+        )
+
+    @cached_property
+    def spark(self) -> StructType:
+        """The Spark schema."""
+        from pyspark.sql import types as t
+
+        return t.StructType([t.StructField(c.name, _spark_type(c.type), not c.required) for c in self.columns])
+
+    @cached_property
+    def iceberg(self) -> IcebergSchema:
+        """The Iceberg schema; field ids follow the column order."""
+        from pyiceberg.schema import Schema
+        from pyiceberg.types import NestedField
+
+        fields = []
+        for position, c in enumerate(self.columns, start=1):
+            kind = _iceberg_type(c.type, element_id=1000 + position)
+            fields.append(NestedField(position, c.name, kind, required=c.required, doc=c.doc))
+        return Schema(*fields)
+
+
+def _decimal(type_name: str) -> tuple[int, int] | None:
+    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _arrow_type(type_name: str) -> pa.DataType:
+    plain = {
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "date": pa.date32(),
+        "timestamptz": pa.timestamp("us", tz="UTC"),
+        "list<int>": pa.list_(pa.int32()),
+    }
+    if decimal := _decimal(type_name):
+        return pa.decimal128(*decimal)
+    return plain[type_name]
+
+
+def _spark_type(type_name: str):  # type: ignore[no-untyped-def]
+    from pyspark.sql import types as t
+
+    plain = {
+        "int": t.IntegerType(),
+        "long": t.LongType(),
+        "double": t.DoubleType(),
+        "string": t.StringType(),
+        "binary": t.BinaryType(),
+        "date": t.DateType(),
+        "timestamptz": t.TimestampType(),
+        "list<int>": t.ArrayType(t.IntegerType(), containsNull=False),
+    }
+    if decimal := _decimal(type_name):
+        return t.DecimalType(*decimal)
+    return plain[type_name]
+
+
+def _iceberg_type(type_name: str, element_id: int):  # type: ignore[no-untyped-def]
+    from pyiceberg import types as t
+
+    plain = {
+        "int": t.IntegerType(),
+        "long": t.LongType(),
+        "double": t.DoubleType(),
+        "string": t.StringType(),
+        "binary": t.BinaryType(),
+        "date": t.DateType(),
+        "timestamptz": t.TimestamptzType(),
+    }
+    if decimal := _decimal(type_name):
+        return t.DecimalType(*decimal)
+    if type_name == "list<int>":
+        return t.ListType(element_id, t.IntegerType(), element_required=True)
+    return plain[type_name]

@@ -1,0 +1,203 @@
+"""Contracts of the Wormhole tables (lake namespace ``wormhole``)."""
+
+from __future__ import annotations
+
+from permalake.contracts.schema import AMOUNT, HEX32, ROW_KEY, UINT, Column, Table
+
+NAMESPACE = "wormhole"
+_DATE = "UTC date of the VAA body's timestamp (of the source document where the body has none)."
+_USD = "decimal(38,8)"
+
+
+def _row_key() -> Column:
+    return Column("row_key", "string", "EmitterChain:EmitterAddress:Sequence (v2 key).", pattern=ROW_KEY)
+
+
+def _chain(name: str, doc: str) -> Column:
+    return Column(name, "int", f"{doc} (Wormhole chain id).", minimum=0, maximum=65535)
+
+
+def _word(name: str, doc: str, required: bool = True) -> Column:
+    return Column(name, "string", f"{doc} (32 bytes, hex).", required=required, pattern=HEX32)
+
+
+def _text(name: str, doc: str) -> Column:
+    return Column(name, "string", doc, required=False)
+
+
+def _usd(name: str, doc: str) -> Column:
+    return Column(name, _USD, f"{doc} (USD, half-even); null when nothing has a value.", required=False)
+
+
+def _per_vaa(name: str, doc: str, *own: Column, key: tuple[str, ...] = ("row_key",)) -> Table:
+    return Table(name, "wormhole", doc, (_row_key(), *own), key=key, sort=("row_key",), date_doc=_DATE)
+
+
+def _daily(name: str, doc: str, *own: Column, key: tuple[str, ...]) -> Table:
+    date = Column("date", "date", "UTC date.")
+    return Table(name, "wormhole", doc, (date, *own), key=("date", *key), sort=key)
+
+
+MESSAGE_PUBLICATION = _per_vaa(
+    "message_publication",
+    "Verified VAAs: header and body.",
+    Column("version", "int", "Version of the VAA.", values=(1,)),
+    Column("guardian_set_index", "long", "Guardian set that signed.", minimum=0),
+    Column("timestamp", "timestamptz", "Time in the VAA's body."),
+    Column("nonce", "long", "Nonce of the user's transaction.", minimum=0),
+    Column("sequence", "decimal(20,0)", "Sequence of the emitter (u64)."),
+    _chain("emitter_chain", "Chain of the emitter"),
+    _word("emitter_address", "Address of the emitter"),
+    _text("initiating_tx_id", "Transaction that emitted the message, as reported (0x-hex on EVM)."),
+    Column("payload", "binary", "Payload of the message."),
+    _word("digest", "keccak256(keccak256(body))"),
+)
+
+QUORUM_STATE = _per_vaa(
+    "quorum_state",
+    "The signed VAA itself.",
+    Column("signed_vaa", "binary", "Raw bytes of the VAA."),
+)
+
+TOKEN_TRANSFER_PAYLOAD = _per_vaa(
+    "token_transfer_payload",
+    "Token-bridge transfers (payloads 1 and 3).",
+    Column("payload_id", "int", "1 transfer, 3 transfer with payload.", values=(1, 3)),
+    Column("amount", "string", "Raw uint256 (decimals cut to 8 by the bridge).", pattern=UINT),
+    _word("origin_address", "The token on its own chain"),
+    _chain("origin_chain", "The token's own chain"),
+    _word("target_address", "Receiver"),
+    _chain("target_chain", "Chain of the receiver"),
+    Column("fee", "string", "Relayer fee, raw uint256 (payload 1).", required=False, pattern=UINT),
+    _word("from_address", "Sender contract (payload 3)", required=False),
+    Column("app_payload", "binary", "Payload for the receiving contract (payload 3).", required=False),
+)
+
+ASSET_META_PAYLOAD = _per_vaa(
+    "asset_meta_payload",
+    "Token attestations (payload 2).",
+    Column("payload_id", "int", "2.", values=(2,)),
+    _word("token_address", "The token on its own chain"),
+    _chain("token_chain", "The token's own chain"),
+    Column("decimals", "int", "Decimals on its own chain.", minimum=0, maximum=255),
+    Column("symbol", "string", "Symbol, NUL padding removed."),
+    Column("name", "string", "Name, NUL padding removed."),
+)
+
+NFT_TRANSFER_PAYLOAD = _per_vaa(
+    "nft_transfer_payload",
+    "NFT-bridge transfers.",
+    Column("payload_id", "int", "1.", values=(1,)),
+    _word("origin_address", "The collection on its own chain"),
+    _chain("origin_chain", "The collection's own chain"),
+    Column("symbol", "string", "Symbol, NUL padding removed."),
+    Column("name", "string", "Name, NUL padding removed."),
+    Column("token_id", "string", "Token id (uint256).", pattern=UINT),
+    Column("uri", "string", "URI of the token."),
+    _word("target_address", "Receiver"),
+    _chain("target_chain", "Chain of the receiver"),
+)
+
+TOKEN_TRANSFER_DETAILS = _per_vaa(
+    "token_transfer_details",
+    "What a token transfer was worth.",
+    Column(
+        "amount",
+        "string",
+        "raw / 10^min(decimals, 8), exact; null when decimals are unknown.",
+        required=False,
+        pattern=AMOUNT,
+    ),
+    _usd("notional_usd", "amount x token_price_usd"),
+    Column("token_price_usd", "decimal(38,18)", "Quote nearest in time (USD).", required=False),
+    Column("price_timestamp", "timestamptz", "Time of the quote.", required=False),
+    _text("price_source", "Provider of the quote."),
+    _text("origin_symbol", "Symbol of the token."),
+    _text("origin_name", "Name of the token."),
+    _text("origin_token_address", "The token's address in its chain's native form."),
+)
+
+CHAIN_DETAILS = _per_vaa(
+    "chain_details",
+    "Chain-native facts of a token or NFT transfer.",
+    _text("sender_address", "Sender of the transaction."),
+    _text("receiver_address", "Receiver in the target chain's native form."),
+    _text("resulting_token_address", "The token on the target chain."),
+    _text("resulting_token_symbol", "Its symbol."),
+    _text("resulting_token_name", "Its name."),
+)
+
+TOKEN_PRICES = Table(
+    "token_prices",
+    "wormhole",
+    "Every quote ever used: the cache of later runs.",
+    (
+        _chain("origin_chain", "The token's own chain"),
+        _word("origin_address", "The token on its own chain"),
+        Column("provider", "string", "Provider of the quote."),
+        Column("quote_time", "timestamptz", "Time of the quote."),
+        Column("price_usd", "decimal(38,18)", "Price (USD)."),
+        Column("fetched_at", "timestamptz", "When it was first fetched."),
+    ),
+    key=("origin_chain", "origin_address", "provider", "quote_time"),
+    sort=("origin_chain", "origin_address", "quote_time"),
+    keeps_clock=("fetched_at",),
+    date_doc="UTC date of the quote.",
+)
+
+NOTIONAL_TRANSFERRED_DAILY = _daily(
+    "notional_transferred_daily",
+    "Token transfers per day, route and token.",
+    _chain("emitter_chain", "Chain that sent"),
+    _chain("target_chain", "Chain that received"),
+    _text("symbol", "Symbol of the token, for reading only."),
+    _chain("origin_chain", "The token's own chain"),
+    _word("origin_address", "The token on its own chain"),
+    Column("transfers", "long", "Number of transfers.", minimum=1),
+    Column("amount", "string", "Sum of amounts; null when none is known.", required=False, pattern=AMOUNT),
+    _usd("notional_usd", "Sum of notional values"),
+    key=("emitter_chain", "target_chain", "origin_chain", "origin_address"),
+)
+
+ADDRESSES_DAILY = _daily(
+    "addresses_daily",
+    "Distinct receivers of token transfers per day and target chain.",
+    _chain("target_chain", "Chain of the receivers"),
+    Column("addresses", "long", "Distinct receivers.", minimum=1),
+    key=("target_chain",),
+)
+
+MESSAGES_DAILY = _daily(
+    "messages_daily",
+    "VAAs per day and emitter chain.",
+    _chain("emitter_chain", "Chain of the emitters"),
+    Column("messages", "long", "verified + quarantined.", minimum=1),
+    Column("verified", "long", "VAAs published.", minimum=0),
+    Column("quarantined", "long", "VAAs in quarantine.", minimum=0),
+    key=("emitter_chain",),
+)
+
+TVL_DAILY = _daily(
+    "tvl_daily",
+    "Value locked in the bridges: cumulative, sent out of the token's own chain less sent back.",
+    _chain("origin_chain", "The token's own chain"),
+    _word("origin_address", "The token on its own chain"),
+    Column("amount", "string", "Amount locked.", required=False, pattern=r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"),
+    _usd("notional_usd", "amount x the quote nearest to the day's end"),
+    key=("origin_chain", "origin_address"),
+)
+
+TABLES = (
+    MESSAGE_PUBLICATION,
+    QUORUM_STATE,
+    TOKEN_TRANSFER_PAYLOAD,
+    ASSET_META_PAYLOAD,
+    NFT_TRANSFER_PAYLOAD,
+    TOKEN_TRANSFER_DETAILS,
+    CHAIN_DETAILS,
+    TOKEN_PRICES,
+    NOTIONAL_TRANSFERRED_DAILY,
+    ADDRESSES_DAILY,
+    MESSAGES_DAILY,
+    TVL_DAILY,
+)
