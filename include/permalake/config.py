@@ -10,7 +10,15 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from permalake.errors import ConfigError
@@ -157,14 +165,22 @@ class Settings(BaseSettings):
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],
+        settings_cls: type[BaseSettings],  # noqa: ARG003
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The environment wins over the file (which arrives as init arguments)."""
         return env_settings, init_settings
+
+    @model_validator(mode="after")
+    def _names_do_not_clash(self) -> Settings:
+        if "wormhole" in self.networks:
+            raise ValueError(
+                "networks.wormhole: this name is the namespace of the Wormhole tables; take another"
+            )
+        return self
 
     def network(self, name: str) -> NetworkSettings:
         """Settings of an IOTA network; :class:`ConfigError` when it is not configured."""
@@ -206,10 +222,21 @@ def load_settings(path: str | os.PathLike[str] | None = None) -> Settings:
             raise ConfigError(f"{file}: not valid TOML: {error}") from None
         _refuse_secrets(values, file)
         _anchor_paths(values, file.parent)
+    _refuse_unknown_variables()
     try:
         return Settings(**values)
     except ValidationError as error:
         raise ConfigError(_first_fault(error)) from None
+
+
+def _refuse_unknown_variables() -> None:
+    prefix = str(Settings.model_config["env_prefix"])
+    for variable in os.environ:
+        section = variable.upper().removeprefix(prefix).partition("__")[0].lower()
+        if variable.upper().startswith(prefix) and "__" in variable and section not in Settings.model_fields:
+            raise ConfigError(
+                f"{variable}: unknown section {section}; known: {', '.join(Settings.model_fields)}"
+            )
 
 
 def _refuse_secrets(values: dict[str, Any], file: Path) -> None:
@@ -239,4 +266,4 @@ def _first_fault(error: ValidationError) -> str:
     if fault["type"] == "extra_forbidden":
         return f"{key}: unknown key; remove it or mend its spelling"
     message = fault["msg"].removeprefix("Value error, ")
-    return f"{key}: {message}"
+    return f"{key}: {message}" if key else message

@@ -80,7 +80,9 @@ def resolve() -> list[Path]:
             fetched = Path(scratch) / jar_name(coordinate)
             if done.returncode or not fetched.is_file():
                 last = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["no output"]
-                raise PermalakeError(f"{coordinate} could not be fetched ({last[0].strip()}); check the network")
+                raise PermalakeError(
+                    f"{coordinate} could not be fetched ({last[0].strip()}); check the network"
+                )
             new.append(fetched.rename(JARS / fetched.name))
     return new
 

@@ -24,9 +24,7 @@ def _message(required: bool = True, doc: str = "Id of the message (Stardust: blo
 
 
 def _inclusion() -> Column:
-    return Column(
-        "inclusion_state", "int", "0 conflicting, 1 included, 2 no transaction.", values=(0, 1, 2)
-    )
+    return Column("inclusion_state", "int", "0 conflicting, 1 included, 2 no transaction.", values=(0, 1, 2))
 
 
 def _address(name: str, doc: str, required: bool = False) -> Column:

@@ -92,7 +92,9 @@ class Table:
         """The Spark schema."""
         from pyspark.sql import types as t
 
-        return t.StructType([t.StructField(c.name, _spark_type(c.type), not c.required) for c in self.columns])
+        return t.StructType(
+            [t.StructField(c.name, _spark_type(c.type), not c.required) for c in self.columns]
+        )
 
     @cached_property
     def iceberg(self) -> IcebergSchema:

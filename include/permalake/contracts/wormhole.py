@@ -182,7 +182,9 @@ TVL_DAILY = _daily(
     "Value locked in the bridges: cumulative, sent out of the token's own chain less sent back.",
     _chain("origin_chain", "The token's own chain"),
     _word("origin_address", "The token on its own chain"),
-    Column("amount", "string", "Amount locked.", required=False, pattern=r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"),
+    Column(
+        "amount", "string", "Amount locked.", required=False, pattern=r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
+    ),
     _usd("notional_usd", "amount x the quote nearest to the day's end"),
     key=("origin_chain", "origin_address"),
 )

@@ -1,0 +1,86 @@
+"""Writes the generated docs (``docs/tables``, ``docs/dags.md``); ``--check`` fails where they differ."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from permalake.cli.tables import ALL_TABLES, rule
+from permalake.contracts import Table
+from permalake.paths import ROOT
+
+_NOTICE = "<!-- Generated from the table contracts by `make docs`; changes belong there. -->"
+_NAMESPACES = {"iota": "one per IOTA network", "wormhole": "`wormhole`", "all": "every namespace"}
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def table_page(table: Table) -> str:
+    """The Markdown page of one table."""
+    lines = [_NOTICE, f"# {table.name}", "", table.doc, ""]
+    lines += [f"- Namespace: {_NAMESPACES[table.group]}", f"- Key: {', '.join(f'`{k}`' for k in table.key)}"]
+    lines += ["- Partition: `date`"]
+    if table.keeps_clock:
+        clocks = ", ".join(f"`{name}`" for name in table.keeps_clock)
+        lines += [f"- Keeps its first value when a day is rebuilt: {clocks}"]
+    lines += ["", "| column | type | null | meaning | rule |", "| --- | --- | --- | --- | --- |"]
+    for column in table.columns:
+        null = "" if column.required else "yes"
+        demand = f"`{_cell(rule(column))}`" if rule(column) else ""
+        lines.append(f"| {column.name} | {column.type} | {null} | {_cell(column.doc)} | {demand} |")
+    return "\n".join(lines) + "\n"
+
+
+def index_page() -> str:
+    """The Markdown index of all tables."""
+    lines = [_NOTICE, "# The tables", ""]
+    titles = {"iota": "IOTA, per network", "wormhole": "Wormhole", "all": "Every namespace"}
+    for group, title in titles.items():
+        lines += [f"## {title}", "", "| table | meaning |", "| --- | --- |"]
+        for table in ALL_TABLES.values():
+            if table.group == group:
+                lines.append(f"| [{table.name}]({table.name}.md) | {_cell(table.doc)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def dags_page() -> str:
+    """The Markdown page of the DAGs, from the documentation they carry themselves."""
+    from permalake.orchestrate.describe import describe_dags
+
+    return describe_dags()
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page by its path."""
+    tables = ROOT / "docs" / "tables"
+    generated = {tables / f"{table.name}.md": table_page(table) for table in ALL_TABLES.values()}
+    generated[tables / "README.md"] = index_page()
+    generated[ROOT / "docs" / "dags.md"] = dags_page()
+    return generated
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the pages, or with ``--check`` name those that differ and return 1."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail on a difference")
+    check = parser.parse_args(argv).check
+    stale = []
+    for path, text in pages().items():
+        if path.is_file() and path.read_text("utf-8") == text:
+            continue
+        stale.append(path.relative_to(ROOT))
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+    if check and stale:
+        sys.stderr.write(f"permalake: {', '.join(map(str, stale))} out of date; run `make docs`\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

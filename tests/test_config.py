@@ -1,0 +1,92 @@
+"""The configuration: what is read, what overrides what, and what a faulty key is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from permalake.config import load_settings
+from permalake.errors import ConfigError
+
+NETWORK = '[networks.shimmer]\nprotocol = "stardust"\nbech32_hrp = "smr"\npath = "archive"\n'
+
+
+@pytest.fixture
+def toml(tmp_path, monkeypatch):
+    monkeypatch.delenv("PERMALAKE_CONFIG", raising=False)
+
+    def write(text: str):
+        file = tmp_path / "permalake.toml"
+        file.write_text(text)
+        return file
+
+    return write
+
+
+def test_relative_paths_are_taken_from_the_files_folder(toml, tmp_path):
+    settings = load_settings(toml('[lake]\nwarehouse = "lake"\n' + NETWORK))
+    assert settings.lake.warehouse == str(tmp_path / "lake")
+    assert settings.network("shimmer").path == tmp_path / "archive"
+    assert settings.lake.catalog_uri == f"sqlite:///{tmp_path}/lake/catalog.db"
+
+
+def test_environment_overrides_any_key(toml, monkeypatch):
+    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", "s3://bucket/lake")
+    monkeypatch.setenv("PERMALAKE_NETWORKS__SHIMMER__CHUNK_SIZE", "1000")
+    monkeypatch.setenv("PERMALAKE_CHAINS__2__RPC_URL", "http://127.0.0.1:8545")
+    settings = load_settings(toml(NETWORK))
+    assert settings.lake.warehouse == "s3://bucket/lake"
+    assert settings.network("shimmer").chunk_size == 1000
+    assert settings.chains[2].rpc_url == "http://127.0.0.1:8545"
+
+
+def test_config_variable_names_the_file(toml, monkeypatch):
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(toml(NETWORK)))
+    assert load_settings().namespaces == ("shimmer",)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[lake]\nwarehose = 'x'", "lake.warehose: unknown key"),
+        ("[nets.a]\n", "nets: unknown key"),
+        (NETWORK + "chunk_size = 'many'", "networks.shimmer.chunk_size"),
+        (NETWORK.replace("stardust", "coordicide"), "networks.shimmer.protocol"),
+        (
+            '[networks.a]\nprotocol = "stardust"\nbech32_hrp = "smr"\n',
+            "networks.a: source 'archive_rest' needs path",
+        ),
+        (NETWORK.replace("networks.shimmer", "networks.wormhole"), "networks.wormhole"),
+        ("[prices]\nprovider = 'oracle'", "prices.provider"),
+        ("[prices]\napi_key = 'k'", "PERMALAKE_PRICES__API_KEY"),
+        ("[lake", "not valid TOML"),
+    ],
+)
+def test_a_fault_names_its_key_on_one_line(toml, text, named):
+    with pytest.raises(ConfigError) as caught:
+        load_settings(toml(text))
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_variables_are_faults(toml, monkeypatch):
+    monkeypatch.setenv("PERMALAKE_LAKES__WAREHOUSE", "x")
+    with pytest.raises(ConfigError, match="PERMALAKE_LAKES__WAREHOUSE"):
+        load_settings(toml(NETWORK))
+
+
+def test_secrets_do_not_show(toml, monkeypatch):
+    monkeypatch.setenv("PERMALAKE_PRICES__API_KEY", "hush-hush")
+    settings = load_settings(toml(NETWORK))
+    assert settings.prices.api_key is not None
+    assert settings.prices.api_key.get_secret_value() == "hush-hush"
+    assert "hush-hush" not in repr(settings)
+
+
+def test_a_network_that_is_not_configured(toml):
+    with pytest.raises(ConfigError, match=r"networks\.mainnet: not configured \(configured: shimmer\)"):
+        load_settings(toml(NETWORK)).network("mainnet")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.toml: no such configuration file"):
+        load_settings(tmp_path / "nowhere.toml")
