@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sha3 import keccak_256
 
-from permalake.codec.cursor import I64, U8
+from permalake.codec.cursor import I64, PADDING, U8
 from permalake.codec.hexa import to_hex
 from permalake.codec.slices import slices
 
@@ -106,6 +106,14 @@ class Vaas:
         return gather(self.data, self.signature_start, SIGNATURE_SIZE)
 
     @cached_property
+    def _padded(self) -> U8:
+        return np.concatenate([self.data, np.zeros(PADDING, np.uint8)])
+
+    def slices(self, start: I64, length: I64) -> pa.BinaryArray:
+        """Byte ranges of ``data`` as an Arrow binary column."""
+        return slices(self._padded, start, length)
+
+    @cached_property
     def _key_parts(self) -> tuple[pa.Array, pa.Array, pa.Array]:
         absent = pa.array(~self.has_body)
         chain = pc.if_else(absent, None, pa.array(self.emitter_chain).cast(pa.string()))
@@ -129,14 +137,14 @@ class Vaas:
         """Emitter address, 64 digits; null without a body."""
         return _hex_where(self.has_body, self.emitter_address)
 
-    def payload(self) -> pa.Array:
+    def payload(self) -> pa.BinaryArray:
         """Payloads; null without a body."""
-        found = slices(self.data, self.payload_start, self.payload_length)
+        found = self.slices(self.payload_start, self.payload_length)
         return found if self.has_body.all() else pc.if_else(pa.array(self.has_body), found, None)
 
-    def raw(self) -> pa.Array:
+    def raw(self) -> pa.BinaryArray:
         """The VAAs as they came."""
-        return slices(self.data, self.start, self.length)
+        return self.slices(self.start, self.length)
 
     def publication(self) -> pa.RecordBatch:
         """Columns of ``message_publication`` that the VAA itself tells; null rows without a body."""
