@@ -1,0 +1,43 @@
+"""A single structure read byte by byte; a missing byte is a :class:`DecodeError`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from permalake.codec.faults import DecodeError, Fault
+
+
+class Reader:
+    """Reads one payload from front to back."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.position = data, 0
+
+    def bytes(self, length: int) -> bytes:
+        """The next ``length`` bytes."""
+        end = self.position + length
+        if end > len(self.data):
+            raise DecodeError(Fault.TRUNCATED)
+        part = self.data[self.position : end]
+        self.position = end
+        return part
+
+    def uint(self, width: int) -> int:
+        """The next little-endian unsigned integer of ``width`` bytes."""
+        return int.from_bytes(self.bytes(width), "little")
+
+    def finish(self, fault: Fault = Fault.TRAILING) -> None:
+        """Everything must have been read."""
+        demand(self.position == len(self.data), fault)
+
+
+def demand(holds: bool, fault: Fault) -> None:
+    """Raise :class:`DecodeError` unless the rule holds."""
+    if not holds:
+        raise DecodeError(fault)
+
+
+def ascending(values: Sequence[bytes]) -> bool:
+    """Sorted and unique."""
+    return all(a < b for a, b in pairwise(values))
