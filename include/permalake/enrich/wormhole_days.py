@@ -1,0 +1,67 @@
+"""The enriched and analytical tables of a range of days, from its published events."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.config import Settings
+from permalake.enrich import prices
+from permalake.reference import load_reference
+from permalake.transforms import wormhole_token_transfer_details as transfers
+from permalake.transforms import wormhole_transfers_daily as daily
+from permalake.transforms import wormhole_tvl_daily as tvl
+from permalake.transforms.wormhole_chain_details import chain_details
+from permalake.transforms.wormhole_prices import WANTED, nearest
+from permalake.transforms.wormhole_token_metadata import TOKEN, attestations, token_metadata
+
+Tables = Callable[[str], DataFrame]
+
+
+def enriched(
+    spark: SparkSession, settings: Settings, table: Tables, start: dt.date, end: dt.date
+) -> dict[str, DataFrame]:
+    """Frames of the tables that follow from the events of ``start..end``, by table name.
+
+    ``table`` gives a whole table by name: history as published, and the range as staged.
+    """
+    directory = settings.wormhole.reference if settings.wormhole else None
+    reference = str(directory) if directory else None
+    inside = F.col("date").between(F.lit(start), F.lit(end))
+    events, payloads = table("message_publication"), table("token_transfer_payload").where(inside)
+    listed = spark.createDataFrame(load_reference(reference).token_table())
+    attested = attestations(payloads, table("asset_meta_payload"), events, start, end)
+    known = transfers.identified(
+        payloads, events.where(inside), token_metadata(payloads, attested, listed)
+    ).persist(StorageLevel.MEMORY_AND_DISK)
+    held = tvl.balances(
+        known, _state(table("tvl_daily"), start), events.where(inside).select("date").distinct()
+    ).persist(StorageLevel.MEMORY_AND_DISK)
+    wanted = _priceable(spark, reference, known.select("date", *WANTED).union(held.select("date", *WANTED)))
+    quotes = prices.provider(settings).quotes(spark, wanted)
+    priced = nearest(wanted, quotes, settings.prices.window_hours).persist(StorageLevel.MEMORY_AND_DISK)
+    details = transfers.token_transfer_details(known, priced, reference)
+    return {
+        "token_transfer_details": details,
+        "chain_details": chain_details(known, table("nft_transfer_payload").where(inside), reference),
+        "token_prices": transfers.token_prices(wanted, priced),
+        "notional_transferred_daily": daily.notional_transferred_daily(known, details),
+        "addresses_daily": daily.addresses_daily(payloads),
+        "tvl_daily": tvl.tvl_daily(held, priced),
+    }
+
+
+def _state(balances: DataFrame, start: dt.date) -> DataFrame:
+    """The balances of the latest day before ``start``: one partition, however long the history is."""
+    before = balances.where(F.col("date") < F.lit(start))
+    latest = before.agg(F.max("date")).first()[0]  # type: ignore[index]
+    return before.where(F.col("date") == F.lit(latest)) if latest else before.limit(0)
+
+
+def _priceable(spark: SparkSession, reference: str | None, wanted: DataFrame) -> DataFrame:
+    denied = spark.createDataFrame(load_reference(reference).denied_table()).toDF(*TOKEN)
+    return wanted.join(F.broadcast(denied), [*TOKEN], "left_anti").select("date", *WANTED).distinct()

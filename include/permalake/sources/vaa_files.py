@@ -1,0 +1,103 @@
+"""Source ``files``: VAA documents from JSON Lines and CSV dumps, read by Spark's own readers.
+
+Under one path any number of files and folders may lie:
+
+- ``*.jsonl``, ``*.jsonl.gz``: documents as Wormholescan's ``GET /api/v1/vaas`` serves them (``id``, ``vaa``
+in
+  base64, ``timestamp``, and where known ``indexedAt`` and ``txHash``), one a line;
+- ``*.csv``, ``*.csv.gz``: ``chain/emitter/sequence,hex`` a line, without a header.
+
+Nothing is refused here: a line that cannot be read becomes a document with a ``fault``, whose bytes are the
+line itself, and ends in quarantine.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.errors import ConfigError
+
+NAME = "files"
+
+_FIELDS = ("id", "vaa", "timestamp", "indexedAt", "txHash")
+_JSON_SCHEMA = ", ".join(f"`{name}` string" for name in (*_FIELDS, "_broken"))
+_HEX_PAIRS = r"^(0[xX])?([0-9a-fA-F]{2})*$"
+
+
+def read(spark: SparkSession, path: Path | str) -> DataFrame:
+    """Documents under ``path``: (source, origin, claimed_id, raw, fault, document_time, indexed_at, tx_id).
+
+    ``claimed_id`` is what the document says it is (``chain/emitter/sequence``), ``raw`` the bytes of the VAA,
+    ``origin`` the file and the claimed id. Raises :class:`ConfigError` when the path does not exist.
+    """
+    if not Path(path).exists():
+        raise ConfigError(f"wormhole.path: {path} does not exist; point it at the folder with the VAA files")
+    return reduce(DataFrame.unionByName, (_json_lines(spark, str(path)), _csv_dump(spark, str(path))))
+
+
+def _json_lines(spark: SparkSession, path: str) -> DataFrame:
+    lines = (
+        spark.read.schema(_JSON_SCHEMA)
+        .option("columnNameOfCorruptRecord", "_broken")
+        .option("recursiveFileLookup", "true")
+        .option("pathGlobFilter", "*.{jsonl,jsonl.gz}")
+        .json(path)
+    )
+    broken = F.col("_broken").isNotNull()
+    vaa = F.try_to_binary(F.col("vaa"), F.lit("base64"))
+    fault = (
+        F.when(broken, F.lit("the line is not a JSON object"))
+        .when(F.col("vaa").isNull(), F.lit("the document has no field vaa"))
+        .when(vaa.isNull(), F.lit("the field vaa is not base64"))
+    )
+    text = F.coalesce(F.col("_broken"), F.col("vaa"), F.lit(""))
+    return lines.select(
+        *_origin(_field("id")),
+        F.coalesce(F.when(~broken, vaa), F.encode(text, "UTF-8")).alias("raw"),
+        fault.alias("fault"),
+        F.try_to_timestamp(_field("timestamp")).alias("document_time"),
+        F.try_to_timestamp(_field("indexedAt")).alias("indexed_at"),
+        F.nullif(F.trim("txHash"), F.lit("")).alias("tx_id"),
+    )
+
+
+def _field(name: str) -> Column:
+    """A field of the document; of a broken line whatever of it can still be read."""
+    salvaged = F.regexp_extract(F.col("_broken"), f'"{name}"\\s*:\\s*"([^"]*)"', 1)
+    return F.when(F.col("_broken").isNull(), F.col(name)).otherwise(F.nullif(salvaged, F.lit("")))
+
+
+def _csv_dump(spark: SparkSession, path: str) -> DataFrame:
+    lines = (
+        spark.read.option("recursiveFileLookup", "true")
+        .option("pathGlobFilter", "*.{csv,csv.gz}")
+        .text(path)
+        .where(F.trim("value") != "")
+    )
+    comma = F.instr(F.col("value"), ",")
+    hexed = F.trim(F.substring(F.col("value"), comma + 1, F.length("value")))
+    readable = (comma > 0) & hexed.rlike(_HEX_PAIRS)
+    never = F.lit(None)
+    return lines.select(
+        *_origin(F.when(comma > 0, F.trim(F.substring(F.col("value"), F.lit(1), comma - 1)))),
+        F.when(readable, F.unhex(F.regexp_replace(hexed, "^0[xX]", "")))
+        .otherwise(F.encode("value", "UTF-8"))
+        .alias("raw"),
+        F.when(~readable, F.lit("the line is not chain/emitter/sequence,hex")).alias("fault"),
+        never.cast("timestamp").alias("document_time"),
+        never.cast("timestamp").alias("indexed_at"),
+        never.cast("string").alias("tx_id"),
+    )
+
+
+def _origin(claimed_id: Column) -> list[Column]:
+    file = F.col("_metadata.file_name")
+    return [
+        F.lit(NAME).alias("source"),
+        F.concat_ws("#", file, claimed_id).alias("origin"),
+        claimed_id.alias("claimed_id"),
+    ]

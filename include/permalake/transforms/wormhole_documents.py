@@ -1,0 +1,107 @@
+"""Documents of VAAs → what a range of days has to verify, without leaving the JVM.
+
+**The day of a VAA.** UTC date of its body's timestamp. Bodies before 2020-08-01 (governance carries 0 or 1)
+and bytes that show no body take the date of the document's ``timestamp`` if that is not before 2020-08-01
+either, else of its ``indexedAt``, else 1970-01-01. Several documents of one identity give it the earliest
+of their dates, so that a copy without times (a CSV dump) does not move it.
+
+**Whose word counts.** The bytes': a document that claims another identity than its bytes show is dated,
+keyed and judged by the bytes, and its transaction id, which belongs to the other message, is not taken
+over.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+GENESIS = dt.date(2020, 8, 1)
+NEVER = dt.date(1970, 1, 1)
+
+# VAA v1: version u8, guardian set u32, signature count u8, signatures of 66 bytes, then the body.
+_HEADER = 6
+_SIGNATURE = 66
+_BODY = 51  # timestamp u32, nonce u32, emitter chain u16, emitter 32 bytes, sequence u64, consistency u8
+
+
+def candidates(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
+    """Distinct VAAs that decide the days ``start..end`` (inclusive): (raw, source, origin, claimed_id,
+    fault, tx_id, date, in_range).
+
+    Rows with ``in_range`` belong to those days; the others are copies of the same identities that the source
+    holds for other days, needed because two verified bodies of one identity cancel each other wherever they
+    lie.
+    """
+    inside = F.lit(start), F.lit(end)
+    known = documents.select("*", *_identity())
+    near = F.col("body_date").between(*inside) | _undated()
+    # Kept, so that the source is read twice only: for these days' documents, and for copies of their
+    # identities.
+    at_hand = known.where(near).persist(StorageLevel.MEMORY_AND_DISK)
+    dated = (
+        at_hand.where(~_undated())
+        .withColumn("date", F.col("body_date"))
+        .unionByName(_dated(at_hand.where(_undated())))
+    )
+    mine = _distinct(dated.where(F.col("date").between(*inside)))
+    identities = dated.where(F.col("date").between(*inside)).select("identity").distinct()
+    others = (
+        dated.where(~F.col("date").between(*inside))
+        .unionByName(known.where(~near).withColumn("date", F.col("body_date")))
+        .join(identities, "identity", "left_semi")
+    )
+    return (
+        mine.withColumn("in_range", F.lit(True))
+        .unionByName(_distinct(others).withColumn("in_range", F.lit(False)))
+        .drop("identity")
+    )
+
+
+def _number(offset: Column, size: int) -> Column:
+    """Big-endian unsigned number of ``size`` bytes at 0-based ``offset`` of ``raw``, as decimal text."""
+    return F.conv(F.hex(F.substring(F.col("raw"), offset + 1, F.lit(size))), 16, 10)
+
+
+def _identity() -> list[Column]:
+    """(identity, body_date) as the bytes show them; both null where the bytes hold no body of version 1."""
+    length = F.length("raw")
+    body = F.lit(_HEADER) + F.lit(_SIGNATURE) * _number(F.lit(5), 1).cast("int")
+    readable = (
+        F.col("fault").isNull()
+        & (length >= _HEADER)
+        & (F.hex(F.substring(F.col("raw"), F.lit(1), F.lit(1))) == "01")
+        & (length >= body + _BODY)
+    )
+    emitter = F.lower(F.hex(F.substring(F.col("raw"), body + 11, F.lit(32))))
+    identity = F.concat_ws("/", _number(body + 8, 2), emitter, _number(body + 42, 8))
+    body_date = F.timestamp_seconds(_number(body, 4).cast("long")).cast("date")
+    return [F.when(readable, identity).alias("identity"), F.when(readable, body_date).alias("body_date")]
+
+
+def _undated() -> Column:
+    return F.col("body_date").isNull() | (F.col("body_date") < F.lit(GENESIS))
+
+
+def _dated(undated: DataFrame) -> DataFrame:
+    document_date = F.when(F.col("document_time") >= F.lit(GENESIS), F.col("document_time"))
+    told = F.coalesce(document_date, F.col("indexed_at")).cast("date")
+    of_one_message = Window.partitionBy(F.coalesce(F.col("identity"), F.sha2("raw", 256)))
+    return undated.withColumn("date", F.coalesce(F.min(told).over(of_one_message), F.lit(NEVER)))
+
+
+def _distinct(dated: DataFrame) -> DataFrame:
+    """One row per distinct bytes. The same VAA may stand in several files."""
+    own = F.coalesce(F.lower("claimed_id") == F.col("identity"), F.lit(True))
+    return (
+        dated.groupBy("raw")
+        .agg(
+            F.min(F.struct("origin", "source", "claimed_id", "fault")).alias("first"),
+            F.min(F.when(own, F.col("tx_id"))).alias("tx_id"),
+            F.min("date").alias("date"),
+            F.min("identity").alias("identity"),
+        )
+        .select("raw", "first.*", "tx_id", "date", "identity")
+    )
