@@ -12,8 +12,6 @@ from permalake.codec.reader import Reader, ascending, demand
 MAX_FUNDS = 127
 MIN_DEPOSIT = 1_000_000
 MAX_PARAMETERS = 8192
-# TIP-29: protocol parameters take effect at most this many milestones later.
-MAX_TARGET_DISTANCE = 30
 TREASURY_TRANSACTION = 4
 TREASURY_INPUT = 1
 RECEIPT_OPTION, PARAMETERS_OPTION = 0, 1
@@ -62,8 +60,7 @@ def read_options(reader: Reader, index: int) -> tuple[Receipt | None, ProtocolPa
             receipt = read_receipt(reader)
             continue
         target, version, length = struct.unpack("<IBH", reader.bytes(7))
-        in_reach = index < target <= index + MAX_TARGET_DISTANCE
-        demand(in_reach and length <= MAX_PARAMETERS, Fault.PARAMETERS)
+        demand(target > index and length <= MAX_PARAMETERS, Fault.PARAMETERS)
         parameters = ProtocolParameters(target, version, reader.bytes(length))
     return receipt, parameters
 
