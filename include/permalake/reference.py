@@ -1,0 +1,196 @@
+"""Reference data: guardian sets, chains, bridges, listed and denied tokens.
+
+The bundled files (``include/reference``, origins in its README) and, added to them, the directory of
+``[wormhole] reference``: its guardian sets, tokens and fields of chains win over the bundled ones; bridges
+and denied tokens add up. Any file may be missing there.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from permalake.errors import ConfigError
+from permalake.paths import REFERENCE
+
+FILES = ("guardian_sets.json", "bridges.json", "token_list.csv", "deny.json", "chains.json")
+TokenId = tuple[int, str]
+"""Chain and 32-byte address in hex: what a token is, whatever it calls itself."""
+
+# Families whose addresses are hashes, at least of native coins: names are known from the token list only.
+_NAMED_FAMILIES = ("near", "cosmos")
+
+
+@dataclass(frozen=True)
+class Bridges:
+    """Emitters of the token and NFT bridges over all of history: chain and 32-byte address."""
+
+    token: frozenset[tuple[int, bytes]]
+    nft: frozenset[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A listed token; what the list does not tell is None."""
+
+    chain: int
+    token_address: str
+    symbol: str | None
+    name: str | None
+    coingecko_id: str | None
+    decimals: int | None
+    native_address: str | None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain by Wormhole id: address family and bech32 prefix, what CoinGecko and DefiLlama call it, its EVM
+    chain id, its core contract (native form) and the emitter of its token bridge (hex)."""
+
+    id: int
+    name: str | None = None
+    family: str | None = None
+    hrp: str | None = None
+    coingecko: str | None = None
+    llama: str | None = None
+    evm_chain_id: int | None = None
+    core: str | None = None
+    token_bridge: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """All reference data. Guardian sets are 20-byte addresses in order, by index."""
+
+    guardian_sets: dict[int, tuple[bytes, ...]]
+    bridges: Bridges
+    tokens: dict[TokenId, Token]
+    denied: frozenset[TokenId]
+    chains: dict[int, Chain]
+
+    def token_table(self) -> pa.Table:
+        """The token list as a table, one row per token."""
+        kinds = {"chain": pa.int32(), "decimals": pa.int32()}
+        names = [f.name for f in fields(Token)]
+        schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
+        return pa.Table.from_pylist([vars(token) for token in self.tokens.values()], schema=schema)
+
+    def denied_table(self) -> pa.Table:
+        """Denied tokens as a table (chain, token_address)."""
+        schema = pa.schema([("chain", pa.int32()), ("token_address", pa.string())])
+        rows = [{"chain": chain, "token_address": address} for chain, address in sorted(self.denied)]
+        return pa.Table.from_pylist(rows, schema=schema)
+
+
+def load_reference(directory: str | Path | None = None) -> Reference:
+    """Bundled reference data with those of ``directory``. Read anew only when a file has changed.
+
+    Raises :class:`ConfigError` with the file and the fault on one line.
+    """
+    places = [REFERENCE]
+    if directory is not None:
+        if not Path(directory).is_dir():
+            raise ConfigError(f"wormhole.reference: {directory} is no directory")
+        places.append(Path(directory).resolve())
+    present = [place / name for place in places for name in FILES if (place / name).is_file()]
+    return _load(tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in present))
+
+
+@lru_cache(maxsize=8)
+def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
+    guardian_sets: dict[int, tuple[bytes, ...]] = {}
+    token_bridges: set[tuple[int, bytes]] = set()
+    nft_bridges: set[tuple[int, bytes]] = set()
+    tokens: dict[TokenId, Token] = {}
+    denied: set[TokenId] = set()
+    chains: dict[int, Chain] = {}
+    for file, _, _ in files:
+        try:
+            match file.name:
+                case "guardian_sets.json":
+                    guardian_sets |= _guardian_sets(_json(file))
+                case "bridges.json":
+                    listed = _json(file)
+                    token_bridges |= _emitters(listed.get("tokenbridge_emitters", []))
+                    nft_bridges |= _emitters(listed.get("nftbridge_emitters", []))
+                case "token_list.csv":
+                    tokens |= _tokens(file)
+                case "deny.json":
+                    denied |= {_token_id(row["chain"], row["token_address"]) for row in _json(file)}
+                case "chains.json":
+                    chains |= _chains(_json(file), chains)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            problem = f"no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
+            raise ConfigError(f"wormhole.reference: {file} is not readable: {problem}") from None
+    bridges = Bridges(frozenset(token_bridges), frozenset(nft_bridges))
+    return Reference(guardian_sets, bridges, tokens, frozenset(denied), _with_names(chains, tokens))
+
+
+def _json(file: Path) -> Any:
+    return json.loads(file.read_text("utf-8"))
+
+
+def _hex(text: str, size: int) -> bytes:
+    value = bytes.fromhex(text.removeprefix("0x"))
+    if len(value) != size:
+        raise ValueError(f"{text} has not {size} bytes")
+    return value
+
+
+def _token_id(chain: Any, address: str) -> TokenId:
+    return int(chain), _hex(address, 32).hex()
+
+
+def _guardian_sets(listed: list[dict[str, Any]]) -> dict[int, tuple[bytes, ...]]:
+    return {
+        int(one["index"]): tuple(_hex(guardian["pubkey"], 20) for guardian in one["guardians"])
+        for one in listed
+    }
+
+
+def _emitters(listed: list[dict[str, Any]]) -> set[tuple[int, bytes]]:
+    return {(int(one["chain"]), _hex(one["emitter"], 32)) for one in listed}
+
+
+def _tokens(file: Path) -> dict[TokenId, Token]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return dict(map(_token, csv.DictReader(lines)))
+
+
+def _token(row: dict[str, str | None]) -> tuple[TokenId, Token]:
+    token_id = _token_id(row["chain"], row["token_address"] or "")
+    decimals = row.get("decimals")
+    return token_id, Token(
+        chain=token_id[0],
+        token_address=token_id[1],
+        symbol=row.get("symbol") or None,
+        name=row.get("name") or None,
+        coingecko_id=row.get("coingecko_id") or None,
+        decimals=int(decimals) if decimals else None,
+        native_address=row.get("native_address") or None,
+    )
+
+
+def _chains(listed: dict[str, dict[str, Any]], known: dict[int, Chain]) -> dict[int, Chain]:
+    names = {f.name for f in fields(Chain)} - {"id", "names"}
+    result = {}
+    for number, entry in listed.items():
+        values = {name: value for name, value in entry.items() if name in names}
+        result[int(number)] = replace(known.get(int(number)) or Chain(int(number)), **values)
+    return result
+
+
+def _with_names(chains: dict[int, Chain], tokens: dict[TokenId, Token]) -> dict[int, Chain]:
+    names: dict[int, dict[str, str]] = {}
+    for (chain, address), token in tokens.items():
+        if token.native_address and chain in chains and chains[chain].family in _NAMED_FAMILIES:
+            names.setdefault(chain, {})[address] = token.native_address
+    return {number: replace(chain, names=names.get(number, {})) for number, chain in chains.items()}
