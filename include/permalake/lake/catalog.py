@@ -1,0 +1,164 @@
+"""The Iceberg catalog: tables as their contracts say, and the pointers under each ``catalog_name``."""
+
+from __future__ import annotations
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import TableAlreadyExistsError
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.table import StaticTable
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.transforms import IdentityTransform
+from sqlalchemy import Connection, and_, delete, insert, select
+from sqlalchemy.engine import make_url
+
+from permalake.config import Settings
+from permalake.contracts import Table, tables_of
+from permalake.lake.state import PUBLISHED, Database, namespaces, networks, pointers
+
+PROPERTIES = {
+    "format-version": "2",
+    "write.format.default": "parquet",
+    "write.parquet.compression-codec": "zstd",
+    # Rows arrive sorted and gathered by day; Iceberg need not shuffle them once more.
+    "write.distribution-mode": "none",
+    # Metadata files of the past are what `--as-of` reads; maintenance removes them, not a commit.
+    "write.metadata.delete-after-commit.enabled": "false",
+    # Manifests are merged as they gather, whoever commits: a commit's cost must not grow with history.
+    "commit.manifest-merge.enabled": "true",
+    "commit.retry.num-retries": "20",
+}
+
+
+def open_catalog(settings: Settings, name: str) -> SqlCatalog:
+    """PyIceberg's view of the pointers under ``name``."""
+    url = make_url(settings.lake.catalog_uri)
+    if url.get_backend_name() == "sqlite":
+        url = url.update_query_dict({"timeout": "60"})
+    return SqlCatalog(
+        name,
+        uri=url.render_as_string(hide_password=False),
+        warehouse=settings.lake.warehouse,
+        schema_version="v1",
+    )
+
+
+def open_table(location: str) -> IcebergTable:
+    """The table as one metadata file tells it, whatever the catalog says by now."""
+    return StaticTable.from_metadata(location)
+
+
+def ensure(settings: Settings, database: Database, network: str) -> None:
+    """Namespace and all contract tables of ``network`` exist, with every column of their contract.
+
+    Safe when several processes do it at once.
+    """
+    contracts = tables_of(network)
+    with database.write() as connection:
+        known = connection.execute(select(networks).where(networks.c.network == network)).first()
+        if known is None:
+            connection.execute(insert(networks).values(network=network, turn=0))
+        _ensure_namespace(connection, PUBLISHED, network)
+    with database.read() as connection:
+        existing = locations(connection, PUBLISHED, network)
+    catalog: SqlCatalog | None = None
+    for name, contract in contracts.items():
+        if name not in existing:
+            catalog = catalog or open_catalog(settings, PUBLISHED)
+            _create(catalog, settings, network, contract)
+        elif _lacking(open_table(existing[name]), contract):
+            catalog = catalog or open_catalog(settings, PUBLISHED)
+            _add_columns(catalog, network, contract)
+
+
+def _ensure_namespace(connection: Connection, catalog: str, network: str) -> None:
+    # Spark's JDBC catalog and PyIceberg both take one property as the sign that a namespace exists.
+    row = {"catalog_name": catalog, "namespace": network, "property_key": "exists"}
+    found = connection.execute(
+        select(namespaces).where(and_(*(namespaces.c[key] == value for key, value in row.items())))
+    ).first()
+    if found is None:
+        connection.execute(insert(namespaces).values(**row, property_value="true"))
+
+
+def _create(catalog: SqlCatalog, settings: Settings, network: str, contract: Table) -> None:
+    schema = contract.iceberg
+    day = schema.find_field("date")
+    spec = PartitionSpec(PartitionField(day.field_id, 1000, IdentityTransform(), "date"))
+    try:
+        catalog.create_table(
+            (network, contract.name),
+            schema=schema,
+            location=f"{settings.lake.warehouse}/{network}/{contract.name}",
+            partition_spec=spec,
+            properties=PROPERTIES,
+        )
+    except TableAlreadyExistsError:
+        return
+
+
+def _lacking(table: IcebergTable, contract: Table) -> list[str]:
+    present = set(table.schema().column_names)
+    return [name for name in contract.names if name not in present]
+
+
+def _add_columns(catalog: SqlCatalog, network: str, contract: Table) -> None:
+    table = catalog.load_table((network, contract.name))
+    with table.update_schema() as update:
+        for name in _lacking(table, contract):
+            field = contract.iceberg.find_field(name)
+            # Earlier rows have no value, so the column is optional whatever the contract asks of new ones.
+            update.add_column(name, field.field_type, doc=field.doc, required=False)
+
+
+def locations(connection: Connection, catalog: str, network: str) -> dict[str, str]:
+    """Metadata location of every table of ``network`` under ``catalog``."""
+    rows = connection.execute(
+        select(pointers.c.table_name, pointers.c.metadata_location).where(
+            pointers.c.catalog_name == catalog, pointers.c.table_namespace == network
+        )
+    )
+    return {row.table_name: row.metadata_location for row in rows}
+
+
+def copy_pointers(connection: Connection, catalog: str, network: str, tables: dict[str, str]) -> None:
+    """Make ``catalog`` hold exactly ``tables`` (name -> metadata location) of ``network``."""
+    drop_pointers(connection, catalog)
+    _ensure_namespace(connection, catalog, network)
+    if tables:
+        connection.execute(
+            insert(pointers),
+            [
+                {
+                    "catalog_name": catalog,
+                    "table_namespace": network,
+                    "table_name": name,
+                    "metadata_location": location,
+                    "previous_metadata_location": None,
+                    "iceberg_type": "TABLE",
+                }
+                for name, location in sorted(tables.items())
+            ],
+        )
+
+
+def drop_pointers(connection: Connection, catalog: str) -> None:
+    """Forget a private catalog; files stay."""
+    if catalog == PUBLISHED:
+        raise ValueError("the published catalog is not private")
+    connection.execute(delete(pointers).where(pointers.c.catalog_name == catalog))
+    connection.execute(delete(namespaces).where(namespaces.c.catalog_name == catalog))
+
+
+def move_pointer(connection: Connection, catalog: str, network: str, table: str, old: str, new: str) -> bool:
+    """Compare and set: the pointer becomes ``new`` if it still is ``old``."""
+    done = connection.execute(
+        pointers.update()
+        .where(
+            pointers.c.catalog_name == catalog,
+            pointers.c.table_namespace == network,
+            pointers.c.table_name == table,
+            pointers.c.metadata_location == old,
+        )
+        .values(metadata_location=new, previous_metadata_location=old)
+    )
+    return done.rowcount == 1

@@ -1,0 +1,45 @@
+"""Rows per day, read off Iceberg's metadata: no data file is opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+
+from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, LessThanOrEqual, NotIn
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table as IcebergTable
+
+from permalake.lake.catalog import open_table
+
+_EPOCH = date(1970, 1, 1)
+
+
+def days_between(start: date, end: date, without: Iterable[date] = ()) -> BooleanExpression:
+    """Filter for the partitions of start..end (inclusive), except some days."""
+    span = And(GreaterThanOrEqual("date", start.isoformat()), LessThanOrEqual("date", end.isoformat()))
+    skipped = sorted(day.isoformat() for day in without)
+    return And(span, NotIn("date", skipped)) if skipped else span
+
+
+def day_of(file: DataFile) -> date:
+    """The day whose rows a data file holds."""
+    value = file.partition[0]
+    return value if isinstance(value, date) else _EPOCH + timedelta(days=value)
+
+
+def files(table: IcebergTable, where: BooleanExpression | None = None) -> Iterator[DataFile]:
+    """Live data files, pruned by partition."""
+    if table.current_snapshot() is None:
+        return
+    scan = table.scan(row_filter=where) if where is not None else table.scan()
+    for task in scan.plan_files():
+        yield task.file
+
+
+def rows_per_day(location: str, start: date, end: date) -> dict[date, int]:
+    """Rows by day within start..end, of the table as the metadata file at ``location`` tells it."""
+    counted: Counter[date] = Counter()
+    for file in files(open_table(location), days_between(start, end)):
+        counted[day_of(file)] += file.record_count
+    return dict(counted)

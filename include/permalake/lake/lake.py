@@ -1,0 +1,184 @@
+"""The lake: where attempts begin, days are published, and readers find them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlalchemy import select, update
+
+from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake import catalog, leases, record, staging
+from permalake.lake.attempt import Attempt
+from permalake.lake.catalog import locations
+from permalake.lake.publish import Publication, publish
+from permalake.lake.query import Answer, answer
+from permalake.lake.state import PUBLISHED, Database, days, publications
+from permalake.lake.status import DayStatus, status
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Lake:
+    """Iceberg tables whose pointers, with all that is known about days, live in one catalog database."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._database = Database(settings.lake.catalog_uri)
+
+    # -- Building ------------------------------------------------------------------------------------
+
+    def ensure(self, network: str) -> None:
+        """The namespace and every contract table exist, with every column of the contract."""
+        catalog.ensure(self._settings, self._database, network)
+
+    def begin(
+        self,
+        network: str,
+        start: date,
+        end: date,
+        run_id: str,
+        *,
+        fingerprint: str = "",
+        wait: float = 0.0,
+    ) -> Attempt:
+        """A new staging of start..end (inclusive) as of what is published now.
+
+        ``fingerprint`` is any text that stays the same as long as the input does. While another run builds
+        one of these days: waits up to ``wait`` seconds, then :class:`PermalakeError` names it. Earlier
+        unpublished attempts over these days are superseded.
+        """
+        if end < start:
+            raise PermalakeError(f"{network}: {end} lies before {start}")
+        self.ensure(network)
+        leases.take(self._database, network, start, end, run_id, wait)
+        with self._database.write() as connection:
+            row = record.begin(connection, network, start, end, run_id, fingerprint)
+        return Attempt(self._settings, self._database, row)
+
+    def resume(self, network: str, run_id: str) -> Attempt:
+        """The newest attempt of a run, open or published; :class:`PermalakeError` when there is none or
+        its staging is gone."""
+        with self._database.read() as connection:
+            row = record.newest(connection, network, run_id)
+        if row is None:
+            raise PermalakeError(f"{network}: run {run_id} has begun nothing; run it from its first step")
+        if row.state not in {"open", "published"}:
+            raise PermalakeError(
+                f"{network} {leases.spell(row.start, row.end)}: the staging of run {run_id} was {row.state}; "
+                "run it from its first step"
+            )
+        if row.state == "open":
+            leases.take(self._database, network, row.start, row.end, run_id)
+        return Attempt(self._settings, self._database, row)
+
+    def publish(self, attempt: Attempt) -> Publication:
+        """Publish the attempt's passing days, all tables in one transaction; again: a no-op that tells the
+        earlier publication. The lease is released when it is done."""
+        done = publish(self._settings, self._database, attempt)
+        attempt.rest()
+        self.release(attempt.run_id)
+        return done
+
+    def discard(self, attempt: Attempt, landing: bool = True) -> None:
+        """End an attempt without publishing; with its landing folder unless told otherwise."""
+        attempt.rest()
+        with self._database.write() as connection:
+            row = record.load(connection, attempt.id)
+            if row is not None and row.state == "open":
+                record.close(connection, attempt.id, "discarded")
+        if landing:
+            self.clear_landing(attempt)
+
+    def clear_landing(self, attempt: Attempt) -> None:
+        """Delete the attempt's landing folder."""
+        import fsspec
+
+        filesystem, path = fsspec.core.url_to_fs(attempt.landing)
+        if filesystem.exists(path):
+            filesystem.rm(path, recursive=True)
+
+    def release(self, run_id: str) -> None:
+        """Let go of the days that a run holds: it is over, for better or worse."""
+        leases.release(self._database, run_id)
+
+    # -- Knowing -------------------------------------------------------------------------------------
+
+    def unchanged(self, network: str, start: date, end: date, fingerprint: str) -> bool:
+        """Whether every day of start..end was last published from input with this fingerprint, and none is
+        refused, failed or stale since."""
+        with self._database.read() as connection:
+            troubled = connection.execute(
+                select(days.c.date).where(
+                    days.c.network == network,
+                    days.c.date.between(start, end),
+                    days.c.refused.is_not(None)
+                    | (days.c.audited == "failed")
+                    | days.c.stale_reason.is_not(None),
+                )
+            ).first()
+            latest_first = connection.execute(
+                select(publications)
+                .where(
+                    publications.c.network == network,
+                    publications.c.kind == "days",
+                    publications.c.start <= end,
+                    publications.c.end >= start,
+                )
+                .order_by(publications.c.id.desc())
+            ).all()
+        if troubled:
+            return False
+        open_ranges = [(start.toordinal(), end.toordinal())]
+        for row in latest_first:
+            first, last = row.start.toordinal(), row.end.toordinal()
+            rest = [
+                piece
+                for a, b in open_ranges
+                for piece in ((a, min(b, first - 1)), (max(a, last + 1), b))
+                if piece[0] <= piece[1]
+            ]
+            if rest != open_ranges and row.fingerprint != fingerprint:
+                return False
+            open_ranges = rest
+        return not open_ranges
+
+    def mark_stale(self, network: str, stale: list[date], reason: str) -> None:
+        """Published days whose input or basis has changed since; the next build of the day clears it."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(days)
+                .where(days.c.network == network, days.c.date.in_(stale), days.c.published_at.is_not(None))
+                .values(stale_reason=" ".join(reason.split()))
+            )
+
+    def status(self, network: str | None = None) -> list[DayStatus]:
+        """Every day the lake knows of."""
+        return status(self._database, network)
+
+    # -- Reading -------------------------------------------------------------------------------------
+
+    def query(self, sql: str, as_of: datetime | None = None) -> pa.Table:
+        """DuckDB SQL over the published state."""
+        return self.answer(sql, as_of).table()
+
+    def answer(self, sql: str, as_of: datetime | None = None) -> Answer:
+        """The same with DuckDB's column types, batch by batch."""
+        return answer(self._database, sql, as_of)
+
+    def locations(self, network: str) -> dict[str, str]:
+        """Published metadata location of every table, in one read."""
+        with self._database.read() as connection:
+            return locations(connection, PUBLISHED, network)
+
+    def bind(self, spark: SparkSession) -> None:
+        """Make the published tables known to this session as ``permalake.NETWORK.table``."""
+        staging.bind(spark, self._settings, PUBLISHED)
+
+    def table(self, spark: SparkSession, network: str, name: str) -> DataFrame:
+        """A published table in Spark."""
+        self.bind(spark)
+        return spark.read.table(staging.full_name(PUBLISHED, network, name))

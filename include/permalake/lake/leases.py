@@ -1,0 +1,100 @@
+"""Who builds which days: one run at a time over any day of a network, others in parallel.
+
+A lease is kept alive by a heartbeat; a holder that was killed stops blocking after
+:data:`EXPIRES_AFTER`. The same run re-enters at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from datetime import UTC, date, datetime, timedelta
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from permalake.errors import PermalakeError
+from permalake.lake.state import Database, leases, networks, now, stamp
+
+EXPIRES_AFTER = timedelta(seconds=120)
+BEAT_SECONDS = 20.0
+_POLL_SECONDS = 1.0
+
+
+def take(database: Database, network: str, start: date, end: date, run_id: str, wait: float = 0.0) -> None:
+    """Hold start..end for ``run_id``, waiting up to ``wait`` seconds for another run.
+
+    :class:`PermalakeError` names the run that holds an overlapping range.
+    """
+    give_up = time.monotonic() + wait
+    while True:
+        with database.write() as connection:
+            holder = _take(connection, network, start, end, run_id)
+        if holder is None:
+            return
+        if time.monotonic() >= give_up:
+            raise PermalakeError(holder)
+        time.sleep(min(_POLL_SECONDS, max(0.0, give_up - time.monotonic())))
+
+
+def _take(connection: Connection, network: str, start: date, end: date, run_id: str) -> str | None:
+    """Take the lease, or say in one line who has it."""
+    connection.execute(update(networks).where(networks.c.network == network).values(turn=networks.c.turn + 1))
+    overlap = (leases.c.network == network, leases.c.start <= end, leases.c.end >= start)
+    alive = stamp(datetime.now(UTC) - EXPIRES_AFTER)
+    other = connection.execute(
+        select(leases).where(*overlap, leases.c.run_id != run_id, leases.c.beat_at >= alive)
+    ).first()
+    if other is not None:
+        return (
+            f"{network} {spell(other.start, other.end)} is being built by run {other.run_id} since "
+            f"{other.taken_at[:19]}Z; wait for it or end it"
+        )
+    connection.execute(delete(leases).where(*overlap))
+    moment = now()
+    connection.execute(
+        insert(leases).values(
+            network=network, start=start, end=end, run_id=run_id, taken_at=moment, beat_at=moment
+        )
+    )
+    return None
+
+
+def release(database: Database, run_id: str) -> None:
+    """Let go of all that ``run_id`` holds."""
+    with database.write() as connection:
+        connection.execute(delete(leases).where(leases.c.run_id == run_id))
+
+
+def beat(database: Database, run_id: str) -> bool:
+    """Sign of life; false when the lease is gone."""
+    with database.write() as connection:
+        done = connection.execute(update(leases).where(leases.c.run_id == run_id).values(beat_at=now()))
+    return done.rowcount > 0
+
+
+class Heartbeat:
+    """Beats in the background as long as this object lives and the lease is held."""
+
+    def __init__(self, database: Database, run_id: str) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=_keep_alive, args=(database, run_id, self._stop), name=f"lease {run_id}", daemon=True
+        )
+        self._thread.start()
+        weakref.finalize(self, self._stop.set)
+
+    def stop(self) -> None:
+        """No more beats."""
+        self._stop.set()
+
+
+def _keep_alive(database: Database, run_id: str, stop: threading.Event) -> None:
+    while not stop.wait(BEAT_SECONDS):
+        if not beat(database, run_id):
+            return
+
+
+def spell(start: date, end: date) -> str:
+    """A range of days as messages name it."""
+    return str(start) if start == end else f"{start}..{end}"

@@ -1,0 +1,103 @@
+"""The published state: all tables' pointers in one read, now or as of a moment, and their rows as Arrow."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from sqlalchemy import Connection, func, select
+
+from permalake.contracts import tables_of
+from permalake.lake.catalog import open_table
+from permalake.lake.counts import files
+from permalake.lake.state import (
+    PUBLISHED,
+    Database,
+    networks,
+    pointers,
+    publication_tables,
+    publications,
+    stamp,
+)
+
+TableName = tuple[str, str]
+State = dict[TableName, str | None]
+"""(network, table) -> metadata location; None where the table had no rows yet."""
+
+
+def state(database: Database, as_of: datetime | None = None) -> State:
+    """Every published table's pointer, read at once; ``as_of``: after the last publication at or before."""
+    with database.read() as connection:
+        return _now(connection) if as_of is None else _then(connection, stamp(as_of))
+
+
+def _now(connection: Connection) -> State:
+    rows = connection.execute(
+        select(pointers.c.table_namespace, pointers.c.table_name, pointers.c.metadata_location).where(
+            pointers.c.catalog_name == PUBLISHED
+        )
+    )
+    return {(row.table_namespace, row.table_name): row.metadata_location for row in rows}
+
+
+def _then(connection: Connection, moment: str) -> State:
+    last = (
+        select(
+            publication_tables.c.network,
+            publication_tables.c.table_name,
+            func.max(publication_tables.c.publication_id).label("publication_id"),
+        )
+        .join(publications, publications.c.id == publication_tables.c.publication_id)
+        .where(publications.c.published_at <= moment)
+        .group_by(publication_tables.c.network, publication_tables.c.table_name)
+        .subquery()
+    )
+    rows = connection.execute(
+        select(publication_tables).join(
+            last,
+            (publication_tables.c.publication_id == last.c.publication_id)
+            & (publication_tables.c.network == last.c.network)
+            & (publication_tables.c.table_name == last.c.table_name),
+        )
+    )
+    found: State = {
+        (row.network, name): None
+        for row in connection.execute(select(networks.c.network))
+        for name in tables_of(row.network)
+    }
+    return found | {(row.network, row.table_name): row.metadata_location for row in rows}
+
+
+def dataset(name: TableName, location: str | None) -> ds.Dataset:
+    """One table's rows. Columns that older files lack are null; a table without rows is empty."""
+    network, table_name = name
+    if location is None:
+        return ds.dataset(_nullable(tables_of(network)[table_name].arrow).empty_table())
+    table = open_table(location)
+    schema = _nullable(schema_to_pyarrow(table.schema(), include_field_ids=False))
+    paths = [file.file_path for file in files(table)]
+    if not paths:
+        return ds.dataset(schema.empty_table())
+    filesystem, _ = _filesystem(paths[0], dict(table.io.properties))
+    return ds.dataset(
+        [_filesystem_path(path) for path in paths], schema=schema, format="parquet", filesystem=filesystem
+    )
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([pa.field(field.name, field.type) for field in schema])
+
+
+def _filesystem(path: str, properties: dict[str, str]):  # type: ignore[no-untyped-def]
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    scheme, netloc, inner = PyArrowFileIO.parse_location(path, properties)
+    return PyArrowFileIO(properties).fs_by_scheme(scheme, netloc), inner
+
+
+def _filesystem_path(path: str) -> str:
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    return PyArrowFileIO.parse_location(path)[2]

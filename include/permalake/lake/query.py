@@ -1,0 +1,123 @@
+"""SQL over the published lake: DuckDB reads the snapshots' files through Arrow, with no Spark."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from datetime import datetime
+
+import duckdb
+import pyarrow as pa
+
+from permalake.errors import PermalakeError
+from permalake.lake.published import State, TableName, dataset, state
+from permalake.lake.state import Database
+
+_LOCKS = (
+    "SET TimeZone = 'UTC'",
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+# PIVOT parses as several statements; the others only read by nature.
+_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
+
+
+class Answer:
+    """The result of a query: a schema of (name, DuckDB type), and record batches."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation) -> None:
+        self._connection = connection
+        self._relation = relation
+        self.columns: list[tuple[str, str]] = [
+            (name, str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)
+        ]
+
+    def batches(self) -> pa.RecordBatchReader:
+        """The rows, batch by batch; :class:`PermalakeError` when computing them fails."""
+        return self._relation.to_arrow_reader(100_000)
+
+    def table(self) -> pa.Table:
+        """All rows."""
+        try:
+            return self._relation.to_arrow_table()
+        except duckdb.Error as error:
+            raise _explained(error, {}) from None
+
+
+def answer(database: Database, sql: str, as_of: datetime | None = None) -> Answer:
+    """Run one reading statement over the published state, as one read of all pointers saw it.
+
+    Tables are ``NETWORK.table``; only those that the text names are opened. The connection can read no
+    file, load no extension and change no setting. Errors are one line.
+    """
+    connection = duckdb.connect(":memory:")
+    published = state(database, as_of)
+    try:
+        _check(connection, sql)
+        for network in {network for network, _ in published}:
+            connection.execute(f"CREATE SCHEMA {_quoted(network)}")
+        for name in _named_in(sql, published):
+            _open(connection, name, published[name])
+        for lock in _LOCKS:
+            connection.execute(lock)
+        relation = connection.sql(sql)
+    except duckdb.Error as error:
+        raise _explained(error, published) from None
+    if relation is None:
+        raise PermalakeError("the statement returns no rows; write a SELECT")
+    return Answer(connection, relation)
+
+
+def _check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise PermalakeError(f"one statement at a time; the text holds {len(statements)}")
+    if statements[0].type not in _READING:
+        raise PermalakeError(f"{statements[0].type.name} is not allowed; the lake is read with SELECT")
+
+
+def _named_in(sql: str, published: State) -> list[TableName]:
+    """Tables whose network and name stand in the text as words; a few too many do no harm."""
+    text = sql.casefold()
+
+    def named(word: str) -> bool:
+        return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", text) is not None
+
+    return [(network, table) for network, table in sorted(published) if named(network) and named(table)]
+
+
+def _open(connection: duckdb.DuckDBPyConnection, name: TableName, location: str | None) -> None:
+    network, table = name
+    source = f"source of {network}.{table}"
+    connection.register(source, dataset(name, location))
+    view = f"{_quoted(network)}.{_quoted(table)}"
+    connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_quoted(source)}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _explained(error: duckdb.Error, published: State) -> PermalakeError:
+    text = str(error)
+    missing = re.search(r"Table with name (.+?) does not exist", text)
+    if missing is None:
+        first = text.split("\n\n")[0] if text.startswith("Parser Error") else text.splitlines()[0]
+        return PermalakeError(" ".join(first.split()))
+    wanted = missing[1].replace('"', "")
+    known = {f"{_bare(network)}.{table}": f"{network}.{table}" for network, table in published}
+    by_table = [name for name, plain in known.items() if plain.split(".", 1)[1] == wanted.split(".")[-1]]
+    near = by_table or difflib.get_close_matches(wanted, list(known), n=3, cutoff=0.4)
+    if not known:
+        return PermalakeError(
+            f"{wanted}: no such table; the lake is empty, build a day first (permalake run)"
+        )
+    hint = f"did you mean {' or '.join(near)}?" if near else "`permalake tables` lists them"
+    return PermalakeError(f"{wanted}: no such table; tables are NETWORK.table; {hint}")
+
+
+def _bare(network: str) -> str:
+    return network if re.fullmatch(r"[a-z_][a-z0-9_]*", network) else _quoted(network)

@@ -1,0 +1,194 @@
+"""Records of attempts and their days in the state tables."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from datetime import date
+
+from sqlalchemy import Connection, and_, insert, select, update
+
+from permalake.lake.catalog import copy_pointers, drop_pointers, locations
+from permalake.lake.state import PUBLISHED, attempt_days, attempt_tables, attempts, days, now
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    """One attempt as it was begun."""
+
+    attempt_id: str
+    network: str
+    start: date
+    end: date
+    run_id: str
+    state: str
+    begun_at: str
+    fingerprint: str
+    publication_id: int | None
+
+
+_COLUMNS = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
+
+
+def begin(
+    connection: Connection, network: str, start: date, end: date, run_id: str, fingerprint: str
+) -> AttemptRow:
+    """A new attempt: a private copy of the published pointers. Earlier open attempts over any of its days
+    are superseded: whoever began them has lost the lease, or begins anew."""
+    supersede(connection, network, start, end)
+    attempt_id = f"stage_{uuid.uuid4().hex[:12]}"
+    base = locations(connection, PUBLISHED, network)
+    copy_pointers(connection, attempt_id, network, base)
+    row = {
+        "attempt_id": attempt_id,
+        "network": network,
+        "start": start,
+        "end": end,
+        "run_id": run_id,
+        "state": "open",
+        "begun_at": now(),
+        "fingerprint": fingerprint,
+    }
+    connection.execute(insert(attempts).values(**row, notes="[]"))
+    connection.execute(
+        insert(attempt_tables),
+        [{"attempt_id": attempt_id, "table_name": t, "base_location": at} for t, at in base.items()],
+    )
+    return AttemptRow(**row, publication_id=None)  # type: ignore[arg-type]
+
+
+def supersede(connection: Connection, network: str, start: date, end: date) -> None:
+    """Open attempts over any day of start..end end here; their pointers go, their files stay."""
+    overlapping = (
+        attempts.c.network == network,
+        attempts.c.state == "open",
+        attempts.c.start <= end,
+        attempts.c.end >= start,
+    )
+    for row in connection.execute(select(attempts.c.attempt_id).where(*overlapping)).all():
+        close(connection, row.attempt_id, "superseded")
+
+
+def close(connection: Connection, attempt_id: str, state: str, publication_id: int | None = None) -> None:
+    """The attempt is over: published, superseded or discarded."""
+    drop_pointers(connection, attempt_id)
+    connection.execute(
+        update(attempts)
+        .where(attempts.c.attempt_id == attempt_id)
+        .values(state=state, publication_id=publication_id)
+    )
+
+
+def newest(connection: Connection, network: str, run_id: str) -> AttemptRow | None:
+    """The newest attempt of a run."""
+    found = connection.execute(
+        select(*_COLUMNS)
+        .where(attempts.c.network == network, attempts.c.run_id == run_id)
+        .order_by(attempts.c.begun_at.desc())
+        .limit(1)
+    ).first()
+    return AttemptRow(**found._mapping) if found else None
+
+
+def load(connection: Connection, attempt_id: str) -> AttemptRow | None:
+    """The attempt of that id."""
+    found = connection.execute(select(*_COLUMNS).where(attempts.c.attempt_id == attempt_id)).first()
+    return AttemptRow(**found._mapping) if found else None
+
+
+def base_locations(connection: Connection, attempt_id: str) -> dict[str, str]:
+    """Published pointers when the attempt began."""
+    rows = connection.execute(select(attempt_tables).where(attempt_tables.c.attempt_id == attempt_id))
+    return {row.table_name: row.base_location for row in rows}
+
+
+def pinned_locations(connection: Connection, attempt_id: str) -> dict[str, str]:
+    """Pointers that audit judges and publish moves: those that the attempt changed. Empty before the pin."""
+    rows = connection.execute(
+        select(attempt_tables).where(
+            attempt_tables.c.attempt_id == attempt_id,
+            attempt_tables.c.pinned_location.is_not(None),
+            attempt_tables.c.pinned_location != attempt_tables.c.base_location,
+        )
+    )
+    return {row.table_name: row.pinned_location for row in rows}
+
+
+def pin(connection: Connection, attempt_id: str, staged: dict[str, str]) -> None:
+    """Record the staged pointers. Verdicts about anything else no longer count."""
+    before = pinned_locations(connection, attempt_id)
+    for table, location in staged.items():
+        connection.execute(
+            update(attempt_tables)
+            .where(attempt_tables.c.attempt_id == attempt_id, attempt_tables.c.table_name == table)
+            .values(pinned_location=location)
+        )
+    if before != pinned_locations(connection, attempt_id):
+        connection.execute(
+            update(attempt_days)
+            .where(attempt_days.c.attempt_id == attempt_id)
+            .values(audited=None, failures=None)
+        )
+    connection.execute(update(attempts).where(attempts.c.attempt_id == attempt_id).values(pinned_at=now()))
+
+
+def set_attempt_day(connection: Connection, attempt_id: str, day: date, **values: object) -> None:
+    """What the attempt says about one of its days."""
+    here = and_(attempt_days.c.attempt_id == attempt_id, attempt_days.c.date == day)
+    if not connection.execute(update(attempt_days).where(here).values(**values)).rowcount:
+        connection.execute(insert(attempt_days).values(attempt_id=attempt_id, date=day, **values))
+
+
+def set_day(connection: Connection, network: str, day: date, **values: object) -> None:
+    """What the lake says about a day."""
+    here = and_(days.c.network == network, days.c.date == day)
+    if not connection.execute(update(days).where(here).values(**values)).rowcount:
+        connection.execute(insert(days).values(network=network, date=day, **({"quarantined": 0} | values)))
+
+
+def known_days(connection: Connection, network: str, start: date, end: date) -> set[date]:
+    """Days of start..end that the lake has ever said something about."""
+    rows = connection.execute(
+        select(days.c.date).where(days.c.network == network, days.c.date.between(start, end))
+    )
+    return {row.date for row in rows}
+
+
+def refusals(connection: Connection, attempt_id: str) -> dict[date, str]:
+    """Days that the attempt refuses, with the reason."""
+    rows = connection.execute(
+        select(attempt_days.c.date, attempt_days.c.refused)
+        .where(attempt_days.c.attempt_id == attempt_id, attempt_days.c.refused.is_not(None))
+        .order_by(attempt_days.c.date)
+    )
+    return {row.date: row.refused for row in rows}
+
+
+def verdicts(connection: Connection, attempt_id: str) -> dict[date, tuple[bool, list[str]]]:
+    """What the audit said, by day."""
+    rows = connection.execute(
+        select(attempt_days).where(
+            attempt_days.c.attempt_id == attempt_id, attempt_days.c.audited.is_not(None)
+        )
+    )
+    return {row.date: (row.audited == "passed", json.loads(row.failures or "[]")) for row in rows}
+
+
+def add_note(connection: Connection, attempt_id: str, text: str) -> None:
+    """A remark on every day of the attempt."""
+    here = attempts.c.attempt_id == attempt_id
+    notes = json.loads(connection.execute(select(attempts.c.notes).where(here)).scalar_one())
+    if text not in notes:
+        connection.execute(update(attempts).where(here).values(notes=json.dumps([*notes, text])))
+
+
+def notes(connection: Connection, attempt_id: str) -> tuple[list[str], dict[date, list[str]]]:
+    """Remarks on the whole attempt, and on single days."""
+    whole = connection.execute(select(attempts.c.notes).where(attempts.c.attempt_id == attempt_id)).scalar()
+    single = connection.execute(
+        select(attempt_days.c.date, attempt_days.c.notes).where(
+            attempt_days.c.attempt_id == attempt_id, attempt_days.c.notes.is_not(None)
+        )
+    )
+    return json.loads(whole or "[]"), {row.date: json.loads(row.notes) for row in single}

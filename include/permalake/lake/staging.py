@@ -1,0 +1,60 @@
+"""Spark's side of an attempt: frames into staged tables, and staged tables as frames."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from permalake.config import Settings
+from permalake.contracts import Table
+from permalake.errors import PermalakeError
+from permalake.session import catalog_conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+def bind(spark: SparkSession, settings: Settings, catalog: str) -> None:
+    """Make the pointers under ``catalog`` readable and writable as Spark catalog of that name."""
+    for key, value in catalog_conf(settings, catalog).items():
+        spark.conf.set(key, value)
+
+
+def full_name(catalog: str, network: str, table: str) -> str:
+    """A table's name in Spark; network names may hold dashes."""
+    return f"{catalog}.`{network}`.{table}"
+
+
+def shape(frame: DataFrame, contract: Table, without: tuple[str, ...] = ()) -> DataFrame:
+    """The contract's columns, in its order and types; :class:`PermalakeError` names missing ones."""
+    from pyspark.sql import functions as f
+
+    fields = [field for field in contract.spark.fields if field.name not in without]
+    lacking = [field.name for field in fields if field.name not in frame.columns]
+    if lacking:
+        raise PermalakeError(f"{contract.name}: the frame lacks column {', '.join(lacking)}")
+    return frame.select(*[f.col(field.name).cast(field.dataType).alias(field.name) for field in fields])
+
+
+def arrange(frame: DataFrame, contract: Table) -> DataFrame:
+    """Rows gathered by day in few full files, sorted as the contract says. Spark splits a day that is too
+    large for one file and joins days that are too small for a task of their own."""
+    gathered = frame.sparkSession.sql("SELECT /*+ REBALANCE(date) */ * FROM {frame}", frame=frame)
+    return gathered.sortWithinPartitions("date", *[name for name in contract.sort if name != "date"])
+
+
+def span(start: date, end: date) -> Column:
+    """Rows of start..end, both inclusive."""
+    from pyspark.sql import functions as f
+
+    return f.col("date").between(f.lit(start), f.lit(end))
+
+
+def replace(frame: DataFrame, contract: Table, name: str, start: date, end: date) -> None:
+    """The rows of start..end in the table ``name`` become those of ``frame``; an empty frame deletes."""
+    arrange(frame, contract).writeTo(name).overwrite(span(start, end))
+
+
+def append(frame: DataFrame, contract: Table, name: str) -> None:
+    """Add rows of any day."""
+    arrange(frame, contract).writeTo(name).append()

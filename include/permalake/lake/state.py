@@ -1,0 +1,200 @@
+"""What the lake remembers beside Iceberg's own pointers: attempts, days, publications and leases.
+
+All of it lives in the catalog database, so that moving the tables' pointers and recording why is one
+transaction. Times are UTC text of fixed width (``2022-09-28T00:00:00.000000Z``): it sorts as it reads, in
+any database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables, SqlCatalogBaseTable
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Date,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+)
+from sqlalchemy.engine import make_url
+from sqlalchemy.pool import NullPool
+
+PUBLISHED = "permalake"
+"""``catalog_name`` of the pointers that readers follow."""
+
+_BUSY_SECONDS = 60
+_TIME = String(27)
+_metadata = MetaData()
+
+pointers: Table = IcebergTables.__table__  # type: ignore[assignment]
+namespaces: Table = IcebergNamespaceProperties.__table__  # type: ignore[assignment]
+
+networks = Table(
+    "permalake_networks",
+    _metadata,
+    Column("network", String(64), primary_key=True),
+    # Counted up by whoever takes a lease: the row lock makes taking leases of a network one by one.
+    Column("turn", BigInteger, nullable=False, default=0),
+)
+
+leases = Table(
+    "permalake_leases",
+    _metadata,
+    Column("network", String(64), primary_key=True),
+    Column("start", Date, primary_key=True),
+    Column("end", Date, primary_key=True),
+    Column("run_id", String(250), nullable=False),
+    Column("taken_at", _TIME, nullable=False),
+    Column("beat_at", _TIME, nullable=False),
+)
+
+attempts = Table(
+    "permalake_attempts",
+    _metadata,
+    Column("attempt_id", String(64), primary_key=True),
+    Column("network", String(64), nullable=False, index=True),
+    Column("start", Date, nullable=False),
+    Column("end", Date, nullable=False),
+    Column("run_id", String(250), nullable=False, index=True),
+    Column("state", String(16), nullable=False),  # open, published, superseded, discarded
+    Column("begun_at", _TIME, nullable=False),
+    Column("pinned_at", _TIME),
+    Column("fingerprint", Text, nullable=False, default=""),
+    Column("notes", Text, nullable=False, default="[]"),
+    Column("publication_id", Integer),
+)
+
+attempt_tables = Table(
+    "permalake_attempt_tables",
+    _metadata,
+    Column("attempt_id", String(64), primary_key=True),
+    Column("table_name", String(255), primary_key=True),
+    Column("base_location", String(1000), nullable=False),
+    Column("pinned_location", String(1000)),
+)
+
+attempt_days = Table(
+    "permalake_attempt_days",
+    _metadata,
+    Column("attempt_id", String(64), primary_key=True),
+    Column("date", Date, primary_key=True),
+    Column("refused", Text),
+    Column("audited", String(8)),  # passed, failed
+    Column("failures", Text),  # JSON list of lines
+    Column("notes", Text),  # JSON list of lines
+)
+
+days = Table(
+    "permalake_days",
+    _metadata,
+    Column("network", String(64), primary_key=True),
+    Column("date", Date, primary_key=True),
+    Column("run_id", String(250)),
+    Column("attempt_id", String(64)),
+    Column("built_at", _TIME),
+    Column("audited", String(8)),
+    Column("failures", Text),
+    Column("refused", Text),
+    Column("published_at", _TIME),
+    Column("publication_id", Integer),
+    Column("rows", Text),  # JSON object: table -> rows as published
+    Column("quarantined", BigInteger, nullable=False, default=0),
+    Column("notes", Text),
+    Column("stale_reason", Text),
+)
+
+publications = Table(
+    "permalake_publications",
+    _metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("kind", String(16), nullable=False),  # days, quarantine, cache
+    Column("network", String(64), nullable=False, index=True),
+    Column("start", Date, nullable=False),
+    Column("end", Date, nullable=False),
+    Column("attempt_id", String(64), nullable=False),
+    Column("run_id", String(250), nullable=False),
+    Column("fingerprint", Text, nullable=False, default=""),
+    Column("replayed", Integer, nullable=False, default=0),
+    Column("published_at", _TIME, nullable=False, index=True),
+)
+
+publication_tables = Table(
+    "permalake_publication_tables",
+    _metadata,
+    Column("publication_id", Integer, primary_key=True),
+    Column("network", String(64), primary_key=True),
+    Column("table_name", String(255), primary_key=True),
+    Column("metadata_location", String(1000), nullable=False),
+)
+
+
+def now() -> str:
+    """This moment, as the state tables keep it."""
+    return stamp(datetime.now(UTC))
+
+
+def stamp(moment: datetime) -> str:
+    """A moment as the state tables keep it; a naive one is taken as UTC."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def moment(text: str) -> datetime:
+    """The inverse of :func:`stamp`."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+
+
+class Database:
+    """The catalog database. ``read`` sees one consistent state, ``write`` is alone while it lasts."""
+
+    def __init__(self, uri: str) -> None:
+        self.engine = _engine(uri)
+        with self.write() as connection:
+            SqlCatalogBaseTable.metadata.create_all(connection)
+            _metadata.create_all(connection)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads."""
+        with self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that may write: all of it happens, or nothing."""
+        with self.engine.execution_options(permalake_writes=True).begin() as connection:
+            yield connection
+
+
+def _engine(uri: str) -> Engine:
+    url = make_url(uri)
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, pool_pre_ping=True)
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    # No pool: a connection must not be shared with forked workers.
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": _BUSY_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def _own_transactions(connection, _record) -> None:  # type: ignore[no-untyped-def]
+        connection.isolation_level = None
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A deferred transaction that turns from reading to writing fails at once when another one wrote
+        # meanwhile, whatever the busy time-out; taking the write lock first makes it wait instead.
+        writes = connection.get_execution_options().get("permalake_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine

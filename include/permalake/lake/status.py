@@ -1,0 +1,132 @@
+"""What ``permalake status`` tells: every day the lake knows of, and the gaps between them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from itertools import pairwise
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.types import IntegerType
+from sqlalchemy import Connection, Row, select
+
+from permalake.lake.catalog import locations, open_table
+from permalake.lake.counts import day_of, files
+from permalake.lake.leases import spell
+from permalake.lake.state import PUBLISHED, Database, days, publications
+
+
+@dataclass(frozen=True)
+class DayStatus:
+    """One day of one network. Times are RFC 3339 UTC text; None where it has not happened.
+
+    ``audited`` is ``passed`` or ``failed``; ``rows`` per table as published; ``gaps`` say what is missing
+    between this day and the one before; ``error`` is why it is not published as built last.
+    """
+
+    network: str
+    date: date
+    built: str | None
+    audited: str | None
+    published: str | None
+    rows: dict[str, int] = field(default_factory=dict)
+    quarantined: int = 0
+    gaps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    stale: str | None = None
+    error: str | None = None
+    run_id: str | None = None
+
+
+def status(database: Database, network: str | None = None) -> list[DayStatus]:
+    """Days in order of network and date. Counts come from the state tables, gaps from Iceberg's metadata."""
+    with database.read() as connection:
+        query = select(days).order_by(days.c.network, days.c.date)
+        rows = connection.execute(query.where(days.c.network == network) if network else query).all()
+        names = sorted({row.network for row in rows} - {"wormhole"})
+        gaps = {name: _gaps(connection, name) for name in names}
+    return [_day(row, gaps.get(row.network, {}).get(row.date, [])) for row in rows]
+
+
+def _day(row: Row, gaps: list[str]) -> DayStatus:  # type: ignore[type-arg]
+    failures = json.loads(row.failures or "[]")
+    error = row.refused
+    if row.audited == "failed":
+        error = error or "audit failed: " + "; ".join(failures)
+    return DayStatus(
+        network=row.network,
+        date=row.date,
+        built=row.built_at,
+        audited=row.audited,
+        published=row.published_at,
+        rows=json.loads(row.rows or "{}"),
+        quarantined=row.quarantined,
+        gaps=gaps,
+        notes=json.loads(row.notes or "[]"),
+        failures=failures,
+        stale=row.stale_reason,
+        error=error,
+        run_id=row.run_id,
+    )
+
+
+def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:
+    """What is missing before a published day: milestones between neighbours, and dates never built."""
+    location = locations(connection, PUBLISHED, network).get("date_cache")
+    if location is None:
+        return {}
+    found: dict[date, list[str]] = {}
+    covered = _covered(connection, network)
+    bounds = _milestones_by_day(open_table(location))
+    for (day, (_, last)), (following, (first, _)) in pairwise(sorted(bounds.items())):
+        texts = []
+        if first != last + 1:
+            missing = f"{last + 1}" if first == last + 2 else f"{last + 1}..{first - 1}"
+            texts.append(f"milestones {missing} missing" if first > last else f"milestones overlap {day}")
+        texts += [f"{spell(a, b)} not built" for a, b in _holes(covered, day, following)]
+        if texts:
+            found[following] = texts
+    return found
+
+
+def _milestones_by_day(table: IcebergTable) -> dict[date, tuple[int, int]]:
+    """First and last milestone per day, from the column bounds in the manifests: no file is opened."""
+    start_id = table.schema().find_field("start_ms").field_id
+    end_id = table.schema().find_field("end_ms").field_id
+    found = {}
+    for file in files(table):
+        lower, upper = (file.lower_bounds or {}).get(start_id), (file.upper_bounds or {}).get(end_id)
+        if lower is not None and upper is not None:
+            found[day_of(file)] = (from_bytes(IntegerType(), lower), from_bytes(IntegerType(), upper))
+    return found
+
+
+def _covered(connection: Connection, network: str) -> list[tuple[date, date]]:
+    """Ranges that were published, empty days included, in order of their first day."""
+    rows = connection.execute(
+        select(publications.c.start, publications.c.end)
+        .where(publications.c.network == network, publications.c.kind == "days")
+        .distinct()
+        .order_by(publications.c.start)
+    )
+    return [(row.start, row.end) for row in rows]
+
+
+def _holes(covered: list[tuple[date, date]], day: date, following: date) -> list[tuple[date, date]]:
+    """Ranges strictly between two days that nothing covers."""
+    one = timedelta(days=1)
+    holes, open_from = [], day + one
+    for start, end in covered:
+        if end < open_from:
+            continue
+        if start >= following:
+            break
+        if start > open_from:
+            holes.append((open_from, start - one))
+        open_from = end + one
+    if open_from < following:
+        holes.append((open_from, following - one))
+    return holes
