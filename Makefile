@@ -1,0 +1,62 @@
+# Permalake. Every target makes what it needs first; `make` alone lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help install demo test up down lint format docs clean
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
+STAMP := $(VENV)/.installed
+JARS := $(HOME_FOLDER)/jars/.fetched
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 18
+
+install: $(JARS) ## environment and jars
+
+demo: install ## build the bundled real days through Airflow and say what came out
+	@$(PYTHON) -m permalake.demo
+
+test: install ## the whole test suite
+	@$(PYTHON) -m pytest
+
+up: install ## Airflow on this machine, with the sample loaded; prints address and login
+	@$(PYTHON) -m permalake.orchestrate.server up
+
+down: ## stop what `make up` started
+	@if [ -x $(PYTHON) ]; then $(PYTHON) -m permalake.orchestrate.server down; fi
+
+lint: install ## style, types, direction of imports, generated docs
+	@$(VENV)/bin/ruff check && $(VENV)/bin/ruff format --check --quiet
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+	@$(PYTHON) -m permalake.cli.docs --check
+
+format: install ## put the code into shape
+	@$(VENV)/bin/ruff check --fix --quiet; $(VENV)/bin/ruff format
+
+docs: install ## write the generated docs again
+	@$(PYTHON) -m permalake.cli.docs
+
+clean: down ## remove environment, jars, lake and logs
+	rm -rf $(VENV) $(HOME_FOLDER)
+
+# Java is asked for first: the rest takes a minute and would be in vain without it.
+$(STAMP): requirements.txt pyproject.toml
+	@{ [ -n "$$JAVA_HOME" ] && [ -x "$$JAVA_HOME/bin/java" ]; } || command -v java >/dev/null || { \
+	  echo "permalake: Java is missing; install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME" >&2; exit 1; }
+	@if [ ! -x $(PYTHON) ]; then \
+	  for candidate in python3.12 python3.11 python3; do \
+	    if $$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; then \
+	      found=$$candidate; break; fi; done; \
+	  if [ -z "$$found" ]; then echo "permalake: Python 3.11 or 3.12 is missing; install one (Debian: apt-get install python3 python3-venv)" >&2; exit 1; fi; \
+	  echo "environment in $(VENV), from $$found"; \
+	  $$found -m venv $(VENV) || { echo "permalake: $$found has no venv; install it (Debian: apt-get install python3-venv)" >&2; rm -rf $(VENV); exit 1; }; fi
+	@[ -x $(VENV)/bin/uv ] || $(PYTHON) -m pip install --quiet --disable-pip-version-check uv
+	@echo "libraries from the lock"
+	@$(VENV)/bin/uv pip sync --quiet --python $(PYTHON) requirements.txt
+	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --no-deps --editable .
+	@touch $@
+
+$(JARS): $(STAMP) include/permalake/jars.py
+	@$(PYTHON) -m permalake.jars
+	@mkdir -p $(@D) && touch $@

@@ -1,0 +1,43 @@
+"""Builds one UTC day of Wormhole: verified VAAs, their payloads, prices and daily analytics.
+
+Four steps, each safe to run again: **ingest_decode** verifies every VAA against its guardian set and decodes
+it; **enrich_analytics** adds decimals, prices and chain details and computes the daily figures; **audit** has
+Great Expectations judge what was staged; **publish** shows all tables of the day to readers in one
+transaction, or none.
+
+A scheduled run builds the day before. Trigger it by hand with a first and last day to build a range in the
+same few Spark submits; start at *enrich* to fill in prices that were missing. A VAA that does not verify is
+quarantined alone; the rest of its day goes on.
+"""
+
+from airflow.sdk import chain
+
+from permalake.orchestrate.dag import daily_dag, publish_step, spark_step
+
+with daily_dag("wormhole", doc=__doc__, tags=["wormhole", "bridge"]) as dag:
+    chain(
+        spark_step(
+            "wormhole",
+            "ingest_decode",
+            job="wormhole_ingest",
+            doc="Reads the VAAs, verifies every guardian signature, quarantines what fails with its reason, "
+            "and stages messages and payloads.",
+        ),
+        spark_step(
+            "wormhole",
+            "enrich_analytics",
+            job="wormhole_enrich",
+            doc="Adds token metadata, the nearest price and chain details to transfers, then computes the "
+            "daily analytics of the staged days.",
+        ),
+        spark_step(
+            "wormhole",
+            "audit",
+            job="audit",
+            doc="Judges the staged tables with Great Expectations, day by day, and leaves Data Docs behind.",
+        ),
+        publish_step(
+            "wormhole",
+            doc="Publishes the passing days, all tables in one transaction, and fails naming the others.",
+        ),
+    )

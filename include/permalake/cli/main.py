@@ -1,0 +1,117 @@
+"""The command line ``permalake``. Every command lives in a module of its own, loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from permalake.errors import PermalakeError
+
+DEBUG = "PERMALAKE_DEBUG"
+
+# Name, module, and the line of `permalake --help`: so that help needs no module loaded.
+COMMANDS = {
+    "run": "Build days through the DAG, without a scheduler.",
+    "query": "Ask the published lake in SQL.",
+    "status": "What is built, audited and published, per network and day.",
+    "quarantine": "List rejected input with its reason, and retry it.",
+    "tables": "The data dictionary: every table and column.",
+}
+
+
+class LazyGroup(TyperGroup):
+    """Loads ``permalake.cli.NAME`` when command NAME is used: its ``command`` function, or its ``app``."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"permalake.cli.{cmd_name}")
+        if hasattr(module, "app"):
+            return _named(typer.main.get_command(module.app), cmd_name)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(name=cmd_name)(module.command)
+        return _named(typer.main.get_command(single), cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _named(command: Any, name: str) -> Any:
+    command.name = name
+    return command
+
+
+app = typer.Typer(cls=LazyGroup, add_completion=False, rich_markup_mode=None)
+
+
+@app.callback()
+def _permalake() -> None:
+    """Permalake: a permanode for the IOTA Tangle and an event store for Wormhole, as a lakehouse.
+
+    Days are built from verified raw data, audited, and published whole into an Iceberg lake.
+
+    Examples:
+
+      permalake run iota --date 2022-09-28
+
+      permalake query "select * from shimmer.ms_analytics order by milestone_index"
+
+      permalake status --network shimmer
+
+      permalake tables ms_analytics
+
+    Configuration: permalake.toml in this folder, --config FILE, or PERMALAKE_CONFIG; any key can be set by
+    environment, for example PERMALAKE_LAKE__WAREHOUSE. Exit codes: 0 done, 1 failed, 2 wrong usage.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the console script: one line on standard error when something goes wrong."""
+    command: Any = typer.main.get_command(app)
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = command.main(args=given or ["--help"], prog_name="permalake", standalone_mode=False)
+        sys.exit(code or 0 if given else 2)
+    except PermalakeError as error:
+        _fail(str(error), error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        _fail("interrupted", 1)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # the command line itself was wrong
+            _usage(error)
+        _fail(f"{type(error).__name__}: {_sentence(str(error))} (set {DEBUG}=1 for the trace)", 1)
+
+
+def _usage(error: Any) -> None:
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context else "permalake"
+    _fail(f"{_sentence(error.format_message())}; see `{where} --help`", 2)
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
+
+
+def _fail(message: str, code: int) -> None:
+    if os.environ.get(DEBUG) and sys.exc_info()[0]:
+        import traceback
+
+        traceback.print_exc()
+    sys.stderr.write(f"permalake: {' '.join(message.split())}\n")
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""``permalake run``: a DAG for a day or a range of days, without a scheduler."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from permalake.config import load_settings
+from permalake.errors import ConfigError
+from permalake.orchestrate import plans, request
+
+
+def command(  # noqa: PLR0917
+    kind: Annotated[str, typer.Argument(metavar="iota|wormhole", help="Which DAG to run.")],
+    day: Annotated[str, typer.Option("--date", metavar="D", help="The UTC day to build, YYYY-MM-DD.")],
+    to: Annotated[str | None, typer.Option("--to", metavar="D2", help="Build all days from D to D2.")] = None,
+    network: Annotated[
+        str | None, typer.Option(metavar="N", help="IOTA network; may be left out when one is configured.")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="STEP", help="Start at this step and go on to publish, for example enrich."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build days although nothing changed.")] = False,
+    config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
+) -> None:
+    """Build a day, or a range of days, through the DAG that Airflow schedules.
+
+    Each day is staged, audited and published whole; run it as often as you like. Days that are published
+    and whose inputs have not changed end at once.
+
+    Examples:
+
+      permalake run iota --date 2022-09-28
+
+      permalake run wormhole --date 2024-07-01 --to 2024-07-31
+
+      permalake run wormhole --date 2024-07-02 --only enrich
+
+      permalake run iota --network shimmer --date 2022-09-28 --force
+    """
+    if kind not in plans.KINDS:
+        raise ConfigError(f"run {kind}: no such DAG; choose one of {', '.join(plans.KINDS)}")
+    start, end = _days(day, to)
+    if only is not None:
+        plans.task_of(kind, only)
+    settings = load_settings(config)
+    chosen = request.choose_network(settings, kind, network)
+
+    from permalake.runtime import run_range
+
+    raise typer.Exit(run_range(settings, chosen, start, end, only=only, force=force, config=config))
+
+
+def _days(day: str, to: str | None) -> tuple[date, date]:
+    start = request.parse_day("--date", day)
+    end = request.parse_day("--to", to) or start
+    if start is None or end is None:
+        raise ConfigError("--date is empty; write a day as YYYY-MM-DD")
+    if end < start:
+        raise ConfigError(f"--to {end} lies before --date {start}; swap the two days")
+    return start, end

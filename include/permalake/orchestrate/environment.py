@@ -1,0 +1,95 @@
+"""The one place that says in which environment Airflow and Spark run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from permalake import jars
+from permalake.config import CONFIG_VARIABLE, config_file
+from permalake.paths import DAGS, HOME, PLUGINS, SPARK_JOBS
+
+AIRFLOW_HOME = HOME / "airflow"
+POOL = "permalake_builds"
+GIB = 1 << 30
+
+
+def bin_folder() -> Path:
+    """Where this environment's ``spark-submit`` and ``airflow`` are."""
+    return Path(sys.executable).parent
+
+
+def airflow_environment(
+    *, database: Path, config: str | os.PathLike[str] | None = None, logs: Path | None = None
+) -> dict[str, str]:
+    """The environment variables of an Airflow process of this project, on the sqlite metadata ``database``.
+
+    Starts from the present environment, so that what the user exported (JAVA_HOME, PERMALAKE_…,
+    AIRFLOW__…) holds; the project's own settings are defaults unless something would break without them.
+    """
+    AIRFLOW_HOME.mkdir(parents=True, exist_ok=True)
+    own_file = AIRFLOW_HOME / "airflow.cfg"
+    if not own_file.exists():
+        # Without a file of ours every first process of a new home would write a default one, all at once.
+        own_file.write_text(
+            "# Airflow is configured by environment; see permalake.orchestrate.environment.\n"
+        )
+    defaults = {
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__DEFAULT_TASK_RETRIES": "2",
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": spark_master()}),
+    }
+    fixed = {
+        "AIRFLOW_HOME": str(AIRFLOW_HOME),
+        "AIRFLOW_CONFIG": str(own_file),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(DAGS),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PLUGINS),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{database}",
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(logs or AIRFLOW_HOME / "logs"),
+        "PATH": f"{bin_folder()}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    environment = {**defaults, **os.environ, **fixed}
+    # Compiling Airflow and pyspark anew costs every process of a run three to five seconds.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    if file := config_file(config):
+        environment[CONFIG_VARIABLE] = str(file)
+    return environment
+
+
+def spark_master() -> str:
+    """``PERMALAKE_SPARK_MASTER`` (``spark://…``, ``yarn``, ``k8s://…``), or every core of this machine."""
+    return os.environ.get("PERMALAKE_SPARK_MASTER", "local[*]")
+
+
+def driver_memory() -> str:
+    """``PERMALAKE_SPARK_DRIVER_MEMORY``, or a quarter of this machine's, from 1 to 8 GiB.
+
+    On a local master the driver is the executor too; the rest is for its Python workers.
+    """
+    if configured := os.environ.get("PERMALAKE_SPARK_DRIVER_MEMORY"):
+        return configured
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{min(8, max(1, total // 4 // GIB))}g"
+
+
+def spark_conf() -> dict[str, str]:
+    """Spark settings of a submit that must be known before the session starts."""
+    return {
+        "spark.ui.enabled": os.environ.get("PERMALAKE_SPARK_UI", "false"),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.jars": jars.class_path(),
+        "spark.log.level": "WARN",
+    }
+
+
+def job_file(job: str) -> str:
+    """Path of a Spark job of this project, by its name."""
+    return str(SPARK_JOBS / f"{job}.py")

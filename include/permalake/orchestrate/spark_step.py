@@ -1,0 +1,93 @@
+"""A DAG task that is one Spark submit."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from permalake.config import load_settings
+from permalake.errors import PermalakeError
+from permalake.orchestrate.context import request_from, step_counts, unchanged
+from permalake.orchestrate.environment import driver_memory, job_file, spark_conf
+from permalake.orchestrate.fingerprint import fingerprint
+from permalake.orchestrate.plans import comes_before
+from permalake.orchestrate.progress import emit
+
+_EXIT_CODE = re.compile(r"Error code is: (\d+)")
+_CONFIG_ERROR = 2
+
+
+class SparkStep(SparkSubmitOperator):
+    """Submits ``spark/{job}.py`` for the network, days and run id of the DAG run.
+
+    Everything that depends on the machine or the configuration is read when the task runs, so that
+    parsing the DAG does no I/O. Returns the rows staged so far, by table.
+
+    :param kind: ``iota`` or ``wormhole``
+    :param job: name of the Spark job
+    :param first: whether the run begins here; then unchanged, published days end it at once
+    """
+
+    def __init__(self, *, kind: str, job: str, first: bool = False, **kwargs: Any) -> None:
+        super().__init__(conn_id="spark_default", name=f"permalake-{job}", **kwargs)
+        self.kind = kind
+        self.job = job
+        self.first = first
+
+    def execute(self, context: Any) -> dict[str, int] | None:  # type: ignore[override]
+        """Submit, wait, and say in one line what went wrong if it did."""
+        settings = load_settings()
+        request = request_from(settings, self.kind, context)
+        if comes_before(self.kind, self.task_id, request.only):
+            self.log.info("left as it is: this run starts at %s", request.only)
+            return None
+        if self.first:
+            if unchanged(settings, request):
+                raise AirflowSkipException(
+                    f"{request.days} is published and unchanged; force builds it again"
+                )
+            context["ti"].xcom_push("fingerprint", fingerprint(settings, request.network))
+        started = time.monotonic()
+        emit("start", step=self.task_id)
+        try:
+            self._submit(request.arguments, request.days, context)
+            counts = step_counts(settings, request)
+        except (AirflowException, PermalakeError) as error:
+            reason = reason_of(str(error))
+            emit("failed", step=self.task_id, seconds=time.monotonic() - started, reason=reason)
+            raise failure(error, reason) from None
+        emit("done", step=self.task_id, seconds=time.monotonic() - started, rows=counts)
+        return counts
+
+    def _submit(self, arguments: list[str], days: str, context: Any) -> None:
+        self.application = job_file(self.job)
+        self.application_args = arguments
+        self.name = f"permalake {self.job} {days}"
+        self.conf = {**spark_conf(), "spark.driver.memory": driver_memory(), **(self.conf or {})}
+        super().execute(context)
+
+
+def failure(error: Exception, reason: str) -> AirflowException:
+    """The exception to fail with: a wrong configuration is not worth a retry, anything else is."""
+    code = _EXIT_CODE.search(str(error))
+    wrong_config = getattr(error, "exit_code", None) == _CONFIG_ERROR or (
+        code and int(code[1]) == _CONFIG_ERROR
+    )
+    return AirflowFailException(reason) if wrong_config else AirflowException(reason)
+
+
+def reason_of(text: str) -> str:
+    """The line of a failed submit's output that says why: the job's own last word (``permalake: …``), else
+    the last line of a Python or Java error, else the first line."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    spoken = [line.removeprefix("permalake: ") for line in lines if line.startswith("permalake: ")]
+    if spoken:
+        return spoken[-1]
+    errors = [line for line in lines if re.match(r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b", line)]
+    if errors:
+        return errors[-1]
+    return lines[0] if lines else "no output"

@@ -1,0 +1,60 @@
+"""The lines that a run prints about itself."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+class Report:
+    """Turns the events of a run into lines on standard output.
+
+    :param title: what is built, for example ``iota_daily shimmer 2022-09-28``
+    """
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.failure = ""
+        self._rows: dict[str, int] = {}
+        self._days: list[str] | None = None
+
+    def say(self, text: str) -> None:
+        """A line about the run as a whole."""
+        _line(f"{self.title}: {text}")
+
+    def show(self, event: dict[str, Any]) -> None:
+        """A line about one step: that it starts, is done with what rows, or failed and why."""
+        step = event["step"]
+        if event["event"] == "start":
+            _line(f"  {step:<16} …")
+        elif event["event"] == "failed":
+            self.failure = f"{step}: {event['reason']}"
+            _line(f"  {step:<16} failed after {event['seconds']:.1f} s")
+        else:
+            _line(f"  {step:<16} {event['seconds']:6.1f} s{self._outcome(event)}")
+
+    def close(self, seconds: float) -> None:
+        """The last line of a run that succeeded."""
+        rows = sum(self._rows.values())
+        if not rows:
+            self.say(f"no rows in these days; published as empty in {seconds:.0f} s")
+        else:
+            days = len(self._days or ())
+            self.say(f"{days} {'day' if days == 1 else 'days'}, {rows} rows published in {seconds:.0f} s")
+
+    def _outcome(self, event: dict[str, Any]) -> str:
+        if (days := event.get("days")) is not None:
+            self._days, self._rows = days, event["rows"]
+            return f"  {len(days)} {'day' if len(days) == 1 else 'days'} published"
+        rows = event.get("rows") or {}
+        new = {table: count for table, count in rows.items() if count and self._rows.get(table) != count}
+        self._rows = rows
+        return "".join(
+            f"{'  ' if not number else ', '}{table} {count}"
+            for number, (table, count) in enumerate(new.items())
+        )
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
