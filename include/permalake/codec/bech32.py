@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import bech32
 import numpy as np
 import pyarrow as pa
@@ -33,9 +35,8 @@ def encode_addresses(hrp: str, kind: I16, value: U8) -> pa.StringArray:
     prefix = np.frombuffer(f"{hrp}1".encode(), np.uint8)
     text = np.empty((len(rows), len(prefix) + _SYMBOLS + _CHECKSUM), np.uint8)
     text[:, : len(prefix)] = prefix
-    symbols = _symbols(raw)
-    text[:, len(prefix) : -_CHECKSUM] = _CHARSET[symbols]
-    text[:, -_CHECKSUM:] = _CHARSET[_checksum(hrp, symbols)]
+    text[:, len(prefix) : -_CHECKSUM] = _CHARSET[_symbols(raw)]
+    text[:, -_CHECKSUM:] = _CHARSET[_checksum(hrp, raw)]
     offsets = np.zeros(len(kind) + 1, np.int64)
     np.cumsum((kind >= 0) * text.shape[1], out=offsets[1:])
     validity = np.packbits(kind >= 0, bitorder="little")
@@ -65,17 +66,35 @@ def _symbols(raw: U8) -> U8:
     return symbols.astype(np.uint8).reshape(len(raw), 56)[:, :_SYMBOLS]
 
 
-def _checksum(hrp: str, symbols: U8) -> U8:
-    state = np.full(len(symbols), 1, np.uint32)
+def _checksum(hrp: str, raw: U8) -> U8:
+    """The six symbols behind the address: u8[k, 6] of u8[k, 33]."""
+    # The checksum is linear: that of zeros under this prefix, plus what each byte contributes at its place.
+    state = np.full(len(raw), _state(hrp, np.zeros((1, _BYTES), np.uint8))[0], np.uint32)
+    for table, column in zip(_contributions(), raw.T, strict=True):
+        state ^= table[column]
+    shifts = np.arange(25, -1, -5, dtype=np.uint32)
+    return ((state[:, None] >> shifts) & np.uint32(31)).astype(np.uint8)
+
+
+@cache
+def _contributions() -> U32:
+    """What each value of each of the 33 bytes adds to the checksum's state: u32[33, 256]."""
+    raw = np.zeros((_BYTES, 256, _BYTES), np.uint8)
+    for at in range(_BYTES):
+        raw[at, :, at] = np.arange(256)
+    states = _state("", raw.reshape(-1, _BYTES)).reshape(_BYTES, 256)
+    return states ^ states[:, :1]
+
+
+def _state(hrp: str, raw: U8) -> U32:
+    state = np.full(len(raw), 1, np.uint32)
     for symbol in bech32.bech32_hrp_expand(hrp):
         state = _step(state, np.uint32(symbol))
-    for column in symbols.T:
+    for column in _symbols(raw).T:
         state = _step(state, column)
     for _ in range(_CHECKSUM):
         state = _step(state, np.uint32(0))
-    state ^= np.uint32(1)
-    shifts = np.arange(25, -1, -5, dtype=np.uint32)
-    return ((state[:, None] >> shifts) & np.uint32(31)).astype(np.uint8)
+    return state ^ np.uint32(1)
 
 
 def _step(state: U32, symbol: U8 | np.uint32) -> U32:

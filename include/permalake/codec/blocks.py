@@ -162,11 +162,11 @@ def _read_milestones(
     cursor: Cursor, kind: U8, payload_start: I64, payload_length: I64, protocol: Protocol
 ) -> dict[int, Milestone]:
     milestones = {}
-    for row in np.flatnonzero((kind == MILESTONE) & cursor.fine).tolist():
-        begin = payload_start[row]
+    rows = np.flatnonzero((kind == MILESTONE) & cursor.fine)
+    ends = (payload_start[rows] + payload_length[rows]).tolist()
+    for row, begin, end in zip(rows.tolist(), payload_start[rows].tolist(), ends, strict=True):
         try:
-            payload = cursor.data[begin : begin + payload_length[row]].tobytes()
-            milestones[row] = decode_milestone(payload, protocol)
+            milestones[row] = decode_milestone(cursor.data[begin:end].tobytes(), protocol)
         except DecodeError as error:
             cursor.error[row] = error.fault
     return milestones
@@ -177,7 +177,7 @@ def _check_milestone_parents(
 ) -> None:
     """TIP-8 and TIP-29: a milestone has its block's parents."""
     for row, milestone in list(milestones.items()):
-        begin = parent_start[row]
-        if cursor.data[begin : begin + 32 * parent_count[row]].tobytes() != b"".join(milestone.parents):
+        begin, end = int(parent_start[row]), int(parent_start[row] + 32 * parent_count[row])
+        if cursor.data[begin:end].tobytes() != b"".join(milestone.parents):
             cursor.error[row] = Fault.MILESTONE_PARENTS
             del milestones[row]

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from binascii import unhexlify
 from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 
-from permalake.codec.cursor import I64, U8, Mask
+from permalake.codec.cursor import I64, PADDING, U8
+from permalake.codec.slices import slices
 
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
-_PAIRS = np.stack([np.repeat(_DIGITS, 16), np.tile(_DIGITS, 16)], axis=1)
-_BAD = 255
-_VALUES = np.full(256, _BAD, np.uint8)
-_VALUES[_DIGITS] = np.arange(16)
-_VALUES[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
+_PAIRS = np.stack([np.repeat(_DIGITS, 16), np.tile(_DIGITS, 16)], axis=1).view("<u2").ravel()
 
 
 def hex_text(values: U8) -> U8:
     """ASCII digits of every byte: u8[2 * k] of u8[k]."""
-    return _PAIRS.view("<u2").ravel()[values].view(np.uint8)
+    return _PAIRS[values].view(np.uint8)
 
 
 def to_hex(values: U8) -> pa.StringArray:
@@ -32,45 +30,51 @@ def to_hex(values: U8) -> pa.StringArray:
     return pa.Array.from_buffers(kind, rows, buffers)
 
 
-def from_hex(texts: pa.StringArray | pa.LargeStringArray | Iterable[str | None]) -> pa.LargeBinaryArray:
+def hex_slices(data: U8, start: I64, length: I64) -> pa.StringArray:
+    """``data[start:start + length]`` of every row as lower-case hex."""
+    packed = slices(data, start, length)
+    offsets = np.frombuffer(packed.buffers()[1], np.int32)[: len(packed) + 1]
+    values = packed.buffers()[2]
+    digits = hex_text(np.frombuffer(values, np.uint8) if values is not None else np.zeros(0, np.uint8))
+    buffers = [None, pa.py_buffer((offsets * 2).astype(np.int32)), pa.py_buffer(digits)]
+    return pa.Array.from_buffers(pa.string(), len(packed), buffers)
+
+
+def from_hex(texts: pa.StringArray | pa.LargeStringArray | Iterable[str | None]) -> pa.BinaryArray:
     """Bytes of every hex text (a leading ``0x`` is allowed); null where the text is null or no hex."""
     array = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_string())
     array = array.cast(pa.large_string())
-    rows = len(array)
-    if not rows:
-        return pa.array([], pa.large_binary())
-    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + rows + 1]
+    if not len(array):
+        return pa.array([], pa.binary())
+    try:
+        return _whole(array)
+    except ValueError:
+        # One text of the column is no hex: take them one by one.
+        return pa.array([_single(text) for text in array.to_pylist()], pa.binary())
+
+
+def _whole(array: pa.LargeStringArray) -> pa.BinaryArray:
+    """All texts at once; ValueError when one of them is no hex."""
+    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    if array.null_count or (offsets & 1 != offsets[0] & 1).any():
+        raise ValueError("odd or null texts spoil the alignment")
     held = array.buffers()[2]
     text = np.frombuffer(held, np.uint8) if held is not None else np.zeros(0, np.uint8)
-    start, end = offsets[:-1].copy(), offsets[1:]
-    prefixed = np.flatnonzero(end - start >= 2)
-    prefixed = prefixed[(text[start[prefixed]] == ord("0")) & (text[start[prefixed] + 1] == ord("x"))]
-    start[prefixed] += 2
-    return _pack(text, start, end, array)
+    start, length = (offsets[:-1] - offsets[0]) // 2, np.diff(offsets) // 2
+    text = text[offsets[0] : offsets[-1]]
+    begin = np.flatnonzero(length) if len(text) else np.zeros(0, np.int64)
+    prefixed = begin[(text[2 * start[begin]] == ord("0")) & (text[2 * start[begin] + 1] == ord("x"))]
+    if len(prefixed):
+        text = text.copy()
+        text[2 * start[prefixed] + 1] = ord("0")
+        start[prefixed] += 1
+        length[prefixed] -= 1
+    data = np.frombuffer(unhexlify(text.data) + bytes(PADDING), np.uint8)
+    return slices(data, start, length)
 
 
-def _pack(text: U8, start: I64, end: I64, array: pa.LargeStringArray) -> pa.LargeBinaryArray:
-    length = end - start
-    fine = length % 2 == 0
-    if array.null_count:
-        fine &= ~np.asarray(array.is_null())
-    base = start[0]
-    nibble = _VALUES[text[base : end[-1]]]
-    wrong = np.flatnonzero(nibble == _BAD) + base
-    fine &= np.searchsorted(wrong, start) == np.searchsorted(wrong, end)
-    kept = _within(start[fine] - base, end[fine] - base, len(nibble))
-    digits = nibble if kept.all() else nibble[kept]
-    values = (digits[0::2] << 4) | digits[1::2]
-    out = np.zeros(len(fine) + 1, np.int64)
-    np.cumsum(np.where(fine, length // 2, 0), out=out[1:])
-    validity = np.packbits(fine, bitorder="little")
-    buffers = [pa.py_buffer(validity), pa.py_buffer(out), pa.py_buffer(values)]
-    return pa.Array.from_buffers(pa.large_binary(), len(fine), buffers)
-
-
-def _within(start: I64, end: I64, size: int) -> Mask:
-    """Which of ``size`` positions lie in one of the (ascending, disjoint) ranges."""
-    step = np.zeros(size + 1, np.int8)
-    np.add.at(step, start, 1)
-    np.add.at(step, end, -1)
-    return np.cumsum(step[:-1], dtype=np.int8).astype(bool)
+def _single(text: str | None) -> bytes | None:
+    try:
+        return None if text is None else unhexlify(text.removeprefix("0x"))
+    except ValueError:
+        return None

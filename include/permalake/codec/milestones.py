@@ -21,6 +21,8 @@ from permalake.codec.receipts import ProtocolParameters, Receipt, read_options, 
 
 MAX_PARENTS = 8
 MAX_METADATA = 8192
+# Type, public key, signature.
+SIGNATURE_WIDTH = 1 + 32 + 64
 CHRYSALIS_MILESTONE, CHRYSALIS_RECEIPT, STARDUST_MILESTONE = 1, 3, 7
 
 
@@ -63,7 +65,7 @@ def decode_milestone(payload: bytes, protocol: Protocol) -> Milestone:
 def _parents(reader: Reader) -> tuple[bytes, ...]:
     count = reader.uint(1)
     demand(1 <= count <= MAX_PARENTS, Fault.PARENT_COUNT)
-    parents = tuple(reader.bytes(32) for _ in range(count))
+    parents = reader.pieces(count, 32)
     demand(ascending(parents), Fault.PARENT_ORDER)
     return parents
 
@@ -74,15 +76,15 @@ def _hash(data: bytes) -> bytes:
 
 def _chrysalis(reader: Reader) -> Milestone:
     begin = reader.position
-    index, timestamp = struct.unpack("<IQ", reader.bytes(12))
+    index, timestamp = struct.unpack("<IQ", reader.take(12))
     parents = _parents(reader)
-    root = reader.bytes(32)
-    score, score_index = struct.unpack("<II", reader.bytes(8))
+    root = reader.take(32)
+    score, score_index = struct.unpack("<II", reader.take(8))
     demand(score_index > index if score else score_index == 0, Fault.POW_SCORE)
-    keys = [reader.bytes(32) for _ in range(reader.uint(1))]
+    keys = reader.pieces(reader.uint(1), 32)
     demand(bool(keys), Fault.KEY_COUNT)
     demand(ascending(keys), Fault.KEY_ORDER)
-    inner = reader.bytes(reader.uint(4))
+    inner = reader.take(reader.uint(4))
     receipt = None
     if inner:
         nested = Reader(inner)
@@ -91,7 +93,7 @@ def _chrysalis(reader: Reader) -> Milestone:
         nested.finish(Fault.PAYLOAD_LENGTH)
     essence = reader.data[begin : reader.position]
     demand(reader.uint(1) == len(keys), Fault.SIGNATURE_COUNT)
-    signatures = tuple((key, reader.bytes(64)) for key in keys)
+    signatures = tuple(zip(keys, reader.pieces(len(keys), 64), strict=True))
     # A Chrysalis milestone id covers the whole payload, type and signatures included.
     return Milestone(
         index=index,
@@ -115,18 +117,20 @@ def _chrysalis(reader: Reader) -> Milestone:
 
 def _stardust(reader: Reader) -> Milestone:
     begin = reader.position
-    index, timestamp, version = struct.unpack("<IIB", reader.bytes(9))
+    index, timestamp, version = struct.unpack("<IIB", reader.take(9))
     demand(version == 2, Fault.VERSION)
-    previous = reader.bytes(32)
+    previous = reader.take(32)
     parents = _parents(reader)
-    inclusion_root, applied_root = reader.bytes(32), reader.bytes(32)
+    inclusion_root, applied_root = reader.take(32), reader.take(32)
     length = reader.uint(2)
     demand(length <= MAX_METADATA, Fault.METADATA_LENGTH)
-    metadata = reader.bytes(length)
+    metadata = reader.take(length)
     receipt, parameters = read_options(reader, index)
     essence = reader.data[begin : reader.position]
-    signatures = tuple(_signature(reader) for _ in range(reader.uint(1)))
-    demand(bool(signatures), Fault.SIGNATURE_COUNT)
+    signed = reader.pieces(reader.uint(1), SIGNATURE_WIDTH)
+    demand(bool(signed), Fault.SIGNATURE_COUNT)
+    demand(not any(piece[0] for piece in signed), Fault.SIGNATURE_KIND)
+    signatures = tuple((piece[1:33], piece[33:]) for piece in signed)
     demand(ascending([key for key, _ in signatures]), Fault.KEY_ORDER)
     essence_hash = _hash(essence)
     # A Stardust milestone id is the essence's hash, whoever signed it.
@@ -148,11 +152,6 @@ def _stardust(reader: Reader) -> Milestone:
         next_pow_score=0,
         next_pow_score_index=0,
     )
-
-
-def _signature(reader: Reader) -> tuple[bytes, bytes]:
-    demand(reader.uint(1) == 0, Fault.SIGNATURE_KIND)
-    return reader.bytes(32), reader.bytes(64)
 
 
 class ApplicableKey(Interface):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from permalake.codec.faults import DecodeError, Fault
 
@@ -14,7 +13,7 @@ class Reader:
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
 
-    def bytes(self, length: int) -> bytes:
+    def take(self, length: int) -> bytes:
         """The next ``length`` bytes."""
         end = self.position + length
         if end > len(self.data):
@@ -23,9 +22,14 @@ class Reader:
         self.position = end
         return part
 
+    def pieces(self, count: int, width: int) -> tuple[bytes, ...]:
+        """The next ``count`` elements of ``width`` bytes."""
+        block = self.take(count * width)
+        return tuple(block[at : at + width] for at in range(0, len(block), width))
+
     def uint(self, width: int) -> int:
         """The next little-endian unsigned integer of ``width`` bytes."""
-        return int.from_bytes(self.bytes(width), "little")
+        return int.from_bytes(self.take(width), "little")
 
     def finish(self, fault: Fault = Fault.TRAILING) -> None:
         """Everything must have been read."""
@@ -40,4 +44,4 @@ def demand(holds: bool, fault: Fault) -> None:
 
 def ascending(values: Sequence[bytes]) -> bool:
     """Sorted and unique."""
-    return all(a < b for a, b in pairwise(values))
+    return list(values) == sorted(set(values))

@@ -59,9 +59,9 @@ def read_options(reader: Reader, index: int) -> tuple[Receipt | None, ProtocolPa
         if kind == RECEIPT_OPTION:
             receipt = read_receipt(reader)
             continue
-        target, version, length = struct.unpack("<IBH", reader.bytes(7))
+        target, version, length = struct.unpack("<IBH", reader.take(7))
         demand(target > index and length <= MAX_PARAMETERS, Fault.PARAMETERS)
-        parameters = ProtocolParameters(target, version, reader.bytes(length))
+        parameters = ProtocolParameters(target, version, reader.take(length))
     return receipt, parameters
 
 
@@ -71,15 +71,15 @@ def read_receipt(reader: Reader) -> Receipt:
     demand(final <= 1, Fault.FLAG)
     count = reader.uint(2)
     demand(1 <= count <= MAX_FUNDS, Fault.RECEIPT_FUNDS)
-    entries = [reader.bytes(FUNDS_WIDTH) for _ in range(count)]
+    entries = reader.pieces(count, FUNDS_WIDTH)
     demand(ascending(entries), Fault.RECEIPT_ORDER)
     demand(len({entry[:HASH_WIDTH] for entry in entries}) == count, Fault.RECEIPT_DUPLICATE)
     funds = tuple(_funds(entry) for entry in entries)
-    treasury = Reader(reader.bytes(reader.uint(4)))
+    treasury = Reader(reader.take(reader.uint(4)))
     demand(bool(treasury.data), Fault.RECEIPT_TREASURY)
     demand(treasury.uint(4) == TREASURY_TRANSACTION, Fault.RECEIPT_TREASURY)
     demand(treasury.uint(1) == TREASURY_INPUT, Fault.TREASURY_KIND)
-    spent = treasury.bytes(32)
+    spent = treasury.take(32)
     demand(treasury.uint(1) == TREASURY, Fault.TREASURY_KIND)
     amount = treasury.uint(8)
     demand(amount <= MAX_AMOUNT, Fault.OUTPUT_AMOUNT)

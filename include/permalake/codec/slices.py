@@ -6,13 +6,15 @@ import numpy as np
 import pyarrow as pa
 
 from permalake.codec.cursor import I64, U8, bytes_at
-from permalake.codec.hexa import hex_text
 
 _INLINE = 12  # Arrow's binary views hold up to 12 bytes themselves, longer ones a prefix of 4 and a position.
 
 
 def slices(data: U8, start: I64, length: I64) -> pa.BinaryArray:
-    """``data[start:start + length]`` of every row (u8, i64[k], i64[k]) as Arrow binary."""
+    """``data[start:start + length]`` of every row (u8, i64[k], i64[k]) as Arrow binary.
+
+    ``data`` is padded as :func:`~permalake.codec.cursor.load` does it, and smaller than 2 GiB.
+    """
     views = np.zeros((len(start), 4), "<i4")
     views[:, 0] = length
     raw = views.view(np.uint8).reshape(-1, 16)
@@ -25,16 +27,6 @@ def slices(data: U8, start: I64, length: I64) -> pa.BinaryArray:
         raw[short, 4:] = inline
     buffers = [None, pa.py_buffer(views), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary_view(), len(start), buffers).cast(pa.binary())
-
-
-def hex_slices(data: U8, start: I64, length: I64) -> pa.StringArray:
-    """The same slices as lower-case hex."""
-    packed = slices(data, start, length)
-    offsets = np.frombuffer(packed.buffers()[1], np.int32)[: len(packed) + 1]
-    values = packed.buffers()[2]
-    digits = hex_text(np.frombuffer(values, np.uint8) if values is not None else np.zeros(0, np.uint8))
-    buffers = [None, pa.py_buffer((offsets * 2).astype(np.int32)), pa.py_buffer(digits)]
-    return pa.Array.from_buffers(pa.string(), len(packed), buffers)
 
 
 def fixed(values: U8) -> pa.FixedSizeBinaryArray:
