@@ -134,6 +134,12 @@ def test_quorum(guardians, needed):
     assert quorum(guardians) == needed
 
 
+def test_a_zero_address_in_a_set_is_signed_by_nobody():
+    vaas = decode_vaas(pa.array([encode_vaa(1, [(0, bytes(65))], BODY)], pa.binary()))
+    found = verify(vaas, {1: [bytes(20)]})
+    assert found.reason_text().to_pylist() == ["bad_signature"]
+
+
 def test_nothing_to_verify():
     vaas = decode_vaas(pa.array([], pa.binary()))
     assert len(verify(vaas, SETS).reason) == 0

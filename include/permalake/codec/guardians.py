@@ -77,14 +77,17 @@ def verify(vaas: Vaas, guardian_sets: GuardianSets) -> Verification:
     needed = np.where(known, quorum(size), 0)
     reason = np.zeros(len(vaas), np.uint8)
     row = vaas.signature_row
-    reason[row[1:][(row[1:] == row[:-1]) & (vaas.guardian_index[1:] == vaas.guardian_index[:-1])]] = DUPLICATE
+    twice = (row[1:] == row[:-1]) & (vaas.guardian_index[1:] == vaas.guardian_index[:-1])
+    reason[row[1:][twice]] = DUPLICATE
     reason[~known] = UNKNOWN_SET
     reason[vaas.error != 0] = MALFORMED
 
     check = np.flatnonzero((reason[row] == OK) & (vaas.guardian_index < size[row]))
     recovered = recover_addresses(vaas.data, vaas.signature_start[check], vaas.digest, row[check])
     expected = addresses[sizes[row[check], 0] + vaas.guardian_index[check]]
-    valid = np.bincount(row[check][(recovered == expected).all(axis=1)], minlength=len(vaas)).astype(np.int64)
+    # What does not recover is nobody's, even in a set with a zero address.
+    theirs = (recovered == expected).all(axis=1) & recovered.any(axis=1)
+    valid = np.bincount(row[check][theirs], minlength=len(vaas)).astype(np.int64)
 
     fine = reason == OK
     reason[fine & (valid < needed)] = NO_QUORUM
