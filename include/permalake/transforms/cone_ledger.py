@@ -1,0 +1,279 @@
+"""Proof of what a batch's included transactions did to the ledger.
+
+Which transactions are included is the source's claim, proven by the milestone's applied Merkle root. Here
+the consumed outputs are matched with the inputs, checked against the inputs commitment and the sum of the
+outputs, and the signatures are verified.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from permalake.codec.cursor import blake2b_rows
+from permalake.codec.outputs import Addresses, Outputs, decode_outputs
+from permalake.codec.slices import fixed
+from permalake.transforms.cone_batch import Batch, Problem
+from permalake.transforms.records import State
+
+if TYPE_CHECKING:
+    from permalake.transforms.cone import ConeRules
+    from permalake.transforms.cone_milestones import Cone
+
+_ID = 34
+_SIGNATURE = 0
+_ED25519, _ALIAS = 0, 4
+NO_ADDRESS = -1
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Consumed outputs of a batch.
+
+    ``included`` marks the transactions (rows of :class:`Transactions`) whose effects count; ``consumed``
+    gives for each input the row of ``outputs`` that it consumed, -1 when its transaction is not included or
+    the source lacks the output; ``owner`` unlocked the output.
+    """
+
+    included: np.ndarray
+    consumed: np.ndarray
+    outputs: Outputs
+    output_id: np.ndarray
+    owner: Addresses
+
+
+def check_ledger(batch: Batch, cones: list[Cone], rules: ConeRules) -> Ledger:
+    """Match, prove and value the consumed outputs of the cones; what does not hold becomes a problem."""
+    decoded = batch.decoded
+    transactions, inputs = decoded.transactions, decoded.transactions.inputs
+    ordered = np.zeros(len(batch.blocks), bool)
+    for cone in cones:
+        ordered[cone.order] = True
+    included = (ordered & (batch.blocks.state == State.INCLUDED))[transactions.block]
+    milestone = batch.blocks.milestone[transactions.block][inputs.transaction]
+    rows = _distinct(batch)
+    claims = batch.consumed
+    outputs = decode_outputs(claims.raw.take(pa.array(rows)), batch.protocol)
+    ids = _ids(claims.id.take(pa.array(rows)))
+    consumed = _find(_keys(inputs.output_id, milestone), _keys(ids, claims.milestone[rows]))
+    consumed[~included[inputs.transaction]] = -1
+    ledger = Ledger(included, consumed, outputs, ids, _owners(outputs, _times(cones, claims.milestone[rows])))
+    checks = _Checks(batch, ledger, claims.milestone[rows], {cone.milestone.index for cone in cones})
+    checks.matching(rows)
+    checks.transactions(rules.transaction_signatures)
+    checks.changes(cones)
+    return ledger
+
+
+def _ids(column: pa.Array) -> np.ndarray:
+    """Output ids as u8[n, 34]; one of another length becomes zeros and matches nothing."""
+    right = pc.equal(pc.binary_length(column), _ID)
+    padded = pc.if_else(pc.fill_null(right, False), column, pa.scalar(bytes(_ID), column.type))
+    joined = pa.concat_arrays([padded]).cast(pa.binary(_ID))
+    return np.frombuffer(joined.buffers()[1], np.uint8)[: len(joined) * _ID].reshape(-1, _ID)
+
+
+def _keys(ids: np.ndarray, milestone: np.ndarray) -> pa.Array:
+    return fixed(np.hstack([ids, milestone.astype("<u4")[:, None].view(np.uint8)]))
+
+
+def _find(wanted: pa.Array, keys: pa.Array) -> np.ndarray:
+    found = pc.index_in(wanted, value_set=keys) if len(keys) else pa.nulls(len(wanted), pa.int32())
+    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64).copy()
+
+
+def _distinct(batch: Batch) -> np.ndarray:
+    """Rows of the consumed-output records without repetitions; two that differ are a problem."""
+    claims = batch.consumed
+    if not len(claims):
+        return np.zeros(0, np.int64)
+    keys = _keys(_ids(claims.id), claims.milestone).dictionary_encode()
+    code = keys.indices.to_numpy(zero_copy_only=False)
+    first = np.unique(code, return_index=True)[1]
+    for row in np.setdiff1d(np.arange(len(code)), first).tolist():
+        if claims.raw[row] != claims.raw[int(first[code[row]])]:
+            detail = f"the source holds two different consumed outputs {claims.id[row].as_py().hex()}"
+            origin, raw = str(claims.origin[row]), claims.raw[row].as_py()
+            batch.problems.append(
+                Problem(int(claims.milestone[row]), "consumed_conflict", detail, origin, raw)
+            )
+    return first
+
+
+def _times(cones: list[Cone], milestone: np.ndarray) -> np.ndarray:
+    time = {cone.milestone.index: cone.milestone.timestamp for cone in cones}
+    index, place = np.unique(milestone, return_inverse=True)
+    return np.array([time.get(i, 0) for i in index.tolist()], np.int64)[place]
+
+
+def owners(outputs: Outputs) -> Addresses:
+    """Who owns an output when it is created: alias: its state controller; else its address."""
+    is_alias = outputs.kind == _ALIAS
+    own, controller = outputs.address, outputs.state_controller
+    return Addresses(
+        np.where(is_alias, controller.kind, own.kind),
+        np.where(is_alias[:, None], controller.value, own.value),
+    )
+
+
+def _owners(outputs: Outputs, time: np.ndarray) -> Addresses:
+    """Who unlocks an output at ``time`` (unix s): once an expiration has passed, its return address."""
+    created, back = owners(outputs), outputs.expiration_return
+    expired = (outputs.expiration_time > 0) & (time >= outputs.expiration_time)
+    return Addresses(
+        np.where(expired, back.kind, created.kind), np.where(expired[:, None], back.value, created.value)
+    )
+
+
+class _Checks:
+    def __init__(self, batch: Batch, ledger: Ledger, milestone: np.ndarray, proven: set[int]):
+        self.batch, self.ledger, self.milestone, self.proven = batch, ledger, milestone, proven
+        self.transactions_of = batch.decoded.transactions
+
+    def fail(self, transaction: int, reason: str, detail: str) -> None:
+        row = int(self.transactions_of.block[transaction])
+        name = self.transactions_of.transaction_id[transaction].tobytes().hex()
+        milestone, origin = int(self.batch.blocks.milestone[row]), str(self.batch.blocks.origin[row])
+        raw = self.batch.blocks.raw[row].as_py()
+        self.batch.problems.append(Problem(milestone, reason, f"transaction {name}: {detail}", origin, raw))
+
+    def matching(self, rows: np.ndarray) -> None:
+        """Consumed outputs are those of the inputs of included transactions, no more and no fewer."""
+        ledger, inputs, claims = self.ledger, self.transactions_of.inputs, self.batch.consumed
+        wanted = ledger.included[inputs.transaction] & (ledger.consumed < 0)
+        for transaction in np.unique(inputs.transaction[wanted]).tolist():
+            lacking = inputs.output_id[wanted & (inputs.transaction == transaction)]
+            detail = f"consumed output {lacking[0].tobytes().hex()} is not in the source"
+            self.fail(transaction, "consumed_missing", detail)
+        used = np.zeros(len(rows), bool)
+        used[ledger.consumed[ledger.consumed >= 0]] = True
+        for row in np.flatnonzero(~used | (ledger.outputs.error != 0)).tolist():
+            at, claim = int(self.milestone[row]), int(rows[row])
+            named = (claims.id[claim].as_py() or b"").hex()
+            origin, raw = str(claims.origin[claim]), claims.raw[claim].as_py()
+            if ledger.outputs.error[row]:
+                self.batch.problems.append(Problem(at, "malformed", f"consumed output {named}", origin, raw))
+            elif at in self.proven:
+                detail = f"no included transaction consumes the output {named}"
+                self.batch.problems.append(Problem(at, "consumed_unexpected", detail, origin, raw))
+
+    def transactions(self, signatures: bool) -> None:
+        """Inputs commitment (Stardust), sums and signatures of transactions whose inputs are all known."""
+        ledger, parts = self.ledger, self.transactions_of
+        count = np.bincount(parts.inputs.transaction, minlength=len(ledger.included))
+        known = np.bincount(parts.inputs.transaction[ledger.consumed >= 0], minlength=len(ledger.included))
+        whole = np.flatnonzero(ledger.included & (count == known))
+        spent = ledger.consumed >= 0
+        amount = np.zeros(len(ledger.included), np.int64)
+        np.add.at(amount, parts.inputs.transaction[spent], ledger.outputs.amount[ledger.consumed[spent]])
+        np.subtract.at(amount, parts.outputs.transaction, parts.output.amount)
+        for transaction in whole[amount[whole] != 0].tolist():
+            self.fail(
+                transaction, "amount_mismatch", f"its inputs exceed its outputs by {amount[transaction]}"
+            )
+        if self.batch.protocol == "stardust":
+            self._commitments(whole)
+        if signatures:
+            self._signatures(whole)
+
+    def _commitments(self, whole: np.ndarray) -> None:
+        ledger, parts = self.ledger, self.transactions_of
+        outputs = ledger.outputs
+        digest = blake2b_rows(outputs.data, outputs.start, outputs.length)
+        in_order = np.ascontiguousarray(digest[ledger.consumed]).reshape(-1)
+        begins = np.searchsorted(parts.inputs.transaction, np.arange(len(ledger.included) + 1))
+        computed = blake2b_rows(in_order, 32 * begins[whole], 32 * np.diff(begins)[whole])
+        wrong = (computed != parts.inputs_commitment[whole]).any(axis=1)
+        for transaction in whole[wrong].tolist():
+            self.fail(
+                transaction, "inputs_commitment", "its consumed outputs are not those that it commits to"
+            )
+
+    def _signatures(self, whole: np.ndarray) -> None:
+        parts, data, ledger = self.transactions_of, self.batch.decoded.data, self.ledger
+        wanted = np.zeros(len(ledger.included), bool)
+        wanted[whole] = True
+        unlocks = parts.unlocks
+        signed = np.flatnonzero((unlocks.kind == _SIGNATURE) & wanted[unlocks.transaction])
+        message = blake2b_rows(data, parts.essence_start[whole], parts.essence_length[whole])
+        place = np.zeros(len(wanted), np.int64)
+        place[whole] = np.arange(len(whole))
+        begins = np.searchsorted(parts.inputs.transaction, np.arange(len(wanted)))
+        for row in signed.tolist():
+            transaction, at = int(unlocks.transaction[row]), int(unlocks.start[row])
+            key, signature = data[at + 2 : at + 34].tobytes(), data[at + 34 : at + 98].tobytes()
+            try:
+                Ed25519PublicKey.from_public_bytes(key).verify(
+                    signature, message[place[transaction]].tobytes()
+                )
+            except (InvalidSignature, ValueError):
+                self.fail(
+                    transaction, "transaction_signature", f"signature {unlocks.idx[row]} does not verify"
+                )
+                continue
+            output = ledger.consumed[begins[transaction] + unlocks.idx[row]]
+            if not self._belongs(key, int(output)):
+                self.fail(
+                    transaction, "transaction_signature", f"signature {unlocks.idx[row]} is not the owner's"
+                )
+
+    def _belongs(self, key: bytes, output: int) -> bool:
+        address = blake2b(key, digest_size=32).digest()
+        owner, governor = self.ledger.owner, self.ledger.outputs.governor
+        for kind, value in ((owner.kind, owner.value), (governor.kind, governor.value)):
+            if kind[output] == _ED25519 and value[output].tobytes() == address:
+                return True
+        return False
+
+    def changes(self, cones: list[Cone]) -> None:
+        """The source's own list of created and consumed ids, where it has one."""
+        parts, blocks = self.transactions_of, self.batch.blocks.milestone
+        ledger = self.ledger
+        created = ledger.included[parts.outputs.transaction]
+        outputs = output_ids(
+            parts.transaction_id[parts.outputs.transaction[created]], parts.outputs.idx[created]
+        )
+        at_created = blocks[parts.block[parts.outputs.transaction[created]]]
+        spent = ledger.included[parts.inputs.transaction]
+        at_spent = blocks[parts.block[parts.inputs.transaction[spent]]]
+        listed = self.batch.changes
+        for cone in cones:
+            index = cone.milestone.index
+            for row in np.flatnonzero(listed.milestone == index).tolist():
+                migrated = _migrated(cone)
+                ours = {
+                    "created": _set(outputs[at_created == index].tobytes() + migrated),
+                    "consumed": _set(parts.inputs.output_id[spent][at_spent == index].tobytes()),
+                }
+                theirs = {
+                    "created": _set(listed.raw[row].as_py()),
+                    "consumed": _set(listed.link[row].as_py()),
+                }
+                for what in ("created", "consumed"):
+                    if differing := sorted(ours[what] ^ theirs[what]):
+                        detail = f"{what} outputs differ from the source's list, first {differing[0].hex()}"
+                        origin = str(listed.origin[row])
+                        self.batch.problems.append(Problem(index, "utxo_changes", detail, origin))
+
+
+def _migrated(cone: Cone) -> bytes:
+    receipt = cone.milestone.receipt
+    funds = len(receipt.funds) if receipt else 0
+    return b"".join(cone.milestone.milestone_id + i.to_bytes(2, "little") for i in range(funds))
+
+
+def _set(joined: bytes | None) -> set[bytes]:
+    joined = joined or b""
+    return {joined[at : at + _ID] for at in range(0, len(joined), _ID)}
+
+
+def output_ids(transaction_id: np.ndarray, idx: np.ndarray) -> np.ndarray:
+    """Output ids u8[k, 34]: transaction id || u16 LE index."""
+    return np.hstack([transaction_id, idx.astype("<u2")[:, None].view(np.uint8)])

@@ -1,0 +1,48 @@
+"""Which frame becomes which table of an IOTA day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from permalake.transforms import activity, daily, outputs, tangle
+
+Staged = Callable[[str], DataFrame]
+
+
+def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
+    """Tables that are projections of the decoded rows."""
+    return {
+        "milestones": tangle.milestones(decoded),
+        "messages": tangle.messages(decoded),
+        "parents": tangle.parents(decoded),
+        "tags": tangle.tags(decoded, chunk_size),
+        "transactions": tangle.transactions(decoded),
+        "basic_outputs": outputs.basic_outputs(decoded, chunk_size),
+        "alias_outputs": outputs.alias_outputs(decoded, chunk_size),
+        "foundry_outputs": outputs.foundry_outputs(decoded, chunk_size),
+        "nft_outputs": outputs.nft_outputs(decoded, chunk_size),
+        "legacy_outputs": outputs.legacy_outputs(decoded, chunk_size),
+        "treasury_outputs": outputs.treasury_outputs(decoded, chunk_size),
+        "consumed_outputs": outputs.consumed_outputs(decoded),
+    }
+
+
+def analytics_tables(
+    decoded: DataFrame, staged: Staged, chunk_size: int
+) -> dict[str, Callable[[], DataFrame]]:
+    """Analytics in an order in which each finds what it reads: ``staged`` gives a table of these days that
+    was staged before."""
+    return {
+        "ms_analytics": partial(activity.ms_analytics, decoded, chunk_size),
+        "ms_activity": partial(activity.ms_activity, decoded),
+        "address_analytics": partial(activity.address_analytics, decoded),
+        "date_cache": lambda: daily.date_cache(staged("milestones")),
+        "metrics_cache": lambda: daily.metrics_cache(staged("address_analytics"), staged("tags")),
+        "daily_analytics": lambda: daily.daily_analytics(staged("metrics_cache"), staged("date_cache")),
+        "daily_extended": lambda: daily.daily_extended(
+            staged("messages"), staged("transactions"), staged("metrics_cache"), staged("ms_analytics")
+        ),
+    }
