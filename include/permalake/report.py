@@ -15,6 +15,7 @@ class Report:
     def __init__(self, title: str) -> None:
         self.title = title
         self.failure = ""
+        self.unchanged = False
         self._rows: dict[str, int] = {}
         self._days: list[str] | None = None
 
@@ -23,9 +24,13 @@ class Report:
         _line(f"{self.title}: {text}")
 
     def show(self, event: dict[str, Any]) -> None:
-        """A line about one step: that it starts, is done with what rows, or failed and why."""
+        """A line about one step: that it starts, waits, is done with what rows, or failed and why."""
         step = event["step"]
-        if event["event"] == "start":
+        if event["event"] == "waiting":
+            self.say(f"waiting: {event['reason']}")
+        elif event["event"] == "unchanged":
+            self.unchanged = True
+        elif event["event"] == "start":
             _line(f"  {step:<16} …")
         elif event["event"] == "failed":
             self.failure = f"{step}: {event['reason']}"
@@ -36,7 +41,9 @@ class Report:
     def close(self, seconds: float) -> None:
         """The last line of a run that succeeded."""
         rows = sum(self._rows.values())
-        if not rows:
+        if self.unchanged:
+            self.say("published meanwhile, and unchanged; --force builds it again")
+        elif not rows:
             self.say(f"no rows in these days; published as empty in {seconds:.0f} s")
         else:
             days = len(self._days or ())

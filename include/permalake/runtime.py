@@ -17,7 +17,7 @@ from pathlib import Path
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.orchestrate import metadata
-from permalake.orchestrate.context import RUN_ID, unchanged
+from permalake.orchestrate.context import RUN_ID, release, unchanged
 from permalake.orchestrate.environment import AIRFLOW_HOME, airflow_environment
 from permalake.orchestrate.plans import dag_id
 from permalake.orchestrate.progress import VARIABLE
@@ -54,8 +54,12 @@ def run_range(
     run = Run(request, _log_file(request, stamp), config)
     began = time.monotonic()
     report.say("through Airflow")
-    for event in run.events():
-        report.show(event)
+    try:
+        for event in run.events():
+            report.show(event)
+    finally:
+        if not run.succeeded:
+            release(settings, request)
     if run.succeeded and not report.failure:
         report.close(time.monotonic() - began)
         return 0

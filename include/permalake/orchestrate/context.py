@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake import Lake
 from permalake.orchestrate.fingerprint import fingerprint
+from permalake.orchestrate.plans import task_of
+from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest, request_of
 
-# Key of a DAG run's conf by which a run without a scheduler brings a run id of its own.
+# Key of a DAG run's conf by which a run without a scheduler brings a run id of its own, and of the XCom by
+# which a run that starts at a later step tells which run's staging it goes on with.
 RUN_ID = "permalake_run_id"
+# A run that was killed holds its days for two minutes more; one that lives may well take longer than this.
+WAIT_SECONDS = 150
 
 
 def request_from(settings: Settings, kind: str, context: Any) -> BuildRequest:
     """The run's parameters; without days, the UTC day of its data interval."""
     run_id = (context["dag_run"].conf or {}).get(RUN_ID) or context["run_id"]
-    return request_of(settings, kind, context["params"], interval_day(context), run_id)
+    request = request_of(settings, kind, context["params"], interval_day(context), run_id)
+    if request.only:
+        adopted = context["ti"].xcom_pull(task_ids=task_of(kind, request.only), key=RUN_ID)
+        return replace(request, run_id=adopted or run_id)
+    return request
 
 
 def interval_day(context: Any) -> date:
@@ -33,13 +45,46 @@ def unchanged(settings: Settings, request: BuildRequest) -> bool:
     digest = fingerprint(settings, request.network)
     if digest is None:
         return False
-    from permalake.lake import Lake
-
     return Lake(settings).unchanged(request.network, request.start, request.end, digest)
+
+
+def hold(settings: Settings, request: BuildRequest) -> None:
+    """Take the days; while another run builds one of them, say so and wait for it a while."""
+    lake = Lake(settings)
+    days = request.network, request.start, request.end, request.run_id
+    lake.ensure(request.network)
+    try:
+        lake.hold(*days)
+    except PermalakeError as busy:
+        emit("waiting", step="wait", reason=str(busy))
+        lake.hold(*days, wait=WAIT_SECONDS)
+
+
+def continued(settings: Settings, request: BuildRequest) -> BuildRequest:
+    """The request, on the staging that it goes on with: what the last run over these days staged if its
+    audit failed or never ended, else a new one as of what is published; :class:`PermalakeError` when these
+    days have never been built."""
+    lake = Lake(settings)
+    hold(settings, request)
+    if unfinished := lake.unfinished(request.network, request.start, request.end):
+        release(settings, request)
+        request = replace(request, run_id=unfinished)
+        hold(settings, request)
+        return request
+    days = lake.status(request.network)
+    if not any(day.published and request.start <= day.date <= request.end for day in days):
+        raise PermalakeError(f"{request.network} {request.days} has not been built; run it without --only")
+    lake.begin(request.network, request.start, request.end, request.run_id).rest()
+    return request
+
+
+def release(settings: Settings, request: BuildRequest) -> None:
+    """Let go of the days: this run is over, for better or worse."""
+    Lake(settings).release(request.run_id)
 
 
 def step_counts(settings: Settings, request: BuildRequest) -> dict[str, int]:
     """Rows staged so far by the run's attempt, by table."""
-    from permalake.lake import Lake
-
-    return Lake(settings).resume(request.network, request.run_id).rows()
+    attempt = Lake(settings).resume(request.network, request.run_id)
+    attempt.rest()
+    return {table: sum(per_day.values()) for table, per_day in sorted(attempt.counts().items())}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
-from permalake.orchestrate.context import request_from
+from permalake.lake import Lake
+from permalake.orchestrate.context import release, request_from
 from permalake.orchestrate.progress import emit
 
 
@@ -26,29 +27,27 @@ class PublishStep(BaseOperator):
         self.kind = kind
 
     def execute(self, context: Any) -> dict[str, Any]:
-        """Publish; returns the published days and the rows by table."""
-        from permalake.lake import Lake
-
+        """Publish; returns network, published days and their rows by table."""
         settings = load_settings()
         request = request_from(settings, self.kind, context)
         started = time.monotonic()
         emit("start", step=self.task_id)
-        digest = context["ti"].xcom_pull(task_ids="ingest_decode", key="fingerprint")
         try:
             lake = Lake(settings)
-            publication = lake.publish(lake.resume(request.network, request.run_id), fingerprint=digest)
+            publication = lake.publish(lake.resume(request.network, request.run_id))
         except PermalakeError as error:
+            release(settings, request)
             self._fail(started, str(error))
         days = [str(day) for day in publication.days]
         summary = {"network": request.network, "days": days, "rows": publication.rows}
         emit("done", step=self.task_id, seconds=time.monotonic() - started, **summary)
         for asset in self.outlets:
             context["outlet_events"][asset].extra = {"network": request.network, "days": days}
-        if publication.unpublished:
-            faults = "; ".join(f"{day}: {reason}" for day, reason in sorted(publication.unpublished.items()))
-            self._fail(started, f"unpublished {faults}")
+        if publication.withheld:
+            faults = (f"{day}: {reason}" for day, reason in sorted(publication.withheld.items()))
+            self._fail(started, f"not published: {'; '.join(faults)}")
         return summary
 
-    def _fail(self, started: float, reason: str) -> None:
+    def _fail(self, started: float, reason: str) -> NoReturn:
         emit("failed", step=self.task_id, seconds=time.monotonic() - started, reason=reason)
         raise AirflowFailException(reason)

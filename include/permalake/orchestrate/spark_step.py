@@ -9,13 +9,22 @@ from typing import Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from permalake.config import load_settings
+from permalake.config import Settings, load_settings
 from permalake.errors import PermalakeError
-from permalake.orchestrate.context import request_from, step_counts, unchanged
+from permalake.orchestrate.context import (
+    RUN_ID,
+    continued,
+    hold,
+    release,
+    request_from,
+    step_counts,
+    unchanged,
+)
 from permalake.orchestrate.environment import driver_memory, job_file, spark_conf
 from permalake.orchestrate.fingerprint import fingerprint
-from permalake.orchestrate.plans import comes_before
+from permalake.orchestrate.plans import comes_before, task_of
 from permalake.orchestrate.progress import emit
+from permalake.orchestrate.request import BuildRequest
 
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
 _CONFIG_ERROR = 2
@@ -45,28 +54,46 @@ class SparkStep(SparkSubmitOperator):
         if comes_before(self.kind, self.task_id, request.only):
             self.log.info("left as it is: this run starts at %s", request.only)
             return None
-        if self.first:
-            if unchanged(settings, request):
-                raise AirflowSkipException(
-                    f"{request.days} is published and unchanged; force builds it again"
-                )
-            context["ti"].xcom_push("fingerprint", fingerprint(settings, request.network))
         started = time.monotonic()
         emit("start", step=self.task_id)
         try:
-            self._submit(request.arguments, request.days, context)
+            request = self._begin(settings, request, context)
+            self._submit(settings, request, context)
             counts = step_counts(settings, request)
-        except (AirflowException, PermalakeError) as error:
-            reason = reason_of(str(error))
+        except AirflowSkipException:
+            raise
+        except Exception as error:
+            release(settings, request)
+            reason = reason_of(error)
             emit("failed", step=self.task_id, seconds=time.monotonic() - started, reason=reason)
-            raise failure(error, reason) from None
+            if isinstance(error, (AirflowException, PermalakeError)):
+                raise failure(error, reason) from None
+            raise
         emit("done", step=self.task_id, seconds=time.monotonic() - started, rows=counts)
         return counts
 
-    def _submit(self, arguments: list[str], days: str, context: Any) -> None:
+    def _begin(self, settings: Settings, request: BuildRequest, context: Any) -> BuildRequest:
+        """Take the days where the run starts; end it there when there is nothing to do."""
+        if request.only and self.task_id == task_of(self.kind, request.only):
+            request = continued(settings, request)
+            context["ti"].xcom_push(RUN_ID, request.run_id)
+        elif self.first:
+            hold(settings, request)
+            if unchanged(settings, request):
+                release(settings, request)
+                emit("unchanged", step=self.task_id)
+                raise AirflowSkipException(
+                    f"{request.days} is published and unchanged; force builds it again"
+                )
+        return request
+
+    def _submit(self, settings: Settings, request: BuildRequest, context: Any) -> None:
+        arguments = request.arguments
+        if self.first and (digest := fingerprint(settings, request.network)):
+            arguments += ["--fingerprint", digest]
         self.application = job_file(self.job)
         self.application_args = arguments
-        self.name = f"permalake {self.job} {days}"
+        self.name = f"permalake {self.job} {request.network} {request.days}"
         self.conf = {**spark_conf(), "spark.driver.memory": driver_memory(), **(self.conf or {})}
         super().execute(context)
 
@@ -80,14 +107,17 @@ def failure(error: Exception, reason: str) -> AirflowException:
     return AirflowFailException(reason) if wrong_config else AirflowException(reason)
 
 
-def reason_of(text: str) -> str:
-    """The line of a failed submit's output that says why: the job's own last word (``permalake: …``), else
+def reason_of(error: Exception) -> str:
+    """One line that says why. Of a failed submit's output: the job's own last word (``permalake: …``), else
     the last line of a Python or Java error, else the first line."""
+    text = str(error)
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if not isinstance(error, (AirflowException, PermalakeError)):
+        return f"{type(error).__name__}: {lines[0] if lines else ''}"
     spoken = [line.removeprefix("permalake: ") for line in lines if line.startswith("permalake: ")]
     if spoken:
         return spoken[-1]
     errors = [line for line in lines if re.match(r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b", line)]
     if errors:
         return errors[-1]
-    return lines[0] if lines else "no output"
+    return lines[0] if lines else type(error).__name__
