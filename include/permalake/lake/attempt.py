@@ -29,7 +29,7 @@ class Attempt:
         self._settings = settings
         self._database = database
         self._row = row
-        self._heartbeat = Heartbeat(database, row.run_id) if row.state == "open" else None
+        self._heartbeat = Heartbeat(database, row.network, row.run_id) if row.state == "open" else None
 
     @property
     def id(self) -> str:
@@ -96,7 +96,7 @@ class Attempt:
         after = self._open_location(contract.name)
         if stray := self._stray_days(before, after):
             with self._database.write() as connection:
-                move_pointer(connection, self.catalog, self.network, contract.name, after, before)
+                move_pointer(connection, self.catalog, self.network, contract.name, old=after, new=before)
             raise PermalakeError(
                 f"{contract.name}: rows of {spell(min(stray), max(stray))} do not belong to "
                 f"{spell(self.start, self.end)}"
@@ -263,7 +263,7 @@ class Attempt:
             raise PermalakeError(f"{day} does not belong to {self.network} {spell(self.start, self.end)}")
 
     def _open_locations(self) -> dict[str, str]:
-        if not beat(self._database, self.run_id):
+        if not beat(self._database, self.network, self.run_id):
             raise self._gone()
         with self._database.read() as connection:
             staged = locations(connection, self.catalog, self.network)

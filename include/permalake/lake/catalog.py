@@ -5,9 +5,11 @@ from __future__ import annotations
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import TableAlreadyExistsError
 from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import StaticTable
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import ListType, NestedField
 from sqlalchemy import Connection, and_, delete, insert, select
 from sqlalchemy.engine import make_url
 
@@ -81,7 +83,7 @@ def _ensure_namespace(connection: Connection, catalog: str, network: str) -> Non
 
 
 def _create(catalog: SqlCatalog, settings: Settings, network: str, contract: Table) -> None:
-    schema = contract.iceberg
+    schema = _optional(contract)
     day = schema.find_field("date")
     spec = PartitionSpec(PartitionField(day.field_id, 1000, IdentityTransform(), "date"))
     try:
@@ -96,6 +98,18 @@ def _create(catalog: SqlCatalog, settings: Settings, network: str, contract: Tab
         return
 
 
+def _optional(contract: Table) -> Schema:
+    """The contract's schema, every column optional: a null where the contract wants a value is for the audit
+    to name, not for a writer to crash on, and Spark can write a plan whose nullability it loosened."""
+    fields = []
+    for field in contract.iceberg.fields:
+        kind = field.field_type
+        if isinstance(kind, ListType):
+            kind = ListType(kind.element_id, kind.element_type, element_required=False)
+        fields.append(NestedField(field.field_id, field.name, kind, required=False, doc=field.doc))
+    return Schema(*fields)
+
+
 def _lacking(table: IcebergTable, contract: Table) -> list[str]:
     present = set(table.schema().column_names)
     return [name for name in contract.names if name not in present]
@@ -105,9 +119,8 @@ def _add_columns(catalog: SqlCatalog, network: str, contract: Table) -> None:
     table = catalog.load_table((network, contract.name))
     with table.update_schema() as update:
         for name in _lacking(table, contract):
-            field = contract.iceberg.find_field(name)
-            # Earlier rows have no value, so the column is optional whatever the contract asks of new ones.
-            update.add_column(name, field.field_type, doc=field.doc, required=False)
+            field = _optional(contract).find_field(name)
+            update.add_column(name, field.field_type, doc=field.doc)
 
 
 def locations(connection: Connection, catalog: str, network: str) -> dict[str, str]:
@@ -149,7 +162,9 @@ def drop_pointers(connection: Connection, catalog: str) -> None:
     connection.execute(delete(namespaces).where(namespaces.c.catalog_name == catalog))
 
 
-def move_pointer(connection: Connection, catalog: str, network: str, table: str, old: str, new: str) -> bool:
+def move_pointer(
+    connection: Connection, catalog: str, network: str, table: str, *, old: str, new: str
+) -> bool:
     """Compare and set: the pointer becomes ``new`` if it still is ``old``."""
     done = connection.execute(
         pointers.update()

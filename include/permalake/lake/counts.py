@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, timedelta
 
-from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, LessThanOrEqual, NotIn
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 
@@ -15,11 +14,9 @@ from permalake.lake.catalog import open_table
 _EPOCH = date(1970, 1, 1)
 
 
-def days_between(start: date, end: date, without: Iterable[date] = ()) -> BooleanExpression:
-    """Filter for the partitions of start..end (inclusive), except some days."""
-    span = And(GreaterThanOrEqual("date", start.isoformat()), LessThanOrEqual("date", end.isoformat()))
-    skipped = sorted(day.isoformat() for day in without)
-    return And(span, NotIn("date", skipped)) if skipped else span
+def days_between(start: date, end: date) -> str:
+    """Filter for the partitions of start..end (inclusive)."""
+    return f"date >= '{start.isoformat()}' and date <= '{end.isoformat()}'"
 
 
 def day_of(file: DataFile) -> date:
@@ -28,11 +25,11 @@ def day_of(file: DataFile) -> date:
     return value if isinstance(value, date) else _EPOCH + timedelta(days=value)
 
 
-def files(table: IcebergTable, where: BooleanExpression | None = None) -> Iterator[DataFile]:
+def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
     """Live data files, pruned by partition."""
     if table.current_snapshot() is None:
         return
-    scan = table.scan(row_filter=where) if where is not None else table.scan()
+    scan = table.scan(row_filter=where) if where else table.scan()
     for task in scan.plan_files():
         yield task.file
 

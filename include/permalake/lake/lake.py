@@ -54,9 +54,9 @@ class Lake:
         if end < start:
             raise PermalakeError(f"{network}: {end} lies before {start}")
         self.ensure(network)
-        leases.take(self._database, network, start, end, run_id, wait)
+        leases.take(self._database, network, start, end, run_id=run_id, wait=wait)
         with self._database.write() as connection:
-            row = record.begin(connection, network, start, end, run_id, fingerprint)
+            row = record.begin(connection, network, start, end, run_id=run_id, fingerprint=fingerprint)
         return Attempt(self._settings, self._database, row)
 
     def resume(self, network: str, run_id: str) -> Attempt:
@@ -72,15 +72,21 @@ class Lake:
                 "run it from its first step"
             )
         if row.state == "open":
-            leases.take(self._database, network, row.start, row.end, run_id)
+            leases.take(self._database, network, row.start, row.end, run_id=run_id)
         return Attempt(self._settings, self._database, row)
+
+    def resume_or_begin(self, network: str, start: date, end: date, run_id: str) -> Attempt:
+        """The run's own attempt, or, for a run that starts at a later step and has begun none, a new one as
+        of what is published; :class:`PermalakeError` when the run's staging is gone."""
+        with self._database.read() as connection:
+            begun = record.newest(connection, network, run_id) is not None
+        return self.resume(network, run_id) if begun else self.begin(network, start, end, run_id)
 
     def publish(self, attempt: Attempt) -> Publication:
         """Publish the attempt's passing days, all tables in one transaction; again: a no-op that tells the
         earlier publication. The lease is released when it is done."""
         done = publish(self._settings, self._database, attempt)
         attempt.rest()
-        self.release(attempt.run_id)
         return done
 
     def discard(self, attempt: Attempt, landing: bool = True) -> None:
@@ -101,11 +107,22 @@ class Lake:
         if filesystem.exists(path):
             filesystem.rm(path, recursive=True)
 
+    def hold(self, network: str, start: date, end: date, run_id: str, wait: float = 0.0) -> None:
+        """Take the days for a run before its first job is submitted; as :meth:`begin` does, waiting up to
+        ``wait`` seconds for another run that builds one of them."""
+        leases.take(self._database, network, start, end, run_id=run_id, wait=wait)
+
     def release(self, run_id: str) -> None:
         """Let go of the days that a run holds: it is over, for better or worse."""
         leases.release(self._database, run_id)
 
     # -- Knowing -------------------------------------------------------------------------------------
+
+    def unfinished(self, network: str, start: date, end: date) -> str | None:
+        """The run whose staging of exactly these days is complete (it was pinned) but not published; None
+        when there is none."""
+        with self._database.read() as connection:
+            return record.unfinished(connection, network, start, end)
 
     def unchanged(self, network: str, start: date, end: date, fingerprint: str) -> bool:
         """Whether every day of start..end was last published from input with this fingerprint, and none is

@@ -12,6 +12,7 @@ import weakref
 from datetime import UTC, date, datetime, timedelta
 
 from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from permalake.errors import PermalakeError
 from permalake.lake.state import Database, leases, networks, now, stamp
@@ -21,7 +22,7 @@ BEAT_SECONDS = 20.0
 _POLL_SECONDS = 1.0
 
 
-def take(database: Database, network: str, start: date, end: date, run_id: str, wait: float = 0.0) -> None:
+def take(database: Database, network: str, start: date, end: date, *, run_id: str, wait: float = 0.0) -> None:
     """Hold start..end for ``run_id``, waiting up to ``wait`` seconds for another run.
 
     :class:`PermalakeError` names the run that holds an overlapping range.
@@ -66,22 +67,36 @@ def release(database: Database, run_id: str) -> None:
         connection.execute(delete(leases).where(leases.c.run_id == run_id))
 
 
-def beat(database: Database, run_id: str) -> bool:
+def release_days(connection: Connection, network: str, start: date, end: date, run_id: str) -> None:
+    """Let go of one range."""
+    connection.execute(
+        delete(leases).where(
+            leases.c.network == network,
+            leases.c.start == start,
+            leases.c.end == end,
+            leases.c.run_id == run_id,
+        )
+    )
+
+
+def beat(database: Database, network: str, run_id: str) -> bool:
     """Sign of life; false when the lease is gone."""
+    mine = (leases.c.network == network, leases.c.run_id == run_id)
     with database.write() as connection:
-        done = connection.execute(update(leases).where(leases.c.run_id == run_id).values(beat_at=now()))
-    return done.rowcount > 0
+        return connection.execute(update(leases).where(*mine).values(beat_at=now())).rowcount > 0
 
 
 class Heartbeat:
     """Beats in the background as long as this object lives and the lease is held."""
 
-    def __init__(self, database: Database, run_id: str) -> None:
+    def __init__(self, database: Database, network: str, run_id: str) -> None:
         self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=_keep_alive, args=(database, run_id, self._stop), name=f"lease {run_id}", daemon=True
-        )
-        self._thread.start()
+        threading.Thread(
+            target=_keep_alive,
+            args=(database, network, run_id, self._stop),
+            name=f"lease of {run_id}",
+            daemon=True,
+        ).start()
         weakref.finalize(self, self._stop.set)
 
     def stop(self) -> None:
@@ -89,10 +104,14 @@ class Heartbeat:
         self._stop.set()
 
 
-def _keep_alive(database: Database, run_id: str, stop: threading.Event) -> None:
+def _keep_alive(database: Database, network: str, run_id: str, stop: threading.Event) -> None:
     while not stop.wait(BEAT_SECONDS):
-        if not beat(database, run_id):
-            return
+        try:
+            if not beat(database, network, run_id):
+                return
+        except SQLAlchemyError:
+            # A database that is away for a moment is no reason to lose the lease; the next beat tries again.
+            continue
 
 
 def spell(start: date, end: date) -> str:

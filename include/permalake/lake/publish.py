@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import json
-import random
-import time
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from sqlalchemy import Connection, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.lake import record
-from permalake.lake.apart import record_publication
+from permalake.lake import leases, record
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations, move_pointer
-from permalake.lake.leases import spell
-from permalake.lake.replay import replay
-from permalake.lake.state import PUBLISHED, Database, attempts, days, publications
+from permalake.lake.commit import back_off, record_publication
+from permalake.lake.record import AttemptRow
+from permalake.lake.replay import Moves, replay
+from permalake.lake.state import PUBLISHED, Database, days, publications
 
 _TRIES = 20
-Counts = dict[str, dict[date, int]]
 
 
 @dataclass(frozen=True)
 class Publication:
     """What a publish did. ``id`` is None when no day passed, and then nothing moved.
 
-    ``days``: published days that hold rows or held rows before; ``withheld``: days that stay as they were,
-    with the reason; ``replayed``: others had published meanwhile, or a day was withheld; ``repeated``: it
-    had been published before.
+    ``days``: published days that hold rows or held rows before; ``rows``: their rows per table;
+    ``withheld``: days that stay as they were, with the reason; ``replayed``: others had published
+    meanwhile, or a day was withheld; ``repeated``: it had been published before.
     """
 
     id: int | None
@@ -45,195 +43,163 @@ class Publication:
     repeated: bool = False
 
 
+class _Conflict(Exception):  # noqa: N818
+    """Another process published one of the tables meanwhile; the transaction is rolled back."""
+
+
 def publish(settings: Settings, database: Database, attempt: Attempt) -> Publication:
     """Move the pinned tables' pointers of the attempt's passing days in one transaction."""
+    work = _Publish(settings, database, attempt)
     with database.read() as connection:
-        if done := _earlier(connection, attempt):
+        if done := work.earlier(connection):
             return done
-        pinned = record.pinned_locations(connection, attempt.id)
-        base = record.base_locations(connection, attempt.id)
-        pinned_at = connection.execute(
-            select(attempts.c.pinned_at).where(attempts.c.attempt_id == attempt.id)
-        ).scalar()
-    if pinned_at is None:
-        raise PermalakeError(f"{_named(attempt)}: nothing is pinned; audit it before it is published")
-    counted = attempt.counts()
-    withheld = _withheld(database, attempt, counted)
-    if withheld and not _anything_left(attempt, withheld):
-        return Publication(None, attempt.network, attempt.start, attempt.end, withheld=withheld)
+    work.prepare()
+    if work.nothing_passed:
+        return work.give_up()
     for number in range(_TRIES):
-        with database.read() as connection:
-            current = locations(connection, PUBLISHED, attempt.network)
-        moves = _moves(settings, database, attempt, current, base, pinned, withheld)
+        moves = work.moves()
         try:
-            return _move(database, attempt, pinned, moves, counted, withheld)
+            return work.move(moves)
         except _Conflict:
-            time.sleep(random.uniform(0, 0.05 * 2 ** min(number, 6)))  # noqa: S311
-    raise PermalakeError(f"{_named(attempt)}: others kept on publishing; publish it again")
+            back_off(number)
+    raise PermalakeError(f"{work.name}: others kept on publishing; publish it again")
 
 
-def _named(attempt: Attempt) -> str:
-    return f"{attempt.network} {spell(attempt.start, attempt.end)}"
+class _Publish:
+    def __init__(self, settings: Settings, database: Database, attempt: Attempt) -> None:
+        self._settings = settings
+        self._database = database
+        self._attempt = attempt
+        self.name = f"{attempt.network} {leases.spell(attempt.start, attempt.end)}"
+        self._row: AttemptRow
+        self._base: dict[str, str] = {}
+        self._pinned: dict[str, str] = {}
+        self._counts: dict[str, dict[date, int]] = {}
+        self._withheld: dict[date, str] = {}
 
+    def prepare(self) -> None:
+        """Read what was pinned and judged; an error unless every day with rows was judged or refused."""
+        with self._database.read() as connection:
+            self._row = self._standing(connection)
+            self._base = record.base_locations(connection, self._row.attempt_id)
+            self._pinned = record.pinned_locations(connection, self._row.attempt_id)
+            judged = record.verdicts(connection, self._row.attempt_id)
+            self._withheld = record.withheld(connection, self._row.attempt_id)
+        if not self._row.pinned_at:
+            raise PermalakeError(f"{self.name}: nothing is pinned; audit it before it is published")
+        self._counts = self._attempt.counts()
+        if unjudged := sorted(self._days_with_rows() - set(self._withheld) - set(judged)):
+            raise PermalakeError(
+                f"{self._row.network} {unjudged[0]}: not audited yet; audit it before it is published"
+            )
 
-def _anything_left(attempt: Attempt, withheld: dict[date, str]) -> bool:
-    return len(withheld) < (attempt.end - attempt.start).days + 1
+    def _days_with_rows(self) -> set[date]:
+        return {day for per_day in self._counts.values() for day in per_day}
 
+    def _standing(self, connection: Connection) -> AttemptRow:
+        """A run that lost its lease (it was taken for dead) must not undo what its successor published."""
+        row = record.load(connection, self._attempt.id)
+        if row is None or row.state != "open":
+            raise PermalakeError(
+                f"{self.name}: the staging of run {self._attempt.run_id} is gone; run it again"
+            )
+        return row
 
-def _withheld(database: Database, attempt: Attempt, counted: Counts) -> dict[date, str]:
-    """Days that must not be published, with the reason; every other day with rows has passed its audit."""
-    with database.read() as connection:
-        refused = record.refusals(connection, attempt.id)
-        verdicts = record.verdicts(connection, attempt.id)
-    failed = {
-        day: "audit failed: " + ("; ".join(lines) or "no expectation named")
-        for day, (ok, lines) in verdicts.items()
-        if not ok
-    }
-    present = {day for per_day in counted.values() for day in per_day}
-    if unjudged := sorted(present - set(refused) - set(verdicts)):
-        raise PermalakeError(
-            f"{attempt.network} {unjudged[0]}: not audited yet; audit it before it is published"
+    @property
+    def nothing_passed(self) -> bool:
+        return len(self._withheld) == (self._row.end - self._row.start).days + 1
+
+    def give_up(self) -> Publication:
+        """Nothing moves; others may build these days."""
+        with self._database.write() as connection:
+            self._release(connection)
+        return Publication(None, self._row.network, self._row.start, self._row.end, withheld=self._withheld)
+
+    def _release(self, connection: Connection) -> None:
+        leases.release_days(connection, self._row.network, self._row.start, self._row.end, self._row.run_id)
+
+    def moves(self) -> Moves:
+        """The staged state itself for tables where nobody was faster; for the others, the staged files on
+        top of what is published now."""
+        with self._database.read() as connection:
+            current = locations(connection, PUBLISHED, self._row.network)
+        moves = {name: (current[name], at) for name, at in self._pinned.items()}
+        late = {name: move for name, move in moves.items() if self._withheld or move[0] != self._base[name]}
+        if late:
+            moves |= replay(
+                self._settings, self._database, self._row, late, lambda day: day not in self._withheld
+            )
+        return moves
+
+    def move(self, moves: Moves) -> Publication:
+        """All pointers by compare and set, the record and the days' states, in one transaction."""
+        with self._database.write() as connection:
+            if done := self.earlier(connection):
+                return done
+            self._standing(connection)
+            for name, (old, new) in sorted(moves.items()):
+                if not move_pointer(connection, PUBLISHED, self._row.network, name, old=old, new=new):
+                    raise _Conflict(name)
+            return self._record(connection, moves)
+
+    def _record(self, connection: Connection, moves: Moves) -> Publication:
+        row = self._row
+        moved = {name: new for name, (_, new) in moves.items()}
+        replayed = any(new != self._pinned[name] for name, new in moved.items())
+        publication_id, published_at = record_publication(connection, row, "days", moved, replayed)
+        known = record.known_days(connection, row.network, row.start, row.end)
+        published = sorted((self._days_with_rows() | known) - set(self._withheld))
+        whole, single = record.notes(connection, row.attempt_id)
+        for day in published:
+            record.set_day(
+                connection,
+                row.network,
+                day,
+                published_at=published_at,
+                publication_id=publication_id,
+                run_id=row.run_id,
+                attempt_id=row.attempt_id,
+                refused=None,
+                stale_reason=None,
+                rows=json.dumps(self._rows_of(day)),
+                notes=json.dumps([*whole, *single.get(day, [])]),
+            )
+        record.close(connection, row.attempt_id, "published", publication_id)
+        self._release(connection)
+        done = self.earlier(connection)
+        if done is None:
+            raise PermalakeError(f"{self.name}: the publication was not recorded; publish it again")
+        return replace(done, repeated=False)
+
+    def _rows_of(self, day: date) -> dict[str, int]:
+        found = {name: per_day.get(day, 0) for name, per_day in sorted(self._counts.items())}
+        return {name: count for name, count in found.items() if count}
+
+    def earlier(self, connection: Connection) -> Publication | None:
+        """The publication of this very attempt, when there is one."""
+        attempt = self._attempt
+        found = connection.execute(
+            select(publications).where(publications.c.attempt_id == attempt.id, publications.c.kind == "days")
+        ).first()
+        if found is None:
+            return None
+        published = connection.execute(
+            select(days.c.date, days.c.rows)
+            .where(days.c.network == attempt.network, days.c.publication_id == found.id)
+            .order_by(days.c.date)
+        ).all()
+        rows: Counter[str] = Counter()
+        for _, text in published:
+            rows.update(json.loads(text or "{}"))
+        return Publication(
+            id=found.id,
+            network=attempt.network,
+            start=attempt.start,
+            end=attempt.end,
+            published_at=found.published_at,
+            days=tuple(row.date for row in published),
+            rows=dict(sorted(rows.items())),
+            withheld=record.withheld(connection, attempt.id),
+            replayed=bool(found.replayed),
+            repeated=True,
         )
-    return dict(sorted((failed | refused).items()))
-
-
-def _moves(
-    settings: Settings,
-    database: Database,
-    attempt: Attempt,
-    current: dict[str, str],
-    base: dict[str, str],
-    pinned: dict[str, str],
-    withheld: dict[date, str],
-) -> dict[str, tuple[str, str]]:
-    """Table -> (pointer now, pointer then): the staged state itself where nobody was faster."""
-    moves = {name: (current[name], at) for name, at in pinned.items()}
-    stale = {name: move for name, move in moves.items() if withheld or current[name] != base[name]}
-    if stale:
-        replayed = replay(
-            settings,
-            database,
-            attempt.network,
-            stale,
-            attempt.start,
-            attempt.end,
-            lambda day: day not in withheld,
-        )
-        moves |= {name: (current[name], at) for name, at in replayed.items()}
-    return moves
-
-
-class _Conflict(Exception):  # noqa: N818
-    """Another process published one of the tables meanwhile: the transaction is rolled back."""
-
-
-def _swap(connection: Connection, network: str, moves: dict[str, tuple[str, str]]) -> None:
-    for name, (old, new) in sorted(moves.items()):
-        if not move_pointer(connection, PUBLISHED, network, name, old, new):
-            raise _Conflict(name)
-
-
-def _move(
-    database: Database,
-    attempt: Attempt,
-    pinned: dict[str, str],
-    moves: dict[str, tuple[str, str]],
-    counted: Counts,
-    withheld: dict[date, str],
-) -> Publication:
-    replayed = any(new != pinned[name] for name, (_, new) in moves.items())
-    with database.write() as connection:
-        if done := _earlier(connection, attempt):
-            return done
-        _check_standing(connection, attempt)
-        _swap(connection, attempt.network, moves)
-        return _record(connection, attempt, moves, counted, withheld, replayed)
-
-
-def _check_standing(connection: Connection, attempt: Attempt) -> None:
-    """A run that lost its lease (it was taken for dead) must not undo what its successor published."""
-    row = record.load(connection, attempt.id)
-    if row is None or row.state != "open":
-        raise PermalakeError(
-            f"{_named(attempt)}: the staging of run {attempt.run_id} was superseded; run it again"
-        )
-
-
-def _earlier(connection: Connection, attempt: Attempt) -> Publication | None:
-    """The publication of this very attempt, when it was published before."""
-    found = connection.execute(
-        select(publications).where(publications.c.attempt_id == attempt.id, publications.c.kind == "days")
-    ).first()
-    if found is None:
-        return None
-    published = connection.execute(
-        select(days.c.date, days.c.rows)
-        .where(days.c.network == attempt.network, days.c.publication_id == found.id)
-        .order_by(days.c.date)
-    ).all()
-    rows: dict[str, int] = {}
-    for _, text in published:
-        for name, count in json.loads(text or "{}").items():
-            rows[name] = rows.get(name, 0) + count
-    return Publication(
-        found.id,
-        attempt.network,
-        attempt.start,
-        attempt.end,
-        found.published_at,
-        tuple(row.date for row in published),
-        rows,
-        record.refusals(connection, attempt.id),
-        bool(found.replayed),
-        repeated=True,
-    )
-
-
-def _record(
-    connection: Connection,
-    attempt: Attempt,
-    moves: dict[str, tuple[str, str]],
-    counted: Counts,
-    withheld: dict[date, str],
-    replayed: bool,
-) -> Publication:
-    row = record.load(connection, attempt.id)
-    if row is None:
-        raise PermalakeError(f"{_named(attempt)}: the attempt is gone; run it again")
-    moved = {name: new for name, (_, new) in moves.items()}
-    publication_id, published_at = record_publication(connection, row, "days", moved, replayed)
-    whole, single = record.notes(connection, attempt.id)
-    present = {day for per_day in counted.values() for day in per_day}
-    known = record.known_days(connection, attempt.network, attempt.start, attempt.end)
-    published = sorted((present | known) - set(withheld))
-    totals: dict[str, int] = {}
-    for day in published:
-        rows = {name: per_day.get(day, 0) for name, per_day in sorted(counted.items())}
-        for name, count in rows.items():
-            totals[name] = totals.get(name, 0) + count
-        record.set_day(
-            connection,
-            attempt.network,
-            day,
-            published_at=published_at,
-            publication_id=publication_id,
-            run_id=attempt.run_id,
-            attempt_id=attempt.id,
-            refused=None,
-            stale_reason=None,
-            rows=json.dumps({name: count for name, count in rows.items() if count}),
-            notes=json.dumps([*whole, *single.get(day, [])]),
-        )
-    record.close(connection, attempt.id, "published", publication_id)
-    return Publication(
-        publication_id,
-        attempt.network,
-        attempt.start,
-        attempt.end,
-        published_at,
-        tuple(published),
-        totals,
-        withheld,
-        replayed,
-    )

@@ -24,6 +24,7 @@ class AttemptRow:
     run_id: str
     state: str
     begun_at: str
+    pinned_at: str | None
     fingerprint: str
     publication_id: int | None
 
@@ -32,7 +33,7 @@ _COLUMNS = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
 
 
 def begin(
-    connection: Connection, network: str, start: date, end: date, run_id: str, fingerprint: str
+    connection: Connection, network: str, start: date, end: date, *, run_id: str, fingerprint: str
 ) -> AttemptRow:
     """A new attempt: a private copy of the published pointers. Earlier open attempts over any of its days
     are superseded: whoever began them has lost the lease, or begins anew."""
@@ -55,7 +56,7 @@ def begin(
         insert(attempt_tables),
         [{"attempt_id": attempt_id, "table_name": t, "base_location": at} for t, at in base.items()],
     )
-    return AttemptRow(**row, publication_id=None)  # type: ignore[arg-type]
+    return AttemptRow(**row, pinned_at=None, publication_id=None)  # type: ignore[arg-type]
 
 
 def supersede(connection: Connection, network: str, start: date, end: date) -> None:
@@ -70,9 +71,15 @@ def supersede(connection: Connection, network: str, start: date, end: date) -> N
         close(connection, row.attempt_id, "superseded")
 
 
+def replay_catalog(attempt_id: str) -> str:
+    """Private catalog in which the attempt's files are put on top of others' publications."""
+    return f"{attempt_id}_replay"
+
+
 def close(connection: Connection, attempt_id: str, state: str, publication_id: int | None = None) -> None:
     """The attempt is over: published, superseded or discarded."""
     drop_pointers(connection, attempt_id)
+    drop_pointers(connection, replay_catalog(attempt_id))
     connection.execute(
         update(attempts)
         .where(attempts.c.attempt_id == attempt_id)
@@ -89,6 +96,22 @@ def newest(connection: Connection, network: str, run_id: str) -> AttemptRow | No
         .limit(1)
     ).first()
     return AttemptRow(**found._mapping) if found else None
+
+
+def unfinished(connection: Connection, network: str, start: date, end: date) -> str | None:
+    """The run of the newest open, pinned attempt over exactly start..end."""
+    return connection.execute(
+        select(attempts.c.run_id)
+        .where(
+            attempts.c.network == network,
+            attempts.c.start == start,
+            attempts.c.end == end,
+            attempts.c.state == "open",
+            attempts.c.pinned_at.is_not(None),
+        )
+        .order_by(attempts.c.begun_at.desc())
+        .limit(1)
+    ).scalar()
 
 
 def load(connection: Connection, attempt_id: str) -> AttemptRow | None:
@@ -173,6 +196,16 @@ def verdicts(connection: Connection, attempt_id: str) -> dict[date, tuple[bool, 
         )
     )
     return {row.date: (row.audited == "passed", json.loads(row.failures or "[]")) for row in rows}
+
+
+def withheld(connection: Connection, attempt_id: str) -> dict[date, str]:
+    """Days that must not be published, with the reason: refused ones, and those that failed their audit."""
+    failed = {
+        day: "audit failed: " + ("; ".join(lines) or "no expectation named")
+        for day, (ok, lines) in verdicts(connection, attempt_id).items()
+        if not ok
+    }
+    return dict(sorted((failed | refusals(connection, attempt_id)).items()))
 
 
 def add_note(connection: Connection, attempt_id: str, text: str) -> None:

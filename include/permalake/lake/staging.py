@@ -12,6 +12,7 @@ from permalake.session import catalog_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 
 def bind(spark: SparkSession, settings: Settings, catalog: str) -> None:
@@ -33,7 +34,16 @@ def shape(frame: DataFrame, contract: Table, without: tuple[str, ...] = ()) -> D
     lacking = [field.name for field in fields if field.name not in frame.columns]
     if lacking:
         raise PermalakeError(f"{contract.name}: the frame lacks column {', '.join(lacking)}")
-    return frame.select(*[f.col(field.name).cast(field.dataType).alias(field.name) for field in fields])
+    return frame.select(
+        *[f.col(field.name).cast(_loose(field.dataType)).alias(field.name) for field in fields]
+    )
+
+
+def _loose(kind: DataType) -> DataType:
+    """The type as the lake holds it: a list may hold nulls as far as Spark knows."""
+    from pyspark.sql.types import ArrayType
+
+    return ArrayType(kind.elementType, containsNull=True) if isinstance(kind, ArrayType) else kind
 
 
 def arrange(frame: DataFrame, contract: Table) -> DataFrame:

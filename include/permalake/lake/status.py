@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import pairwise
+from typing import Any
 
 from pyiceberg.conversions import from_bytes
 from pyiceberg.table import Table as IcebergTable
@@ -51,7 +52,7 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
     return [_day(row, gaps.get(row.network, {}).get(row.date, [])) for row in rows]
 
 
-def _day(row: Row, gaps: list[str]) -> DayStatus:  # type: ignore[type-arg]
+def _day(row: Row[Any], gaps: list[str]) -> DayStatus:
     failures = json.loads(row.failures or "[]")
     error = row.refused
     if row.audited == "failed":
@@ -100,7 +101,10 @@ def _milestones_by_day(table: IcebergTable) -> dict[date, tuple[int, int]]:
     for file in files(table):
         lower, upper = (file.lower_bounds or {}).get(start_id), (file.upper_bounds or {}).get(end_id)
         if lower is not None and upper is not None:
-            found[day_of(file)] = (from_bytes(IntegerType(), lower), from_bytes(IntegerType(), upper))
+            found[day_of(file)] = (
+                int(from_bytes(IntegerType(), lower)),
+                int(from_bytes(IntegerType(), upper)),
+            )
     return found
 
 

@@ -1,0 +1,101 @@
+"""Writing down what was moved when, and moving a single table."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from permalake.errors import PermalakeError
+from permalake.lake.catalog import locations, move_pointer
+from permalake.lake.record import AttemptRow
+from permalake.lake.state import (
+    PUBLISHED,
+    Database,
+    attempt_tables,
+    now,
+    publication_tables,
+    publications,
+)
+
+_TRIES = 12
+
+
+def back_off(number: int) -> None:
+    """Let others finish: a random pause that grows with the number of tries, up to a few seconds."""
+    time.sleep(random.uniform(0, 0.05 * 2 ** min(number, 6)))  # noqa: S311
+
+
+def record_publication(
+    connection: Connection, attempt: AttemptRow, kind: str, moved: dict[str, str], replayed: bool = False
+) -> tuple[int, str]:
+    """Write down what was moved; returns the publication's id and time, which rise together."""
+    last = connection.execute(select(func.max(publications.c.published_at))).scalar()
+    published_at = max(now(), last or "")
+    inserted = connection.execute(
+        insert(publications).values(
+            kind=kind,
+            network=attempt.network,
+            start=attempt.start,
+            end=attempt.end,
+            attempt_id=attempt.attempt_id,
+            run_id=attempt.run_id,
+            fingerprint=attempt.fingerprint,
+            replayed=int(replayed),
+            published_at=published_at,
+        )
+    )
+    (publication_id,) = inserted.inserted_primary_key or (0,)
+    if moved:
+        connection.execute(
+            insert(publication_tables),
+            [
+                {
+                    "publication_id": publication_id,
+                    "network": attempt.network,
+                    "table_name": name,
+                    "metadata_location": location,
+                }
+                for name, location in sorted(moved.items())
+            ],
+        )
+    return publication_id, published_at
+
+
+def commit_apart(
+    database: Database, attempt: AttemptRow, table: str, kind: str, write: Callable[[str], None]
+) -> str:
+    """Publish one table at once. ``write`` puts rows into the staged table, whose state is the published
+    one at the location that it is given; it is called again when another process published that table
+    meanwhile. Returns the table's published metadata location."""
+    for number in range(_TRIES):
+        with database.write() as connection:
+            published = locations(connection, PUBLISHED, attempt.network)[table]
+            _rebase(connection, attempt, table, published)
+        write(published)
+        with database.write() as connection:
+            written = locations(connection, attempt.attempt_id, attempt.network).get(table)
+            if written is None:
+                raise PermalakeError(f"{attempt.network}: the staging of run {attempt.run_id} was superseded")
+            if written == published:
+                return published
+            if move_pointer(connection, PUBLISHED, attempt.network, table, old=published, new=written):
+                _rebase(connection, attempt, table, written)
+                record_publication(connection, attempt, kind, {table: written})
+                return written
+        back_off(number)
+    raise PermalakeError(f"{attempt.network}.{table}: others kept on writing; run it again")
+
+
+def _rebase(connection: Connection, attempt: AttemptRow, table: str, location: str) -> None:
+    """The staged pointer and its base follow what is published, so the table is no part of a later swap."""
+    staged = locations(connection, attempt.attempt_id, attempt.network).get(table)
+    if staged is not None and staged != location:
+        move_pointer(connection, attempt.attempt_id, attempt.network, table, old=staged, new=location)
+    connection.execute(
+        update(attempt_tables)
+        .where(attempt_tables.c.attempt_id == attempt.attempt_id, attempt_tables.c.table_name == table)
+        .values(base_location=location, pinned_location=None)
+    )
