@@ -15,6 +15,7 @@ from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations
 from permalake.lake.publish import Publication, publish
 from permalake.lake.query import Answer, answer
+from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, Database, days, publications
 from permalake.lake.status import DayStatus, status
 
@@ -185,6 +186,20 @@ class Lake:
     def answer(self, sql: str, as_of: datetime | None = None) -> Answer:
         """The same with DuckDB's column types, batch by batch."""
         return answer(self._database, sql, as_of)
+
+    def rejected(
+        self,
+        network: str | None = None,
+        day: date | None = None,
+        reason: str | None = None,
+        origin: str | None = None,
+    ) -> pa.Table:
+        """Quarantine rows with their network; filters that are None let everything through."""
+        return rejected(self._database, network, day, reason, origin)
+
+    def days_with_rejected(self, network: str) -> list[date]:
+        """Days of which something is in quarantine."""
+        return days_with_rejected(self._database, network)
 
     def locations(self, network: str) -> dict[str, str]:
         """Published metadata location of every table, in one read."""

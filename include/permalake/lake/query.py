@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
 from datetime import datetime
 
 import duckdb
 import pyarrow as pa
+from duckdb.sqltypes import DuckDBPyType
 
 from permalake.errors import PermalakeError
 from permalake.lake.published import State, TableName, dataset, state
 from permalake.lake.state import Database
 
+_BATCH = 20_000
 _LOCKS = (
     "SET TimeZone = 'UTC'",
     "SET python_enable_replacements = false",
@@ -26,24 +29,27 @@ _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.St
 
 
 class Answer:
-    """The result of a query: a schema of (name, DuckDB type), and record batches."""
+    """The result of a query: column ``names``, their DuckDB ``kinds``, and the rows as Arrow. HUGEINT comes
+    as decimal128 with scale 0; ``kinds`` tells the two apart."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation) -> None:
         self._connection = connection
         self._relation = relation
-        self.columns: list[tuple[str, str]] = [
-            (name, str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)
-        ]
+        self.names: list[str] = list(relation.columns)
+        self.kinds: list[DuckDBPyType] = list(relation.types)
 
-    def batches(self) -> pa.RecordBatchReader:
+    def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, batch by batch; :class:`PermalakeError` when computing them fails."""
-        return self._relation.to_arrow_reader(100_000)
+        try:
+            yield from self._relation.to_arrow_reader(_BATCH)
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            raise _explained(error, {}) from None
 
     def table(self) -> pa.Table:
         """All rows."""
         try:
             return self._relation.to_arrow_table()
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
             raise _explained(error, {}) from None
 
 
@@ -102,7 +108,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _explained(error: duckdb.Error, published: State) -> PermalakeError:
+def _explained(error: Exception, published: State) -> PermalakeError:
     text = str(error)
     missing = re.search(r"Table with name (.+?) does not exist", text)
     if missing is None:

@@ -1,0 +1,131 @@
+"""``permalake quarantine``: rejected input with its reason, and another try."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from permalake.cli.render import Format, plain, write
+from permalake.config import Settings, load_settings
+from permalake.errors import ConfigError, PermalakeError
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Rejected input: list it with its reason, look at it, build its days again.",
+)
+
+_LISTED = ("network", "date", "reason", "source", "origin", "detail", "seen_at")
+_SHOWN = (*_LISTED, "raw")
+
+Network = Annotated[str | None, typer.Option(metavar="N", help="One network only.")]
+Day = Annotated[str | None, typer.Option("--date", metavar="D", help="One day only, YYYY-MM-DD.")]
+Reason = Annotated[str | None, typer.Option(metavar="R", help="One reason only, for example malformed.")]
+Form = Annotated[Format, typer.Option("--format", help="How to print the rows.")]
+Config = Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")]
+
+
+@app.command("list")
+def list_(  # noqa: PLR0917
+    network: Network = None,
+    day: Day = None,
+    reason: Reason = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many rows.")] = None,
+    form: Form = "table",
+    config: Config = None,
+) -> None:
+    """List what was rejected: where it came from, why, and when it was first seen.
+
+    Example: permalake quarantine list --network wormhole --reason bad_signature
+    """
+    settings = load_settings(config)
+
+    from permalake.lake import Lake
+
+    found = Lake(settings).rejected(network, _day(day), reason)
+    _print(found.select(_LISTED).slice(0, limit), _LISTED, form)
+    if limit and limit < found.num_rows:
+        sys.stderr.write(f"{limit} of {found.num_rows} rows shown\n")
+
+
+@app.command()
+def show(
+    origin: Annotated[str, typer.Argument(help="Origin of the input, as the list names it.")],
+    network: Network = None,
+    form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "json",
+    config: Config = None,
+) -> None:
+    """Show all that is known of one rejected input, its raw bytes in hex among it.
+
+    Example: permalake quarantine show vaas.jsonl:17
+    """
+    settings = load_settings(config)
+
+    from permalake.lake import Lake
+
+    found = Lake(settings).rejected(network, origin=origin)
+    if not found.num_rows:
+        raise PermalakeError(f"{origin}: nothing of that origin in quarantine; `permalake quarantine list`")
+    _print(found.select(_SHOWN), _SHOWN, form)
+
+
+@app.command()
+def retry(
+    network: Annotated[str, typer.Option(metavar="N", help="Network whose input is tried again.")],
+    day: Day = None,
+    config: Config = None,
+) -> None:
+    """Build the days of rejected input again, all steps: what is valid by now is published and leaves the
+    quarantine.
+
+    Example: permalake quarantine retry --network wormhole --date 2024-07-02
+    """
+    settings = load_settings(config)
+    if network not in settings.namespaces:
+        known = ", ".join(settings.namespaces) or "none"
+        raise ConfigError(f"network {network}: not configured (configured: {known})")
+    raise typer.Exit(_retry(settings, network, _day(day), config))
+
+
+def _retry(settings: Settings, network: str, day: date | None, config: str | None) -> int:
+    from permalake.lake import Lake
+    from permalake.runtime import run_range
+
+    days = [found for found in Lake(settings).days_with_rejected(network) if day in {None, found}]
+    if not days:
+        sys.stdout.write(f"{network}{f' {day}' if day else ''}: nothing in quarantine\n")
+        return 0
+    codes = [
+        run_range(settings, network, start, end, force=True, config=config) for start, end in _ranges(days)
+    ]
+    left = Lake(settings).rejected(network, day).num_rows
+    sys.stdout.write(f"{network}: {left} rejected {'input' if left == 1 else 'inputs'} left in quarantine\n")
+    return max(codes)
+
+
+def _ranges(days: list[date]) -> list[tuple[date, date]]:
+    """Sorted days as ranges of neighbours: a range costs as many submits as a day."""
+    gaps = [(before, after) for before, after in pairwise(days) if after - before > timedelta(days=1)]
+    starts = [days[0], *(after for _, after in gaps)]
+    ends = [*(before for before, _ in gaps), days[-1]]
+    return list(zip(starts, ends, strict=True))
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"--date {text}: not a date; write it as 2022-09-28") from None
+
+
+def _print(found: pa.Table, names: tuple[str, ...], form: Format) -> None:
+    records = [{name: plain(value) for name, value in row.items()} for row in found.to_pylist()]
+    write(records, names, form, sys.stdout, sys.stderr)

@@ -1,0 +1,55 @@
+"""``permalake query``: SQL over the published lake, without Spark."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from permalake.cli.render import Format, rows, write
+from permalake.config import load_settings
+from permalake.errors import ConfigError
+
+
+def command(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in DuckDB's SQL.")],
+    form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "table",
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="T", help="Read the state of that moment (RFC 3339; UTC if bare)."),
+    ] = None,
+    config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
+) -> None:
+    """Ask the published lake. Tables are NETWORK.table; a network name with a dash is quoted.
+
+    All tables are read as one publication left them. JSON is one array of objects: integers as numbers,
+    decimals as text, binary as hex, timestamps in UTC.
+
+    Examples:
+
+      permalake query "select * from shimmer.ms_analytics order by milestone_index"
+
+      permalake query 'select count(*) from "chrysalis-mainnet".messages' --format json
+
+      permalake query "select * from shimmer.date_cache" --as-of 2026-01-31T12:00:00Z
+    """
+    moment = _moment(as_of)
+    settings = load_settings(config)
+
+    from permalake.lake import Lake
+
+    answer = Lake(settings).answer(sql, moment)
+    records = rows(answer.batches(), answer.names, answer.kinds)
+    write(records, answer.names, form, sys.stdout, sys.stderr)
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"--as-of {text}: not a time; write it as 2022-09-28T12:00:00Z") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

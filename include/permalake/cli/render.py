@@ -1,0 +1,169 @@
+"""Rows for people and for programs: how each DuckDB type is written as JSON, CSV or on a screen."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import IO, Any, Literal
+
+import pyarrow as pa
+from duckdb.sqltypes import DuckDBPyType
+
+Format = Literal["table", "json", "csv"]
+Convert = Callable[[Any], Any]
+_SCREEN_ROWS = 1000
+_SCREEN_WIDTH = 72
+_WIDE = 100_000
+
+
+def converter(kind: DuckDBPyType) -> Convert:
+    """From the value that Arrow gives for a column of this type to what JSON holds.
+
+    Integers of any width are numbers, decimals text without exponent, binary lower-case hex, dates
+    ``YYYY-MM-DD``, timestamps RFC 3339 in UTC, doubles numbers (null where JSON has none for them).
+    """
+    name = kind.id
+    if name in _NESTED:
+        return _maybe(_NESTED[name](kind))
+    return _maybe(_PLAIN.get(name, str))
+
+
+def _maybe(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def timestamp(value: datetime) -> str:
+    """RFC 3339 in UTC; a fraction only where it is not zero."""
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    text = aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    year, rest = text.split("-", 1)
+    fraction = f".{aware.microsecond:06d}".rstrip("0") if aware.microsecond else ""
+    return f"{year:0>4}-{rest}{fraction}Z"
+
+
+def _double(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
+    # An array's size stands among its children.
+    return {name: child for name, child in kind.children if isinstance(child, DuckDBPyType)}
+
+
+def _list(kind: DuckDBPyType) -> Convert:
+    inner = converter(_children(kind)["child"])
+    return lambda values: [inner(value) for value in values]
+
+
+def _struct(kind: DuckDBPyType) -> Convert:
+    inner = {name: converter(child) for name, child in _children(kind).items()}
+    return lambda value: {name: convert(value.get(name)) for name, convert in inner.items()}
+
+
+def _map(kind: DuckDBPyType) -> Convert:
+    children = _children(kind)
+    key, inner = converter(children["key"]), converter(children["value"])
+    return lambda pairs: {str(key(name)): inner(value) for name, value in pairs}
+
+
+_NESTED: dict[str, Callable[[DuckDBPyType], Convert]] = {
+    "list": _list,
+    "array": _list,
+    "struct": _struct,
+    "map": _map,
+}
+_INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
+_PLAIN: dict[str, Convert] = {
+    **dict.fromkeys(_INTEGERS, int),
+    **dict.fromkeys([f"u{name}" for name in _INTEGERS], int),
+    "boolean": bool,
+    "float": _double,
+    "double": _double,
+    "decimal": lambda value: format(Decimal(value), "f"),
+    "blob": lambda value: value.hex(),
+    "date": date.isoformat,
+    **dict.fromkeys(["timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"], timestamp),
+    "timestamp with time zone": timestamp,
+    "varchar": str,
+}
+
+
+def rows(
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], kinds: Sequence[DuckDBPyType]
+) -> Iterator[dict[str, Any]]:
+    """Each row as JSON holds it."""
+    converters = [converter(kind) for kind in kinds]
+    for batch in batches:
+        columns = [
+            [convert(value) for value in column.to_pylist()]
+            for column, convert in zip(batch.columns, converters, strict=True)
+        ]
+        for values in zip(*columns, strict=True):
+            yield dict(zip(names, values, strict=True))
+
+
+def plain(value: Any) -> Any:
+    """A Python value as JSON holds it, for rows that do not come from a query."""
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def write(
+    records: Iterable[dict[str, Any]], names: Sequence[str], form: Format, out: IO[str], log: IO[str]
+) -> None:
+    """All records to ``out``; remarks for the reader to ``log``."""
+    {"json": _write_json, "csv": _write_csv, "table": _write_table}[form](records, names, out, log)
+
+
+def _write_json(
+    records: Iterable[dict[str, Any]], _names: Sequence[str], out: IO[str], _log: IO[str]
+) -> None:
+    before = "["
+    for record in records:
+        out.write(before + json.dumps(record, ensure_ascii=False))
+        before = ",\n "
+    out.write("[]\n" if before == "[" else "]\n")
+
+
+def _write_csv(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], _log: IO[str]) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for record in records:
+        writer.writerow([_cell(record[name]) for name in names])
+
+
+def _write_table(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table()
+    for name in names:
+        grid.add_column(Text(name), overflow="fold")
+    total = 0
+    for total, record in enumerate(records, start=1):
+        if total <= _SCREEN_ROWS:
+            grid.add_row(*[Text(_shortened(_cell(record[name], null="null"))) for name in names])
+    # A screen wraps what is too wide for it; a file or pipe gets every row on one line.
+    Console(file=out, width=None if out.isatty() else _WIDE).print(grid)
+    if total > _SCREEN_ROWS:
+        log.write(f"{total} rows, the first {_SCREEN_ROWS} shown; --format json or csv gives all\n")
+
+
+def _cell(value: Any, null: str = "") -> str:
+    if value is None:
+        return null
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SCREEN_WIDTH else f"{text[:_SCREEN_WIDTH]}… ({len(text)} characters)"

@@ -1,0 +1,46 @@
+"""Reading the quarantine: what was refused, of all networks or some days of one."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from permalake.contracts import QUARANTINE
+from permalake.lake.catalog import open_table
+from permalake.lake.counts import day_of, files
+from permalake.lake.published import dataset, state
+from permalake.lake.state import Database
+
+_ORDER = [("network", "ascending"), ("date", "ascending"), ("reason", "ascending"), ("origin", "ascending")]
+
+
+def rejected(
+    database: Database,
+    network: str | None = None,
+    day: date | None = None,
+    reason: str | None = None,
+    origin: str | None = None,
+) -> pa.Table:
+    """Quarantine rows with their network, in order of network, date, reason and origin."""
+    wanted = {"date": day, "reason": reason, "origin": origin}
+    where = pc.scalar(True)
+    for name, value in wanted.items():
+        if value is not None:
+            where &= pc.field(name) == value
+    found = []
+    for (owner, table), location in sorted(state(database).items()):
+        if table == QUARANTINE.name and network in {None, owner}:
+            rows = dataset((owner, table), location).to_table(filter=where)
+            found.append(rows.add_column(0, "network", pa.array([owner] * rows.num_rows, pa.string())))
+    if not found:
+        empty = QUARANTINE.arrow.empty_table()
+        return empty.add_column(0, "network", pa.array([], pa.string()))
+    return pa.concat_tables(found, promote_options="permissive").sort_by(_ORDER)
+
+
+def days_with_rejected(database: Database, network: str) -> list[date]:
+    """Days of which something is in quarantine, from metadata."""
+    location = state(database).get((network, QUARANTINE.name))
+    return sorted({day_of(file) for file in files(open_table(location))}) if location else []
