@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +21,7 @@ from permalake.transforms.wormhole_prices import WANTED, nearest
 from permalake.transforms.wormhole_token_metadata import TOKEN, attestations, token_metadata
 
 Tables = Callable[[str], DataFrame]
+_KEPT = StorageLevel.MEMORY_AND_DISK
 
 
 def enriched(
@@ -29,28 +31,28 @@ def enriched(
 
     ``table`` gives a whole table by name: history as published, and the range as staged.
     """
-    directory = settings.wormhole.reference if settings.wormhole else None
-    reference = str(directory) if directory else None
+    reference = settings.wormhole.reference if settings.wormhole else None
     inside = F.col("date").between(F.lit(start), F.lit(end))
     events, payloads = table("message_publication"), table("token_transfer_payload").where(inside)
     listed = spark.createDataFrame(load_reference(reference).token_table())
     attested = attestations(payloads, table("asset_meta_payload"), events, start, end)
     known = transfers.identified(
         payloads, events.where(inside), token_metadata(payloads, attested, listed)
-    ).persist(StorageLevel.MEMORY_AND_DISK)
+    ).persist(_KEPT)
     held = tvl.balances(
         known, _state(table("tvl_daily"), start), events.where(inside).select("date").distinct()
-    ).persist(StorageLevel.MEMORY_AND_DISK)
-    wanted = _priceable(spark, reference, known.select("date", *WANTED).union(held.select("date", *WANTED)))
+    ).persist(_KEPT)
+    wanted = _priceable(spark, reference, known.select(*WANTED).union(held.select(*WANTED)))
     quotes = prices.provider(settings).quotes(spark, wanted)
-    priced = nearest(wanted, quotes, settings.prices.window_hours).persist(StorageLevel.MEMORY_AND_DISK)
-    details = transfers.token_transfer_details(known, priced, reference)
+    priced = nearest(wanted, quotes, settings.prices.window_hours).persist(_KEPT)
+    details = transfers.token_transfer_details(known, priced, reference).persist(_KEPT)
+    on_chain = chain_details(known, table("nft_transfer_payload").where(inside), reference).persist(_KEPT)
     return {
         "token_transfer_details": details,
-        "chain_details": chain_details(known, table("nft_transfer_payload").where(inside), reference),
-        "token_prices": transfers.token_prices(wanted, priced),
+        "chain_details": on_chain,
+        "token_prices": transfers.token_prices(priced),
         "notional_transferred_daily": daily.notional_transferred_daily(known, details),
-        "addresses_daily": daily.addresses_daily(payloads),
+        "addresses_daily": daily.addresses_daily(known, on_chain),
         "tvl_daily": tvl.tvl_daily(held, priced),
     }
 
@@ -62,6 +64,6 @@ def _state(balances: DataFrame, start: dt.date) -> DataFrame:
     return before.where(F.col("date") == F.lit(latest)) if latest else before.limit(0)
 
 
-def _priceable(spark: SparkSession, reference: str | None, wanted: DataFrame) -> DataFrame:
+def _priceable(spark: SparkSession, reference: Path | None, wanted: DataFrame) -> DataFrame:
     denied = spark.createDataFrame(load_reference(reference).denied_table()).toDF(*TOKEN)
-    return wanted.join(F.broadcast(denied), [*TOKEN], "left_anti").select("date", *WANTED).distinct()
+    return wanted.join(F.broadcast(denied), [*TOKEN], "left_anti").select(*WANTED).distinct()

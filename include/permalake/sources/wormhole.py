@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from permalake.config import Settings
+from permalake.config import Settings, WormholeSettings
 from permalake.errors import ConfigError
 from permalake.sources import vaa_files
 
 
-def documents(spark: SparkSession, settings: Settings) -> DataFrame:
-    """Documents of the source in ``[wormhole]``; their columns are those of ``vaa_files.read``."""
-    section = settings.wormhole
-    if section is None:
+def section(settings: Settings) -> WormholeSettings:
+    """The section ``[wormhole]``; :class:`ConfigError` when there is none."""
+    if settings.wormhole is None:
         raise ConfigError("wormhole: not configured; add a [wormhole] section with source and path")
+    return settings.wormhole
+
+
+def documents(spark: SparkSession, section: WormholeSettings) -> DataFrame:
+    """Documents of the configured source; their columns are those of ``vaa_files.read``."""
     if section.source != vaa_files.NAME:
         raise ConfigError(
             f'wormhole.source: {section.source} cannot be read yet; use source = "files" and path'

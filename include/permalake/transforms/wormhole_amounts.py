@@ -7,16 +7,22 @@ Python's integers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, StringType
+from pyspark.sql.types import DataType, DecimalType, StringType
 
 from permalake.codec.native import native_addresses, native_tokens
 from permalake.codec.uint256 import scaled_amount
 from permalake.reference import load_reference
+
+if TYPE_CHECKING:
+    from pyspark.sql._typing import UserDefinedFunctionLike
 
 DECIMALS = 8
 USD = DecimalType(38, DECIMALS)
@@ -25,6 +31,11 @@ _LIMBS = 5  # 90 digits: 78 of a uint256, 8 decimals, and room for a carry
 _LIMIT = Decimal(10) ** (38 - DECIMALS)
 _CENT = Decimal(1).scaleb(-DECIMALS)
 _EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
+
+
+def _on_arrow(kind: DataType) -> Callable[[Callable[..., pa.Array]], UserDefinedFunctionLike]:
+    """A scalar function on whole Arrow arrays."""
+    return F.arrow_udf(returnType=kind)  # type: ignore[call-overload]
 
 
 def limbs(amount: Column, sign: Column | None = None) -> list[Column]:
@@ -55,7 +66,7 @@ def joined(*sums: Column) -> Column:
     return _joined(*sums)
 
 
-@F.arrow_udf(StringType())
+@_on_arrow(StringType())
 def _joined(*sums: pa.Array) -> pa.Array:
     rows = zip(*(limb.to_pylist() for limb in sums), strict=True)
     return pa.array([_text(row) for row in rows], pa.string())
@@ -70,7 +81,7 @@ def _text(row: tuple[Decimal | None, ...]) -> str | None:
     return f"-{text}" if total < 0 else text
 
 
-@F.arrow_udf(USD)
+@_on_arrow(USD)
 def notional(amount: pa.Array, price: pa.Array) -> pa.Array:
     """amount (decimal text) x price, half-even to 8 decimals; null beyond decimal(38,8)."""
     pairs = zip(amount.to_pylist(), price.to_pylist(), strict=True)
@@ -81,29 +92,29 @@ def _value(amount: str | None, price: Decimal | None) -> Decimal | None:
     if amount is None or price is None:
         return None
     value = _EXACT.multiply(Decimal(amount), price).quantize(_CENT, context=_EXACT)
-    return value if abs(value) < _LIMIT else None
+    return value if value.copy_abs() < _LIMIT else None  # abs() would round
 
 
-@F.arrow_udf(StringType())
+@_on_arrow(StringType())
 def scaled(raw: pa.Array, decimals: pa.Array) -> pa.Array:
     """raw uint256 (decimal text) / 10^min(decimals, 8), exact, no trailing zeros."""
     return scaled_amount(raw, decimals)
 
 
-def native_account(chain: Column, address: Column, reference: str | None) -> Column:
+def native_account(chain: Column, address: Column, reference: Path | None) -> Column:
     """The native form of a receiver's 32 bytes (hex) on its chain."""
 
-    @F.arrow_udf(StringType())
+    @_on_arrow(StringType())
     def work(chains: pa.Array, addresses: pa.Array) -> pa.Array:
         return native_addresses(chains, addresses, load_reference(reference).chains)
 
     return work(chain, address)
 
 
-def native_token(chain: Column, address: Column, reference: str | None) -> Column:
+def native_token(chain: Column, address: Column, reference: Path | None) -> Column:
     """The native form of a token's 32 bytes (hex) on its chain."""
 
-    @F.arrow_udf(StringType())
+    @_on_arrow(StringType())
     def work(chains: pa.Array, addresses: pa.Array) -> pa.Array:
         return native_tokens(chains, addresses, load_reference(reference).chains)
 

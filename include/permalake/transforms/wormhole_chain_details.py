@@ -7,6 +7,8 @@ known.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -24,7 +26,7 @@ _ROUTE = (
 )
 
 
-def chain_details(known_transfers: DataFrame, nfts: DataFrame, reference: str | None) -> DataFrame:
+def chain_details(known_transfers: DataFrame, nfts: DataFrame, reference: Path | None) -> DataFrame:
     """Rows of ``chain_details`` for every token and NFT transfer. ``known_transfers`` carry the token's
     symbol and name, ``nfts`` are rows of ``nft_transfer_payload``."""
     routes = known_transfers.select(*_ROUTE).unionByName(nfts.select(*_ROUTE))

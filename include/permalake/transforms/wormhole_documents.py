@@ -41,23 +41,18 @@ def candidates(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     # Kept, so that the source is read twice only: for these days' documents, and for copies of their
     # identities.
     at_hand = known.where(near).persist(StorageLevel.MEMORY_AND_DISK)
-    dated = (
-        at_hand.where(~_undated())
-        .withColumn("date", F.col("body_date"))
-        .unionByName(_dated(at_hand.where(_undated())))
-    )
-    mine = _distinct(dated.where(F.col("date").between(*inside)))
-    identities = dated.where(F.col("date").between(*inside)).select("identity").distinct()
+    dated = at_hand.where(~_undated()).withColumn("date", F.col("body_date"))
+    dated = dated.unionByName(_dated(at_hand.where(_undated())))
+    dated = dated.withColumn("in_range", F.col("date").between(*inside))
+    identities = dated.where("in_range").select("identity").distinct()
     others = (
-        dated.where(~F.col("date").between(*inside))
-        .unionByName(known.where(~near).withColumn("date", F.col("body_date")))
+        dated.where("NOT in_range")
+        .unionByName(
+            known.where(~near).select("*", F.col("body_date").alias("date"), F.lit(False).alias("in_range"))
+        )
         .join(identities, "identity", "left_semi")
     )
-    return (
-        mine.withColumn("in_range", F.lit(True))
-        .unionByName(_distinct(others).withColumn("in_range", F.lit(False)))
-        .drop("identity")
-    )
+    return _distinct(dated.where("in_range").unionByName(others))
 
 
 def _number(offset: Column, size: int) -> Column:
@@ -95,13 +90,8 @@ def _dated(undated: DataFrame) -> DataFrame:
 def _distinct(dated: DataFrame) -> DataFrame:
     """One row per distinct bytes. The same VAA may stand in several files."""
     own = F.coalesce(F.lower("claimed_id") == F.col("identity"), F.lit(True))
-    return (
-        dated.groupBy("raw")
-        .agg(
-            F.min(F.struct("origin", "source", "claimed_id", "fault")).alias("first"),
-            F.min(F.when(own, F.col("tx_id"))).alias("tx_id"),
-            F.min("date").alias("date"),
-            F.min("identity").alias("identity"),
-        )
-        .select("raw", "first.*", "tx_id", "date", "identity")
+    grouped = dated.groupBy("raw", "date", "in_range").agg(
+        F.min(F.struct("origin", "source", "claimed_id", "fault")).alias("first"),
+        F.min(F.when(own, F.col("tx_id"))).alias("tx_id"),
     )
+    return grouped.select("raw", "first.*", "tx_id", "date", "in_range")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -26,7 +28,7 @@ def identified(transfers: DataFrame, publications: DataFrame, metadata: DataFram
     )
 
 
-def token_transfer_details(known: DataFrame, priced: DataFrame, reference: str | None) -> DataFrame:
+def token_transfer_details(known: DataFrame, priced: DataFrame, reference: Path | None) -> DataFrame:
     """Rows of ``token_transfer_details``; ``known`` from :func:`identified`, ``priced`` holds at most one
     quote per (origin_chain, origin_address, at)."""
     quoted = known.join(priced, [*TOKEN, "at"], "left")
@@ -44,12 +46,11 @@ def token_transfer_details(known: DataFrame, priced: DataFrame, reference: str |
     )
 
 
-def token_prices(wanted: DataFrame, priced: DataFrame) -> DataFrame:
-    """Rows of ``token_prices``: the quotes that served, by the day whose transfers or balances they
-    served."""
-    served = wanted.select("date", *TOKEN, "at").distinct().join(priced, [*TOKEN, "at"])
+def token_prices(priced: DataFrame) -> DataFrame:
+    """Rows of ``token_prices``: the quotes that served."""
+    quote = (*TOKEN, "provider", "quote_time", "price_usd")
     return (
-        served.select("date", *TOKEN, "provider", "quote_time", "price_usd")
+        priced.select(*quote, F.col("quote_time").cast("date").alias("date"))
         .distinct()
         .withColumn("fetched_at", F.current_timestamp())
     )

@@ -27,8 +27,13 @@ def notional_transferred_daily(known: DataFrame, details: DataFrame) -> DataFram
     return sums.select(*ROUTE, "symbol", "transfers", amount, "notional_usd")
 
 
-def addresses_daily(transfers: DataFrame) -> DataFrame:
-    """Distinct receivers of token transfers per day and target chain."""
-    return transfers.groupBy("date", "target_chain").agg(
-        F.count_distinct("target_address").alias("addresses")
+def addresses_daily(known: DataFrame, chain_details: DataFrame) -> DataFrame:
+    """Distinct receivers of token transfers per day and target chain. Token accounts of one owner are one
+    receiver where the owner is known."""
+    receivers = chain_details.select("date", "row_key", "receiver_address")
+    address = F.coalesce("receiver_address", "target_address")
+    return (
+        known.join(receivers, ["date", "row_key"], "left")
+        .groupBy("date", "target_chain")
+        .agg(F.count_distinct(address).alias("addresses"))
     )

@@ -8,7 +8,8 @@ distinct bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
@@ -26,15 +27,15 @@ CONFLICT = "conflicting_digest"
 _KEPT = ("raw", "source", "origin", "claimed_id", "fault", "tx_id", "date", "in_range")
 
 
-def judged(candidates: DataFrame, reference: str | None, evm_chains: Iterable[int]) -> DataFrame:
+def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
     """VAAs of the range with an ``outcome``: ``published``, ``surplus`` (another copy was kept), or the
     reason of their quarantine. Columns besides: those of ``message_publication``, ``raw``, ``source``,
     ``origin``, ``claimed_id``, ``detail``, and the nullable structs ``transfer``, ``meta`` and ``nft`` with
     the columns of the payload tables.
 
-    ``reference`` is the directory of additional reference data; ``evm_chains`` are the Wormhole ids of
-    chains whose transaction ids are 0x-hex.
+    ``reference`` is the directory of additional reference data.
     """
+    evm_chains = [chain.id for chain in load_reference(reference).chains.values() if chain.family == "evm"]
     verified = candidates.mapInArrow(_verifier(reference), _verified_schema(candidates))
     copies = Window.partitionBy(F.coalesce("row_key", F.sha2("raw", 256)))
     best = copies.orderBy(F.col("ok").desc(), F.col("valid_signatures").desc(), F.col("raw"))
@@ -90,8 +91,8 @@ def quarantine(vaas: DataFrame) -> DataFrame:
     )
 
 
-def _transaction_id(tx_id: Column, evm_chains: Iterable[int]) -> Column:
-    on_evm = F.col("emitter_chain").isin(list(evm_chains)) & tx_id.rlike("^(0[xX])?[0-9a-fA-F]{64}$")
+def _transaction_id(tx_id: Column, evm_chains: Sequence[int]) -> Column:
+    on_evm = F.col("emitter_chain").isin(*evm_chains) & tx_id.rlike("^(0[xX])?[0-9a-fA-F]{64}$")
     return F.when(on_evm, F.concat(F.lit("0x"), F.lower(F.right(tx_id, F.lit(64))))).otherwise(tx_id)
 
 
@@ -106,8 +107,8 @@ def _verified_schema(candidates: DataFrame):  # type: ignore[no-untyped-def]
     return schema
 
 
-def _verifier(reference: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _verifier(reference: Path | None) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         known = load_reference(reference)
         for batch in batches:
             vaas = decode_vaas(batch["raw"])

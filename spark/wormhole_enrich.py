@@ -1,0 +1,31 @@
+"""Job ``enrich_analytics`` of Wormhole: staged events → prices, chain details and the daily analytics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from permalake import jobs
+from permalake.config import load_settings
+from permalake.contracts import WORMHOLE_TABLES
+from permalake.contracts.wormhole import TOKEN_PRICES
+from permalake.enrich.wormhole_days import enriched
+from permalake.lake import Lake
+from permalake.session import session
+
+
+def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
+    job = jobs.arguments("wormhole_enrich", argv)
+    settings = load_settings()
+    spark = spark or session(f"wormhole_enrich {job}")
+    attempt = Lake(settings).resume_or_begin(job.network, job.start, job.end, job.run_id)
+    jobs.say(f"enrich {job}: prices, chain details, analytics")
+    frames = enriched(spark, settings, lambda name: attempt.table(spark, name), job.start, job.end)
+    quotes = attempt.keep(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)
+    jobs.stage(attempt, frames, WORMHOLE_TABLES)
+    jobs.say(f"enrich {job}: {jobs.counted(attempt, 'token_transfer_details')}, {quotes} new quotes")
+
+
+if __name__ == "__main__":
+    jobs.run(main)
