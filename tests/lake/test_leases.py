@@ -1,0 +1,87 @@
+"""One run at a time over any day; others in parallel; the dead do not block."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from lake_support import DAY1, DAY2, DAY3, NETWORK, pass_audit, stage_day, state
+
+from permalake.errors import PermalakeError
+from permalake.lake import leases as leasing
+from permalake.lake.state import leases, stamp
+
+
+def age(lake, run_id: str, by: timedelta) -> None:
+    """As if the run's last sign of life were that old."""
+    with lake._database.write() as connection:
+        connection.execute(
+            leases.update().where(leases.c.run_id == run_id).values(beat_at=stamp(datetime.now(UTC) - by))
+        )
+
+
+def test_another_run_of_an_overlapping_range_is_told_who_builds_it(lake):
+    lake.begin(NETWORK, DAY1, DAY2, "first")
+    with pytest.raises(PermalakeError) as error:
+        lake.begin(NETWORK, DAY2, DAY3, "second")
+    text = str(error.value)
+    assert text.startswith("shimmer 2022-09-28..2022-09-29 is being built by run first since 20")
+    assert "wait for it" in text and "\n" not in text
+
+
+def test_other_days_other_networks_and_the_same_run_go_on_at_once(lake):
+    lake.begin(NETWORK, DAY1, DAY1, "first")
+    lake.begin(NETWORK, DAY2, DAY2, "second")
+    lake.begin("iota", DAY1, DAY1, "third")
+    assert lake.begin(NETWORK, DAY1, DAY1, "first").id == lake.resume(NETWORK, "first").id
+
+
+def test_a_waiting_run_goes_on_when_the_other_is_over(lake):
+    lake.begin(NETWORK, DAY1, DAY1, "first")
+    threading.Timer(1.0, lake.release, ["first"]).start()
+    began = time.monotonic()
+    lake.begin(NETWORK, DAY1, DAY1, "second", wait=30)
+    assert 0.9 < time.monotonic() - began < 10
+
+
+def test_a_dead_run_is_taken_over_and_cannot_come_back(settings, lake):
+    dead = lake.begin(NETWORK, DAY1, DAY1, "dead")
+    stage_day(settings, dead, DAY1, 1, 5)
+    pass_audit(dead)
+    age(lake, "dead", leasing.EXPIRES_AFTER - timedelta(seconds=20))
+    with pytest.raises(PermalakeError, match="is being built by run dead"):
+        lake.begin(NETWORK, DAY1, DAY1, "heir")
+    age(lake, "dead", leasing.EXPIRES_AFTER + timedelta(seconds=1))
+    heir = lake.begin(NETWORK, DAY1, DAY1, "heir")
+    with pytest.raises(PermalakeError, match="is gone; run it again"):
+        lake.publish(dead)
+    with pytest.raises(PermalakeError, match="was superseded"):
+        lake.resume(NETWORK, "dead")
+    stage_day(settings, heir, DAY1, 1, 6)
+    pass_audit(heir)
+    lake.publish(heir)
+    assert state(lake) == {DAY1: (6, 6)}
+
+
+def test_a_living_run_gives_signs_of_life_until_it_rests(lake, monkeypatch):
+    monkeypatch.setattr(leasing, "BEAT_SECONDS", 0.05)
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
+    age(lake, "run", leasing.EXPIRES_AFTER * 2)
+    time.sleep(1.0)
+    with pytest.raises(PermalakeError, match="is being built by run run"):
+        lake.begin(NETWORK, DAY1, DAY1, "other")
+    attempt.rest()
+    time.sleep(0.2)
+    age(lake, "run", leasing.EXPIRES_AFTER * 2)
+    time.sleep(0.2)
+    assert lake.begin(NETWORK, DAY1, DAY1, "other").run_id == "other"
+
+
+def test_publishing_frees_the_days(settings, lake):
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
+    stage_day(settings, attempt, DAY1, 1, 5)
+    pass_audit(attempt)
+    lake.publish(attempt)
+    lake.begin(NETWORK, DAY1, DAY1, "next")
