@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     spark = spark or session(f"wormhole_ingest {job}")
     source = wormhole.section(settings)
     documents = wormhole.documents(spark, source)
-    attempt = Lake(settings).begin(job.network, job.start, job.end, job.run_id)
+    attempt = Lake(settings).begin(job.network, job.start, job.end, job.run_id, fingerprint=job.fingerprint)
     jobs.say(f"ingest {job}: verifying")
     vaas = judged(candidates(documents, job.start, job.end), source.reference)
     vaas.persist(StorageLevel.MEMORY_AND_DISK)
