@@ -10,7 +10,7 @@ from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import Lake
 from permalake.orchestrate.fingerprint import fingerprint
-from permalake.orchestrate.plans import task_of
+from permalake.orchestrate.plans import NEED_LANDING, task_of
 from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest, request_of
 
@@ -25,10 +25,19 @@ def request_from(settings: Settings, kind: str, context: Any) -> BuildRequest:
     """The run's parameters; without days, the UTC day of its data interval."""
     run_id = (context["dag_run"].conf or {}).get(RUN_ID) or context["run_id"]
     request = request_of(settings, kind, context["params"], interval_day(context), run_id)
-    if request.only:
-        adopted = context["ti"].xcom_pull(task_ids=task_of(kind, request.only), key=RUN_ID)
-        return replace(request, run_id=adopted or run_id)
+    if not request.only:
+        return request
+    task = task_of(kind, request.only)
+    if adopted := context["ti"].xcom_pull(task_ids=task, key=RUN_ID):
+        return replace(request, run_id=adopted)
+    if task in NEED_LANDING[kind] and not _unfinished(settings, request):
+        # What that task reads is gone with the staging that it was landed for, so the run starts at the top.
+        return replace(request, only=None, force=True)
     return request
+
+
+def _unfinished(settings: Settings, request: BuildRequest) -> str | None:
+    return Lake(settings).unfinished(request.network, request.start, request.end)
 
 
 def interval_day(context: Any) -> date:
@@ -66,7 +75,7 @@ def continued(settings: Settings, request: BuildRequest) -> BuildRequest:
     days have never been built."""
     lake = Lake(settings)
     hold(settings, request)
-    if unfinished := lake.unfinished(request.network, request.start, request.end):
+    if unfinished := _unfinished(settings, request):
         release(settings, request)
         request = replace(request, run_id=unfinished)
         hold(settings, request)

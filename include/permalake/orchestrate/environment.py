@@ -39,7 +39,7 @@ def airflow_environment(
     defaults = {
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "4",
-        "AIRFLOW__CORE__DEFAULT_TASK_RETRIES": "2",
+        "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "pyiceberg=WARNING",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": spark_master()}),

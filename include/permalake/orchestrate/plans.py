@@ -11,6 +11,8 @@ TASKS = {
     "wormhole": ("ingest_decode", "enrich_analytics", "audit", "publish"),
 }
 KINDS = tuple(TASKS)
+# Tasks that read what an earlier task landed for itself, besides the tables.
+NEED_LANDING = {"iota": ("analytics",), "wormhole": ()}
 
 
 def dag_id(kind: str) -> str:
