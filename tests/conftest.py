@@ -5,17 +5,20 @@ from __future__ import annotations
 import pytest
 
 from permalake import jars
+from permalake.services import control
+from permalake.services.daemon import free_port
 from permalake.session import session
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """One real local Spark session with the lake's jars, for the whole run."""
+    """One real local Spark session with the jars of the lake and the stores, for the whole run."""
+    jars.resolve(jars.STORE_COORDINATES)
     created = session(
         "permalake-tests",
         **{
             "spark.master": "local[2]",
-            "spark.jars": jars.class_path(),
+            "spark.jars": jars.class_path((*jars.COORDINATES, *jars.STORE_COORDINATES)),
             "spark.driver.memory": "2g",
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
@@ -25,3 +28,23 @@ def spark(tmp_path_factory):
     created.sparkContext.setLogLevel("ERROR")
     yield created
     created.stop()
+
+
+@pytest.fixture(scope="session")
+def cassandra_server(tmp_path_factory):
+    """A real Cassandra on a free port, for the whole run."""
+    yield from _server("cassandra", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def bigtable_server(tmp_path_factory):
+    """A real Bigtable emulator on a free port, for the whole run."""
+    yield from _server("bigtable", tmp_path_factory)
+
+
+def _server(name, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("services")
+    server = control.servers(free_port(), free_port(), folder)[name]
+    control.up({name: server}, lambda line: None)
+    yield server
+    server.daemon.stop()

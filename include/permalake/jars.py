@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from permalake.errors import PermalakeError
@@ -16,6 +17,21 @@ COORDINATES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
     "org.xerial:sqlite-jdbc:3.50.3.0",
     "org.postgresql:postgresql:42.7.8",
+)
+# What writes into Cassandra and Bigtable; fetched by the set-up of the stores, not needed for the lake. The
+# connector's own dependencies are listed as far as Spark does not bring them (it has Scala, slf4j, commons).
+STORE_COORDINATES = (
+    "com.datastax.spark:spark-cassandra-connector_2.13:3.5.1",
+    "com.datastax.spark:spark-cassandra-connector-driver_2.13:3.5.1",
+    "org.apache.cassandra:java-driver-core-shaded:4.18.1",
+    "org.apache.cassandra:java-driver-query-builder:4.18.1",
+    "org.apache.cassandra:java-driver-mapper-runtime:4.18.1",
+    "com.datastax.oss:java-driver-shaded-guava:25.1-jre-graal-sub-1",
+    "com.datastax.oss:native-protocol:1.5.1",
+    "com.typesafe:config:1.4.1",
+    "org.hdrhistogram:HdrHistogram:2.1.12",
+    "org.reactivestreams:reactive-streams:1.0.3",
+    "com.google.cloud.spark.bigtable:spark-bigtable_2.13:0.4.0",
 )
 
 # A settings file of our own: Spark's default chain also asks ~/.m2, where a half-resolved jar fails the run.
@@ -33,16 +49,17 @@ def jar_name(coordinate: str) -> str:
     return f"{artifact}-{version}.jar"
 
 
-def missing() -> list[str]:
+def missing(coordinates: Sequence[str] = COORDINATES) -> list[str]:
     """Coordinates whose jar is not in the project's folder."""
-    return [coordinate for coordinate in COORDINATES if not (JARS / jar_name(coordinate)).is_file()]
+    return [coordinate for coordinate in coordinates if not (JARS / jar_name(coordinate)).is_file()]
 
 
-def class_path() -> str:
+def class_path(coordinates: Sequence[str] = COORDINATES) -> str:
     """The jars as one ``--jars`` value; :class:`PermalakeError` when the set-up has not fetched them."""
-    if lacking := missing():
-        raise PermalakeError(f"{jar_name(lacking[0])} is missing in {JARS}; run `make install`")
-    return ",".join(str(JARS / jar_name(coordinate)) for coordinate in COORDINATES)
+    if lacking := missing(coordinates):
+        what = "make install" if set(lacking) & set(COORDINATES) else "permalake services up"
+        raise PermalakeError(f"{jar_name(lacking[0])} is missing in {JARS}; run `{what}`")
+    return ",".join(str(JARS / jar_name(coordinate)) for coordinate in coordinates)
 
 
 def java() -> str:
@@ -59,32 +76,36 @@ def java() -> str:
     return binary
 
 
-def resolve() -> list[Path]:
+def resolve(coordinates: Sequence[str] = COORDINATES) -> list[Path]:
     """Fetch what is missing; returns the new files. A jar appears whole or not at all."""
-    import pyspark
-
-    lacking = missing()
+    lacking = missing(coordinates)
     if not lacking:
         return []
     JARS.mkdir(parents=True, exist_ok=True)
-    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
     new = []
     with tempfile.TemporaryDirectory(dir=JARS) as scratch:
-        settings = Path(scratch) / "ivysettings.xml"
-        settings.write_text(_IVY_SETTINGS.format(cache=Path(scratch) / "cache"), "utf-8")
         for coordinate in lacking:
-            command = [java(), "-jar", str(ivy), "-settings", str(settings), "-notransitive", "-warn"]
-            command += ["-dependency", *coordinate.split(":"), "-types", "jar", "bundle"]
-            command += ["-retrieve", f"{scratch}/[artifact]-[revision].jar"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            retrieve(coordinate, Path(scratch), "-notransitive")
             fetched = Path(scratch) / jar_name(coordinate)
-            if done.returncode or not fetched.is_file():
-                last = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["no output"]
-                raise PermalakeError(
-                    f"{coordinate} could not be fetched ({last[0].strip()}); check the network"
-                )
             new.append(fetched.rename(JARS / fetched.name))
     return new
+
+
+def retrieve(coordinate: str, folder: Path, *options: str) -> None:
+    """Fetch a coordinate, with all that it depends on unless ``-notransitive``, into ``folder``;
+    :class:`PermalakeError` when it does not arrive."""
+    import pyspark
+
+    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    settings = folder / "ivysettings.xml"
+    settings.write_text(_IVY_SETTINGS.format(cache=folder / "cache"), "utf-8")
+    command = [java(), "-jar", str(ivy), "-settings", str(settings), *options, "-warn"]
+    command += ["-dependency", *coordinate.split(":"), "-confs", "default", "-types", "jar", "bundle"]
+    command += ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).jar"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode or not (folder / jar_name(coordinate)).is_file():
+        last = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["no output"]
+        raise PermalakeError(f"{coordinate} could not be fetched ({last[0].strip()}); check the network")
 
 
 if __name__ == "__main__":

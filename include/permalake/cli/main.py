@@ -20,6 +20,7 @@ COMMANDS = {
     "query": "Ask the published lake in SQL.",
     "status": "What is built, audited and published, per network and day.",
     "quarantine": "List rejected input with its reason, and retry it.",
+    "services": "Cassandra and the Bigtable emulator on this machine.",
     "tables": "The data dictionary: every table and column.",
 }
 

@@ -1,0 +1,1 @@
+"""Cassandra and the Bigtable emulator on this machine: fetched, started, watched and stopped."""

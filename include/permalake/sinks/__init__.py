@@ -1,0 +1,1 @@
+"""Publishing what the lake has published into Cassandra and Bigtable."""
