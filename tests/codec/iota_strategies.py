@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from permalake.codec.encode import (
@@ -79,6 +80,9 @@ def stardust_outputs(draw):
         common |= {"address": alias, "serial_number": draw(u32)} | draw(supplies())
     if kind != BASIC:
         common["immutable_metadata"] = draw(metadata)
+    if kind in (ALIAS, NFT):
+        owners = (common.get(name) for name in ("address", "state_controller", "governor"))
+        assume(chain_id not in {owner.value for owner in owners if owner})  # none may own itself
     return Output(**common)
 
 

@@ -41,7 +41,8 @@ def read_outputs(cursor: Cursor, *, treasury: bool = False) -> Outputs:
 
 def skip_output(cursor: Cursor) -> None:
     """Step over one output of a transaction."""
-    cursor.take(OUTPUT_WIDTH)
+    cursor.fail(cursor.u8() > DUST_ALLOWANCE, Fault.OUTPUT_KIND)
+    cursor.take(OUTPUT_WIDTH - 1)
 
 
 def check_transaction_outputs(cursor: Cursor, transaction: I64, outputs: Outputs) -> None:

@@ -87,7 +87,7 @@ def disordered(row: I64, values: U8, rows: int, *, unique: bool = True) -> Mask:
 
 
 def duplicated(row: I64, values: U8, rows: int) -> Mask:
-    """Which of ``rows`` hold the same element (u8[k, w], in any order) twice."""
+    """Which of ``rows`` hold an element (u8[k, w], grouped by ascending ``row``, in any order) twice."""
     result = np.zeros(rows, bool)
     if len(row) < 2:
         return result
@@ -101,9 +101,11 @@ def duplicated(row: I64, values: U8, rows: int) -> Mask:
     order = np.argsort(mixed)
     same = mixed[order][1:] == mixed[order][:-1]
     # Equal mixes are only a hint; the few rows that have them are compared byte by byte.
-    for suspect in np.unique(row[order[1:][same]]):
-        own = values[np.flatnonzero(row == suspect)]
-        result[suspect] = len({bytes(value) for value in own}) < len(own)
+    suspects = np.unique(row[order[1:][same]])
+    begins, ends = np.searchsorted(row, suspects), np.searchsorted(row, suspects, side="right")
+    for suspect, begin, end in zip(suspects.tolist(), begins.tolist(), ends.tolist(), strict=True):
+        raw, size = values[begin:end].tobytes(), values.shape[1]
+        result[suspect] = len({raw[at : at + size] for at in range(0, len(raw), size)}) < end - begin
     return result
 
 

@@ -209,5 +209,6 @@ def _check_distinct_tokens(cursor: Cursor, transaction: I64, outputs: Outputs) -
     token_transaction = np.repeat(transaction, count)
     token_id = text(outputs.native_token_id)
     for row in np.flatnonzero(held > MAX_NATIVE_TOKENS):
-        if len(np.unique(token_id[token_transaction == row])) > MAX_NATIVE_TOKENS:
+        begin, end = np.searchsorted(token_transaction, [row, row + 1])
+        if len(np.unique(token_id[begin:end])) > MAX_NATIVE_TOKENS:
             cursor.error[row] = cursor.error[row] or Fault.NATIVE_TOKEN_COUNT
