@@ -1,0 +1,207 @@
+"""`permalake query`, `status` and `quarantine` as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from permalake.cli import main as front
+from permalake.cli.quarantine import _ranges
+from permalake.config import load_settings
+from permalake.contracts import QUARANTINE
+from permalake.lake import Lake
+from permalake.lake.catalog import open_catalog
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lake"))
+from lake_support import DAY1, DAY2, DAY3, build
+
+TOML = """
+[lake]
+warehouse = "warehouse"
+[networks.shimmer]
+protocol = "stardust"
+bech32_hrp = "smr"
+path = "archive"
+"""
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands")
+    file = folder / "permalake.toml"
+    file.write_text(TOML, "utf-8")
+    settings = load_settings(file)
+    lake = Lake(settings)
+    build(settings, lake, DAY1, 17339, 3, "run")
+    rows = [
+        {
+            "source": "archive_rest",
+            "origin": f"blocks.jsonl:{number}",
+            "reason": "malformed" if number < 3 else "bad_signature",
+            "detail": None,
+            "raw": bytes([number, 255]),
+            "seen_at": datetime(2022, 10, 1, 12, 0, 0, 250000 * number, tzinfo=UTC),
+            "date": day,
+        }
+        for number, day in ((1, DAY1), (2, DAY2), (3, DAY3))
+    ]
+    table = open_catalog(settings, "permalake").load_table(("shimmer", "quarantine"))
+    table.append(pa.Table.from_pylist(rows, schema=QUARANTINE.arrow))
+    return str(file)
+
+
+@pytest.fixture
+def permalake(config, capsys):
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            front.main([*arguments, "--config", config])
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out, printed.err
+
+    return call
+
+
+def asked(permalake, sql: str):
+    code, out, err = permalake("query", sql, "--format", "json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_every_type_as_json(permalake):
+    """Integers of any width are numbers, decimals text, binary hex, times RFC 3339."""
+    (row,) = asked(
+        permalake,
+        "select 9007199254740993::bigint i, 18446744073709551615::ubigint u, "
+        "sum(9223372036854775807::bigint) over (rows 1 preceding) h, 1.50::decimal(38,8) d, "
+        "0::decimal(38,8) z, '\\x00\\xAB'::blob b, date '2022-09-28' as dt, "
+        "timestamptz '2022-09-28 12:00:00+02' t, timestamp '2022-09-28 01:02:03.25' f, 2.5::double x, "
+        "'nan'::double nan, null n, [1, null]::bigint[] l, ['\\xFF'::blob] lb, "
+        "{'a': 1.5, 'h': 1::hugeint} s, map(['k'], [1]) m, true yes, 'ü\"' txt",
+    )
+    assert row == {
+        "i": 9007199254740993,
+        "u": 18446744073709551615,
+        "h": 9223372036854775807,
+        "d": "1.50000000",
+        "z": "0.00000000",
+        "b": "00ab",
+        "dt": "2022-09-28",
+        "t": "2022-09-28T10:00:00Z",
+        "f": "2022-09-28T01:02:03.25Z",
+        "x": 2.5,
+        "nan": None,
+        "n": None,
+        "l": [1, None],
+        "lb": ["ff"],
+        "s": {"a": "1.5", "h": 1},
+        "m": {"k": 1},
+        "yes": True,
+        "txt": 'ü"',
+    }
+
+
+def test_a_sum_beyond_64_bits_is_a_number(permalake):
+    _, out, _ = permalake(
+        "query",
+        "select sum(x) s from (values (9223372036854775807), (9223372036854775807)) t(x)",
+        "--format",
+        "json",
+    )
+    assert out == '[{"s": 18446744073709551614}]\n'
+
+
+def test_rows_of_the_lake_in_every_format(permalake):
+    sql = "select milestone_index, message_count, date from shimmer.ms_analytics"
+    expected = {"milestone_index": 17339, "message_count": 3, "date": "2022-09-28"}
+    assert asked(permalake, sql) == [expected]
+    assert permalake("query", sql, "--format", "csv")[1] == (
+        "milestone_index,message_count,date\n17339,3,2022-09-28\n"
+    )
+    screen = permalake("query", sql)[1]
+    assert all(str(value) in screen for value in (*expected, *expected.values()))
+    assert asked(permalake, "select * from shimmer.tags") == []
+
+
+def test_csv_quotes_and_leaves_nulls_empty(permalake):
+    sql = "select 'a,\"b' x, null y, [1, 2] z"
+    assert permalake("query", sql, "--format", "csv")[1] == 'x,y,z\n"a,""b",,"[1, 2]"\n'
+
+
+def test_a_screen_shows_what_fits_and_says_so(permalake):
+    code, out, err = permalake("query", "select repeat('x', 100) t, i from range(1500) r(i)")
+    assert code == 0
+    assert "x" * 73 not in out and "(100 characters)" in out
+    assert err == "1500 rows, the first 1000 shown; --format json or csv gives all\n"
+
+
+def test_as_of_before_anything_was_published_is_empty(permalake):
+    sql = "select count(*) n from shimmer.messages"
+    earlier = permalake("query", sql, "--format", "json", "--as-of", "2020-01-01")
+    assert json.loads(earlier[1]) == [{"n": 0}]
+    later = permalake("query", sql, "--format", "json", "--as-of", "2999-01-01T00:00:00+02:00")
+    assert json.loads(later[1]) == [{"n": 3}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (("query", "select * from shimmer.mesages"), 1, "did you mean shimmer.messages"),
+        (("query", "select 1", "--as-of", "yesterday"), 2, "--as-of yesterday: not a time"),
+        (("query", "select 1", "--format", "xml"), 2, "xml"),
+        (("status", "--network", "nowhere"), 2, "network nowhere: not configured"),
+        (("quarantine", "list", "--date", "28.9.2022"), 2, "--date 28.9.2022: not a date"),
+        (("quarantine", "show", "nothing"), 1, "nothing: nothing of that origin in quarantine"),
+        (("quarantine", "retry", "--network", "nowhere"), 2, "network nowhere: not configured"),
+    ],
+)
+def test_errors_are_one_line_and_the_exit_code_says_whose_fault(permalake, arguments, code, text):
+    ended, out, err = permalake(*arguments)
+    assert (ended, out) == (code, "")
+    assert err.startswith("permalake: ") and text in err
+    assert err.count("\n") == 1
+
+
+def test_status_of_the_day(permalake):
+    code, out, err = permalake("status", "--network", "shimmer", "--format", "json")
+    (day,) = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (day["network"], day["date"], day["audited"]) == ("shimmer", "2022-09-28", "passed")
+    assert day["rows"] == {"date_cache": 1, "messages": 3, "ms_analytics": 1}
+    assert day["published"].endswith("Z")
+    assert "2022-09-28" in permalake("status")[1]
+
+
+def test_the_quarantine_is_listed_filtered_and_shown(permalake):
+    def listed(*arguments):
+        return [
+            row["origin"] for row in json.loads(permalake("quarantine", *arguments, "--format", "json")[1])
+        ]
+
+    assert listed("list") == ["blocks.jsonl:1", "blocks.jsonl:2", "blocks.jsonl:3"]
+    assert listed("list", "--reason", "malformed") == ["blocks.jsonl:1", "blocks.jsonl:2"]
+    assert listed("list", "--date", "2022-09-30") == ["blocks.jsonl:3"]
+    assert listed("list", "--network", "wormhole") == []
+    code, out, err = permalake("quarantine", "list", "--limit", "1", "--format", "csv")
+    assert code == 0
+    assert out.splitlines()[1] == (
+        "shimmer,2022-09-28,malformed,archive_rest,blocks.jsonl:1,,2022-10-01T12:00:00.25Z"
+    )
+    assert err == "1 of 3 rows shown\n"
+    (row,) = json.loads(permalake("quarantine", "show", "blocks.jsonl:3")[1])
+    assert (row["raw"], row["reason"]) == ("03ff", "bad_signature")
+
+
+def test_neighbouring_days_are_tried_again_as_one_range():
+    assert _ranges([DAY1]) == [(DAY1, DAY1)]
+    assert _ranges([DAY1, DAY2, DAY3]) == [(DAY1, DAY3)]
+    assert _ranges([DAY1, DAY3]) == [(DAY1, DAY1), (DAY3, DAY3)]
+
+
+def test_nothing_to_try_again(permalake):
+    code, out, _ = permalake("quarantine", "retry", "--network", "shimmer", "--date", "2022-10-01")
+    assert (code, out) == (0, "shimmer 2022-10-01: nothing in quarantine\n")

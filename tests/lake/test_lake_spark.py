@@ -1,0 +1,189 @@
+"""Spark's side of the lake: staging, quarantine, caches, and three engines that read the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from lake_support import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit
+from pyspark.sql import functions as f
+
+from permalake.contracts import QUARANTINE, tables_of
+from permalake.errors import PermalakeError
+from permalake.lake.catalog import open_catalog, open_table
+from permalake.lake.counts import day_of, files
+
+TABLES = tables_of(NETWORK)
+MS_ANALYTICS = TABLES["ms_analytics"]
+
+
+def frame(spark, table, rows):
+    return spark.createDataFrame([tuple(row[name] for name in table.names) for row in rows], table.spark)
+
+
+def rejected(spark, *origins, day=DAY1, detail=None):
+    schema = "source string, origin string, reason string, detail string, raw binary, date date"
+    rows = [("files", origin, "malformed", detail, None, day) for origin in origins]
+    return spark.createDataFrame(rows, schema)
+
+
+def published(lake, day, rows, spark, run_id):
+    attempt = lake.begin(NETWORK, day, day, run_id)
+    attempt.stage(frame(spark, MS_ANALYTICS, rows), MS_ANALYTICS)
+    pass_audit(attempt)
+    return lake.publish(attempt)
+
+
+def tokens(lake):
+    rows = lake.query("select date, sum(message_count) n from shimmer.ms_analytics group by 1 order by 1")
+    return {row["date"]: int(row["n"]) for row in rows.to_pylist()}
+
+
+def test_a_frame_is_cast_ordered_and_sorted_into_one_file_per_day(spark, lake):
+    attempt = lake.begin(NETWORK, DAY1, DAY2, "run")
+    shuffled = spark.range(400).select(
+        f.expr("date_add(date'2022-09-28', cast(id % 2 as int))").alias("date"),
+        f.expr("(id * 37) % 400").alias("milestone_index"),
+        f.lit("7").alias("message_count"),
+        f.lit(1).cast("smallint").alias("transaction_count"),
+        f.lit(5).cast("decimal(20,0)").alias("transferred_tokens"),
+        f.lit(0).alias("ms_range_id"),
+        f.lit("left out").alias("other"),
+    )
+    attempt.stage(shuffled.repartition(7), MS_ANALYTICS)
+    assert attempt.counts()["ms_analytics"] == {DAY1: 200, DAY2: 200}
+    assert attempt.days(spark, "ms_analytics").count() == 400
+    pass_audit(attempt)
+    lake.publish(attempt)
+    written = list(files(open_table(lake.locations(NETWORK)["ms_analytics"])))
+    assert sorted(day_of(file) for file in written) == [DAY1, DAY2]
+    rows = lake.query("select milestone_index from shimmer.ms_analytics where date = date '2022-09-28'")
+    indexes = rows["milestone_index"].to_pylist()
+    assert indexes == sorted(indexes)
+
+
+def test_an_empty_frame_deletes_and_36_scattered_days_are_one_range(spark, lake):
+    start, end = date(1970, 1, 1), date(2026, 7, 30)
+    days = [start, *(date(2021, 9, 1) + timedelta(days=50 * number) for number in range(35))]
+    rows = [row for number, day in enumerate(days) for row in analytics(day, number, 1)]
+    attempt = lake.begin(NETWORK, start, end, "range")
+    attempt.stage(frame(spark, MS_ANALYTICS, rows), MS_ANALYTICS)
+    pass_audit(attempt)
+    assert attempt.days_with_rows() == sorted(days)
+    assert lake.publish(attempt).days == tuple(sorted(days))
+    assert len(lake.status()) == 36
+    for day, others in ((start, 35), (days[5], 34)):
+        published(lake, day, [], spark, f"empty {day}")
+        assert len(tokens(lake)) == others
+    published(lake, days[5], [], spark, "empty again")
+    assert len(tokens(lake)) == 34
+
+
+def test_what_does_not_fit_the_contract_is_refused_and_leaves_no_trace(spark, lake):
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
+    good = frame(spark, MS_ANALYTICS, analytics(DAY1, 1, 5))
+    attempt.stage(good, MS_ANALYTICS)
+    with pytest.raises(PermalakeError, match="ms_analytics: the frame lacks column message_count, date"):
+        attempt.stage(good.drop("message_count", "date"), MS_ANALYTICS)
+    stray = frame(spark, MS_ANALYTICS, analytics(DAY1, 1, 6) + analytics(DAY3, 3, 6))
+    with pytest.raises(PermalakeError, match="ms_analytics: rows of 2022-09-30 do not belong to 2022-09-28"):
+        attempt.stage(stray, MS_ANALYTICS)
+    assert attempt.counts()["ms_analytics"] == {DAY1: 1}
+    with pytest.raises(PermalakeError, match=r"use Attempt\.quarantine"):
+        attempt.stage(rejected(spark, "a"), QUARANTINE)
+    attempt.stage(good, MS_ANALYTICS)
+    assert [row.message_count for row in attempt.table(spark, "ms_analytics").collect()] == [5]
+
+
+def test_spark_and_pyiceberg_and_duckdb_read_the_same(settings, spark, lake):
+    build(settings, lake, DAY2, 2, 7, "by PyIceberg")
+    first = lake.begin(NETWORK, DAY1, DAY1, "one")
+    first.stage(frame(spark, MS_ANALYTICS, analytics(DAY1, 1, 5)), MS_ANALYTICS)
+    published(lake, DAY3, analytics(DAY3, 3, 2**31 - 1), spark, "two")
+    pass_audit(first)
+    assert lake.publish(first).replayed
+    by_duckdb = lake.query("select * from shimmer.ms_analytics order by milestone_index").to_pylist()
+    by_spark = [
+        row.asDict()
+        for row in lake.table(spark.newSession(), NETWORK, "ms_analytics")
+        .orderBy("milestone_index")
+        .collect()
+    ]
+    table = open_catalog(settings, "permalake").load_table((NETWORK, "ms_analytics"))
+    by_pyiceberg = table.scan().to_arrow().sort_by("milestone_index").to_pylist()
+    assert by_duckdb == by_spark == by_pyiceberg
+    assert [row["message_count"] for row in by_duckdb] == [5, 7, 2**31 - 1]
+
+
+def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, lake):
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "one")
+    first = rejected(spark, "a", "b", "a").unionByName(rejected(spark, "elsewhere", day=DAY2))
+    assert attempt.quarantine(first) == 2
+    seen = {row["origin"]: row["seen_at"] for row in lake.rejected(NETWORK).to_pylist()}
+    assert seen.keys() == {"a", "b"}
+    before = lake.locations(NETWORK)["quarantine"]
+    assert attempt.quarantine(rejected(spark, "b", "a")) == 2
+    assert lake.locations(NETWORK)["quarantine"] == before
+
+    again = lake.begin(NETWORK, DAY1, DAY1, "one")
+    assert again.quarantine(rejected(spark, "b", "c", detail="more")) == 2
+    rows = {row["origin"]: row for row in lake.rejected(NETWORK, DAY1).to_pylist()}
+    assert rows.keys() == {"b", "c"}
+    assert rows["b"]["seen_at"] == seen["b"] < rows["c"]["seen_at"]
+    assert rows["b"]["detail"] == "more"
+    assert [(day.date, day.quarantined) for day in lake.status()] == [(DAY1, 2)]
+
+    pass_audit(again)
+    assert again.changed() == {}
+    assert again.quarantine(rejected(spark)) == 0
+    assert lake.rejected().num_rows == 0
+    assert lake.status()[0].quarantined == 0
+
+
+def test_quarantine_of_days_built_at_once_is_all_there(spark, lake):
+    one = lake.begin(NETWORK, DAY1, DAY1, "one")
+    two = lake.begin(NETWORK, DAY2, DAY2, "two")
+    one.quarantine(rejected(spark, "a"))
+    two.quarantine(rejected(spark, "b", day=DAY2))
+    one.refuse(DAY1, "broken cone")
+    assert lake.rejected()["origin"].to_pylist() == ["a", "b"]
+    assert lake.days_with_rejected(NETWORK) == [DAY1, DAY2]
+    published(lake, DAY3, analytics(DAY3, 3, 1), spark, "three")
+    assert lake.rejected()["origin"].to_pylist() == ["a", "b"]
+
+
+def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
+    prices = tables_of("wormhole")["token_prices"]
+
+    def quotes(hour, *days):
+        fetched = datetime(2024, 7, 1, hour, tzinfo=UTC)
+        return spark.createDataFrame(
+            [
+                (
+                    2,
+                    "ab" * 32,
+                    "file",
+                    datetime.combine(day, datetime.min.time(), UTC),
+                    Decimal(hour),
+                    fetched,
+                    day,
+                )
+                for day in days
+            ],
+            prices.spark,
+        )
+
+    one = lake.begin("wormhole", DAY2, DAY2, "one")
+    assert one.keep(quotes(1, DAY1, DAY2), prices) == 2
+    two = lake.begin("wormhole", DAY3, DAY3, "two")
+    assert two.keep(quotes(2, DAY2, DAY3), prices) == 1
+    assert one.keep(quotes(3, DAY1), prices) == 0
+    rows = lake.query(
+        "select date, price_usd, hour(fetched_at) h from wormhole.token_prices order by 1"
+    ).to_pylist()
+    assert [(row["date"], int(row["price_usd"]), row["h"]) for row in rows] == [
+        (DAY1, 1, 1), (DAY2, 1, 1), (DAY3, 2, 2),
+    ]  # fmt: skip
+    assert one.days_with_rows() == [] and one.changed() == {}
+    assert one.table(spark, "token_prices").count() == 3
