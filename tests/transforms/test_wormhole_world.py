@@ -1,6 +1,6 @@
 """A synthetic world of VAAs, made by other code than this project's, through the real jobs and a real lake.
 
-Built once as one range and once in two: the same rows, whichever way. What only a chain's RPC could tell (senders,
+Built once as one range and once in two: the same rows, whichever way. What only RPCs of the chains tell (senders,
 wrapped assets, owners of Solana token accounts, tokens neither attested nor listed) is not compared.
 """
 
