@@ -56,6 +56,12 @@ def say(line: str) -> None:
     LOG.info(line)
 
 
+def land(frame: DataFrame, folder: str) -> DataFrame:
+    """Write a frame down once, as Parquet, and go on from there."""
+    frame.write.mode("overwrite").parquet(folder)
+    return frame.sparkSession.read.schema(frame.schema).parquet(folder)
+
+
 def stage(attempt: Attempt, frames: Mapping[str, DataFrame], contracts: Mapping[str, Table]) -> None:
     """Stage independent tables, a few at once: small ones cost more in commits than in data."""
     with ThreadPoolExecutor(_STAGED_AT_ONCE) as pool:

@@ -57,3 +57,14 @@ def test_ledger_changes_add_up_to_the_expected_ledger(world):
     assert sum(len(row["output_id"]) == 68 for row in built.rows("consumed_outputs")) == (
         first["consumed_count"] + last["consumed_count"]
     )
+
+
+def test_a_day_alone_comes_out_as_in_the_range(spark, tmp_path):
+    day = "2022-09-30"
+    built = build(spark, SYNTHETIC / "stardust" / "archive", day, day, tmp_path / "decoded")
+    assert built.refused == {}
+    for name in ("messages", "consumed_outputs", "address_analytics"):
+        theirs = [row for row in expected("stardust", "messages") if row["date"] == day]
+        if name == "messages":
+            assert differences(built.rows(name), theirs) == ([], [])
+        assert {row["date"] for row in built.rows(name)} == {day}

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import reduce
-from hashlib import blake2b
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -84,20 +83,6 @@ class ArchiveRest:
                 frames.append(self._read(files, kind, min(d.first for d in days)))
         everything = reduce(DataFrame.unionByName, frames)
         return everything.where(F.col("milestone").between(first, last))
-
-    def fingerprint(self, start: date, end: date) -> str:
-        """Hash over name, size and time of the files that the days are built from."""
-        spans = [f.span for f in self._folders if f.span and f.span.overlaps(start, end)]
-        first = min((span.first for span in spans), default=0) - BELOW_MAX_DEPTH
-        last = max((span.last for span in spans), default=-1)
-        digest = blake2b(digest_size=16)
-        for folder in self._folders if spans else ():
-            for file in sorted(
-                f for files in folder.files.values() for f in files if folder.touches(first, last)
-            ):
-                stat = file.stat()
-                digest.update(f"{file.relative_to(self._root)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
-        return digest.hexdigest()
 
     def _read(self, files: Iterable[Path], kind: Record, fallback: int) -> DataFrame:
         lines = shapes.read(self._spark, files, kind)

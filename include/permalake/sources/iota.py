@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError
 from permalake.sources.archive_rest import ArchiveRest
+from permalake.transforms.cone import ConeRules, decoded
 from permalake.transforms.records import MilestoneDay
 
 
@@ -29,12 +30,22 @@ class IotaSource(Protocol):
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
         """Records of the days' milestones, with those before them that their cones may refer to."""
 
-    def fingerprint(self, start: date, end: date) -> str:
-        """Text that stays the same as long as the input of these days does."""
-
 
 def open_source(spark: SparkSession, name: str, network: NetworkSettings) -> IotaSource:
     """The configured source; :class:`ConfigError` when there is none of that name."""
     if network.source == "archive_rest" and network.path:
         return ArchiveRest(spark, network.path)
     raise ConfigError(f"networks.{name}.source: {network.source} cannot be read; use archive_rest")
+
+
+def decoded_days(source: IotaSource, days: Sequence[MilestoneDay], network: NetworkSettings) -> DataFrame:
+    """Proven, decoded rows of some days of a source."""
+    rules = ConeRules(
+        protocol=network.protocol,
+        bech32_hrp=network.bech32_hrp,
+        days=tuple(days),
+        source_first=source.first_milestone,
+        keys=network.coordinator_public_keys,
+        threshold=network.coordinator_threshold,
+    )
+    return decoded(source.records(days), rules)

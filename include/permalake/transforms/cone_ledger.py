@@ -8,18 +8,17 @@ outputs, and the signatures are verified.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from permalake.codec.cursor import blake2b_rows
-from permalake.codec.outputs import Addresses, Outputs, decode_outputs
+from permalake.codec.outputs import ALIAS, ED25519, Addresses, Outputs, decode_outputs
+from permalake.codec.signatures import wrongly_signed
 from permalake.codec.slices import fixed
+from permalake.codec.transactions import SIGNATURE
 from permalake.transforms.cone_batch import Batch, Problem
 from permalake.transforms.records import State
 
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from permalake.transforms.cone_milestones import Cone
 
 _ID = 34
-_SIGNATURE = 0
-_ED25519, _ALIAS = 0, 4
-NO_ADDRESS = -1
 
 
 @dataclass(slots=True)
@@ -115,7 +111,7 @@ def _times(cones: list[Cone], milestone: np.ndarray) -> np.ndarray:
 
 def owners(outputs: Outputs) -> Addresses:
     """Who owns an output when it is created: alias: its state controller; else its address."""
-    is_alias = outputs.kind == _ALIAS
+    is_alias = outputs.kind == ALIAS
     own, controller = outputs.address, outputs.state_controller
     return Addresses(
         np.where(is_alias, controller.kind, own.kind),
@@ -197,40 +193,27 @@ class _Checks:
             )
 
     def _signatures(self, whole: np.ndarray) -> None:
-        parts, data, ledger = self.transactions_of, self.batch.decoded.data, self.ledger
-        wanted = np.zeros(len(ledger.included), bool)
+        wanted = np.zeros(len(self.ledger.included), bool)
         wanted[whole] = True
-        unlocks = parts.unlocks
-        signed = np.flatnonzero((unlocks.kind == _SIGNATURE) & wanted[unlocks.transaction])
-        message = blake2b_rows(data, parts.essence_start[whole], parts.essence_length[whole])
-        place = np.zeros(len(wanted), np.int64)
-        place[whole] = np.arange(len(whole))
-        begins = np.searchsorted(parts.inputs.transaction, np.arange(len(wanted)))
-        for row in signed.tolist():
-            transaction, at = int(unlocks.transaction[row]), int(unlocks.start[row])
-            key, signature = data[at + 2 : at + 34].tobytes(), data[at + 34 : at + 98].tobytes()
-            try:
-                Ed25519PublicKey.from_public_bytes(key).verify(
-                    signature, message[place[transaction]].tobytes()
-                )
-            except (InvalidSignature, ValueError):
-                self.fail(
-                    transaction, "transaction_signature", f"signature {unlocks.idx[row]} does not verify"
-                )
-                continue
-            output = ledger.consumed[begins[transaction] + unlocks.idx[row]]
-            if not self._belongs(key, int(output)):
-                self.fail(
-                    transaction, "transaction_signature", f"signature {unlocks.idx[row]} is not the owner's"
-                )
+        for transaction in np.flatnonzero(wrongly_signed(self.batch.decoded) & wanted).tolist():
+            self.fail(transaction, "transaction_signature", "a signature does not verify")
+        for transaction in np.unique(self._strangers(wanted)).tolist():
+            self.fail(transaction, "transaction_signature", "a signing key does not own what it unlocks")
 
-    def _belongs(self, key: bytes, output: int) -> bool:
-        address = blake2b(key, digest_size=32).digest()
-        owner, governor = self.ledger.owner, self.ledger.outputs.governor
-        for kind, value in ((owner.kind, owner.value), (governor.kind, governor.value)):
-            if kind[output] == _ED25519 and value[output].tobytes() == address:
-                return True
-        return False
+    def _strangers(self, wanted: np.ndarray) -> np.ndarray:
+        """Transactions with a signature whose key is neither that of the consumed output's owner nor, for an
+        alias, of its governor."""
+        parts, data, ledger = self.transactions_of, self.batch.decoded.data, self.ledger
+        unlocks = parts.unlocks
+        signed = np.flatnonzero((unlocks.kind == SIGNATURE) & wanted[unlocks.transaction])
+        address = blake2b_rows(data, unlocks.start[signed] + 2, np.full(len(signed), 32))
+        begins = np.searchsorted(parts.inputs.transaction, np.arange(len(wanted)))
+        output = ledger.consumed[begins[unlocks.transaction[signed]] + unlocks.idx[signed]]
+        owned = np.zeros(len(signed), bool)
+        for holder in (ledger.owner, ledger.outputs.governor):
+            same = (holder.value[output] == address).all(axis=1)
+            owned |= same & (holder.kind[output] == ED25519)
+        return unlocks.transaction[signed[~owned]]
 
     def changes(self, cones: list[Cone]) -> None:
         """The source's own list of created and consumed ids, where it has one."""

@@ -244,12 +244,10 @@ def _check_claims(prover: _Prover, cone: Cone, claimed: int) -> None:
 
 def _check_roots(prover: _Prover, cone: Cone) -> None:
     batch = prover.batch
-    ids = [batch.decoded.block_id[row].tobytes() for row in cone.order]
-    included = [
-        block_id
-        for block_id, row in zip(ids, cone.order, strict=True)
-        if batch.blocks.state[row] == State.INCLUDED
-    ]
+    order = np.asarray(cone.order, np.int64)
+    ids = [block_id.tobytes() for block_id in batch.decoded.block_id[order]]
+    is_included = (batch.blocks.state[order] == State.INCLUDED).tolist()
+    included = [block_id for block_id, counts in zip(ids, is_included, strict=True) if counts]
     milestone = cone.milestone
     if milestone.inclusion_root is not None and merkle_root(ids) != milestone.inclusion_root:
         prover.fail(cone, "inclusion_root", "its blocks do not have the Merkle root that it states")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from permalake.codec.bech32 import encode_addresses
 from permalake.codec.cursor import blake2b_rows
 from permalake.codec.hexa import hex_slices, to_hex
-from permalake.codec.outputs import Addresses, Outputs
+from permalake.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, SINGLE, Addresses, Outputs
 from permalake.codec.slices import fixed
 from permalake.codec.transactions import Parts
 from permalake.transforms.cone_batch import Batch
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from permalake.transforms.cone_milestones import Cone
 
 _EPOCH = date(1970, 1, 1)
-_ALIAS, _FOUNDRY, _NFT = 4, 5, 6
-_LEGACY, _BASIC = 0, 3
 
 
 def rows_of(batch: Batch, cones: list[Cone], ledger: Ledger, rules: ConeRules) -> Iterator[pa.RecordBatch]:
@@ -67,7 +65,7 @@ def _receipt(cone: Cone, rules: ConeRules) -> dict | None:
     receipt = cone.milestone.receipt
     if receipt is None:
         return None
-    kind = _LEGACY if rules.protocol == "chrysalis" else _BASIC
+    kind = SINGLE if rules.protocol == "chrysalis" else BASIC
     owner = Addresses(
         np.array([fund.address_kind for fund in receipt.funds], np.int16),
         np.frombuffer(b"".join(fund.address for fund in receipt.funds), np.uint8).reshape(-1, 32),
@@ -77,7 +75,7 @@ def _receipt(cone: Cone, rules: ConeRules) -> dict | None:
     for fund, address in zip(receipt.funds, texts, strict=True):
         amount, place = fund.deposit.to_bytes(8, "little"), bytes([fund.address_kind]) + fund.address
         # A basic output: no native tokens, one unlock condition (address), no features.
-        data = b"\0" + place + amount if kind == _LEGACY else b"\3" + amount + b"\0\1\0" + place + b"\0"
+        data = b"\0" + place + amount if kind == SINGLE else b"\3" + amount + b"\0\1\0" + place + b"\0"
         funds.append({"data": data, "kind": kind, "amount": fund.deposit, "address": address})
     return {
         "funds": funds,
@@ -242,13 +240,13 @@ def _consumed(lists: _Lists, batch: Batch, ledger: Ledger, rules: ConeRules) -> 
 def _chain_ids(outputs: Outputs, rows: np.ndarray, output_id: np.ndarray) -> pa.Array:
     """Hex of alias, NFT (32 bytes) and foundry (38) ids; a zero id stands for BLAKE2b-256(output id)."""
     kind, chain_id = outputs.kind[rows], outputs.chain_id[rows]
-    named = np.flatnonzero((kind == _ALIAS) | (kind == _NFT))
+    named = np.flatnonzero((kind == ALIAS) | (kind == NFT))
     short = chain_id[named, :32].copy()
     new = np.flatnonzero(~short.any(axis=1))
     width = output_id.shape[1]
     fresh = np.ascontiguousarray(output_id[named[new]])
     short[new] = blake2b_rows(fresh.reshape(-1), width * np.arange(len(new)), np.full(len(new), width))
-    foundry = np.flatnonzero(kind == _FOUNDRY)
+    foundry = np.flatnonzero(kind == FOUNDRY)
     texts = pa.concat_arrays([to_hex(short), to_hex(chain_id[foundry])])
     return _scatter(np.concatenate([named, foundry]), texts, len(rows))
 

@@ -7,13 +7,14 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from permalake.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE, TREASURY
 from permalake.transforms.decoded import Row, hexed, milestone_time, of_kind, range_id
 from permalake.transforms.records import State
 
-LEGACY, TREASURY, BASIC, ALIAS, FOUNDRY, NFT = (0, 1), 2, 3, 4, 5, 6
+LEGACY = (SINGLE, DUST_ALLOWANCE)
 _NAMES = {
-    0: "legacy",
-    1: "legacy",
+    SINGLE: "legacy",
+    DUST_ALLOWANCE: "legacy",
     TREASURY: "treasury",
     BASIC: "basic",
     ALIAS: "alias",

@@ -1,0 +1,116 @@
+"""The archive_rest source: which directories a day reads, days and gaps, lines that are no records."""
+
+import json
+from datetime import date
+
+import pytest
+
+from permalake import paths
+from permalake.errors import PermalakeError
+from permalake.sources import archive_index
+from permalake.sources.archive_rest import ArchiveRest
+from permalake.transforms.records import Record
+
+DAY = 86_400
+FIRST_DAY = date(2023, 1, 1)
+BEGIN = 1_672_531_200
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "HOME", tmp_path / "home")
+
+
+def milestone(index, timestamp):
+    head = b"\x07\0\0\0" + index.to_bytes(4, "little") + timestamp.to_bytes(4, "little")
+    return {
+        "index": index,
+        "rawPayload": "0x" + head.hex() + "00",
+        "milestoneId": "0x" + "ab" * 32,
+        "coneSize": 1,
+    }
+
+
+def block(index, number=0):
+    metadata = {"blockId": "0x" + "cd" * 32, "ledgerInclusionState": "included", "whiteFlagIndex": number}
+    return {"milestone": index, "raw": f"02{index:08x}", "metadata": metadata}
+
+
+def write(folder, name, rows, extra=""):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows) + extra)
+
+
+def day_folder(root, number, per_day=20):
+    """Day ``number`` with milestones 1 + number * per_day and so on, one block each."""
+    indexes = range(1 + number * per_day, 1 + (number + 1) * per_day)
+    times = [BEGIN + number * DAY + 60 * i for i in range(per_day)]
+    write(root / f"day{number}", "milestones.jsonl", map(milestone, indexes, times))
+    write(root / f"day{number}", "blocks.jsonl", map(block, indexes))
+
+
+def test_a_day_reads_its_folder_and_the_milestones_before(spark, tmp_path):
+    for number in range(4):
+        day_folder(tmp_path / "in", number)
+    source = ArchiveRest(spark, tmp_path / "in")
+    assert source.first_milestone == 1
+    days = source.days(date(2023, 1, 3), date(2023, 1, 3))
+    assert [(day.date, day.first, day.last, day.gaps) for day in days] == [(date(2023, 1, 3), 41, 60, ())]
+    records = source.records(days)
+    read = {name.rsplit("/", 2)[1] for name in records.inputFiles()}
+    assert read == {"day1", "day2"}
+    rows = records.where(records.kind == int(Record.BLOCK)).collect()
+    assert sorted(row["milestone"] for row in rows) == list(range(26, 61))
+    assert {row["origin"] for row in rows} == {"day1/blocks.jsonl", "day2/blocks.jsonl"}
+    assert {(bytes(row["id"]), row["state"], row["number"]) for row in rows} == {(b"\xcd" * 32, 1, 0)}
+
+
+def test_what_a_file_spans_is_looked_at_once(spark, tmp_path, monkeypatch):
+    day_folder(tmp_path / "in", 0)
+    day_folder(tmp_path / "in", 1)
+    ArchiveRest(spark, tmp_path / "in")
+    measured = []
+    measure = archive_index._measure
+    monkeypatch.setattr(
+        archive_index, "_measure", lambda s, files: measured.extend(files) or measure(s, files)
+    )
+    assert ArchiveRest(spark, tmp_path / "in").first_milestone == 1
+    assert measured == []
+    day_folder(tmp_path / "in", 2)
+    day_folder(tmp_path / "in", 0, per_day=10)
+    source = ArchiveRest(spark, tmp_path / "in")
+    assert sorted(file.parent.name for file in measured) == ["day0", "day2"]
+    assert source.days(date(2023, 1, 3), date(2023, 1, 3))[0].last == 60
+
+
+def test_days_and_gaps_follow_the_payloads_time(spark, tmp_path):
+    rows = [milestone(i, BEGIN + DAY - 3 + i) for i in range(10) if i not in (1, 5, 6)]
+    write(tmp_path / "in", "milestones-a.jsonl", [row | {"timestamp": 0} for row in rows])
+    source = ArchiveRest(spark, tmp_path / "in")
+    days = source.days(FIRST_DAY, date(2023, 1, 9))
+    assert [(day.first, day.last, day.gaps) for day in days] == [(0, 2, ((1, 1),)), (3, 9, ((5, 6),))]
+    assert source.days(date(2024, 1, 1), date(2024, 1, 1)) == []
+
+
+def test_lines_without_the_right_shape_are_kept_as_they_are(spark, tmp_path):
+    day_folder(tmp_path / "in", 0)
+    odd = [
+        "no json",
+        '{"milestone": 7, "raw": "02',
+        '{"milestone": 8, "raw": "zz"}',
+        '{"milestone": "nine", "raw": "02"}',
+    ]
+    with (tmp_path / "in" / "day0" / "blocks.jsonl").open("a") as file:
+        file.write("".join(line + "\n" for line in odd))
+    source = ArchiveRest(spark, tmp_path / "in")
+    records = source.records(source.days(FIRST_DAY, FIRST_DAY))
+    rows = records.where(records.kind == int(Record.MALFORMED)).collect()
+    found = {bytes(row["raw"]).decode(): row["milestone"] for row in rows}
+    assert {text: found.get(text) for text in (odd[0], odd[1], odd[3])} == {odd[0]: 1, odd[1]: 7, odd[3]: 1}
+    assert len(rows) == len(odd)
+    assert records.where(records.kind == int(Record.BLOCK)).count() == 20
+
+
+def test_a_path_without_an_archive_is_an_error_that_names_the_key(spark, tmp_path):
+    with pytest.raises(PermalakeError, match=r"set networks\.NAME\.path"):
+        ArchiveRest(spark, tmp_path)
