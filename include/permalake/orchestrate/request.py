@@ -89,9 +89,10 @@ def parse_day(name: str, value: str | None) -> date | None:
     if not value:
         return None
     try:
-        if len(value) != 10:  # fromisoformat also takes 20220928 and 2022-W39-3
+        day = date.fromisoformat(value)
+        if day.isoformat() != value:  # it also takes 20220928 and 2022-W39-3
             raise ValueError
-        return date.fromisoformat(value)
+        return day
     except ValueError:
         raise ConfigError(
             f"{name} {value}: not a day; write it as YYYY-MM-DD, for example 2022-09-28"

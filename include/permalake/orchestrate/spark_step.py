@@ -27,6 +27,8 @@ from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest
 
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
+_ERROR = re.compile(r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b")
+_LOG_LINE = re.compile(r"\d\d/\d\d/\d\d .* (?:INFO|WARN) |WARNING: ")
 _CONFIG_ERROR = 2
 
 
@@ -109,15 +111,11 @@ def failure(error: Exception, reason: str) -> AirflowException:
 
 def reason_of(error: Exception) -> str:
     """One line that says why. Of a failed submit's output: the job's own last word (``permalake: …``), else
-    the last line of a Python or Java error, else the first line."""
-    text = str(error)
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    the last line of a Python or Java error, else the last line that is no log line."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
     if not isinstance(error, (AirflowException, PermalakeError)):
         return f"{type(error).__name__}: {lines[0] if lines else ''}"
     spoken = [line.removeprefix("permalake: ") for line in lines if line.startswith("permalake: ")]
-    if spoken:
-        return spoken[-1]
-    errors = [line for line in lines if re.match(r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b", line)]
-    if errors:
-        return errors[-1]
-    return lines[0] if lines else type(error).__name__
+    errors = [line for line in lines if _ERROR.match(line)]
+    plain = [line for line in lines if not _LOG_LINE.match(line)]
+    return next((found[-1] for found in (spoken, errors, plain) if found), type(error).__name__)

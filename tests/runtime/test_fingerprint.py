@@ -1,0 +1,69 @@
+"""Whatever a day is built from changes the fingerprint, and nothing else does."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import permalake
+from permalake.config import load_settings
+from permalake.orchestrate.fingerprint import fingerprint
+
+
+def test_the_same_input_has_the_same_fingerprint(config, settings):
+    assert fingerprint(settings, "shimmer") == fingerprint(load_settings(config), "shimmer")
+    assert len(fingerprint(settings, "shimmer")) == 64
+    assert fingerprint(settings, "shimmer") != fingerprint(settings, "testnet")
+
+
+@pytest.mark.parametrize("change", ["content", "time", "added", "removed", "renamed"])
+def test_a_changed_file_changes_it(settings, change):
+    before = fingerprint(settings, "testnet")
+    folder = settings.networks["testnet"].path / "2022"
+    file = folder / "blocks.jsonl"
+    if change == "content":
+        file.write_text("{} \n")
+    elif change == "time":
+        os.utime(file, ns=(1, 1))
+    elif change == "added":
+        (folder / "more.jsonl").write_text("")
+    elif change == "removed":
+        file.unlink()
+    else:
+        file.rename(folder / "other.jsonl")
+    assert fingerprint(settings, "testnet") != before
+
+
+def test_another_networks_files_do_not_matter(settings):
+    before = fingerprint(settings, "shimmer")
+    (settings.networks["testnet"].path / "more.jsonl").write_text("x")
+    (settings.wormhole.path / "more.jsonl").write_text("x")
+    assert fingerprint(settings, "shimmer") == before
+
+
+def test_prices_and_reference_belong_to_wormhole(settings, tmp_path, config):
+    before = fingerprint(settings, "wormhole")
+    settings.prices.path.write_text("time,price\n1,2\n")
+    after = fingerprint(settings, "wormhole")
+    assert after != before
+    (tmp_path / "own").mkdir()
+    config.write_text(config.read_text().replace('path = "wormhole"', 'path = "wormhole"\nreference = "own"'))
+    assert fingerprint(load_settings(config), "wormhole") != after
+
+
+def test_configuration_and_version_matter(settings, config, monkeypatch):
+    before = fingerprint(settings, "shimmer")
+    config.write_text(config.read_text().replace('bech32_hrp = "smr"', 'bech32_hrp = "smr"\nchunk_size = 5'))
+    assert fingerprint(load_settings(config), "shimmer") != before
+    monkeypatch.setattr(permalake, "__version__", "99")
+    assert fingerprint(settings, "shimmer") != before
+
+
+def test_a_live_source_has_none(config):
+    config.write_text(
+        config.read_text().replace('path = "shimmer"', 'source = "node"\nurl = "http://localhost:1"')
+    )
+    settings = load_settings(config)
+    assert fingerprint(settings, "shimmer") is None
+    assert fingerprint(settings, "testnet") is not None

@@ -1,0 +1,58 @@
+"""What a run prints about itself."""
+
+from __future__ import annotations
+
+from permalake.report import Report
+
+
+def lines(capsys, *events, seconds=52.0):
+    report = Report("iota_daily shimmer 2022-09-28")
+    for event in events:
+        report.show(event)
+    if not report.failure:
+        report.close(seconds)
+    return report, capsys.readouterr().out.splitlines()
+
+
+def test_each_step_shows_seconds_and_the_rows_it_added(capsys):
+    _, printed = lines(
+        capsys,
+        {"event": "start", "step": "ingest_decode"},
+        {"event": "done", "step": "ingest_decode", "seconds": 14.24, "rows": {"messages": 81, "tags": 0}},
+        {"event": "start", "step": "analytics"},
+        {"event": "done", "step": "analytics", "seconds": 9.0, "rows": {"messages": 81, "ms_analytics": 2}},
+        {
+            "event": "done",
+            "step": "publish",
+            "seconds": 0.1,
+            "days": ["2022-09-28"],
+            "rows": {"messages": 81},
+        },
+    )
+    assert printed[1].split() == ["ingest_decode", "14.2", "s", "messages", "81"]
+    assert printed[3].split() == ["analytics", "9.0", "s", "ms_analytics", "2"]
+    assert printed[-1] == "iota_daily shimmer 2022-09-28: 1 day, 81 rows published in 52 s"
+
+
+def test_a_day_without_rows_says_so(capsys):
+    done = {"event": "done", "step": "publish", "seconds": 0.1, "days": [], "rows": {}}
+    _, printed = lines(capsys, done)
+    assert "no rows in these days" in printed[-1]
+
+
+def test_a_failure_keeps_step_and_reason(capsys):
+    report, printed = lines(
+        capsys, {"event": "failed", "step": "audit", "seconds": 3.0, "reason": "supply is not conserved"}
+    )
+    assert report.failure == "audit: supply is not conserved"
+    assert printed[-1].split() == ["audit", "failed", "after", "3.0", "s"]
+
+
+def test_waiting_for_another_run_and_finding_the_work_done(capsys):
+    _, printed = lines(
+        capsys,
+        {"event": "waiting", "step": "wait", "reason": "shimmer 2022-09-28 is being built by run a"},
+        {"event": "unchanged", "step": "ingest_decode"},
+    )
+    assert "waiting: shimmer 2022-09-28 is being built by run a" in printed[0]
+    assert "published meanwhile" in printed[-1]

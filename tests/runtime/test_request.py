@@ -1,0 +1,79 @@
+"""What a run is asked to build, from arguments and from a DAG run's parameters."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from permalake.config import load_settings
+from permalake.errors import ConfigError
+from permalake.orchestrate import plans
+from permalake.orchestrate.request import BuildRequest, choose_network, parse_day, request_of
+
+DAY = date(2022, 9, 28)
+
+
+def test_parameters_left_out_are_the_interval_and_the_only_network(settings, config):
+    given = request_of(settings, "wormhole", {}, DAY, "r1")
+    assert (given.network, given.start, given.end, given.only, given.force) == (
+        "wormhole",
+        DAY,
+        DAY,
+        None,
+        False,
+    )
+    one = load_settings(config).model_copy(update={"networks": {"shimmer": settings.networks["shimmer"]}})
+    assert request_of(one, "iota", {"network": None}, DAY, "r1").network == "shimmer"
+
+
+def test_a_first_day_alone_is_a_range_of_one_day(settings):
+    given = request_of(settings, "iota", {"network": "shimmer", "start": "2022-01-02"}, DAY, "r1")
+    assert given.start == given.end == date(2022, 1, 2)
+
+
+def test_arguments_are_what_every_job_takes(settings):
+    params = {
+        "network": "shimmer",
+        "start": "2022-01-02",
+        "end": "2022-01-03",
+        "only": "audit",
+        "force": True,
+    }
+    given = request_of(settings, "iota", params, DAY, "r1")
+    assert " ".join(given.arguments) == "--network shimmer --start 2022-01-02 --end 2022-01-03 --run-id r1"
+    assert (given.days, given.only, given.force) == ("2022-01-02..2022-01-03", "audit", True)
+
+
+def test_several_networks_want_a_choice(settings):
+    with pytest.raises(ConfigError, match="shimmer, testnet"):
+        choose_network(settings, "iota", None)
+    with pytest.raises(ConfigError, match=r"networks\.nowhere"):
+        choose_network(settings, "iota", "nowhere")
+    with pytest.raises(ConfigError, match="one namespace"):
+        choose_network(settings, "wormhole", "shimmer")
+
+
+@pytest.mark.parametrize("text", ["2022-9-28", "28.09.2022", "20220928", "2022-W39-3", "2022-02-30", "today"])
+def test_a_day_is_written_one_way(text):
+    with pytest.raises(ConfigError, match="YYYY-MM-DD"):
+        parse_day("--date", text)
+
+
+def test_a_range_does_not_run_backwards():
+    with pytest.raises(ConfigError, match="ends"):
+        BuildRequest("iota", "shimmer", DAY, date(2022, 9, 27), "r1")
+
+
+def test_steps_are_found_in_their_task():
+    assert plans.task_of("wormhole", "enrich") == "enrich_analytics"
+    assert plans.task_of("wormhole", "enrich_analytics") == "enrich_analytics"
+    assert plans.task_of("iota", "decode") == "ingest_decode"
+    with pytest.raises(ConfigError, match="ingest, decode, analytics, audit, publish"):
+        plans.task_of("iota", "enrich")
+
+
+def test_a_later_start_leaves_earlier_tasks_alone():
+    left = [task for task in plans.TASKS["wormhole"] if plans.comes_before("wormhole", task, "enrich")]
+    assert left == ["ingest_decode"]
+    assert not any(plans.comes_before("iota", task, None) for task in plans.TASKS["iota"])
