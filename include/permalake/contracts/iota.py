@@ -265,10 +265,14 @@ MS_ACTIVITY = Table(
         Column("tagged_data_bytes", "long", "Bytes of messages with tagged data.", minimum=0),
         Column("transaction_bytes", "long", "Bytes of messages with a transaction.", minimum=0),
         Column("milestone_bytes", "long", "Bytes of messages with a milestone.", minimum=0),
-        Column("treasury_transaction_bytes", "long", "Bytes of messages with a treasury transaction.", minimum=0),
+        Column(
+            "treasury_transaction_bytes", "long", "Bytes of messages with a treasury transaction.", minimum=0
+        ),
         Column("message_bytes", "long", "Bytes of all messages.", minimum=0),
         _count("active_addresses", "Distinct addresses that own a created or consumed output."),
-        _amount("moved_tokens", "Sum, over transactions and addresses, of what was received beyond what was sent"),
+        _amount(
+            "moved_tokens", "Sum, over transactions and addresses, of what was received beyond what was sent"
+        ),
         Column("input_buckets", "list<int>", f"Included transactions by inputs: {_BUCKETS}."),
         Column("output_buckets", "list<int>", f"Included transactions by outputs: {_BUCKETS}."),
         *_chain_activity("nft", "NFTs"),

@@ -7,25 +7,36 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
+from permalake.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE, TREASURY
 from permalake.transforms import activity, daily, outputs, tangle
 
+_OUTPUTS = {
+    "basic_outputs": (outputs.basic_outputs, (BASIC,)),
+    "alias_outputs": (outputs.alias_outputs, (ALIAS,)),
+    "foundry_outputs": (outputs.foundry_outputs, (FOUNDRY,)),
+    "nft_outputs": (outputs.nft_outputs, (NFT,)),
+    "legacy_outputs": (outputs.legacy_outputs, (SINGLE, DUST_ALLOWANCE)),
+    "treasury_outputs": (outputs.treasury_outputs, (TREASURY,)),
+}
 Staged = Callable[[str], DataFrame]
 
 
 def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
     """Tables that are projections of the decoded rows."""
+    created = outputs.kinds_created(decoded)
+    by_kind = {
+        name: table(decoded, chunk_size)
+        if created.intersection(kinds)
+        else table(decoded, chunk_size).limit(0)
+        for name, (table, kinds) in _OUTPUTS.items()
+    }
     return {
         "milestones": tangle.milestones(decoded),
         "messages": tangle.messages(decoded),
         "parents": tangle.parents(decoded),
         "tags": tangle.tags(decoded, chunk_size),
         "transactions": tangle.transactions(decoded),
-        "basic_outputs": outputs.basic_outputs(decoded, chunk_size),
-        "alias_outputs": outputs.alias_outputs(decoded, chunk_size),
-        "foundry_outputs": outputs.foundry_outputs(decoded, chunk_size),
-        "nft_outputs": outputs.nft_outputs(decoded, chunk_size),
-        "legacy_outputs": outputs.legacy_outputs(decoded, chunk_size),
-        "treasury_outputs": outputs.treasury_outputs(decoded, chunk_size),
+        **by_kind,
         "consumed_outputs": outputs.consumed_outputs(decoded),
     }
 

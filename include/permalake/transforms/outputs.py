@@ -103,17 +103,43 @@ def consumed_outputs(decoded: DataFrame) -> DataFrame:
     return _spent(decoded).unionByName(_treasury_spent(decoded))
 
 
+def kinds_created(decoded: DataFrame) -> frozenset[int]:
+    """Wire kinds of the outputs that included transactions and receipts created. A scan of one column, so
+    that the tables of kinds that a network does not use cost nothing."""
+    created = (
+        of_kind(decoded, Row.BLOCK)
+        .where(F.col("inclusion_state") == int(State.INCLUDED))
+        .select(F.explode("outputs.kind").alias("kind"))
+    )
+    migrated = (
+        of_kind(decoded, Row.MILESTONE)
+        .where("receipt is not null")
+        .select(
+            F.explode(F.concat("receipt.funds.kind", F.array(F.lit(TREASURY).cast("byte")))).alias("kind")
+        )
+    )
+    return frozenset(row["kind"] for row in created.union(migrated).distinct().collect())
+
+
 def _created(decoded: DataFrame, chunk_size: int, *kinds: int) -> DataFrame:
-    """Outputs of included transactions, of some kinds."""
+    """Outputs of included transactions, of some kinds; their bytes are cut out of the message."""
 
-    def with_data(output: Column, idx: Column) -> Column:
+    def is_wanted(output: Column) -> Column:
+        return output["kind"].isin(list(kinds))
+
+    def placed(output: Column, idx: Column) -> Column:
+        return F.struct(output.alias("output"), idx.alias("idx"))
+
+    def with_data(created: Column) -> Column:
+        output = created["output"]
         data = F.substring("raw", output["start"] + 1, output["length"])
-        return F.struct(output.alias("output"), idx.alias("idx"), data.alias("data"))
+        return F.struct(output.alias("output"), created["idx"].alias("idx"), data.alias("data"))
 
-    wanted = F.filter(F.transform("outputs", with_data), lambda o: o["output"]["kind"].isin(list(kinds)))
+    of_these = F.filter(F.transform("outputs", placed), lambda created: is_wanted(created["output"]))
+    wanted = F.transform(of_these, with_data)
     return (
         of_kind(decoded, Row.BLOCK)
-        .where((F.col("inclusion_state") == int(State.INCLUDED)) & (F.size("outputs") > 0))
+        .where((F.col("inclusion_state") == int(State.INCLUDED)) & F.exists("outputs", is_wanted))
         .select(
             F.explode(wanted).alias("created"),
             "transaction_id",
