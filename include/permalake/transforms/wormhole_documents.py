@@ -35,24 +35,19 @@ def candidates(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     holds for other days, needed because two verified bodies of one identity cancel each other wherever they
     lie.
     """
-    inside = F.lit(start), F.lit(end)
     known = documents.select("*", *_identity())
-    near = F.col("body_date").between(*inside) | _undated()
+    near = F.col("body_date").between(F.lit(start), F.lit(end)) | _undated()
+    dated = _dated(_distinct(known.where(near)))
     # Kept, so that the source is read twice only: for these days' documents, and for copies of their
     # identities.
-    at_hand = known.where(near).persist(StorageLevel.MEMORY_AND_DISK)
-    dated = at_hand.where(~_undated()).withColumn("date", F.col("body_date"))
-    dated = dated.unionByName(_dated(at_hand.where(_undated())))
-    dated = dated.withColumn("in_range", F.col("date").between(*inside))
-    identities = dated.where("in_range").select("identity").distinct()
-    others = (
-        dated.where("NOT in_range")
-        .unionByName(
-            known.where(~near).select("*", F.col("body_date").alias("date"), F.lit(False).alias("in_range"))
-        )
-        .join(identities, "identity", "left_semi")
-    )
-    return _distinct(dated.where("in_range").unionByName(others))
+    at_hand = dated.withColumn("in_range", F.col("date").between(F.lit(start), F.lit(end)))
+    at_hand.persist(StorageLevel.MEMORY_AND_DISK)
+    mine = at_hand.where("in_range")
+    identities = mine.select("identity").distinct()
+    far = _distinct(known.where(~near).join(identities, "identity", "left_semi"))
+    far = far.select("*", F.col("body_date").alias("date"), F.lit(False).alias("in_range"))
+    undated = at_hand.where("NOT in_range").join(identities, "identity", "left_semi")
+    return mine.unionByName(undated).unionByName(far).drop("identity", "body_date", "told")
 
 
 def _number(offset: Column, size: int) -> Column:
@@ -80,18 +75,20 @@ def _undated() -> Column:
     return F.col("body_date").isNull() | (F.col("body_date") < F.lit(GENESIS))
 
 
-def _dated(undated: DataFrame) -> DataFrame:
-    document_date = F.when(F.col("document_time") >= F.lit(GENESIS), F.col("document_time"))
-    told = F.coalesce(document_date, F.col("indexed_at")).cast("date")
-    of_one_message = Window.partitionBy(F.coalesce(F.col("identity"), F.sha2("raw", 256)))
-    return undated.withColumn("date", F.coalesce(F.min(told).over(of_one_message), F.lit(NEVER)))
-
-
-def _distinct(dated: DataFrame) -> DataFrame:
-    """One row per distinct bytes. The same VAA may stand in several files."""
+def _distinct(documents: DataFrame) -> DataFrame:
+    """One row per distinct bytes, with the earliest date ``told``: a VAA may stand in several files."""
+    told_at = F.when(F.col("document_time") >= F.lit(GENESIS), F.col("document_time"))
     own = F.coalesce(F.lower("claimed_id") == F.col("identity"), F.lit(True))
-    grouped = dated.groupBy("raw", "date", "in_range").agg(
+    grouped = documents.groupBy("raw", "identity", "body_date").agg(
         F.min(F.struct("origin", "source", "claimed_id", "fault")).alias("first"),
         F.min(F.when(own, F.col("tx_id"))).alias("tx_id"),
+        F.min(F.coalesce(told_at, F.col("indexed_at"))).cast("date").alias("told"),
     )
-    return grouped.select("raw", "first.*", "tx_id", "date", "in_range")
+    return grouped.select("raw", "identity", "body_date", "told", "tx_id", "first.*")
+
+
+def _dated(distinct: DataFrame) -> DataFrame:
+    of_one_message = Window.partitionBy(F.coalesce("identity", F.sha2("raw", 256)))
+    told = F.min(F.when(_undated(), F.col("told"))).over(of_one_message)
+    date = F.when(_undated(), F.coalesce(told, F.lit(NEVER))).otherwise(F.col("body_date"))
+    return distinct.withColumn("date", date)
