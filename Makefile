@@ -20,6 +20,7 @@ test: install ## the whole test suite
 	@$(PYTHON) -m pytest
 
 up: install ## Airflow on this machine, with the sample loaded; prints address and login
+	@$(PYTHON) -m permalake.demo --quiet
 	@$(PYTHON) -m permalake.orchestrate.server up
 
 down: ## stop what `make up` started

@@ -20,14 +20,10 @@ SAMPLE = (
 )
 
 
-def demo() -> int:
-    """Build the sample (days that are already published are left alone) and print the summary."""
-    settings = load_settings(CONFIG)
+def demo(settings: Settings) -> None:
+    """Build the sample; days that are already published are left alone."""
     for network, start, end in SAMPLE:
-        if code := run_range(settings, network, start, end, config=CONFIG):
-            return code
-    sys.stdout.write(summary(settings))
-    return 0
+        run_range(settings, network, start, end, config=CONFIG)
 
 
 def summary(settings: Settings) -> str:
@@ -82,6 +78,9 @@ def _count(number: int, noun: str) -> str:
 
 if __name__ == "__main__":
     try:
-        sys.exit(demo())
+        configured = load_settings(CONFIG)
+        demo(configured)
+        if "--quiet" not in sys.argv:
+            sys.stdout.write(summary(configured))
     except PermalakeError as error:
         sys.exit(f"permalake: {error}")

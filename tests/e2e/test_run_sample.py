@@ -1,0 +1,108 @@
+"""The bundled real days, from raw bytes to published tables, through Airflow and Spark, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from permalake.paths import ROOT
+
+PERMALAKE = str(Path(sys.executable).parent / "permalake")
+IOTA = ("run", "iota", "--date", "2022-09-28")
+WORMHOLE = ("run", "wormhole", "--date", "1970-01-01", "--to", "2026-07-30")
+
+
+@pytest.fixture(scope="module")
+def permalake(tmp_path_factory):
+    """Calls the command line on a lake of its own; returns exit code, output and errors."""
+    folder = tmp_path_factory.mktemp("sample")
+    environment = {
+        **os.environ,
+        "PERMALAKE_CONFIG": str(ROOT / "permalake.toml"),
+        "PERMALAKE_LAKE__WAREHOUSE": str(folder / "warehouse"),
+        "PERMALAKE_SPARK_MASTER": "local[2]",
+        "PERMALAKE_SPARK_DRIVER_MEMORY": "2g",
+    }
+
+    def call(*arguments):
+        done = subprocess.run(
+            [PERMALAKE, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def built(permalake):
+    """Both DAGs have run; what each printed."""
+    printed = {}
+    for name, arguments in (("iota", IOTA), ("wormhole", WORMHOLE)):
+        code, out, err = permalake(*arguments)
+        assert code == 0, out + err
+        printed[name] = out
+    return printed
+
+
+def rows(permalake, sql):
+    code, out, err = permalake("query", sql, "--format", "json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_the_two_milestones_have_their_known_figures(permalake, built):
+    found = rows(
+        permalake,
+        "select milestone_index, message_count, transaction_count, transferred_tokens "
+        "from shimmer.ms_analytics order by 1",
+    )
+    assert [tuple(row.values()) for row in found] == [(17339, 38, 5, 96847628508), (17340, 43, 7, 891030800)]
+
+
+def test_all_vaas_are_published_on_their_days(permalake, built):
+    sql = "select count(*) as n, count(distinct date) as days from wormhole.message_publication"
+    assert rows(permalake, sql) == [{"n": 119, "days": 36}]
+
+
+def test_every_step_showed_its_progress(built):
+    for step in ("ingest_decode", "analytics", "audit", "publish"):
+        assert built["iota"].count(f"  {step} ") == 2, step
+    assert "messages 81" in built["iota"]
+    assert "1 day" in built["iota"].splitlines()[-1]
+    assert "36 days" in built["wormhole"].splitlines()[-1]
+
+
+def test_the_status_knows_the_day(permalake, built):
+    code, out, err = permalake("status", "--network", "shimmer", "--format", "json")
+    assert code == 0, err
+    (day,) = json.loads(out)
+    assert (day["date"], day["audited"], bool(day["published"])) == ("2022-09-28", "passed", True)
+
+
+def test_a_second_run_changes_nothing_and_says_so(permalake, built):
+    before = rows(permalake, "select * from shimmer.messages order by milestone_index, white_flag_index")
+    for arguments in (IOTA, WORMHOLE):
+        code, out, _ = permalake(*arguments)
+        assert code == 0
+        assert "published and unchanged" in out
+    assert (
+        rows(permalake, "select * from shimmer.messages order by milestone_index, white_flag_index") == before
+    )
+
+
+def test_a_day_without_rows_ends_well_and_says_so(permalake, built):
+    code, out, err = permalake("run", "iota", "--date", "2022-09-27")
+    assert code == 0, out + err
+    assert "no rows" in out.splitlines()[-1]
+
+
+def test_a_step_of_a_day_never_built_is_refused(permalake, built):
+    code, _, err = permalake("run", "wormhole", "--date", "2019-01-01", "--only", "enrich")
+    assert code == 1
+    assert "has not been built; run it without --only" in err
+    assert err.count("\n") == 1
