@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import TableAlreadyExistsError
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -55,11 +57,7 @@ def ensure(settings: Settings, database: Database, network: str) -> None:
     Safe when several processes do it at once.
     """
     contracts = tables_of(network)
-    with database.write() as connection:
-        known = connection.execute(select(networks).where(networks.c.network == network)).first()
-        if known is None:
-            connection.execute(insert(networks).values(network=network, turn=0))
-        _ensure_namespace(connection, PUBLISHED, network)
+    database.make_sure(partial(_ensure_network, network=network))
     with database.read() as connection:
         existing = locations(connection, PUBLISHED, network)
     catalog: SqlCatalog | None = None
@@ -70,6 +68,13 @@ def ensure(settings: Settings, database: Database, network: str) -> None:
         elif _lacking(open_table(existing[name]), contract):
             catalog = catalog or open_catalog(settings, PUBLISHED)
             _add_columns(catalog, network, contract)
+
+
+def _ensure_network(connection: Connection, network: str) -> None:
+    known = connection.execute(select(networks).where(networks.c.network == network)).first()
+    if known is None:
+        connection.execute(insert(networks).values(network=network, turn=0))
+    _ensure_namespace(connection, PUBLISHED, network)
 
 
 def _ensure_namespace(connection: Connection, catalog: str, network: str) -> None:

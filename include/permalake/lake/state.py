@@ -7,7 +7,7 @@ any database.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,8 +26,10 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    inspect,
 )
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import IntegrityError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
 PUBLISHED = "permalake"
@@ -160,9 +162,9 @@ class Database:
 
     def __init__(self, uri: str) -> None:
         self.engine = _engine(uri)
-        with self.write() as connection:
-            SqlCatalogBaseTable.metadata.create_all(connection)
-            _metadata.create_all(connection)
+        # Only whoever finds no tables asks for the write lock: opening the lake must not wait for writers.
+        if not inspect(self.engine).has_table(publication_tables.name):
+            self.make_sure(_create_tables)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -175,6 +177,21 @@ class Database:
         """A transaction that may write: all of it happens, or nothing."""
         with self.engine.execution_options(permalake_writes=True).begin() as connection:
             yield connection
+
+    def make_sure(self, work: Callable[[Connection], None]) -> None:
+        """Run ``work``, which creates what is missing, in a transaction; once more when another process
+        created the same at the same moment (sqlite has them wait, postgresql fails the later one)."""
+        try:
+            with self.write() as connection:
+                work(connection)
+        except (IntegrityError, ProgrammingError):
+            with self.write() as connection:
+                work(connection)
+
+
+def _create_tables(connection: Connection) -> None:
+    SqlCatalogBaseTable.metadata.create_all(connection)
+    _metadata.create_all(connection)
 
 
 def _engine(uri: str) -> Engine:
