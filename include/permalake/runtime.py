@@ -39,10 +39,11 @@ def run_range(
     force: bool = False,
     config: str | os.PathLike[str] | None = None,
 ) -> int:
-    """Build days ``start`` to ``end`` (inclusive) of ``network`` through its DAG; the exit code.
+    """Build days ``start`` to ``end`` (inclusive) of ``network`` through its DAG; the exit code, 0.
 
-    Prints one line per step. What Airflow and Spark print goes to a log file, which a failure names together
-    with its reason. Days that are published and unchanged are not built again unless ``force``.
+    Prints one line per step. What Airflow and Spark print goes to a log file. A run that fails is a
+    :class:`PermalakeError` with the step, its reason and that file. Days that are published and unchanged
+    are not built again unless ``force``.
     """
     kind = WORMHOLE if network == WORMHOLE else "iota"
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
