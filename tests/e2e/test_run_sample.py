@@ -1,4 +1,4 @@
-"""The bundled real days from raw bytes to published tables, through Airflow and Spark, as a user runs them."""
+"""The bundled real days from raw bytes to published tables through Airflow and Spark, as users run them."""
 
 from __future__ import annotations
 
