@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
 import threading
 import time
 from datetime import UTC, datetime, timedelta
 
+import psutil
 import pytest
 from lake_support import DAY1, DAY2, DAY3, NETWORK, pass_audit, stage_day, state
 
@@ -85,3 +88,23 @@ def test_publishing_frees_the_days(settings, lake):
     pass_audit(attempt)
     lake.publish(attempt)
     lake.begin(NETWORK, DAY1, DAY1, "next")
+
+
+def test_a_run_whose_owner_is_gone_does_not_block(lake, monkeypatch):
+    owner = subprocess.Popen(["sleep", "60"])
+    started = psutil.Process(owner.pid).create_time()
+    monkeypatch.setenv(leasing.OWNER, f"{platform.node()} {owner.pid} {started:.2f}")
+    lake.begin(NETWORK, DAY1, DAY1, "killed")
+    monkeypatch.delenv(leasing.OWNER)
+    with pytest.raises(PermalakeError, match="is being built by run killed"):
+        lake.begin(NETWORK, DAY1, DAY1, "heir")
+    owner.kill()
+    owner.wait()
+    assert lake.begin(NETWORK, DAY1, DAY1, "heir").run_id == "heir"
+
+
+def test_an_owner_on_another_machine_is_given_its_time(lake, monkeypatch):
+    monkeypatch.setenv(leasing.OWNER, "elsewhere 1 0.00")
+    lake.begin(NETWORK, DAY1, DAY1, "far")
+    with pytest.raises(PermalakeError, match="is being built by run far"):
+        lake.begin(NETWORK, DAY1, DAY1, "near")

@@ -1,17 +1,21 @@
 """Who builds which days: one run at a time over any day of a network, others in parallel.
 
 A lease is kept alive by a heartbeat; a holder that was killed stops blocking after
-:data:`EXPIRES_AFTER`. The same run re-enters at once.
+:data:`EXPIRES_AFTER`, or at once where it named the process that it ends with (:data:`OWNER`) and that one is
+gone from this machine. The same run re-enters at once.
 """
 
 from __future__ import annotations
 
+import os
+import platform
 import threading
 import time
 import weakref
 from datetime import UTC, date, datetime, timedelta
 
-from sqlalchemy import Connection, delete, insert, select, update
+import psutil
+from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from permalake.errors import PermalakeError
@@ -19,7 +23,25 @@ from permalake.lake.state import Database, leases, networks, now, stamp
 
 EXPIRES_AFTER = timedelta(seconds=120)
 BEAT_SECONDS = 20.0
+OWNER = "PERMALAKE_RUN_OWNER"
 _POLL_SECONDS = 1.0
+
+
+def this_process() -> str:
+    """This process as :data:`OWNER` names it: machine, process id and when it started."""
+    return f"{platform.node()} {os.getpid()} {psutil.Process().create_time():.2f}"
+
+
+def _is_gone(row: Row) -> bool:
+    """Whether the lease named its owner, and that process no longer runs on this machine."""
+    machine, _, process = (row.owner or "").partition(" ")
+    if not process or machine != platform.node():
+        return False
+    number, _, started = process.partition(" ")
+    try:
+        return f"{psutil.Process(int(number)).create_time():.2f}" != started
+    except psutil.NoSuchProcess:
+        return True
 
 
 def take(database: Database, network: str, start: date, end: date, *, run_id: str, wait: float = 0.0) -> None:
@@ -43,9 +65,10 @@ def _take(connection: Connection, network: str, start: date, end: date, run_id: 
     connection.execute(update(networks).where(networks.c.network == network).values(turn=networks.c.turn + 1))
     overlap = (leases.c.network == network, leases.c.start <= end, leases.c.end >= start)
     alive = stamp(datetime.now(UTC) - EXPIRES_AFTER)
-    other = connection.execute(
+    others = connection.execute(
         select(leases).where(*overlap, leases.c.run_id != run_id, leases.c.beat_at >= alive)
-    ).first()
+    ).all()
+    other = next((row for row in others if not _is_gone(row)), None)
     if other is not None:
         return (
             f"{network} {spell(other.start, other.end)} is being built by run {other.run_id} since "
@@ -55,7 +78,13 @@ def _take(connection: Connection, network: str, start: date, end: date, run_id: 
     moment = now()
     connection.execute(
         insert(leases).values(
-            network=network, start=start, end=end, run_id=run_id, taken_at=moment, beat_at=moment
+            network=network,
+            start=start,
+            end=end,
+            run_id=run_id,
+            owner=os.environ.get(OWNER),
+            taken_at=moment,
+            beat_at=moment,
         )
     )
     return None

@@ -57,6 +57,7 @@ leases = Table(
     Column("start", Date, primary_key=True),
     Column("end", Date, primary_key=True),
     Column("run_id", String(250), nullable=False),
+    Column("owner", String(250)),  # the process that the run ends with, where there is one
     Column("taken_at", _TIME, nullable=False),
     Column("beat_at", _TIME, nullable=False),
 )

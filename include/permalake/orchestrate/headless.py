@@ -14,6 +14,7 @@ import threading
 import time
 from typing import Any
 
+from permalake.lake.leases import OWNER, this_process
 from permalake.orchestrate.plans import dag_id
 from permalake.paths import DAGS
 
@@ -47,4 +48,5 @@ def _end_with_parent() -> None:
 
 if __name__ == "__main__":
     _end_with_parent()
+    os.environ[OWNER] = this_process()
     sys.exit(0 if run(sys.argv[1], json.loads(sys.argv[2])) else 1)

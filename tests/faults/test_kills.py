@@ -1,0 +1,46 @@
+"""Kill a run anywhere with SIGKILL, run the day again: the tables are those of a run that nobody disturbed.
+
+Every point is tried with ``PERMALAKE_FAULT_POINTS=all``; a plain run tries two, chosen by a fixed seed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+from fault_runs import start
+from fault_watch import POINTS, Watch, family, kill, rows, wait_for
+
+SEED = 20220928
+ALL = os.environ.get("PERMALAKE_FAULT_POINTS") == "all"
+CHOSEN = list(POINTS) if ALL else sorted(random.Random(SEED).sample(list(POINTS), 2))
+
+
+@pytest.mark.parametrize("point", CHOSEN)
+def test_a_killed_day_run_again_is_the_same_day(point, undisturbed, lake_of_its_own):
+    config = lake_of_its_own()
+    watch = Watch(config.parent / "warehouse")
+    run = start(config)
+    assert wait_for(POINTS[point], watch, run), (config.parent / "run.log").read_text()
+    kill(family(run.pid))
+    assert not any(len(table) for table in rows(config, "shimmer").values()), "a reader saw half a day"
+
+    assert start(config).wait(timeout=400) == 0, (config.parent / "run.log").read_text()
+    again = rows(config, "shimmer")
+    assert again.keys() == undisturbed.keys()
+    for name, table in undisturbed.items():
+        assert again[name].equals(table), name
+    assert len(again["messages"]) == 81
+
+
+def test_a_killed_spark_job_is_told_on_one_line(lake_of_its_own):
+    config = lake_of_its_own()
+    watch = Watch(config.parent / "warehouse")
+    run = start(config)
+    assert wait_for(POINTS["ingest begun"], watch, run)
+    kill([process for process in family(run.pid) if process.name() == "java"])
+    assert run.wait(timeout=120) == 1
+    last = (config.parent / "run.log").read_text().strip().splitlines()[-1]
+    assert last.startswith("permalake: "), last
+    assert "Traceback" not in (config.parent / "run.log").read_text()
