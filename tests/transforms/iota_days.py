@@ -64,7 +64,8 @@ def build(spark, path, start, end, landing, protocol="stardust", hrp="smr", keys
 def shaped(name, frame):
     """The frame in its contract's columns and types, as the lake stages it."""
     contract = IOTA_TABLES[name]
-    return frame.select(*(frame[c.name].cast(contract.spark[c.name].dataType) for c in contract.columns))
+    columns = (frame[c.name].cast(contract.spark[c.name].dataType) for c in contract.columns)
+    return frame.select(*columns).cache()
 
 
 def tangle(protocol):

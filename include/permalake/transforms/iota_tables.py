@@ -24,12 +24,10 @@ Staged = Callable[[str], DataFrame]
 def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
     """Tables that are projections of the decoded rows."""
     created = outputs.kinds_created(decoded)
-    by_kind = {
-        name: table(decoded, chunk_size)
-        if created.intersection(kinds)
-        else table(decoded, chunk_size).limit(0)
-        for name, (table, kinds) in _OUTPUTS.items()
-    }
+    by_kind = {name: table(decoded, chunk_size) for name, (table, _) in _OUTPUTS.items()}
+    for name, (_, kinds) in _OUTPUTS.items():
+        if created.isdisjoint(kinds):
+            by_kind[name] = by_kind[name].limit(0)
     return {
         "milestones": tangle.milestones(decoded),
         "messages": tangle.messages(decoded),
