@@ -1,4 +1,5 @@
-"""Writes the generated docs (``docs/tables``, ``docs/dags.md``); ``--check`` fails where they differ."""
+"""Writes what is generated from the contracts (``docs/tables``, ``docs/dags.md``, ``include/cql``);
+``--check`` fails where it differs."""
 
 from __future__ import annotations
 
@@ -54,12 +55,25 @@ def dags_page() -> str:
     return describe_dags()
 
 
+def cql(protocol: str) -> str:
+    """The CQL that creates what a network of this protocol needs; the sinks execute the same statements."""
+    from permalake.contracts.cassandra_v1 import schema
+
+    notice = (
+        "-- Generated from the store contracts by `make docs`; changes belong there.\n"
+        f"-- A {protocol} network named `network`; docs/stores.md says what was mended and why.\n\n"
+    )
+    return notice + ";\n\n".join(schema("network", protocol, "datacenter1", 1)) + ";\n"
+
+
 def pages() -> dict[Path, str]:
     """Every generated page by its path."""
     tables = ROOT / "docs" / "tables"
     generated = {tables / f"{table.name}.md": table_page(table) for table in ALL_TABLES.values()}
     generated[tables / "README.md"] = index_page()
     generated[ROOT / "docs" / "dags.md"] = dags_page()
+    for protocol in ("chrysalis", "stardust"):
+        generated[ROOT / "include" / "cql" / f"{protocol}.cql"] = cql(protocol)
     return generated
 
 

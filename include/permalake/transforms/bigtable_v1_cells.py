@@ -1,0 +1,117 @@
+"""Lake tables → rows of the Bigtable event table v1: who signed, and how the signatures gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from permalake.codec.vaa import Vaas, decode_vaas
+from permalake.contracts import wormhole
+from permalake.contracts.bigtable import FAMILIES, FAMILIES_V1, SIGNATURES, VAA_STATE
+from permalake.reference import load_reference
+from permalake.transforms.bigtable_cells import as_bytes, cell, cells_of, present
+
+# Between two observations whose time nobody knows.
+_STEP_MICROS = 1000
+_KEPT = [family for family in FAMILIES if family.name in FAMILIES_V1]
+_SIGNED = "row_key string, signatures array<struct<index:int,guardian:string,signature:string>>"
+
+
+def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> DataFrame:
+    """Rows of the v1 table, one per published VAA; ``reference`` is the directory of additional guardian
+    sets."""
+    publication, quorum = (lake[family.table.name] for family in _KEPT)
+    signed = quorum.select("row_key", "signed_vaa").mapInArrow(_signatures(reference), _SIGNED)
+    events = (
+        publication.join(quorum.select("row_key", "signed_vaa"), "row_key")
+        .join(signed, "row_key")
+        .select(
+            _row_key().alias("row_key"),
+            F.unix_micros("timestamp").alias("micros"),
+            F.col("guardian_set_index").cast("string").alias("set"),
+            "signatures",
+            *(
+                as_bytes(family.table.column(column).type, F.col(column)).alias(f"{family.name}:{qualifier}")
+                for family in _KEPT
+                for qualifier, column in family.cells.items()
+            ),
+        )
+    )
+    return events.select(
+        "row_key", present(*(cells_of(family) for family in _KEPT), _signature_cells(), _state_cells())
+    )
+
+
+def _row_key() -> Column:
+    return F.concat_ws(":", "emitter_chain", "emitter_address", F.col("sequence").cast("string"))
+
+
+def _signature_cells() -> Column:
+    return F.transform(
+        "signatures",
+        lambda one: cell(
+            F.lit(SIGNATURES),
+            F.concat(F.lit("0x"), one["guardian"]),
+            F.encode(one["signature"], "UTF-8"),
+            F.col("micros"),
+        ),
+    )
+
+
+def _state_cells() -> Column:
+    """One cell per signature, each list one longer than the last, the longest at the VAA's time; those that
+    would lie before 1970 are left out, Bigtable has no such time."""
+    items = F.transform(
+        "signatures",
+        lambda one: F.format_string('{"index": %d, "signature": "%s"}', one["index"], one["signature"]),
+    )
+    count = F.size("signatures")
+
+    def state(item: Column, place: Column) -> Column:  # noqa: ARG001
+        listed = F.array_join(F.slice(items, F.lit(1), place + 1), ", ")
+        micros = F.col("micros") - (count - 1 - place) * _STEP_MICROS
+        value = F.encode(F.concat(F.lit("["), listed, F.lit("]")), "UTF-8")
+        qualifier = F.concat(F.lit("Signatures:"), F.col("set"))
+        return F.when(micros >= 0, cell(F.lit(VAA_STATE), qualifier, value, micros))
+
+    return F.transform(items, state)
+
+
+def _signatures(
+    reference: Path | None,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sets = load_reference(reference).guardian_sets
+        for batch in batches:
+            vaas = decode_vaas(batch["signed_vaa"])
+            yield pa.RecordBatch.from_arrays(
+                [batch["row_key"], _signature_lists(vaas, sets)], ["row_key", "signatures"]
+            )
+
+    return decode
+
+
+def _signature_lists(vaas: Vaas, sets: Mapping[int, tuple[bytes, ...]]) -> pa.ListArray:
+    """Per VAA its signatures in order of guardian index, with the guardian's address."""
+    row = vaas.signature_row
+    named = vaas.guardian_set_index[row].astype(np.int64) << 8 | vaas.guardian_index
+    guardians, place = np.unique(named, return_inverse=True)
+    addresses = pa.array([sets[int(key) >> 8][int(key) & 0xFF].hex() for key in guardians], pa.string())
+    members = pa.StructArray.from_arrays(
+        [
+            pa.array(vaas.guardian_index.astype(np.int32)),
+            addresses.take(pa.array(place.astype(np.int64))),
+            pa.array([signature.tobytes().hex() for signature in vaas.signature], pa.string()),
+        ],
+        ["index", "guardian", "signature"],
+    )
+    return pa.ListArray.from_arrays(pa.array(vaas.signature_offset.astype(np.int32)), members)
+
+
+WRITTEN = (wormhole.MESSAGE_PUBLICATION, wormhole.QUORUM_STATE)
+"""Lake tables from which v1 is written."""

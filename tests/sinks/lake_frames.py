@@ -1,0 +1,44 @@
+"""Lake tables as Spark frames, from expected rows in JSON Lines."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import json
+from decimal import Decimal
+
+
+def read(path):
+    """Rows of ``path``.jsonl.gz; none when there is no such file."""
+    file = path.with_name(path.name + ".jsonl.gz")
+    if not file.exists():
+        return []
+    return [json.loads(line) for line in gzip.decompress(file.read_bytes()).decode().splitlines()]
+
+
+def frame(spark, contract, folder, whole=lambda name, row: row, days=None):
+    """Frame of a lake table with the contract's columns; ``whole`` mends a row before it is typed, ``days``
+    (milestone -> date) gives rows their date where the file has none."""
+    rows = []
+    for read_row in read(folder / contract.name):
+        row = whole(contract.name, read_row)
+        if "date" not in row and days:
+            row["date"] = days[row["milestone_index"]]
+        rows.append(tuple(_typed(column.type, row.get(column.name)) for column in contract.columns))
+    return spark.createDataFrame(rows, contract.spark) if rows else spark.createDataFrame([], contract.spark)
+
+
+def _typed(kind, value):
+    if value is None:
+        return None
+    if kind == "binary":
+        return bytes.fromhex(value)
+    if kind == "date":
+        return dt.date.fromisoformat(value)
+    if kind == "timestamptz":
+        if isinstance(value, int):
+            return dt.datetime.fromtimestamp(value, dt.UTC)
+        return dt.datetime.fromisoformat(value)
+    if kind.startswith("decimal"):
+        return Decimal(value)
+    return value
