@@ -1,7 +1,7 @@
 """A synthetic world of VAAs, made by other code than this project's, through the real jobs and a real lake.
 
 Built once as one range and once in two: the same rows, whichever way. What only RPCs of the chains tell
-(senders, wrapped assets, owners of Solana token accounts, tokens neither attested nor listed) is not compared.
+(senders, wrapped assets, owners of Solana token accounts, tokens neither attested nor listed) is left out.
 """
 
 from __future__ import annotations
