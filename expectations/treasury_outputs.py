@@ -1,0 +1,16 @@
+"""Expectations of ``treasury_outputs`` beyond its contract."""
+
+from permalake.audit.suite import little_endian, rule, suite
+
+SUITE = suite(
+    "treasury_outputs",
+    rule("date_of_milestone", "date = to_date(ms_timestamp)", "date is the UTC date of ms_timestamp."),
+    rule(
+        "created_by_included",
+        "inclusion_state = 1",
+        "Only included transactions and receipts create outputs.",
+    ),
+    rule(
+        "amount_in_data", f"amount = {little_endian('data', 2, 8)}", "amount stands in data, behind the kind."
+    ),
+)

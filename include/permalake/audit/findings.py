@@ -1,0 +1,121 @@
+"""What an audit found, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from permalake.audit.suite import CRITICAL, Severity
+
+LAWS = "laws"
+_LONGEST_VALUE = 80
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one expectation.
+
+    ``days`` tells how many rows failed on which day; it is empty for a failure that has no day (a column is
+    missing, the expectation could not be computed): then every audited day fails. ``sample`` are failing rows.
+    """
+
+    table: str
+    name: str
+    text: str
+    severity: Severity
+    ok: bool
+    count: int = 0
+    days: dict[date, int] = field(default_factory=dict)
+    sample: tuple[dict[str, Any], ...] = ()
+    error: str | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it keeps a day from being published. An expectation that cannot be computed always does."""
+        return not self.ok and (self.severity == CRITICAL or self.error is not None)
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether it is shown, and the day published all the same."""
+        return not self.ok and not self.is_failure
+
+    def fails(self, day: date) -> bool:
+        """Whether it keeps this day from being published."""
+        return self.is_failure and (not self.days or day in self.days)
+
+    def line(self, day: date | None = None) -> str:
+        """``ms_analytics: messages_add_up: milestone 17339 expected 38, found 37``; of a day, a row of it."""
+        rows = [row for row in self.sample if day is None or row.get("date") in (None, day.isoformat())]
+        count = self.count if day is None else self.days.get(day, self.count)
+        first = self.error or (spell(rows[0]) if rows else self.text)
+        more = f" (and {count - 1} more)" if count > 1 and not self.error else ""
+        return f"{self.table}: {self.name}: {first}{more}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings of an audit over ``days``."""
+
+    days: tuple[date, ...]
+    findings: tuple[Finding, ...]
+
+    def failures(self, day: date) -> list[str]:
+        """A line for each expectation that keeps the day from being published."""
+        return [finding.line(day) for finding in self.findings if finding.fails(day)]
+
+    @property
+    def passed(self) -> list[date]:
+        """Days that may be published."""
+        return [day for day in self.days if not self.failures(day)]
+
+    @property
+    def failed(self) -> list[Finding]:
+        """Findings that keep days from being published."""
+        return [finding for finding in self.findings if finding.is_failure]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """Findings that are shown only."""
+        return [finding for finding in self.findings if finding.is_warning]
+
+    @property
+    def dateless(self) -> list[Finding]:
+        """Failures that do not say which day is to blame."""
+        return [finding for finding in self.failed if not finding.days]
+
+
+def spell(row: dict[str, Any]) -> str:
+    """A failing row in words."""
+    values = {name: value for name, value in row.items() if name != "date"}
+    if {"expected", "found"} <= set(values):
+        place = " ".join(str(v) for k, v in values.items() if k not in ("expected", "found"))
+        return f"{place} expected {values['expected']}, found {values['found']}".strip()
+    return ", ".join(f"{name} {shorten(value)}" for name, value in values.items()) or "a row"
+
+
+def shorten(value: Any) -> str:
+    """A value for a line of text."""
+    text = "null" if value is None else str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def merge(reports: Iterable[Report]) -> list[Finding]:
+    """One finding per expectation from reports over different days."""
+    merged: dict[tuple[str, str], Finding] = {}
+    for report in reports:
+        for finding in report.findings:
+            key = (finding.table, finding.name)
+            known = merged.get(key)
+            if known is None or known.ok:
+                merged[key] = finding
+            elif not finding.ok:
+                merged[key] = Finding(
+                    *(finding.table, finding.name, finding.text, finding.severity, False),
+                    count=known.count + finding.count,
+                    days=known.days | finding.days,
+                    sample=known.sample + finding.sample,
+                    error=known.error or finding.error,
+                )
+    return list(merged.values())
