@@ -1,0 +1,190 @@
+"""Every row of every table and view on a real Cassandra, for two synthetic tangles."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import expected_cassandra
+import lake_frames
+import pytest
+from pyspark.sql import functions as F
+
+from permalake.config import CassandraSettings
+from permalake.contracts import IOTA_TABLES
+from permalake.contracts import cassandra as store
+from permalake.contracts.cassandra_v1 import keyspace_of
+from permalake.errors import ConfigError, PermalakeError
+from permalake.services.daemon import free_port
+from permalake.sinks import cassandra
+from permalake.transforms.cassandra_stardust import STARDUST_ROWS
+
+DATA = Path(__file__).parents[1] / "data" / "synthetic"
+TANGLES = {"chrysalis": "chrysalis-mainnet", "stardust": "shimmer"}
+MICROS = 1_700_000_000_000_000
+
+
+@pytest.fixture(scope="module")
+def settings(cassandra_server):
+    return CassandraSettings(contact_points=("127.0.0.1",), port=cassandra_server.port)
+
+
+@pytest.fixture(scope="module", params=sorted(TANGLES))
+def tangle(request, spark, settings):
+    """A tangle published whole: protocol, keyspace, lake tables."""
+    protocol, network = request.param, TANGLES[request.param]
+    lake = lake_of(spark, DATA / protocol / "expected")
+    assert cassandra.ensure(settings, network, protocol)
+    assert not cassandra.ensure(settings, network, protocol)
+    publish(settings, network, lake, MICROS)
+    return protocol, keyspace_of(network), lake
+
+
+def lake_of(spark, folder):
+    days = {row["milestone_index"]: row["date"] for row in lake_frames.read(folder / "messages")}
+    lake = {
+        name: lake_frames.frame(spark, IOTA_TABLES[name], folder, days=days).coalesce(1).cache()
+        for name in (*expected_cassandra.NAMES, "date_cache")
+        if name in IOTA_TABLES
+    }
+    unspent = {one["output_id"] for one in lake_frames.read(folder / "ledger")[-1]["unspent"]}
+    created = [row["output_id"] for row in lake_frames.read(folder / "legacy_outputs")]
+    spent = [(output_id,) for output_id in created if output_id not in unspent]
+    return {**lake, "spent": spark.createDataFrame(spent, "output_id string")}
+
+
+def publish(settings, network, lake, micros):
+    for table in store.STARDUST_TABLES:
+        cassandra.write(STARDUST_ROWS[table.name](lake), settings, keyspace_of(network), table, micros)
+
+
+def held(settings, keyspace, name):
+    """All rows of a table or view, each a dict of the columns that are not null."""
+    with cassandra.session(settings) as session:
+        rows = session.execute(f"SELECT * FROM {keyspace}.{name}")
+        return [
+            {field: plain(value) for field, value in row._asdict().items() if value is not None}
+            for row in rows
+        ]
+
+
+def plain(value):
+    return value.date() if hasattr(value, "days_from_epoch") else value
+
+
+def as_set(rows):
+    return {tuple(sorted(row.items())) for row in rows}
+
+
+def test_every_row_of_every_table_and_view(settings, tangle):
+    protocol, keyspace, _ = tangle
+    expected = expected_cassandra.stardust(DATA / protocol / "expected")
+    assert set(expected) == {table.name for table in store.STARDUST_TABLES}
+    for table in store.STARDUST_TABLES:
+        rows = held(settings, keyspace, table.name)
+        assert as_set(rows) == as_set(expected[table.name]), table.name
+        assert len(rows) == len(expected[table.name]), table.name
+        for view in table.views:
+            seen = [
+                row for row in expected[table.name] if all(row.get(name) is not None for name in view.key)
+            ]
+            assert as_set(held(settings, keyspace, view.name)) == as_set(seen), view.name
+
+
+def test_publishing_again_changes_nothing(settings, tangle):
+    protocol, keyspace, lake = tangle
+    names = ["messages", "alias_outputs", "legacy_outputs", "tags", "legacy_outputs_by_address"]
+    before = {name: as_set(held(settings, keyspace, name)) for name in names}
+    publish(settings, TANGLES[protocol], lake, MICROS + 10)
+    assert {name: as_set(held(settings, keyspace, name)) for name in names} == before
+
+
+def test_deleted_rows_leave_the_table_and_its_views(settings, tangle):
+    protocol, keyspace, lake = tangle
+    table = store.BASIC_OUTPUTS if protocol == "stardust" else store.LEGACY_OUTPUTS
+    view = table.views[0].name
+    rows = STARDUST_ROWS[table.name](lake)
+    gone = rows.orderBy("output_id").limit(5).cache()
+    ids = {row.output_id for row in gone.collect()}
+    assert cassandra.delete(gone, settings, keyspace, table, MICROS + 20) == 5
+    for name in (table.name, view):
+        assert not ids & {row["output_id"] for row in held(settings, keyspace, name)}
+    cassandra.write(gone, settings, keyspace, table, MICROS + 21)
+    assert as_set(held(settings, keyspace, table.name)) == as_set(
+        expected_cassandra.stardust(DATA / protocol / "expected")[table.name]
+    )
+
+
+def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_order(spark, settings):
+    """The earlier state has a sender, the later none: nothing of the earlier one shines through."""
+    cassandra.ensure(settings, "two-states", "stardust")
+    moment = dt.datetime(2022, 9, 28, tzinfo=dt.UTC)
+    alias = "aa" * 32
+
+    def state(transaction, sender):
+        return {
+            "output_id": transaction * 32 + "0000",
+            "alias_id": alias,
+            "ms_range_id": 0,
+            "milestone_index": 7,
+            "ms_timestamp": moment,
+            "inclusion_state": 1,
+            "amount": 1,
+            "sender": sender,
+            "data": b"x",
+            "date": moment.date(),
+        }
+
+    outputs = IOTA_TABLES["alias_outputs"]
+    rows = [state("ff", "smr1earlier"), state("11", None)]
+    lake = {
+        "alias_outputs": spark.createDataFrame(
+            [tuple(row.get(name) for name in outputs.names) for row in rows], outputs.spark
+        ),
+        "transactions": spark.createDataFrame(
+            [("ff" * 32, "m1", 1), ("11" * 32, "m2", 1)],
+            "transaction_id string, message_id string, inclusion_state int",
+        ),
+        "messages": spark.createDataFrame([("m1", 0), ("m2", 5)], "message_id string, white_flag_index int"),
+    }
+    written = STARDUST_ROWS["alias_outputs"](lake)
+    for micros in (MICROS, MICROS + 1):
+        cassandra.write(written, settings, "two_states", store.ALIAS_OUTPUTS, micros)
+        (row,) = held(settings, "two_states", "alias_outputs")
+        assert row["output_id"] == "11" * 32 + "0000"
+        assert "sender" not in row
+    assert held(settings, "two_states", "alias_outputs_by_sender") == []
+
+
+def test_bytes_beyond_127_fit_their_signed_columns(spark):
+    from permalake.transforms.cassandra_stardust import small, state_byte, tiny
+
+    row = (
+        spark.range(1)
+        .select(
+            tiny(F.lit(255)), tiny(F.lit(127)), small(F.lit(65535)), small(F.lit(5)), state_byte(F.lit(2))
+        )
+        .first()
+    )
+    assert tuple(row) == (-1, 127, -1, 5, b"\x02")
+
+
+def test_a_store_that_is_down_says_what_to_do():
+    down = CassandraSettings(contact_points=("127.0.0.1",), port=free_port())
+    with pytest.raises(
+        PermalakeError, match=r"Cassandra does not answer at 127\.0\.0\.1:\d+ .*services status"
+    ):
+        cassandra.ensure(down, "shimmer", "stardust")
+
+
+@pytest.mark.parametrize(
+    ("networks", "culprit"),
+    [(("a-b", "a_b"), "a_b"), (("a", "a_v1"), "a_v1"), (("system_auth",), "system_auth"), (("x" * 46,), "x")],
+)
+def test_networks_that_cannot_share_a_cluster_are_refused(networks, culprit):
+    with pytest.raises(ConfigError, match=culprit):
+        cassandra.check_names(networks)
+
+
+def test_usual_networks_are_taken():
+    cassandra.check_names(["shimmer", "chrysalis-mainnet", "iota"])
