@@ -7,8 +7,9 @@ that thirty laws cost little more than one. A law that does not fit hands in its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import reduce
 from pathlib import Path
 from typing import Literal
@@ -25,15 +26,45 @@ Kind = Literal["balance", "covered", "violations"]
 
 @dataclass(frozen=True)
 class Scope:
-    """What laws may read: ``table`` gives the audited days of a table by name; the rest is configuration."""
+    """What laws may read: ``table`` gives the audited days of a table by name; the rest is configuration.
+
+    ``rows`` tells how many rows tables have, where that is known: empty ones cost nothing then.
+    """
 
     table: Callable[[str], DataFrame]
     chunk_size: int | None = None
     reference: Path | None = None
     window_hours: float = 12.0
+    rows: Mapping[str, int] | None = None
+    _shared: dict[str, DataFrame] = field(default_factory=dict, repr=False)
 
     def __call__(self, name: str) -> DataFrame:
-        return self.table(name)
+        frame = self.table(name)
+        # Without rows: Spark folds away whatever an empty local relation takes part in.
+        return frame.sparkSession.createDataFrame([], frame.schema) if self.is_empty(name) else frame
+
+    def is_empty(self, name: str) -> bool:
+        """Whether the table is known to have no rows."""
+        return self.rows is not None and name in self.rows and not self.rows[name]
+
+    def shared(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
+        """A frame that several laws read: computed once, kept until :meth:`release`."""
+        if name not in self._shared:
+            self._shared[name] = make().persist()
+        return self._shared[name]
+
+    def release(self) -> None:
+        """Let go of the shared frames."""
+        while self._shared:
+            self._shared.popitem()[1].unpersist()
+
+    def narrowed(self, start: date, end: date) -> Scope:
+        """The same for some of the days."""
+
+        def table(name: str) -> DataFrame:
+            return self.table(name).where(F.col("date").between(F.lit(start), F.lit(end)))
+
+        return Scope(table, self.chunk_size, self.reference, self.window_hours)
 
 
 Frame = Callable[[Scope], DataFrame]
@@ -70,11 +101,24 @@ def violations(name: str, table: str, text: str, find: Frame, severity: Severity
     return Law(name, table, text, "violations", (find,), severity)
 
 
-def entries(frame: DataFrame, place: Column | str, value: Column | int = 1) -> DataFrame:
-    """Entries of a law's side: (date, place, value). ``value`` counts rows unless given."""
-    amount = F.lit(value) if isinstance(value, int) else value
-    named = F.col(place) if isinstance(place, str) else place
-    return frame.select("date", named.cast("string").alias("place"), amount.cast(_VALUE).alias("value"))
+def entries(frame: DataFrame, place: str, value: str = "1") -> DataFrame:
+    """Entries of a law's side: (date, place, value), in SQL. ``value`` counts rows unless given."""
+    return frame.selectExpr(
+        "date", f"cast({place} AS string) AS place", f"cast({value} AS {_VALUE}) AS value"
+    )
+
+
+def per_row(frame: DataFrame, **values: str) -> DataFrame:
+    """Entries of several values of each row, at places named like them; nulls are left out."""
+    pairs = ", ".join(f"'{place}', cast({value} AS {_VALUE})" for place, value in values.items())
+    stacked = frame.selectExpr("date", f"stack({len(values)}, {pairs}) AS (place, value)")
+    return stacked.where("value IS NOT NULL")
+
+
+def per_day(frame: DataFrame, **values: str) -> DataFrame:
+    """Entries of aggregates of each day, at places named like them."""
+    aggregates = (F.expr(value).alias(place) for place, value in values.items())
+    return per_row(frame.groupBy("date").agg(*aggregates), **{place: place for place in values})
 
 
 def union(frames: Iterable[DataFrame]) -> DataFrame:
@@ -87,7 +131,8 @@ def broken(spark: SparkSession, laws: Sequence[Law], scope: Scope) -> DataFrame:
 
     A law that cannot be computed is broken too: a row without a date, whose ``found`` is the error.
     """
-    frames, errors = [], []
+    frames: list[tuple[Law, DataFrame]] = []
+    errors: list[tuple[object, ...]] = []
     for law in laws:
         try:
             frames.append((law, _prepared(law, scope)))
@@ -96,20 +141,24 @@ def broken(spark: SparkSession, laws: Sequence[Law], scope: Scope) -> DataFrame:
     try:
         return _kept(spark, frames, errors)
     except Exception:
-        # One of them cannot be computed: find out which.
-        kept, sound = [], []
-        for law, prepared in frames:
-            try:
-                kept.append(_kept(spark, [(law, prepared)], []))
-            except Exception as error:
-                errors.append(_error_row(law, error))
-            else:
-                sound.append(law)
-        return union([*kept, spark.createDataFrame(errors, SCHEMA)])
+        return _one_by_one(spark, frames, errors)
+
+
+def _one_by_one(
+    spark: SparkSession, frames: Sequence[tuple[Law, DataFrame]], errors: list[tuple[object, ...]]
+) -> DataFrame:
+    """As :func:`broken` when one of the laws fails while it runs: to tell which."""
+    kept = []
+    for law, prepared in frames:
+        try:
+            kept.append(_kept(spark, [(law, prepared)], []))
+        except Exception as error:
+            errors.append(_error_row(law, error))
+    return union([*kept, spark.createDataFrame(errors, SCHEMA)])
 
 
 def _prepared(law: Law, scope: Scope) -> DataFrame:
-    """Entries of both sides in one frame, or the violations; analysed, so that a missing column shows here."""
+    """Entries of both sides in one frame, or the violations; analysed: a missing column shows here."""
     if law.kind == "violations":
         texts = [F.col(name).cast("string").alias(name) for name in ("place", "expected", "found")]
         return law.sides[0](scope).select(F.lit(law.name).alias("law"), "date", *texts)
@@ -148,8 +197,7 @@ def _kept(
 
 
 def _compared(entered: DataFrame, covering: Sequence[str]) -> DataFrame:
-    """A date and place that one side does not know is broken even when the other's values add up to 0, but
-    for a balance, where nothing equals nothing."""
+    """Places where the sides differ, or that the covering side does not know."""
     sums = entered.groupBy("law", "date", "place").agg(
         F.sum("expected").alias("expected"), F.sum("found").alias("found")
     )

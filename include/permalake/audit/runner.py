@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from permalake.audit.catalogue import laws_of, suite_of
 from permalake.audit.findings import LAWS, Finding, Report, merge
 from permalake.audit.laws import Law, Scope, broken, one_line
 from permalake.audit.suite import CRITICAL, Rule, basics, shown
-from permalake.contracts import Table, tables_of
+from permalake.contracts import QUARANTINE, Table, tables_of
 
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
 
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from great_expectations.data_context import AbstractDataContext
     from great_expectations.expectations.expectation import Expectation
 
+_FEW = 500_000
+_INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
 _QUIET = ("great_expectations", "py4j")
 
 
@@ -44,17 +50,11 @@ class Auditor:
         All days at once. Where a failure does not say which day is to blame (an expectation that could not be
         computed), its table or the laws are judged again on halves of the days until it does.
         """
-        parts: dict[str, Callable[[Scope, Sequence[date]], Report]] = {
-            name: partial(self._table, table)
-            for name, table in tables_of(self._network).items()
-            if name in self._audited()
-        }
-        parts[LAWS] = self._laws
-        reports = [self._pinned_down(part, scope, tuple(days)) for part in parts.values()]
+        tables = [table for table in tables_of(self._network).values() if table is not QUARANTINE]
+        parts = [*(partial(self._table, table) for table in tables), self._laws]
+        with _interpreted(self._spark, scope):
+            reports = [self._pinned_down(part, scope, tuple(days)) for part in parts]
         return Report(tuple(days), tuple(finding for report in reports for finding in report.findings))
-
-    def _audited(self) -> list[str]:
-        return list(tables_of(self._network))
 
     def _pinned_down(
         self, part: Callable[[Scope, Sequence[date]], Report], scope: Scope, days: tuple[date, ...]
@@ -66,7 +66,8 @@ class Auditor:
             return report
         middle = len(days) // 2
         halves = [
-            self._pinned_down(part, _narrowed(scope, half), half) for half in (days[:middle], days[middle:])
+            self._pinned_down(part, scope.narrowed(half[0], half[-1]), half)
+            for half in (days[:middle], days[middle:])
         ]
         blamed = [_blame(half) for half in halves]
         return Report(days, tuple(merge(blamed)))
@@ -78,7 +79,7 @@ class Auditor:
         except Exception as error:
             return Report(tuple(days), (_unreadable(table.name, error),))
         wanted = _schema_expectations(table)
-        if list(table.names) == rows.columns:
+        if list(table.names) == rows.columns and not scope.is_empty(table.name):
             wanted |= _row_expectations(table, days)
         return Report(tuple(days), tuple(self._validate(table.name, rows, wanted)))
 
@@ -90,6 +91,7 @@ class Auditor:
             return Report(tuple(days), tuple(self._validate(LAWS, found, wanted)))
         finally:
             found.unpersist()
+            scope.release()
 
     def _validate(
         self, name: str, rows: DataFrame, wanted: Mapping[str, tuple[str, str, Expectation]]
@@ -112,6 +114,24 @@ class Auditor:
         return _findings(result, wanted)
 
 
+@contextmanager
+def _interpreted(spark: SparkSession, scope: Scope) -> Iterator[None]:
+    """Without code generation where rows are known to be few: a hundred small queries would spend most of
+    their time in the compiler."""
+    few = scope.rows is not None and sum(scope.rows.values()) <= _FEW
+    before = {name: spark.conf.get(name, None) for name in _INTERPRETED} if few else {}
+    for name in before:
+        spark.conf.set(name, _INTERPRETED[name])
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+
+
 def _context(store: Path) -> AbstractDataContext:
     """An ephemeral context of Great Expectations whose validation results are files."""
     import great_expectations as gx
@@ -132,7 +152,10 @@ def _context(store: Path) -> AbstractDataContext:
             "results": results,
             "suites": {"class_name": "ExpectationsStore", "store_backend": in_memory},
             "checkpoints": {"class_name": "CheckpointStore", "store_backend": in_memory},
-            "validation_definition_store": {"class_name": "ValidationDefinitionStore", "store_backend": in_memory},
+            "validation_definition_store": {
+                "class_name": "ValidationDefinitionStore",
+                "store_backend": in_memory,
+            },
         },
         expectations_store_name="suites",
         validation_results_store_name="results",
@@ -237,13 +260,6 @@ def _raised(exception: Mapping[str, Any]) -> str | None:
         if isinstance(one, Mapping) and one.get("raised_exception"):
             return one_line(str(one.get("exception_message") or "could not be computed"))
     return None
-
-
-def _narrowed(scope: Scope, days: Sequence[date]) -> Scope:
-    def table(name: str) -> DataFrame:
-        return scope(name).where(F.col("date").between(F.lit(days[0]), F.lit(days[-1])))
-
-    return Scope(table, scope.chunk_size, scope.reference, scope.window_hours)
 
 
 def _blame(half: Report) -> Report:
