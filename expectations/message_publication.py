@@ -6,7 +6,8 @@ SUITE = suite(
     "message_publication",
     rule(
         "key_of_parts",
-        "row_key = concat_ws(':', emitter_chain, emitter_address, if(length(sequence) > 16, sequence, lpad(sequence, 16, '0')))",
+        "row_key = concat_ws(':', emitter_chain, emitter_address, "
+        "lpad(string(sequence), greatest(16, length(string(sequence))), '0'))",
         "row_key is emitter chain, emitter address and padded sequence.",
     ),
     rule(

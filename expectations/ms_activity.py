@@ -6,7 +6,8 @@ SUITE = suite(
     "ms_activity",
     rule(
         "payloads_are_states",
-        "no_payload_count + tagged_data_count + transaction_payload_count + milestone_payload_count + treasury_transaction_count = confirmed_count + conflicting_count + no_transaction_count",
+        "no_payload_count + tagged_data_count + transaction_payload_count + milestone_payload_count "
+        "+ treasury_transaction_count = confirmed_count + conflicting_count + no_transaction_count",
         "Messages by payload are as many as messages by state.",
     ),
     rule(
@@ -21,7 +22,8 @@ SUITE = suite(
     ),
     rule(
         "bytes_within_bytes",
-        "tagged_data_bytes + transaction_bytes + milestone_bytes + treasury_transaction_bytes <= message_bytes",
+        "tagged_data_bytes + transaction_bytes + milestone_bytes + treasury_transaction_bytes "
+        "<= message_bytes",
         "Bytes by payload are no more than all bytes.",
     ),
 )

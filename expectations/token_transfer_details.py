@@ -6,7 +6,8 @@ SUITE = suite(
     "token_transfer_details",
     rule(
         "price_is_whole",
-        "(token_price_usd IS NULL) = (price_timestamp IS NULL) AND (token_price_usd IS NULL) = (price_source IS NULL)",
+        "(token_price_usd IS NULL) = (price_timestamp IS NULL) "
+        "AND (token_price_usd IS NULL) = (price_source IS NULL)",
         "A price comes with its time and source.",
     ),
     rule(

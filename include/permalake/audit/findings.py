@@ -10,7 +10,7 @@ from typing import Any
 from permalake.audit.suite import CRITICAL, Severity
 
 LAWS = "laws"
-_LONGEST_VALUE = 80
+_LONGEST_VALUE = 140
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Finding:
     """The outcome of one expectation.
 
     ``days`` tells how many rows failed on which day; it is empty for a failure that has no day (a column is
-    missing, the expectation could not be computed): then every audited day fails. ``sample`` are failing rows.
+    missing, the expectation could not be computed): then every audited day fails. ``sample`` are failing
+    rows.
     """
 
     table: str
@@ -79,6 +80,12 @@ class Report:
     def warnings(self) -> list[Finding]:
         """Findings that are shown only."""
         return [finding for finding in self.findings if finding.is_warning]
+
+    def summary(self, most: int = 3) -> str:
+        """The failures in one line, the first few in full."""
+        lines = [finding.line() for finding in self.failed]
+        more = f"; {len(lines) - most} more" if len(lines) > most else ""
+        return "; ".join(lines[:most]) + more
 
     @property
     def dateless(self) -> list[Finding]:

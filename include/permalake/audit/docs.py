@@ -1,0 +1,111 @@
+"""Data Docs: a static page per audit and an index of them, readable without a network.
+
+Great Expectations' own site loads its looks from elsewhere; its results lie beside each page as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from permalake import paths
+from permalake.audit.findings import Finding, Report, shorten
+
+PAGES = Path(__file__).parent / "pages"
+_SUMMARY = "summary.json"
+_ROWS_SHOWN = 20
+_LISTED = 500
+
+
+def root() -> Path:
+    """Folder of all Data Docs; ``index.html`` in it lists them."""
+    return paths.HOME / "audit"
+
+
+def folder(network: str, attempt: str) -> Path:
+    """Folder of an attempt's audit."""
+    return root() / network / attempt
+
+
+def write(report: Report, target: Path, *, title: str, run_id: str) -> Path:
+    """Write the page of an audit into ``target`` and the index anew; returns the page."""
+    import great_expectations
+
+    judged_at = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    page = target / "index.html"
+    text = _render(
+        "audit.html",
+        title=title,
+        run_id=run_id,
+        report=report,
+        tables=_by_table(report.findings),
+        judged_at=judged_at,
+        version=great_expectations.__version__,
+        most=_ROWS_SHOWN,
+    )
+    summary = {
+        "title": title,
+        "judged_at": judged_at,
+        "days": len(report.days),
+        "passed": len(report.passed),
+        "expectations": len(report.findings),
+        "warnings": len(report.warnings),
+        "failures": [finding.line() for finding in report.failed],
+    }
+    target.mkdir(parents=True, exist_ok=True)
+    _replace(page, text)
+    _replace(target / _SUMMARY, json.dumps(summary))
+    _replace(root() / "index.html", _render("index.html", audits=_audits()))
+    return page
+
+
+def _audits() -> list[dict[str, Any]]:
+    """Summaries of all audits, newest first."""
+    found = [
+        json.loads(file.read_text("utf-8")) | {"page": f"{file.parent.relative_to(root())}/index.html"}
+        for file in root().glob(f"*/*/{_SUMMARY}")
+    ]
+    return sorted(found, key=lambda audit: str(audit["judged_at"]), reverse=True)[:_LISTED]
+
+
+def _by_table(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:
+    ordered = sorted(findings, key=lambda finding: finding.table)
+    return {table: list(group) for table, group in groupby(ordered, key=lambda finding: finding.table)}
+
+
+def _render(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(style=_style(), **values)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(PAGES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["shorten"] = shorten
+    return made
+
+
+@lru_cache(maxsize=1)
+def _style() -> Any:
+    from markupsafe import Markup
+
+    return Markup((PAGES / "style.css").read_text("utf-8"))  # noqa: S704
+
+
+def _replace(file: Path, text: str) -> None:
+    """Whole or not at all: other audits write the index too."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.write_text(text, "utf-8")
+    draft.replace(file)

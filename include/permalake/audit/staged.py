@@ -1,0 +1,68 @@
+"""The staged state of an attempt as the audit reads it.
+
+The lake is joined here by its shape only, so that the audit stays independent of how it stores things.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.audit.laws import Scope
+from permalake.contracts import tables_of
+
+if TYPE_CHECKING:
+    from permalake.config import Settings
+
+
+class Staging(Protocol):
+    """What is asked of an attempt."""
+
+    @property
+    def network(self) -> str: ...
+    @property
+    def start(self) -> date: ...
+    @property
+    def end(self) -> date: ...
+    @property
+    def refused(self) -> dict[date, str]: ...
+    def days(self, spark: SparkSession, name: str) -> DataFrame: ...
+    def counts(self) -> dict[str, dict[date, int]]: ...
+
+
+class Published(Protocol):
+    """What is asked of the lake."""
+
+    def table(self, spark: SparkSession, network: str, name: str) -> DataFrame: ...
+
+
+def scope_of(spark: SparkSession, settings: Settings, lake: Published, attempt: Staging) -> Scope:
+    """The rows of an attempt's days, but for those it refused.
+
+    Tables that are committed apart are read as published; those that keep a clock by another day's rows too
+    (a quote may be some hours older or younger than what it prices).
+    """
+    refused = sorted(attempt.refused)
+    contracts = tables_of(attempt.network)
+
+    def table(name: str) -> DataFrame:
+        if contracts[name].keeps_clock:
+            span = attempt.start - timedelta(1), attempt.end + timedelta(1)
+            frame = lake.table(spark, attempt.network, name).where(F.col("date").between(*map(F.lit, span)))
+        else:
+            frame = attempt.days(spark, name)
+        return frame.where(~F.col("date").isin(refused)) if refused else frame
+
+    counts = attempt.counts()
+    rows = {name: sum(per_day.values()) for name, per_day in counts.items()}
+    network = settings.networks.get(attempt.network)
+    return Scope(
+        table,
+        chunk_size=network.chunk_size if network else None,
+        reference=settings.wormhole.reference if settings.wormhole else None,
+        window_hours=settings.prices.window_hours,
+        rows=rows,
+    )
