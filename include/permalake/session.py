@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 # UTC everywhere: a date is the UTC date, on any machine.
 CONF = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

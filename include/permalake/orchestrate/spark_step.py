@@ -25,6 +25,7 @@ from permalake.orchestrate.fingerprint import fingerprint
 from permalake.orchestrate.plans import comes_before, task_of
 from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest
+from permalake.orchestrate.sizing import java_options
 
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
 _ERROR = re.compile(r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b")
@@ -96,7 +97,12 @@ class SparkStep(SparkSubmitOperator):
         self.application = job_file(self.job)
         self.application_args = arguments
         self.name = f"permalake {self.job} {request.network} {request.days}"
-        self.conf = {**spark_conf(), "spark.driver.memory": driver_memory(), **(self.conf or {})}
+        self.conf = {
+            **spark_conf(),
+            "spark.driver.memory": driver_memory(),
+            "spark.driver.extraJavaOptions": java_options(settings, request.network),
+            **(self.conf or {}),
+        }
         super().execute(context)
 
 
