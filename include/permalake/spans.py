@@ -1,0 +1,33 @@
+"""Half-open spans of whole seconds: joining them, and what is left of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+Span = tuple[int, int]
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The same seconds in the fewest spans, in order."""
+    result: list[Span] = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], end))
+        else:
+            result.append((start, end))
+    return result
+
+
+def without(span: Span, known: Iterable[Span]) -> list[Span]:
+    """What of a span lies in none of the known ones, in order."""
+    left = []
+    start, end = span
+    for known_start, known_end in joined(known):
+        if known_start >= end:
+            break
+        if known_start > start:
+            left.append((start, known_start))
+        start = max(start, known_end)
+    if start < end:
+        left.append((start, end))
+    return left
