@@ -6,7 +6,8 @@ SUITE = suite(
     "chain_details",
     rule(
         "token_name_needs_token",
-        "resulting_token_address IS NOT NULL OR coalesce(resulting_token_symbol, resulting_token_name) IS NULL",
+        "resulting_token_address IS NOT NULL "
+        "OR coalesce(resulting_token_symbol, resulting_token_name) IS NULL",
         "A resulting token that has a name has an address.",
         WARNING,
     ),

@@ -85,7 +85,7 @@ def wrong_values(scope: Scope) -> DataFrame:
     )
 
 
-@F.arrow_udf(DecimalType(38, _PLACES))
+@F.arrow_udf(returnType=DecimalType(38, _PLACES))  # type: ignore[call-overload]
 def _product(amounts: pa.Array, prices: pa.Array) -> pa.Array:
     pairs = zip(amounts.to_pylist(), prices.to_pylist(), strict=True)
     return pa.array([_times(*pair) for pair in pairs], pa.decimal128(38, _PLACES))

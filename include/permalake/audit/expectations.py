@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.core.metric_function_types import MetricPartialFunctionTypes
-from great_expectations.execution_engine import SparkDFExecutionEngine
+from great_expectations.execution_engine import ExecutionEngine, SparkDFExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_partial
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
@@ -81,7 +81,7 @@ class ExpectRowsToMeet(BatchExpectation):
         self,
         metrics: dict[str, Any],
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
-        execution_engine: SparkDFExecutionEngine | None = None,
+        execution_engine: ExecutionEngine | None = None,
     ) -> dict[str, Any]:
         def failing() -> DataFrame:
             return _rows(execution_engine).where(~F.expr(self.predicate)).select("date", *self.shown)
@@ -102,14 +102,14 @@ class ExpectKeyToBeUnique(BatchExpectation):
         self,
         metrics: dict[str, Any],
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
-        execution_engine: SparkDFExecutionEngine | None = None,
+        execution_engine: ExecutionEngine | None = None,
     ) -> dict[str, Any]:
         def failing() -> DataFrame:
             # A key that spans days is a fault of each of them.
             key = [F.col(name).alias(f"_key_{name}") for name in self.key]
             names = [f"_key_{name}" for name in self.key]
-            twice = _rows(execution_engine).select("date", *key).groupBy(*names)
-            twice = twice.agg(F.count(F.lit(1)).alias("rows"), F.collect_set("date").alias("dates"))
+            rows = _rows(execution_engine).select("date", *key).groupBy(*names)
+            twice = rows.agg(F.count(F.lit(1)).alias("rows"), F.collect_set("date").alias("dates"))
             shown = [F.col(f"_key_{name}").alias(name) for name in self.key if name != "date"]
             return twice.where("rows > 1").select(F.explode("dates").alias("date"), *shown, "rows")
 
@@ -129,7 +129,7 @@ class ExpectColumnTypes(BatchExpectation):
         self,
         metrics: dict[str, Any],  # noqa: ARG002
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
-        execution_engine: SparkDFExecutionEngine | None = None,
+        execution_engine: ExecutionEngine | None = None,
     ) -> dict[str, Any]:
         found = {field.name: field.dataType.simpleString() for field in _rows(execution_engine).schema}
         wrong = [
@@ -141,9 +141,9 @@ class ExpectColumnTypes(BatchExpectation):
         return {"success": not wrong, "result": {"observed_value": len(wrong), "details": details}}
 
 
-def _rows(engine: SparkDFExecutionEngine | None) -> DataFrame:
-    if engine is None:
-        raise ValueError("Great Expectations gave no execution engine")
+def _rows(engine: ExecutionEngine | None) -> DataFrame:
+    if not isinstance(engine, SparkDFExecutionEngine):
+        raise TypeError("these expectations judge Spark frames only")
     return engine.get_domain_records({"batch_id": engine.batch_manager.active_batch_data_id})
 
 

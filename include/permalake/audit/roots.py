@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -34,7 +34,7 @@ def broken_roots(scope: Scope) -> DataFrame:
     return milestones.join(cones, ["date", "milestone_index"], "left").mapInArrow(_check, _SCHEMA)
 
 
-def _check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _check(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = [wrong for row in batch.to_pylist() for wrong in _wrong(row)]
         columns = [pa.array(column) for column in zip(*rows, strict=True)]

@@ -1,0 +1,123 @@
+"""Contracts, suites and laws as expectations of Great Expectations, and its results as findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import great_expectations.expectations as gxe
+from great_expectations.expectations.metadata_types import FailureSeverity
+
+from permalake.audit.catalogue import suite_of
+from permalake.audit.expectations import ExpectColumnTypes, ExpectKeyToBeUnique, ExpectRowsToMeet
+from permalake.audit.findings import Finding
+from permalake.audit.laws import Law, one_line
+from permalake.audit.suite import CRITICAL, WARNING, Rule, basics, shown
+from permalake.contracts import Table
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationSuiteValidationResult
+    from great_expectations.expectations.expectation import Expectation
+
+Wanted = dict[str, tuple[str, str, "Expectation"]]
+"""By name: the table that it is reported under, what is expected in words, the expectation."""
+
+
+def of_schema(table: Table) -> Wanted:
+    """Expectations of a table's columns: they read no rows."""
+    types = {field.name: field.dataType.simpleString() for field in table.spark}
+    columns = gxe.ExpectTableColumnsToMatchOrderedList(
+        column_list=list(table.names), severity=FailureSeverity.CRITICAL, meta={"rule": "columns"}
+    )
+    typed = ExpectColumnTypes(
+        rule="types", types=types, severity=FailureSeverity.CRITICAL, meta={"rule": "types"}
+    )
+    return {
+        "columns": (table.name, "Columns are those of the contract, in order.", columns),
+        "types": (table.name, "Columns have the types of the contract.", typed),
+    }
+
+
+def of_rows(table: Table, days: Sequence[date]) -> Wanted:
+    """Expectations of a table's rows: its key, its contract's basics, its suite."""
+    span = f"date BETWEEN DATE'{min(days)}' AND DATE'{max(days)}'"
+    if table.keeps_clock:  # A quote may be a few hours older or younger than what it prices.
+        span = f"date BETWEEN DATE'{min(days) - timedelta(1)}' AND DATE'{max(days) + timedelta(1)}'"
+    within = Rule("date_within_range", span, "date is one of the audited days.")
+    wanted: Wanted = {
+        rule.name: (table.name, rule.text, _of_rule(rule, shown(table, rule.predicate)))
+        for rule in (*basics(table), within, *suite_of(table.name).rules)
+    }
+    key = ExpectKeyToBeUnique(
+        rule="key_unique", key=list(table.key), severity=FailureSeverity.CRITICAL, meta={"rule": "key_unique"}
+    )
+    return {"key_unique": (table.name, f"({', '.join(table.key)}) identifies a row.", key)} | wanted
+
+
+def _of_rule(rule: Rule, columns: Sequence[str]) -> Expectation:
+    return ExpectRowsToMeet(
+        rule=rule.name,
+        predicate=rule.predicate,
+        shown=list(columns),
+        description=rule.text,
+        severity=FailureSeverity(rule.severity),
+        meta={"rule": rule.name},
+    )
+
+
+def of_laws(laws: Sequence[Law]) -> Wanted:
+    """Expectations of laws, over the frame of their violations."""
+    return {law.name: (law.table, law.text, _of_law(law)) for law in laws}
+
+
+def _of_law(law: Law) -> Expectation:
+    rule = Rule(law.name, f"law <> '{law.name}'", law.text, law.severity)
+    return _of_rule(rule, ("place", "expected", "found"))
+
+
+def findings_of(result: ExpectationSuiteValidationResult, wanted: Wanted) -> list[Finding]:
+    """Findings of a validation, in the order of what was wanted."""
+    findings: list[Finding] = []
+    for one in result.results:
+        config = one.expectation_config
+        name = str((config.meta if config else None or {})["rule"])
+        table, text, expectation = wanted[name]
+        findings.append(
+            Finding(
+                table,
+                name,
+                text,
+                WARNING if expectation.severity == FailureSeverity.WARNING else CRITICAL,
+                bool(one.success),
+                **_outcome(one.result or {}, one.exception_info or {}),
+            )
+        )
+    order = list(wanted)
+    return sorted(findings, key=lambda finding: order.index(finding.name))
+
+
+def _outcome(result: Mapping[str, Any], exception: Mapping[str, Any]) -> dict[str, Any]:
+    if error := _raised(exception):
+        return {"error": error}
+    details = result.get("details") or {}
+    rows = tuple(details.get("sample") or ())
+    if "mismatched" in details:
+        wrong = (details["mismatched"], list(result["observed_value"]))
+        return {"count": 1, "sample": ({"columns": "columns", "expected": wrong[0], "found": wrong[1]},)}
+    # A law without a date is one that could not be computed.
+    errors = [row["found"] for row in rows if "found" in row and row.get("date", "") is None]
+    if errors:
+        return {"error": str(errors[0]), "count": result["observed_value"]}
+    days = {date.fromisoformat(day): count for day, count in (details.get("days") or {}).items() if day}
+    count = result.get("observed_value")
+    return {"count": count if isinstance(count, int) else 0, "days": days, "sample": rows}
+
+
+def _raised(exception: Mapping[str, Any]) -> str | None:
+    """The message of an exception inside an expectation: of the expectation, or of one of its metrics."""
+    inner = [exception] if "raised_exception" in exception else list(exception.values())
+    for one in inner:
+        if isinstance(one, Mapping) and one.get("raised_exception"):
+            return one_line(str(one.get("exception_message") or "could not be computed"))
+    return None
