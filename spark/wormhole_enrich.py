@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from pyspark.sql import SparkSession
 
 from permalake import jobs
 from permalake.config import load_settings
 from permalake.contracts import WORMHOLE_TABLES
-from permalake.contracts.wormhole import TOKEN_PRICES
+from permalake.contracts.wormhole import MESSAGE_PUBLICATION, TOKEN_PRICES
+from permalake.enrich.cache import LakeCache
+from permalake.enrich.prices import providers
 from permalake.enrich.wormhole_days import enriched
 from permalake.lake import Lake
 from permalake.session import session
@@ -19,9 +22,21 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     job = jobs.arguments("wormhole_enrich", argv)
     settings = load_settings()
     spark = spark or session(f"wormhole_enrich {job}")
-    attempt = Lake(settings).resume_or_begin(job.network, job.start, job.end, job.run_id)
+    lake = Lake(settings)
+    attempt = lake.resume_or_begin(job.network, job.start, job.end, job.run_id)
     jobs.say(f"enrich {job}: prices, chain details, analytics")
-    frames = enriched(spark, settings, lambda name: attempt.table(spark, name), job.start, job.end)
+    cache = LakeCache(
+        read=lambda session: attempt.table(session, TOKEN_PRICES.name),
+        add=lambda quotes: attempt.keep(quotes, TOKEN_PRICES),
+        memory=lake.asked_prices,
+        remark=attempt.note,
+    )
+    # A run that starts here fills in: what had no price is asked for once more.
+    again = MESSAGE_PUBLICATION.name not in attempt.changed()
+    tables = partial(attempt.table, spark)
+    frames = enriched(
+        spark, settings, tables, job.start, job.end, providers=providers(settings, cache, again)
+    )
     quotes = attempt.keep(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
     jobs.say(f"enrich {job}: {jobs.counted(attempt, 'token_transfer_details')}, {quotes} new quotes")

@@ -95,15 +95,22 @@ class WormholeSettings(_Section):
     reference: Path | None = None
 
 
-class PricesSettings(_Section):
-    """``[prices]``: who tells what a token was worth."""
+class PriceSource(_Section):
+    """A provider of prices: where it is and how often it may be asked."""
 
     provider: Literal["coingecko", "defillama", "file"] = "file"
     url: str | None = None
     path: Path | None = None
-    api_key: SecretStr | None = None
     rate_per_second: float = Field(default=1.0, gt=0)
+
+
+class PricesSettings(PriceSource):
+    """``[prices]``: who tells what a token was worth. ``fallback`` lists further providers, asked in that
+    order for what the first has no quote of; the key is the first one's."""
+
+    api_key: SecretStr | None = None
     window_hours: float = Field(default=12.0, gt=0)
+    fallback: tuple[PriceSource, ...] = ()
 
 
 class ChainSettings(_Section):
@@ -254,7 +261,11 @@ def _anchor_paths(values: dict[str, Any], folder: Path) -> None:
     anchor(values.get("lake"), "warehouse")
     anchor(values.get("wormhole"), "path")
     anchor(values.get("wormhole"), "reference")
-    anchor(values.get("prices"), "path")
+    prices = values.get("prices")
+    anchor(prices, "path")
+    fallback = prices.get("fallback") if isinstance(prices, dict) else None
+    for source in fallback if isinstance(fallback, list) else ():
+        anchor(source, "path")
     networks = values.get("networks")
     for network in networks.values() if isinstance(networks, dict) else ():
         anchor(network, "path")

@@ -9,10 +9,15 @@ from decimal import Decimal
 import pytest
 from price_server import PriceServer
 
+from permalake.config import Settings, load_settings
 from permalake.enrich import coingecko, defillama
+from permalake.enrich.cache import LakeCache
 from permalake.enrich.coingecko import CoinGecko
 from permalake.enrich.defillama import DefiLlama
+from permalake.enrich.file_prices import FilePrices
 from permalake.enrich.http import Patience, Service
+from permalake.enrich.market import Market
+from permalake.enrich.prices import providers
 from permalake.enrich.quotes import Ask, Coin, usd
 from permalake.reference import Chain
 
@@ -197,3 +202,26 @@ def test_a_fault_leaves_its_asks_unanswered_and_no_others():
 )
 def test_prices_as_the_lake_keeps_them(value, price):
     assert usd(value) == price
+
+
+NO_CACHE = LakeCache(lambda spark: None, lambda frame: 0, lambda provider: None, lambda text: None)
+CONFIGURED = """
+[prices]
+provider = "coingecko"
+path = "quotes.csv"
+[[prices.fallback]]
+provider = "file"
+path = "more.csv"
+[[prices.fallback]]
+provider = "defillama"
+rate_per_second = 5
+"""
+
+
+def test_providers_are_asked_in_the_configured_order(tmp_path):
+    (tmp_path / "permalake.toml").write_text(CONFIGURED)
+    chain = providers(load_settings(tmp_path / "permalake.toml"), NO_CACHE)
+    assert [type(provider) for provider in chain] == [Market, FilePrices, Market, FilePrices]
+    assert [provider.path.name for provider in chain[1::2]] == ["more.csv", "quotes.csv"]
+    assert chain[1].path == tmp_path / "more.csv"
+    assert [type(provider) for provider in providers(Settings(), NO_CACHE)] == [FilePrices]

@@ -130,7 +130,7 @@ CHAIN_DETAILS = _per_vaa(
 TOKEN_PRICES = Table(
     "token_prices",
     "wormhole",
-    "Every quote ever used: the cache of later runs.",
+    "Every quote ever fetched or used: the cache of later runs.",
     (
         _chain("origin_chain", "The token's own chain"),
         _word("origin_address", "The token on its own chain"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspark import StorageLevel
@@ -12,12 +12,13 @@ from pyspark.sql import functions as F
 
 from permalake.config import Settings
 from permalake.enrich import prices
+from permalake.enrich.prices import PriceProvider
 from permalake.reference import load_reference
 from permalake.transforms import wormhole_token_transfer_details as transfers
 from permalake.transforms import wormhole_transfers_daily as daily
 from permalake.transforms import wormhole_tvl_daily as tvl
 from permalake.transforms.wormhole_chain_details import chain_details
-from permalake.transforms.wormhole_prices import WANTED, nearest
+from permalake.transforms.wormhole_prices import WANTED
 from permalake.transforms.wormhole_token_metadata import TOKEN, attestations, token_metadata
 
 Tables = Callable[[str], DataFrame]
@@ -25,11 +26,18 @@ _KEPT = StorageLevel.MEMORY_AND_DISK
 
 
 def enriched(
-    spark: SparkSession, settings: Settings, table: Tables, start: dt.date, end: dt.date
+    spark: SparkSession,
+    settings: Settings,
+    table: Tables,
+    start: dt.date,
+    end: dt.date,
+    *,
+    providers: Sequence[PriceProvider],
 ) -> dict[str, DataFrame]:
     """Frames of the tables that follow from the events of ``start..end``, by table name.
 
-    ``table`` gives a whole table by name: history as published, and the range as staged.
+    ``table`` gives a whole table by name: history as published, and the range as staged. ``providers`` tell
+    prices, the first one first.
     """
     reference = settings.wormhole.reference if settings.wormhole else None
     inside = F.col("date").between(F.lit(start), F.lit(end))
@@ -43,8 +51,7 @@ def enriched(
         known, _state(table("tvl_daily"), start), events.where(inside).select("date").distinct()
     ).persist(_KEPT)
     wanted = _priceable(spark, reference, known.select(*WANTED).union(held.select(*WANTED)))
-    quotes = prices.provider(settings).quotes(spark, wanted)
-    priced = nearest(wanted, quotes, settings.prices.window_hours).persist(_KEPT)
+    priced = prices.priced(spark, providers, wanted, settings.prices.window_hours)
     details = transfers.token_transfer_details(known, priced, reference).persist(_KEPT)
     on_chain = chain_details(known, table("nft_transfer_payload").where(inside), reference).persist(_KEPT)
     return {

@@ -11,6 +11,7 @@ from sqlalchemy import select, update
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import catalog, leases, record, staging
+from permalake.lake.asked import AskedPrices
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations
 from permalake.lake.publish import Publication, publish
@@ -116,6 +117,10 @@ class Lake:
     def release(self, run_id: str) -> None:
         """Let go of the days that a run holds: it is over, for better or worse."""
         leases.release(self._database, run_id)
+
+    def asked_prices(self, provider: str) -> AskedPrices:
+        """What a price service has been asked for so far."""
+        return AskedPrices(self._database, provider)
 
     # -- Knowing -------------------------------------------------------------------------------------
 

@@ -32,7 +32,9 @@ def _is_local(settings: Settings, network: str) -> bool:
     if network != WORMHOLE:
         return settings.network(network).source != "node"
     wormhole = settings.wormhole
-    return wormhole is not None and wormhole.source == "files" and settings.prices.provider == "file"
+    sources = (settings.prices, *settings.prices.fallback)
+    asked = any(source.provider != "file" for source in sources)
+    return wormhole is not None and wormhole.source == "files" and not asked
 
 
 def _configuration(settings: Settings, network: str) -> str:
@@ -48,7 +50,7 @@ def _listing(settings: Settings, network: str) -> Iterator[str]:
     else:
         wormhole = settings.wormhole
         roots = [wormhole.path, wormhole.reference] if wormhole else []
-        roots += [settings.prices.path, REFERENCE]
+        roots += [source.path for source in (settings.prices, *settings.prices.fallback)] + [REFERENCE]
     for number, root in enumerate(roots):
         if root is not None:
             yield from (f"{number}/{line}" for line in _files(root))
