@@ -117,6 +117,21 @@ days = Table(
     Column("stale_reason", Text),
 )
 
+served = Table(
+    "permalake_served",
+    _metadata,
+    Column("network", String(64), primary_key=True),
+    Column("store", String(16), primary_key=True),  # cassandra, bigtable
+    Column("date", Date, primary_key=True),
+    Column("publication_id", Integer),  # of the day as the store has it whole; null: not whole
+    Column("served_at", _TIME),
+    # States of the lake, as JSON list of {table: metadata location}, rows of which may be in the store. They
+    # tell which rows of an earlier build have to go, so maintenance keeps their files.
+    Column("states", Text, nullable=False, default="[]"),
+    Column("micros", BigInteger, nullable=False, default=0),  # write time of the last publish begun
+    Column("error", Text),
+)
+
 publications = Table(
     "permalake_publications",
     _metadata,

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, select
 from permalake.lake.catalog import locations, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.leases import spell
-from permalake.lake.state import PUBLISHED, Database, days, publications
+from permalake.lake.state import PUBLISHED, Database, days, publications, served
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class DayStatus:
     """One day of one network. Times are RFC 3339 UTC text; None where it has not happened.
 
     ``audited`` is ``passed`` or ``failed``; ``rows`` per table as published; ``gaps`` say what is missing
-    between this day and the one before; ``error`` is why it is not published as built last.
+    between this day and the one before; ``error`` is why it is not published as built last; ``stores`` says
+    when each store (cassandra, bigtable) was given the day as it is published, None while it waits.
     """
 
     network: str
@@ -40,6 +41,7 @@ class DayStatus:
     stale: str | None = None
     error: str | None = None
     run_id: str | None = None
+    stores: dict[str, str | None] = field(default_factory=dict)
 
 
 def status(database: Database, network: str | None = None) -> list[DayStatus]:
@@ -49,10 +51,21 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
         rows = connection.execute(query.where(days.c.network == network) if network else query).all()
         names = sorted({row.network for row in rows} - {"wormhole"})
         gaps = {name: _gaps(connection, name) for name in names}
-    return [_day(row, gaps.get(row.network, {}).get(row.date, [])) for row in rows]
+        stores = _stores(connection)
+    return [
+        _day(row, gaps.get(row.network, {}).get(row.date, []), stores.get((row.network, row.date), []))
+        for row in rows
+    ]
 
 
-def _day(row: Row[Any], gaps: list[str]) -> DayStatus:
+def _stores(connection: Connection) -> dict[tuple[str, date], list[Row[Any]]]:
+    found: dict[tuple[str, date], list[Row[Any]]] = {}
+    for row in connection.execute(select(served).order_by(served.c.store)):
+        found.setdefault((row.network, row.date), []).append(row)
+    return found
+
+
+def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
     failures = json.loads(row.failures or "[]")
     error = row.refused
     if row.audited == "failed":
@@ -66,11 +79,14 @@ def _day(row: Row[Any], gaps: list[str]) -> DayStatus:
         rows=json.loads(row.rows or "{}"),
         quarantined=row.quarantined,
         gaps=gaps,
-        notes=json.loads(row.notes or "[]"),
+        notes=[*json.loads(row.notes or "[]"), *(f"{one.store}: {one.error}" for one in stores if one.error)],
         failures=failures,
         stale=row.stale_reason,
         error=error,
         run_id=row.run_id,
+        stores={
+            one.store: one.served_at if one.publication_id == row.publication_id else None for one in stores
+        },
     )
 
 
