@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 
 import lake_frames
 
@@ -16,9 +17,10 @@ LISTED = {
 ROLES = ("address", "sender", "issuer", "state_controller", "governor", "dust_return_address")
 
 
-def stardust(folder):
-    """Rows of every table of the Stardust schema, each a dict of the columns that are not null."""
-    lake = {name: lake_frames.read(folder / name) for name in NAMES}
+def stardust(folder, keep=lambda name, row: True):
+    """Rows of every table of the Stardust schema, each a dict of the columns that are not null; ``keep``
+    leaves lake rows out."""
+    lake = {name: [row for row in lake_frames.read(folder / name) if keep(name, row)] for name in NAMES}
     time = {row["milestone_index"]: moment(row["timestamp"]) for row in lake["milestones"]}
     order = {row["message_id"]: (row["milestone_index"], row["white_flag_index"]) for row in lake["messages"]}
     carrier = {
@@ -98,6 +100,98 @@ def stardust(folder):
         {**output(row, time), "is_used": row["output_id"] not in unspent} for row in lake["legacy_outputs"]
     ]
     return {name: [present(row) for row in listed] for name, listed in rows.items()}
+
+
+def chrysalis(folder, size):
+    """Rows of every table of the Chrysalis schema after one publish of all days into an empty store;
+    ``v1.`` marks tables of the second keyspace."""
+    facts = stardust(folder)
+    lake = {name: lake_frames.read(folder / name) for name in ("messages", "parents")}
+    parents = {}
+    for row in lake["parents"]:
+        parents.setdefault(row["message_id"], set()).add(row["parent_id"])
+    addresses = [
+        {
+            "address": row["address"],
+            "milestone_index": row["milestone_index"],
+            "output_type": row["output_type"],
+            "transaction_id": row["output_id"][:64],
+            "idx": int.from_bytes(raw(row["output_id"][64:]), "little"),
+            "amount": row["amount"],
+            "address_type": 0,
+            "inclusion_state": b"\x01",
+            "updated_at": row["ms_timestamp"],
+        }
+        for row in facts["legacy_outputs"]
+    ]
+    indexes = [
+        {**lookup(row), "indexation": row["tag"], "inclusion_state": row["inclusion_state"]}
+        for row in facts["tags"]
+    ]
+    children = [
+        {**lookup(row), "parent_id": row["parent_id"], "inclusion_state": bytes([row["inclusion_state"]])}
+        for row in facts["parents"]
+    ]
+    by_output = ("milestone_index", "output_type", "transaction_id", "idx")
+    by_message = ("milestone_index", "message_id")
+    rows = {
+        "addresses": partitioned(addresses, "address", by_output, size),
+        "indexes": partitioned(indexes, "indexation", by_message, size),
+        "v1.parents": partitioned(children, "parent_id", by_message, size),
+        "v1.messages": [
+            {
+                "message_id": raw(row["message_id"]),
+                "message": raw(row["message"]),
+                "metadata": metadata(row, parents.get(row["message_id"], set())),
+            }
+            for row in lake["messages"]
+        ],
+        "v1.transactions": [
+            {**row, "inclusion_state": bytes([row["inclusion_state"]])} for row in facts["transactions"]
+        ],
+        "v1.milestones": facts["milestones"],
+        "v1.sync": [{**without(row, "ms_range_id"), "key": "permanode"} for row in facts["sync"]],
+    }
+    newest = {}
+    for name, variant, key in (
+        ("addresses", "address", "address"),
+        ("indexes", "index", "indexation"),
+        ("v1.parents", "parent", "parent_id"),
+    ):
+        for row in rows[name]:
+            at = row[key], variant, row["partition_id"]
+            newest[at] = max(newest.get(at, 0), row["milestone_index"])
+    rows["hints"] = [
+        {"hint": hint, "variant": variant, "partition_id": partition, "milestone_index": milestone}
+        for (hint, variant, partition), milestone in newest.items()
+    ]
+    return rows
+
+
+def lookup(row):
+    return {**pick(row, "milestone_index", "message_id"), "updated_at": row["ms_timestamp"]}
+
+
+def partitioned(rows, key, order, size):
+    """The earliest partition that is not full, row by row in order of publishing."""
+    filled = {}
+    placed = []
+    for row in sorted(rows, key=lambda row: tuple(row[name] for name in order)):
+        place = filled[row[key]] = filled.get(row[key], -1) + 1
+        placed.append({**row, "partition_id": place // size})
+    return placed
+
+
+def metadata(row, parents):
+    told = {
+        "messageId": row["message_id"],
+        "parentMessageIds": sorted(parents),
+        "isSolid": True,
+        "referencedByMilestoneIndex": row["milestone_index"],
+        "ledgerInclusionState": ["conflicting", "included", "noTransaction"][row["inclusion_state"]],
+        "conflictReason": row["conflict_reason"] or None,
+    }
+    return json.dumps(present(told), separators=(",", ":")).encode()
 
 
 OUTPUTS = {

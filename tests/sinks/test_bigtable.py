@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import gzip
 import hashlib
 import json
@@ -12,11 +13,13 @@ import lake_frames
 import pytest
 from pyspark.sql import functions as F
 
-from permalake.config import BigtableSettings
-from permalake.contracts import wormhole
+from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeSettings
+from permalake.contracts import WORMHOLE_TABLES, wormhole
 from permalake.contracts.bigtable import FAMILIES, FAMILIES_V1, prefix_of_chain, prefix_of_emitter
 from permalake.errors import PermalakeError
+from permalake.lake import Lake
 from permalake.sinks import bigtable
+from permalake.sinks.serve import serve
 from permalake.transforms.bigtable_cells import as_bytes, event_rows
 from permalake.transforms.bigtable_v1_cells import event_rows_v1
 
@@ -188,3 +191,44 @@ def test_a_store_that_is_down_says_what_to_do(monkeypatch):
 def test_nothing_is_published_unless_configured():
     assert bigtable.configured(BigtableSettings()) == {}
     assert bigtable.configured(BigtableSettings(project="p", instance="i", table="t")) == {"v2": "t"}
+
+
+def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behind(
+    spark, settings, lake, tmp_path
+):
+    whole = Settings(
+        lake=LakeSettings(warehouse=str(tmp_path)),
+        wormhole=WormholeSettings(path=WORLD / "input", reference=WORLD / "reference"),
+        bigtable=BigtableSettings(project="p", instance="served", table="v2", table_v1="v1"),
+    )
+    session = spark.newSession()
+    last = dt.date(2024, 3, 12)
+    publish(whole, lake, dt.date(1970, 1, 1), last, F.lit(True))
+    days = serve(session, whole, "wormhole")["bigtable"]
+    assert days[-1] == last
+    assert serve(session, whole, "wormhole") == {"bigtable": []}
+    once = cells(whole.bigtable, "v2")
+    assert faults(once, "bigtable_v2.jsonl.gz") == []
+    assert faults(cells(whole.bigtable, "v1"), "bigtable_v1.jsonl.gz") == []
+
+    kept = F.col("row_key").startswith("2:")
+    publish(whole, lake, last, last, kept)
+    assert serve(session, whole, "wormhole") == {"bigtable": [last]}
+    dates = {row.row_key: row.date for row in lake["message_publication"].select("row_key", "date").collect()}
+    left = {at: cell for at, cell in once.items() if dates[at[0]] != last or at[0].startswith("2:")}
+    assert 0 < len(left) < len(once)
+    assert cells(whole.bigtable, "v2") == left
+    assert len({at[0] for at in cells(whole.bigtable, "v1")}) == len({at[0] for at in left})
+
+
+def publish(settings, lake, start, end, keep):
+    """The range with the rows that ``keep`` keeps, through the lake's own front door."""
+    front = Lake(settings)
+    attempt = front.begin("wormhole", start, end, f"run-{start}")
+    for name, frame in lake.items():
+        days = F.col("date").between(F.lit(start), F.lit(end))
+        attempt.stage(frame.where(days & keep), WORMHOLE_TABLES[name])
+    attempt.pin()
+    for day in attempt.days_with_rows():
+        attempt.verdict(day, True, [])
+    front.publish(attempt)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import datetime as dt
+import operator
 from pathlib import Path
 
 import expected_cassandra
 import lake_frames
+import permanode_selects
 import pytest
 from pyspark.sql import functions as F
 
 from permalake.config import CassandraSettings
 from permalake.contracts import IOTA_TABLES
 from permalake.contracts import cassandra as store
+from permalake.contracts import cassandra_v1 as v1
 from permalake.contracts.cassandra_v1 import keyspace_of
+from permalake.contracts.placement import PERMANODE_PARTITIONS
 from permalake.errors import ConfigError, PermalakeError
 from permalake.services.daemon import free_port
 from permalake.sinks import cassandra
+from permalake.transforms import cassandra_chrysalis as transforms_v1
 from permalake.transforms.cassandra_stardust import STARDUST_ROWS
+from permalake.transforms.partitions import place
 
 DATA = Path(__file__).parents[1] / "data" / "synthetic"
 TANGLES = {"chrysalis": "chrysalis-mainnet", "stardust": "shimmer"}
+SIZE = 7
 MICROS = 1_700_000_000_000_000
 
 
@@ -37,6 +44,8 @@ def tangle(request, spark, settings):
     assert cassandra.ensure(settings, network, protocol)
     assert not cassandra.ensure(settings, network, protocol)
     publish(settings, network, lake, MICROS)
+    if protocol == "chrysalis":
+        publish_v1(spark, settings, keyspace_of(network), lake)
     return protocol, keyspace_of(network), lake
 
 
@@ -56,6 +65,24 @@ def lake_of(spark, folder):
 def publish(settings, network, lake, micros):
     for table in store.STARDUST_TABLES:
         cassandra.write(STARDUST_ROWS[table.name](lake), settings, keyspace_of(network), table, micros)
+
+
+def publish_v1(spark, settings, keyspace, lake):
+    """All days at once into partitions of SIZE, with nothing placed before."""
+    second = f"{keyspace}_v1"
+    for table, rows in (
+        (v1.MESSAGES, transforms_v1.messages),
+        (v1.TRANSACTIONS, transforms_v1.transactions),
+        (v1.MILESTONES, transforms_v1.milestones),
+        (v1.SYNC, transforms_v1.sync),
+    ):
+        cassandra.write(rows(lake), settings, second, table, MICROS)
+    nothing = spark.createDataFrame([], PERMANODE_PARTITIONS.spark)
+    for variant, (table, _, order) in transforms_v1.LOOKUPS.items():
+        placed, segments = place(transforms_v1.lookups(lake)[variant], nothing, SIZE, order)
+        home = second if table.second else keyspace
+        cassandra.write(transforms_v1.placed(variant, placed), settings, home, table, MICROS)
+        cassandra.write(transforms_v1.hints(segments), settings, keyspace, v1.HINTS, MICROS)
 
 
 def held(settings, keyspace, name):
@@ -89,6 +116,80 @@ def test_every_row_of_every_table_and_view(settings, tangle):
                 row for row in expected[table.name] if all(row.get(name) is not None for name in view.key)
             ]
             assert as_set(held(settings, keyspace, view.name)) == as_set(seen), view.name
+
+
+def facts(protocol):
+    folder = DATA / protocol / "expected"
+    rows = expected_cassandra.stardust(folder)
+    return rows | (expected_cassandra.chrysalis(folder, SIZE) if protocol == "chrysalis" else {})
+
+
+def home(keyspace, name):
+    return f"{keyspace}_{name}" if name.startswith("v1.") else f"{keyspace}.{name}"
+
+
+def test_every_row_of_the_chrysalis_schema(settings, tangle):
+    protocol, keyspace, _ = tangle
+    listed = {name: rows for name, rows in facts(protocol).items() if protocol == "chrysalis"}
+    expected = {name: rows for name, rows in listed.items() if name not in STARDUST_ROWS}
+    assert len(expected) == (8 if protocol == "chrysalis" else 0)
+    for name, rows in expected.items():
+        space, _, table = home(keyspace, name).partition(".")
+        assert as_set(held(settings, space, table)) == as_set(rows), name
+
+
+def test_every_select_of_the_proposals_finds_the_right_rows(settings, tangle):
+    protocol, keyspace, _ = tangle
+    known = facts(protocol)
+    selects = [*permanode_selects.STARDUST, *(permanode_selects.CHRYSALIS if protocol == "chrysalis" else [])]
+    found = 0
+    with cassandra.session(settings) as session:
+        for select in selects:
+            prepared = session.prepare(select.text.format(ks=keyspace, v1=f"{keyspace}_v1"))
+            rows = known[select.facts]
+            columns = {column for column, _ in select.bound}
+            samples = [row for row in rows if all(row.get(column) is not None for column in columns)]
+            for sample in samples[:: max(1, len(samples) // 5)]:
+                values = [bound(sample, column, sign) for column, sign in select.bound]
+                wanted = [row for row in rows if matches(row, select, values)]
+                got = [row._asdict() for row in session.execute(prepared, values)]
+                names = list(got[0]) if got else []
+                assert sorted(map(repr, (picked(row, names) for row in got))) == sorted(
+                    map(repr, (picked(row, names) for row in wanted))
+                ), select.text
+                found += len(got)
+        for variant, metric in permanode_selects.COUNTS:
+            counting = session.prepare(
+                f"SELECT count(1) FROM {keyspace}.metrics_cache WHERE date = ? AND variant = '{variant}' "
+                f"AND metric = '{metric}'"
+            )
+            for day in {row["date"] for row in known["metrics_cache"]}:
+                rows = known["metrics_cache"]
+                wanted = sum(
+                    (row["date"], row["variant"], row["metric"]) == (day, variant, metric) for row in rows
+                )
+                assert session.execute(counting, [day]).one()[0] == wanted > 0
+    assert found > 200
+
+
+def bound(row, column, sign):
+    """A value that the row itself satisfies."""
+    value = row[column]
+    if sign != "<":
+        return value
+    return value + (dt.timedelta(hours=6) if isinstance(value, dt.datetime) else 5)
+
+
+def matches(row, select, values):
+    signs = {"=": operator.eq, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+    return all(
+        row.get(column) is not None and signs[sign](row[column], value)
+        for (column, sign), value in zip(select.bound, values, strict=True)
+    ) and all(row[column] in accepted for column, accepted in select.literal.items())
+
+
+def picked(row, names):
+    return [plain(row.get(name)) for name in names]
 
 
 def test_publishing_again_changes_nothing(settings, tangle):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
 import typer
@@ -13,7 +13,7 @@ from permalake.config import load_settings
 from permalake.errors import ConfigError
 from permalake.lake import DayStatus
 
-_SCREEN = ("network", "date", "built", "audited", "published", "rows", "quarantined", "remarks")
+_SCREEN = ("network", "date", "built", "audited", "published", "stores", "rows", "quarantined", "remarks")
 
 
 def command(
@@ -33,8 +33,9 @@ def command(
     settings = load_settings(config)
 
     from permalake.lake import Lake
+    from permalake.sinks.serve import stores_of
 
-    days = Lake(settings).status(network)
+    days = [_with_stores(day, stores_of(settings, day.network)) for day in Lake(settings).status(network)]
     if network and not days and network not in settings.namespaces:
         known = ", ".join(settings.namespaces) or "none"
         raise ConfigError(f"network {network}: not configured and not in the lake (configured: {known})")
@@ -45,6 +46,11 @@ def command(
     if not days:
         sys.stderr.write("nothing is built yet; build a day with `permalake run`\n")
     write([_screen(day) for day in days], _SCREEN, "table", sys.stdout, sys.stderr)
+
+
+def _with_stores(day: DayStatus, configured: list[str]) -> DayStatus:
+    """A store that is configured and has never been given the day waits for it."""
+    return replace(day, stores=dict.fromkeys(configured) | day.stores) if day.published else day
 
 
 def _screen(day: DayStatus) -> dict[str, Any]:
@@ -60,6 +66,7 @@ def _screen(day: DayStatus) -> dict[str, Any]:
         "built": _short(day.built),
         "audited": day.audited or "-",
         "published": _short(day.published),
+        "stores": ", ".join(f"{name} {_short(at)}" for name, at in day.stores.items()) or "-",
         "rows": sum(day.rows.values()),
         "quarantined": day.quarantined,
         "remarks": "; ".join(remarks),

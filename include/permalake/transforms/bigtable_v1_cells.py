@@ -31,7 +31,7 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
         publication.join(quorum.select("row_key", "signed_vaa"), "row_key")
         .join(signed, "row_key")
         .select(
-            _row_key().alias("row_key"),
+            row_key_v1().alias("row_key"),
             F.unix_micros("timestamp").alias("micros"),
             F.col("guardian_set_index").cast("string").alias("set"),
             "signatures",
@@ -47,7 +47,8 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
     )
 
 
-def _row_key() -> Column:
+def row_key_v1() -> Column:
+    """The v1 row key, from the columns of ``message_publication``."""
     return F.concat_ws(":", "emitter_chain", "emitter_address", F.col("sequence").cast("string"))
 
 

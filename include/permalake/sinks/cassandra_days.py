@@ -1,0 +1,150 @@
+"""Days of an IOTA network into Cassandra: both schemas, `sync` last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from permalake.config import Settings
+from permalake.contracts import cassandra as stardust
+from permalake.contracts import cassandra_v1 as chrysalis
+from permalake.contracts.cassandra_v1 import keyspace_of, placed
+from permalake.contracts.cql import StoreTable
+from permalake.sinks import cassandra
+from permalake.sinks.legacy import legacy_keys_gone, legacy_rows
+from permalake.sinks.lookups import Lookups
+from permalake.sinks.pinned import Pinned
+from permalake.sinks.placement import Placement
+from permalake.sinks.stale import stale_keys
+from permalake.transforms import cassandra_chrysalis
+from permalake.transforms.cassandra_stardust import STARDUST_ROWS, Rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from permalake.sinks.serve import Batch
+
+_CHRYSALIS_ROWS: dict[str, Rows] = {
+    "messages": cassandra_chrysalis.messages,
+    "transactions": cassandra_chrysalis.transactions,
+    "milestones": cassandra_chrysalis.milestones,
+    "sync": cassandra_chrysalis.sync,
+}
+_LOOKUPS = (chrysalis.ADDRESSES, chrysalis.INDEXES, chrysalis.PARENTS, chrysalis.HINTS)
+# Small tables cost more in planning than in data.
+_AT_ONCE = 4
+Task = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class _Views:
+    """What a batch is written from: its days as they were, as they are, and the lake with all days."""
+
+    batch: Batch
+    before: list[Pinned]
+    today: Pinned
+    whole: Pinned
+
+
+class CassandraDays:
+    """Writes batches of days into the keyspaces of a network."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, network: str) -> None:
+        cassandra.check_names(settings.networks)
+        self._spark = spark
+        self._all_settings = settings
+        self._settings = settings.cassandra
+        self._network = network
+        self._protocol = settings.network(network).protocol
+        self._tables = placed(network, self._protocol)
+
+    def ensure(self) -> bool:
+        """Keyspaces, tables and views exist; whether a keyspace was missing, and so all days are due."""
+        return cassandra.ensure(self._settings, self._network, self._protocol)
+
+    def write(self, batch: Batch) -> None:
+        """Rows that are gone are deleted and rows of the days written whole; what says that a milestone is
+        complete is the first to go and the last to be written."""
+        lake = _Views(
+            batch,
+            [Pinned(self._spark, state, dates) for state, dates in batch.before()],
+            Pinned(self._spark, batch.state, batch.dates),
+            Pinned(self._spark, batch.state),
+        )
+        syncs = [(keyspace, table) for keyspace, table in self._tables if table.name == "sync"]
+        for keyspace, table in syncs:
+            for old in lake.before:
+                self._delete(self._rows(table)(old), keyspace, table, batch)
+        at_once(
+            [partial(self._write_legacy, lake)]
+            + [
+                partial(self._write_table, keyspace, table, lake)
+                for keyspace, table in self._tables
+                if table.name != "sync" and table not in _LOOKUPS and table is not stardust.LEGACY_OUTPUTS
+            ]
+            + self._lookup_tasks(lake)
+        )
+        for keyspace, table in syncs:
+            cassandra.write(self._rows(table)(lake.today), self._settings, keyspace, table, batch.micros)
+
+    def _write_table(self, keyspace: str, table: StoreTable, lake: _Views) -> None:
+        rows = self._rows(table)
+        after = rows(lake.today)
+        gone = stale_keys(table.key, [rows(old) for old in lake.before], after, lambda: rows(lake.whole))
+        self._delete(gone, keyspace, table, lake.batch)
+        cassandra.write(after, self._settings, keyspace, table, lake.batch.micros)
+
+    def _rows(self, table: StoreTable) -> Rows:
+        if table in chrysalis.CHRYSALIS_TABLES:
+            return _CHRYSALIS_ROWS[table.name]
+        return STARDUST_ROWS[table.name]
+
+    def _delete(self, keys: DataFrame | None, keyspace: str, table: StoreTable, batch: Batch) -> None:
+        if keys is not None:
+            cassandra.delete(keys, self._settings, keyspace, table, batch.micros - 1)
+
+    def _write_legacy(self, lake: _Views) -> None:
+        table = stardust.LEGACY_OUTPUTS
+        keyspace = keyspace_of(self._network)
+        rows = legacy_rows([lake.today, *lake.before], lake.whole).persist()
+        fresh = [one.day for one in lake.batch.days if not one.states]
+        gone = legacy_keys_gone(rows, lake.today, lake.before, lake.whole, fresh)
+        self._delete(gone, keyspace, table, lake.batch)
+        cassandra.write(rows, self._settings, keyspace, table, lake.batch.micros)
+        rows.unpersist()
+
+    def _lookup_tasks(self, lake: _Views) -> list[Task]:
+        if self._protocol != "chrysalis":
+            return []
+        placement = Placement(self._spark, self._all_settings, self._network)
+        return [
+            partial(self._write_lookup, variant, placement, lake) for variant in cassandra_chrysalis.LOOKUPS
+        ]
+
+    def _write_lookup(self, variant: str, placement: Placement, lake: _Views) -> None:
+        table, hints = cassandra_chrysalis.LOOKUPS[variant][0], chrysalis.HINTS
+        homes = {table.name: keyspace for keyspace, table in self._tables if table in _LOOKUPS}
+        lookups = Lookups(
+            placement,
+            variant,
+            size=self._settings.partition_size,
+            before=lake.before,
+            today=lake.today,
+            dates=lake.batch.dates,
+        )
+        self._delete(lookups.gone(), homes[table.name], table, lake.batch)
+        cassandra.write(lookups.rows(), self._settings, homes[table.name], table, lake.batch.micros)
+        self._delete(lookups.hints_gone(), homes[hints.name], hints, lake.batch)
+        cassandra.write(lookups.hints(), self._settings, homes[hints.name], hints, lake.batch.micros)
+        lookups.close()
+
+
+def at_once(tasks: Sequence[Task]) -> None:
+    """Run independent tasks, a few at a time; the first failure is raised when all have ended."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        running = [pool.submit(task) for task in tasks]
+    for task in running:
+        task.result()

@@ -1,0 +1,93 @@
+"""What each store has of the lake: which days are due, which states of the lake may have left rows there."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from sqlalchemy import Connection, and_, func, insert, select, update
+
+from permalake.lake.state import days, now, served
+
+State = dict[str, str]
+"""Table -> metadata location, as one read of the catalog gave it."""
+
+
+@dataclass(frozen=True)
+class DueDay:
+    """A published day that a store does not have as it is published now."""
+
+    day: date
+    publication_id: int
+    states: tuple[State, ...]
+
+
+def due(connection: Connection, network: str, store: str) -> list[DueDay]:
+    """Days to be written, in the order in which they were published, whatever run published them."""
+    here = and_(served.c.network == days.c.network, served.c.date == days.c.date, served.c.store == store)
+    rows = connection.execute(
+        select(days.c.date, days.c.publication_id, served.c.states)
+        .select_from(days.outerjoin(served, here))
+        .where(
+            days.c.network == network,
+            days.c.publication_id.is_not(None),
+            served.c.publication_id.is_(None) | (served.c.publication_id != days.c.publication_id),
+        )
+        .order_by(days.c.publication_id, days.c.date)
+    )
+    return [DueDay(row.date, row.publication_id, tuple(json.loads(row.states or "[]"))) for row in rows]
+
+
+def begin(connection: Connection, network: str, store: str, due_days: list[DueDay], state: State) -> int:
+    """From now on rows of ``state`` may be in the store; returns the write time, microseconds, which is later
+    than that of every publish before."""
+    mine = (served.c.network == network, served.c.store == store)
+    last = connection.execute(select(func.max(served.c.micros)).where(*mine)).scalar() or 0
+    # Three write times a publish: deletes before it, rows, and room to the next one.
+    micros = max(time.time_ns() // 1000, last + 3)
+    for one in due_days:
+        states = [*(known for known in one.states if known != state), state]
+        _set(
+            connection, network, store, one.day, states=json.dumps(states), micros=micros, publication_id=None
+        )
+    return micros
+
+
+def finish(connection: Connection, network: str, store: str, due_days: list[DueDay], state: State) -> None:
+    """The store has these days whole, as ``state`` has them and nothing else."""
+    for one in due_days:
+        _set(
+            connection,
+            network,
+            store,
+            one.day,
+            publication_id=one.publication_id,
+            served_at=now(),
+            states=json.dumps([state]),
+            error=None,
+        )
+
+
+def fail(connection: Connection, network: str, store: str, due_days: Iterable[DueDay], reason: str) -> None:
+    """These days are still due, and why."""
+    for one in due_days:
+        _set(connection, network, store, one.day, error=" ".join(reason.split()))
+
+
+def forget(connection: Connection, network: str, store: str) -> None:
+    """The store has lost what it had: every published day is due."""
+    mine = (served.c.network == network, served.c.store == store)
+    connection.execute(update(served).where(*mine).values(publication_id=None))
+
+
+def _set(connection: Connection, network: str, store: str, day: date, **values: object) -> None:
+    here = and_(served.c.network == network, served.c.store == store, served.c.date == day)
+    if not connection.execute(update(served).where(here).values(**values)).rowcount:
+        connection.execute(
+            insert(served).values(
+                network=network, store=store, date=day, **({"states": "[]", "micros": 0} | values)
+            )
+        )

@@ -1,0 +1,242 @@
+"""From the published lake into real stores: catching up, killed and repeated, rebuilt with other input."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from pathlib import Path
+
+import expected_cassandra
+import lake_frames
+import pytest
+from pyspark.sql import functions as F
+from test_cassandra import as_set, held
+
+from permalake.config import CassandraSettings, LakeSettings, NetworkSettings, Settings
+from permalake.contracts import IOTA_TABLES
+from permalake.contracts import cassandra as store
+from permalake.errors import PermalakeError
+from permalake.lake import Lake
+from permalake.lake.state import Database
+from permalake.services.daemon import free_port
+from permalake.sinks import cassandra, served
+from permalake.sinks.serve import serve
+
+FOLDER = Path(__file__).parents[1] / "data" / "synthetic" / "chrysalis" / "expected"
+NETWORK, KEYSPACE = "served-tangle", "served_tangle"
+FIRST, SECOND = (dt.date.fromisoformat(row["date"]) for row in lake_frames.read(FOLDER / "date_cache"))
+SIZE = 7
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    """Hundreds of plans over a few rows: compiling each would take longer than running it."""
+    own = spark.newSession()
+    own.conf.set("spark.sql.codegen.wholeStage", "false")
+    own.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    own.conf.set("spark.sql.shuffle.partitions", "1")
+    own.conf.set("spark.sql.adaptive.enabled", "false")
+    return own
+
+
+@pytest.fixture(scope="module")
+def settings(cassandra_server, tmp_path_factory):
+    return Settings(
+        lake=LakeSettings(warehouse=str(tmp_path_factory.mktemp("lake"))),
+        networks={NETWORK: NetworkSettings(protocol="chrysalis", bech32_hrp="iota", path=FOLDER)},
+        cassandra=CassandraSettings(
+            contact_points=("127.0.0.1",), port=cassandra_server.port, partition_size=SIZE
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(session):
+    """The tangle's lake tables with their dates, and what each day consumed."""
+    days = {row["milestone_index"]: row["date"] for row in lake_frames.read(FOLDER / "messages")}
+    frames = {
+        name: lake_frames.frame(session, table, FOLDER, days=days).coalesce(1)
+        for name, table in IOTA_TABLES.items()
+        if name not in {"quarantine", "consumed_outputs", "ms_activity"}
+    }
+    spent = spent_by_day()
+    contract = IOTA_TABLES["consumed_outputs"]
+    rows = [
+        {
+            "output_id": output_id,
+            "kind": "legacy",
+            "amount": 1,
+            "milestone_index": 1,
+            "ms_timestamp": dt.datetime.combine(day, dt.time(12), dt.UTC),
+            "date": day,
+        }
+        for day, ids in spent.items()
+        for output_id in sorted(ids)
+    ]
+    consumed = session.createDataFrame(
+        [tuple(row.get(name) for name in contract.names) for row in rows], contract.spark
+    )
+    return {**frames, "consumed_outputs": consumed.coalesce(1)}
+
+
+def spent_by_day():
+    """What was created and is not unspent at a day's end was consumed on that day or before."""
+    created = {row["output_id"] for row in lake_frames.read(FOLDER / "legacy_outputs")}
+    first, second = (
+        {one["output_id"] for one in day["unspent"]} for day in lake_frames.read(FOLDER / "ledger")
+    )
+    born_first = {
+        row["output_id"]
+        for row in lake_frames.read(FOLDER / "legacy_outputs")
+        if row["milestone_index"] <= lake_frames.read(FOLDER / "date_cache")[0]["end_ms"]
+    }
+    return {FIRST: born_first - first, SECOND: created - second - (born_first - first)}
+
+
+def publish(settings, tables, day, run_id, keep=None):
+    """A day of the tangle through the lake's own front door."""
+    lake = Lake(settings)
+    attempt = lake.begin(NETWORK, day, day, run_id)
+    for name, frame in tables.items():
+        rows = frame.where(F.col("date") == F.lit(day))
+        if keep is not None and name != "consumed_outputs" and "milestone_index" in frame.columns:
+            rows = rows.where(keep)
+        attempt.stage(rows, IOTA_TABLES[name])
+    attempt.pin()
+    for one in attempt.days_with_rows():
+        attempt.verdict(one, True, [])
+    lake.publish(attempt)
+
+
+def due(settings):
+    with Database(settings.lake.catalog_uri).read() as connection:
+        return [one.day for one in served.due(connection, NETWORK, "cassandra")]
+
+
+def check(settings, expected):
+    for table in store.STARDUST_TABLES:
+        rows = held(settings.cassandra, KEYSPACE, table.name)
+        assert as_set(rows) == as_set(expected[table.name]), table.name
+        for view in table.views:
+            seen = [
+                row for row in expected[table.name] if all(row.get(name) is not None for name in view.key)
+            ]
+            assert as_set(held(settings.cassandra, KEYSPACE, view.name)) == as_set(seen), view.name
+    check_lookups(settings, expected)
+
+
+def check_lookups(settings, expected):
+    """The partitioned look-ups hold the same facts, partitions are never over-full, hints name them all."""
+    seen = Counter()
+    newest = {}
+    for keyspace, name, variant, key, own in (
+        (KEYSPACE, "addresses", "address", "address", ("milestone_index", "transaction_id", "idx", "amount")),
+        (KEYSPACE, "indexes", "index", "indexation", ("milestone_index", "message_id", "inclusion_state")),
+        (f"{KEYSPACE}_v1", "parents", "parent", "parent_id", ("milestone_index", "message_id")),
+    ):
+        rows = held(settings.cassandra, keyspace, name)
+        facts = {(row[key], *(row[column] for column in own)) for row in rows}
+        assert facts == facts_of(variant, expected)
+        assert len(rows) == len(facts)
+        for row in rows:
+            at = variant, row[key], row["partition_id"]
+            seen[at] += 1
+            newest[at] = max(newest.get(at, 0), row["milestone_index"])
+    assert max(seen.values()) <= SIZE
+    hints = {
+        (row["variant"], row["hint"], row["partition_id"]): row["milestone_index"]
+        for row in held(settings.cassandra, KEYSPACE, "hints")
+    }
+    assert hints.keys() == newest.keys()
+    assert all(hints[at] >= newest[at] for at in hints)
+    return seen
+
+
+def facts_of(variant, expected):
+    if variant == "address":
+        return {
+            (
+                row["address"],
+                row["milestone_index"],
+                row["output_id"][:64],
+                int.from_bytes(bytes.fromhex(row["output_id"][64:]), "little"),
+                row["amount"],
+            )
+            for row in expected["legacy_outputs"]
+        }
+    if variant == "index":
+        return {
+            (row["tag"], row["milestone_index"], row["message_id"], row["inclusion_state"])
+            for row in expected["tags"]
+        }
+    return {(row["parent_id"], row["milestone_index"], row["message_id"]) for row in expected["parents"]}
+
+
+def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, tables, monkeypatch):
+    publish(settings, tables, SECOND, "run-1")
+    assert serve(session, settings, NETWORK) == {"cassandra": [SECOND]}
+    assert serve(session, settings, NETWORK) == {"cassandra": []}
+
+    # The first day is published later, and the store fails in the middle of it.
+    publish(settings, tables, FIRST, "run-2")
+    assert due(settings) == [FIRST]
+    fail_at(monkeypatch, "parents")
+    with pytest.raises(PermalakeError, match="cut off"):
+        serve(session, settings, NETWORK)
+    monkeypatch.undo()
+    assert due(settings) == [FIRST]
+    synced = {row["milestone_index"] for row in held(settings.cassandra, KEYSPACE, "sync")}
+    first_milestones = range(*bounds(0))
+    assert not synced & set(first_milestones)
+
+    expected = expected_cassandra.stardust(FOLDER)
+    assert serve(session, settings, NETWORK) == {"cassandra": [FIRST]}
+    check(settings, expected)
+    before = check_lookups(settings, expected)
+    assert max(partition for _, _, partition in before) > 0
+
+    # Rebuilt with fewer rows: its last milestones are gone, with all that hung on them.
+    _, end = bounds(1)
+    publish(settings, tables, SECOND, "run-4", keep=F.col("milestone_index") < end - 3)
+    assert serve(session, settings, NETWORK) == {"cassandra": [SECOND]}
+    fewer = expected_cassandra.stardust(
+        FOLDER,
+        lambda name, row: (
+            "milestone_index" not in row or name == "ledger" or row["milestone_index"] < end - 3
+        ),
+    )
+    check(settings, fewer)
+    # What stayed lies where it lay: no partition has more rows than before.
+    after = check_lookups(settings, fewer)
+    assert all(rows <= before[at] for at, rows in after.items())
+
+
+def bounds(day):
+    """First milestone of a day, and the one after its last."""
+    row = lake_frames.read(FOLDER / "date_cache")[day]
+    return row["start_ms"], row["end_ms"] + 1
+
+
+def fail_at(monkeypatch, name):
+    write = cassandra.write
+
+    def failing(frame, settings, keyspace, table, micros):
+        if table.name == name:
+            raise PermalakeError("cut off")
+        write(frame, settings, keyspace, table, micros)
+
+    monkeypatch.setattr(cassandra, "write", failing)
+
+
+def test_a_store_that_is_down_keeps_its_days_due_and_says_why(session, settings, tables):
+    publish(settings, tables, FIRST, "run-5")
+    down = settings.model_copy(
+        update={"cassandra": settings.cassandra.model_copy(update={"port": free_port()})}
+    )
+    with pytest.raises(PermalakeError, match="does not answer"):
+        serve(session, down, NETWORK)
+    assert due(settings) == [FIRST]
+    first, second = Lake(settings).status(NETWORK)
+    assert first.stores == {"cassandra": None}
+    assert any("does not answer" in note for note in first.notes)
+    assert second.stores["cassandra"] > second.published
