@@ -146,7 +146,7 @@ def unpriced(scope: Scope) -> DataFrame:
         "date",
         "'share without value' AS place",
         f"'at most {UNPRICED_AT_MOST:.0%}' AS expected",
-        "format_string('%.0f%%', share * 100) AS found",
+        "format_string('%.0f%%', cast(share * 100 AS double)) AS found",
     )
 
 

@@ -64,18 +64,23 @@ class Auditor:
         return Report(tuple(days), tuple(finding for report in reports for finding in report.findings))
 
     def _pinned_down(self, part: Part, scope: Scope, days: tuple[date, ...]) -> Report:
+        """Judge ``days``; where a failure has no day, halve them until it has one. What fails in both halves
+        fails everywhere, and is not looked for any further."""
         report = part(scope, days)
         if not report.dateless or len(days) == 1:
             return report
         if all(finding.name in ("columns", "types") for finding in report.dateless):
             return report
         middle = len(days) // 2
-        halves = [
-            self._pinned_down(part, scope.narrowed(half[0], half[-1]), half)
-            for half in (days[:middle], days[middle:])
+        parts = [(scope.narrowed(half[0], half[-1]), half) for half in (days[:middle], days[middle:])]
+        halves = [part(narrowed, half) for narrowed, half in parts]
+        if len(days) > 2 and all(half.dateless for half in halves):
+            return report
+        found = [
+            self._pinned_down(part, narrowed, half.days) if half.dateless else half
+            for half, (narrowed, _) in zip(halves, parts, strict=True)
         ]
-        blamed = [_blame(half) for half in halves]
-        return Report(days, tuple(merge(blamed)))
+        return Report(days, tuple(merge([_blame(half) for half in found])))
 
     def _table(self, table: Table, scope: Scope, days: Sequence[date]) -> Report:
         """The contract's basics and the suite of one table."""
