@@ -58,15 +58,22 @@ def keep(
     settings: Settings, database: Database, attempt: AttemptRow, frame: DataFrame, contract: Table
 ) -> int:
     """Rows of ``frame`` whose key is new are added to the table; returns how many."""
+    from pyspark.sql import functions as f
+
     spark = frame.sparkSession
     name = staging.full_name(attempt.attempt_id, attempt.network, contract.name)
     staging.bind(spark, settings, attempt.attempt_id)
     rows = staging.shape(frame, contract).dropDuplicates(list(contract.key)).persist()
+    days = rows.agg(f.min("date"), f.max("date")).first()
+    if days is None or days[0] is None:
+        rows.unpersist()
+        return 0
     added = 0
 
     def write(_published: str) -> None:
         nonlocal added
-        old = spark.read.table(name)
+        # A key's date is always the same, so that the cost does not grow with the table.
+        old = spark.read.table(name).where(staging.span(days[0], days[1]))
         new = rows.alias("new").join(old.alias("old"), _same_key(contract), "left_anti").persist()
         try:
             added = new.count()
