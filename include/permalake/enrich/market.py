@@ -142,7 +142,8 @@ class Market:
 
     def _needs(self, wanted: DataFrame, names: DataFrame) -> Iterator[Row]:
         """(coin, first, last) of each time bucket with wants, by coin; a row at a time."""
-        rows = wanted.join(F.broadcast(names), list(TOKEN)).select("coin", F.unix_seconds("at").alias("second"))
+        named = wanted.join(F.broadcast(names), list(TOKEN))
+        rows = named.select("coin", F.unix_seconds("at").alias("second"))
         buckets = rows.groupBy("coin", F.floor(F.col("second") / self._service.bucket).alias("bucket")).agg(
             F.min("second").alias("first"), F.max("second").alias("last")
         )
