@@ -1,0 +1,213 @@
+"""The milestones of a synthetic tangle, one after the other: each names the one before, and signs its cone.
+
+Cones are made in parallel; only this has to be done in sequence. It needs no more of a cone than a
+:class:`~permalake.simulate.epochs.Summary`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from permalake.codec.encode import MilestoneDraft, pack_block, pack_milestone, pack_milestone_essence
+from permalake.codec.encode_outputs import Output, pack_output
+from permalake.codec.merkle import root_from_path
+from permalake.codec.milestones import Milestone, decode_milestone
+from permalake.codec.outputs import ED25519, SINGLE
+from permalake.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
+from permalake.simulate.archive_lines import Shape
+from permalake.simulate.epochs import Summary
+from permalake.simulate.ledger import Booked, Coin, owned
+from permalake.simulate.spine import hashed, message_network
+from permalake.simulate.wallets import Wallets, coordinator
+from permalake.simulate.world import IotaWorld, digest
+
+_NO_TRANSACTION = 2
+_UPPER_HALF = 0x80
+_LEAST_DEPOSIT, _MOST_DEPOSIT = 1_000_000, 50_000_000
+_BELOW_MAX_DEPTH = 15
+# Id, bytes and parents of a message that carries a milestone.
+Carrier = tuple[bytes, bytes, tuple[bytes, ...]]
+
+
+@dataclass
+class Closed:
+    """A finished milestone: lines by archive file, its totals (``message_count`` counts all of its cone)."""
+
+    summary: Summary
+    milestone_id: bytes
+    migrated: int
+    lines: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def analytics(self) -> tuple[int, int, int]:
+        """Messages, included transactions, transferred tokens, as ms_analytics has them."""
+        return self.summary.size, self.summary.included, self.summary.transferred
+
+
+class Chain:
+    """Closes milestones in order. ``treasury`` is what receipts have left of it."""
+
+    def __init__(self, world: IotaWorld):
+        self._world = world
+        self._shape = Shape(world.protocol)
+        self._keys = coordinator(world.seed)
+        self._wallets = Wallets(world.seed, world.wallets)
+        self._previous = digest(world.seed, "milestone before the first")
+        self._treasury_id = digest(world.seed, "treasury")
+        self.treasury = world.treasury
+        self._carrier = self._before_the_first()
+
+    def close(self, summaries: Iterable[Summary]) -> Iterator[Closed]:
+        """The milestones of the summaries, which come in order."""
+        for summary in summaries:
+            yield self._closed(summary)
+
+    def _before_the_first(self) -> Carrier:
+        """The message of the milestone that the world begins behind."""
+        world = self._world
+        parents = (digest(world.seed, "anchor"),)
+        draft = MilestoneDraft(
+            index=world.first_milestone - 1,
+            timestamp=0,
+            parents=parents,
+            applied_root=hashed(b""),
+            inclusion_root=hashed(b""),
+            previous_milestone_id=self._previous,
+        )
+        payload = self._signed(draft)
+        self._previous = decode_milestone(payload, world.protocol).milestone_id
+        return self._carried(payload, parents)
+
+    def _closed(self, summary: Summary) -> Closed:
+        world, before = self._world, self._carrier
+        parents = tuple(sorted([before[0], *map(bytes.fromhex, summary.tips)]))
+        receipt = self._receipt(summary.milestone) if world.has_receipt(summary.milestone) else None
+        draft = MilestoneDraft(
+            index=world.index(summary.milestone),
+            timestamp=summary.time,
+            parents=parents,
+            applied_root=bytes.fromhex(summary.applied_root),
+            previous_milestone_id=self._previous,
+            receipt=receipt,
+        )
+        if self._shape.is_stardust:
+            path = [("right", bytes.fromhex(sibling)) for sibling in summary.path]
+            draft = replace(
+                draft,
+                inclusion_root=root_from_path(before[0], path),  # type: ignore[arg-type]
+                protocol_parameters=self._announced(summary.milestone),
+            )
+        payload = self._signed(draft)
+        milestone = decode_milestone(payload, world.protocol)
+        self._carrier = self._carried(payload, parents)
+        self._previous = milestone.milestone_id
+        return self._written(summary, milestone, payload, before)
+
+    def _signed(self, draft: MilestoneDraft) -> bytes:
+        if not self._shape.is_stardust:
+            draft = replace(draft, public_keys=tuple(pair.public for pair in self._keys))
+        essence = pack_milestone_essence(draft, self._world.protocol)
+        signatures = [(pair.public, pair.sign(hashed(essence))) for pair in self._keys]
+        return pack_milestone(essence, signatures, self._world.protocol)
+
+    def _carried(self, payload: bytes, parents: tuple[bytes, ...]) -> Carrier:
+        """Id, bytes and parents of the milestone's message. Its nonce puts the id into the lower half, so
+        that among the next milestone's parents it comes first, and in its white-flag order too."""
+        nonce = 0
+        raw = pack_block(parents, payload, self._world.protocol, network_id=message_network(self._world))
+        while hashed(raw)[0] >= _UPPER_HALF:
+            nonce += 1
+            raw = raw[:-8] + struct.pack("<Q", nonce)
+        return hashed(raw), raw, parents
+
+    def _announced(self, milestone: int) -> ProtocolParameters | None:
+        """Now and then a milestone announces parameters (the same version: nothing changes)."""
+        if milestone % 1_000 != 500:
+            return None
+        return ProtocolParameters(self._world.index(milestone) + 1_000, 2, self._world.network.encode())
+
+    def _receipt(self, milestone: int) -> Receipt:
+        """Funds that arrive from the legacy network, out of the treasury."""
+        seed, count = self._world.seed, 1 + digest(self._world.seed, "funds", milestone)[0] % 5
+        funds = []
+        for number in range(count):
+            tail = digest(seed, "tail", milestone, number)
+            deposit = _LEAST_DEPOSIT + int.from_bytes(tail[:4], "little") % (_MOST_DEPOSIT - _LEAST_DEPOSIT)
+            owner = self._wallets[tail[4] % self._world.wallets].address
+            funds.append(MigratedFunds((tail + tail)[:49], ED25519, owner, deposit))
+        self.treasury -= sum(fund.deposit for fund in funds)
+        if self.treasury < 0:
+            raise ValueError("the treasury is empty")
+        funds.sort(key=lambda fund: fund.tail_transaction_hash)
+        at = 1 + milestone // self._world.receipt_every
+        return Receipt(at, True, tuple(funds), self._treasury_id, self.treasury)
+
+    def _written(self, summary: Summary, milestone: Milestone, payload: bytes, before: Carrier) -> Closed:
+        shape, index = self._shape, milestone.index
+        # Stardust: the cone holds the message of the milestone before; Chrysalis: the milestone's own.
+        block_id, raw, parents = before if shape.is_stardust else self._carrier
+        more = {"whiteFlagIndex": 0} if shape.is_stardust else {"milestoneIndex": index}
+        closed = Closed(summary, milestone.milestone_id, 0)
+        closed.lines[shape.blocks_file] = [
+            shape.block(index, block_id, raw, parents, _NO_TRANSACTION, **more)
+        ]
+        network = {
+            "version": milestone.protocol_version,
+            "network_name": self._world.network,
+            "bech32_hrp": self._world.bech32_hrp,
+            "below_max_depth": _BELOW_MAX_DEPTH,
+            "token_supply": str(self._world.supply),
+        }
+        closed.lines["milestones"] = [
+            shape.milestone(milestone, payload, self._carrier[0], summary.size, network)
+        ]
+        if milestone.receipt:
+            self._migrated(closed, milestone, milestone.receipt)
+        return closed
+
+    def _migrated(self, closed: Closed, milestone: Milestone, receipt: Receipt) -> None:
+        shape, summary = self._shape, closed.summary
+        booked = Booked(self._carrier[0], milestone.index, milestone.timestamp)
+        ids, lines = [], []
+        for number, fund in enumerate(receipt.funds):
+            output = Output(SINGLE, fund.deposit, owned(fund.address))
+            coin = Coin(milestone.milestone_id + number.to_bytes(2, "little"), output, pack_output(output))
+            ids.append(coin.output_id)
+            lines.append(shape.created(milestone.index, coin, booked))
+        created = [*map(bytes.fromhex, summary.created), *ids]
+        consumed = map(bytes.fromhex, summary.consumed)
+        closed.lines["created_outputs"] = lines
+        closed.lines["utxo_changes"] = [shape.changes(milestone.index, created, consumed)]
+        closed.migrated = sum(fund.deposit for fund in receipt.funds)
+        self._treasury_id = milestone.milestone_id
+
+
+@dataclass
+class DayTotals:
+    """What the generator says of a day; ``unspent`` and ``treasury`` at its end, genesis included."""
+
+    first_milestone: int = 0
+    last_milestone: int = 0
+    messages: int = 0
+    included_transactions: int = 0
+    conflicts: dict[str, int] = field(default_factory=dict)
+    transferred_tokens: int = 0
+    migrated_tokens: int = 0
+    unspent: int = 0
+    treasury: int = 0
+
+    def add(self, index: int, closed: Closed) -> None:
+        """Count a milestone."""
+        summary = closed.summary
+        self.first_milestone = self.first_milestone or index
+        self.last_milestone = index
+        self.messages += summary.size
+        self.included_transactions += summary.included
+        for reason, count in summary.conflicts.items():
+            self.conflicts[reason] = self.conflicts.get(reason, 0) + count
+        self.transferred_tokens += summary.transferred
+        self.migrated_tokens += closed.migrated
+        self.unspent += summary.created_amount - summary.consumed_amount + closed.migrated
+        self.treasury -= closed.migrated
