@@ -30,13 +30,7 @@ SIZE = 7
 
 @pytest.fixture(scope="module")
 def session(spark):
-    """Hundreds of plans over a few rows: compiling each would take longer than running it."""
-    own = spark.newSession()
-    own.conf.set("spark.sql.codegen.wholeStage", "false")
-    own.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    own.conf.set("spark.sql.shuffle.partitions", "1")
-    own.conf.set("spark.sql.adaptive.enabled", "false")
-    return own
+    return lake_frames.quick(spark.newSession())
 
 
 @pytest.fixture(scope="module")
