@@ -36,7 +36,7 @@ _BYTES = ("anchor", "bank_id", "bank_block")
 
 
 def simulate(
-    spark: SparkSession,
+    spark: SparkSession | None,
     world: IotaWorld,
     folder: Path,
     *,
@@ -44,7 +44,8 @@ def simulate(
     say: Callable[[str], None] | None = None,
 ) -> dict[date, DayTotals]:
     """Write the world as an ``archive_rest`` source, a folder per day, into ``folder``, which must be empty
-    or absent; ``packed`` means gzip. Returns the totals of the days."""
+    or absent; ``packed`` means gzip. Without ``spark`` this process makes it all, the same bytes. Returns
+    the totals of the days."""
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: not empty; choose another --out, or remove it")
     folder = folder.resolve()
@@ -60,12 +61,15 @@ def simulate(
     return totals
 
 
-def _make_epochs(spark: SparkSession, world: IotaWorld, folder: Path, packed: bool) -> int:
+def _make_epochs(spark: SparkSession | None, world: IotaWorld, folder: Path, packed: bool) -> int:
     rows = [{"epoch": epoch.number, "what": _told(epoch, lead)} for epoch, lead in leads(world)]
-    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=_INPUT))
-    tasks = frame.repartitionById(len(rows), "epoch").mapInArrow(_maker(world, folder, packed), _DONE)
-    made: int = tasks.count()
-    return made
+    table, make = pa.Table.from_pylist(rows, schema=_INPUT), _maker(world, folder, packed)
+    if spark is None:
+        return sum(batch.num_rows for batch in make(table.to_batches()))
+    parts: int = (
+        spark.createDataFrame(table).repartitionById(len(rows), "epoch").mapInArrow(make, _DONE).count()
+    )
+    return parts
 
 
 def _told(epoch: Epoch, lead: Lead) -> str:
