@@ -21,6 +21,7 @@ COMMANDS = {
     "status": "What is built, audited and published, per network and day.",
     "quarantine": "List rejected input with its reason, and retry it.",
     "services": "Cassandra and the Bigtable emulator on this machine.",
+    "simulate": "Write synthetic, valid, seeded data sets of any size.",
     "tables": "The data dictionary: every table and column.",
 }
 
