@@ -20,6 +20,9 @@ def spark(tmp_path_factory):
             "spark.master": "local[2]",
             "spark.jars": jars.class_path((*jars.COORDINATES, *jars.STORE_COORDINATES)),
             "spark.driver.memory": "2g",
+            # Tests end before the optimising compiler and generated code have earned what they cost.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.sql.codegen.wholeStage": "false",
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
             "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
