@@ -99,13 +99,21 @@ def _milestone(rows, day, index, moment):
 def tangle_rows():
     """Expected rows of the synthetic tangle, in the contracts' types.
 
-    It tells nothing of consumed_outputs and ms_activity.
+    It tells nothing of consumed_outputs and ms_activity; a day's last milestone names a block of the next day
+    there, which the day itself cannot know.
     """
-    dates = {row["milestone_index"]: row["date"] for row in _expected("milestones")}
+    dates = {
+        row["milestone_index"]: f"{dt.datetime.fromtimestamp(row['timestamp'], dt.UTC):%Y-%m-%d}"
+        for row in _expected("milestones")
+    }
     rows = {}
     for name, table in IOTA_TABLES.items():
         dated = [{"date": dates.get(row.get("milestone_index")), **row} for row in _expected(name)]
         rows[name] = [{c.name: _value(c, row[c.name]) for c in table.columns} for row in dated]
+    known = {(row["date"], row["message_id"]) for row in rows["messages"]}
+    for row in rows["milestones"]:
+        if (row["date"], row["message_id"]) not in known:
+            row["message_id"] = None
     return rows
 
 

@@ -57,7 +57,7 @@ class Auditor:
         parts[LAWS] = self._laws
         if only is not None:
             parts = {name: part for name, part in parts.items() if name in only}
-        with _interpreted(self._spark, scope), ThreadPoolExecutor(1) as pool:
+        with interpreted(self._spark, scope), ThreadPoolExecutor(1) as pool:
             if LAWS in parts:  # Beside the tables: a table's query seldom fills more than one core.
                 self._ahead = pool.submit(broken, self._spark, laws_of(self._network), scope)
             reports = [self._pinned_down(part, scope, tuple(days)) for part in parts.values()]
@@ -121,7 +121,7 @@ class Auditor:
 
 
 @contextmanager
-def _interpreted(spark: SparkSession, scope: Scope) -> Iterator[None]:
+def interpreted(spark: SparkSession, scope: Scope) -> Iterator[None]:
     """Without code generation where rows are known to be few: a hundred small queries would spend most of
     their time in the compiler."""
     few = scope.rows is not None and sum(scope.rows.values()) <= _FEW
