@@ -136,7 +136,7 @@ class Chain:
             tail = digest(seed, "tail", milestone, number)
             deposit = _LEAST_DEPOSIT + int.from_bytes(tail[:4], "little") % (_MOST_DEPOSIT - _LEAST_DEPOSIT)
             owner = self._wallets[tail[4] % self._world.wallets].address
-            funds.append(MigratedFunds((tail + tail)[:49], ED25519, owner, deposit))
+            funds.append(MigratedFunds(_trits(tail), ED25519, owner, deposit))
         self.treasury -= sum(fund.deposit for fund in funds)
         if self.treasury < 0:
             raise ValueError("the treasury is empty")
@@ -182,6 +182,12 @@ class Chain:
         closed.lines["utxo_changes"] = [shape.changes(milestone.index, created, consumed)]
         closed.migrated = sum(fund.deposit for fund in receipt.funds)
         self._treasury_id = milestone.milestone_id
+
+
+def _trits(random: bytes) -> bytes:
+    """A legacy hash as receipts have it (TIP-17): 243 trits, five to a byte and three in the last one."""
+    packed = bytes((value % 243 - 121) % 256 for value in (random + random)[:48])
+    return packed + bytes([(random[-1] % 27 - 13) % 256])
 
 
 @dataclass
