@@ -45,7 +45,10 @@ def iota(  # noqa: PLR0917
     ] = None,
     seed: Seed = 1,
     hrp: Annotated[str | None, typer.Option(help="Prefix of addresses. [default: smr, or iota]")] = None,
-    format_: Annotated[Literal["archive_rest"], typer.Option("--format", help="Format.")] = "archive_rest",  # noqa: ARG001
+    format_: Annotated[
+        Literal["archive_rest", "chronicle"],
+        typer.Option("--format", help="Source format; chronicle, never packed, is for chrysalis."),
+    ] = "archive_rest",
     gzip: Zip = True,
     first_milestone: Annotated[int, typer.Option(min=1, help="Index of the first milestone.")] = 1_000,
     transactions: Annotated[float, typer.Option(help="Share of messages that carry one.")] = 0.1,
@@ -60,13 +63,15 @@ def iota(  # noqa: PLR0917
     ] = None,
     config: Config = None,  # noqa: ARG001
 ) -> None:
-    """A tangle with its ledger, as an archive directory.
+    """A tangle with its ledger, in the format of a source.
 
     Examples:
 
       permalake simulate iota --messages 100000 --days 3 --seed 7 --out /data/tangle
 
       permalake simulate iota --protocol chrysalis --messages 1000000 --out /data/chrysalis
+
+      permalake simulate iota --protocol chrysalis --format chronicle --out /data/logs
     """
     from permalake.simulate.iota import NETWORK, network_snippet, simulate
     from permalake.simulate.world import IotaWorld
@@ -85,6 +90,7 @@ def iota(  # noqa: PLR0917
         reattachment_share=reattachments,
         wallets=wallets,
         tags=tags,
+        layout=format_,
         empty_days=tuple(day - 1 for day in empty_day or ()),
     )
     begun = time.monotonic()

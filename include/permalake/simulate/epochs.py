@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 from typing import TextIO
@@ -14,8 +15,9 @@ from typing import TextIO
 from permalake.codec.encode_outputs import Output, pack_output
 from permalake.codec.outputs import BASIC, SINGLE
 from permalake.simulate.archive_lines import Shape, opened
+from permalake.simulate.chronicle_logs import entry
 from permalake.simulate.chrysalis_ledger import ChrysalisLedger
-from permalake.simulate.cones import Cone, ConeMaker
+from permalake.simulate.cones import Cone, ConeMaker, Message
 from permalake.simulate.ledger import Booked, Coin, Draft, Ledger, owned
 from permalake.simulate.owners import Owners
 from permalake.simulate.spine import Lead, anchor, funding, funding_block, hashed
@@ -39,20 +41,19 @@ class Summary:
     size: int
     tips: list[str]
     applied_root: str
-    path: list[str]
-    included: int
-    transferred: int
-    conflicts: dict[str, int]
-    created: list[str]
-    consumed: list[str]
-    created_amount: int
-    consumed_amount: int
+    path: list[str] = field(default_factory=list)
+    included: int = 0
+    transferred: int = 0
+    conflicts: dict[str, int] = field(default_factory=dict)
+    created: list[str] = field(default_factory=list)
+    consumed: list[str] = field(default_factory=list)
+    created_amount: int = 0
+    consumed_amount: int = 0
 
 
 def make_epoch(world: IotaWorld, epoch: Epoch, lead: Lead, folder: Path, packed: bool) -> Iterator[Summary]:
     """Write the epoch's files into ``folder`` and yield a summary of each milestone."""
     rng = Random(f"{world.seed}/epoch {epoch.number}")  # noqa: S311 (reproducible, not secret)
-    shape = Shape(world.protocol)
     tagger = Tags(world.protocol, world.tags)
     ledger = _ledger(world, lead, rng, tagger)
     maker = ConeMaker(world, rng, ledger, tagger, lead.anchor)
@@ -61,11 +62,7 @@ def make_epoch(world: IotaWorld, epoch: Epoch, lead: Lead, folder: Path, packed:
     anchored = hashed(anchor(world, epoch.first, lead.anchor))
     first: tuple[Draft | None, bytes | None] = (draft, funding_block(world, payload, anchored))
     with ExitStack() as files:
-        names = {name: shape.blocks_file if name == "blocks" else name for name in FILES}
-        out = {
-            name: files.enter_context(opened(folder / f"{file}-{epoch.number:05d}.jsonl", packed))
-            for name, file in names.items()
-        }
+        writer = _writer(world, ledger, folder / f"{epoch.number:06d}", packed, files)
         for at, (time, size) in enumerate(zip(epoch.times, epoch.sizes, strict=True)):
             milestone = epoch.first + at
             own = size - 1
@@ -74,8 +71,22 @@ def make_epoch(world: IotaWorld, epoch: Epoch, lead: Lead, folder: Path, packed:
             drafts = ledger.fill(world.index(milestone), time, count, first[0])
             cone = maker.make(milestone, own, drafts, first[1])
             first = None, None
-            writer = _Writer(world, shape, ledger, out)
             yield writer.write(cone, milestone, epoch, at)
+
+
+def _writer(world: IotaWorld, ledger: Ledger, place: Path, packed: bool, files: ExitStack) -> _Writer:
+    """A writer of an epoch's files, which ``place`` names (folder, number)."""
+    shape, folder, number = Shape(world.protocol), place.parent, place.name
+    if world.layout == "chronicle":
+        # Messages wait for their milestones, a line for each.
+        entries = files.enter_context(opened(folder / f"entries-{number}", packed=False))
+        return _LogWriter(world, shape, ledger, {"blocks": entries})
+    names = {name: shape.blocks_file if name == "blocks" else name for name in FILES}
+    out = {
+        name: files.enter_context(opened(folder / f"{file}-{number}.jsonl", packed))
+        for name, file in names.items()
+    }
+    return _Writer(world, shape, ledger, out)
 
 
 def _ledger(world: IotaWorld, lead: Lead, rng: Random, tagger: Tags) -> Ledger:
@@ -107,9 +118,17 @@ def _binomial(rng: Random, count: int, share: float) -> int:
     return max(0, min(count, round(rng.gauss(count * share, spread))))
 
 
+class _Nowhere(io.StringIO):
+    """Takes lines that a format has no file for."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
 class _Writer:
     def __init__(self, world: IotaWorld, shape: Shape, ledger: Ledger, out: dict[str, TextIO]):
-        self._world, self._shape, self._ledger, self._out = world, shape, ledger, out
+        self._world, self._shape, self._ledger = world, shape, ledger
+        self._out: dict[str, TextIO] = {name: out.get(name) or _Nowhere() for name in FILES}
 
     def write(self, cone: Cone, milestone: int, epoch: Epoch, at: int) -> Summary:
         index = self._world.index(milestone)
@@ -139,14 +158,11 @@ class _Writer:
     def _blocks(self, cone: Cone, index: int) -> None:
         shape, write = self._shape, self._out["blocks"].write
         for number, message in enumerate(cone.messages):
-            state = _NO_TRANSACTION
-            if message.draft:
-                state = _CONFLICTING if message.reason else _INCLUDED
             # Stardust: the message of the milestone before is the cone's first.
             more = {"whiteFlagIndex": number + 1} if shape.is_stardust else {}
             if message.reason:
                 more["conflictReason"] = message.reason
-            write(shape.block(index, message.block_id, message.raw, message.parents, state, **more))
+            write(shape.block(index, message.block_id, message.raw, message.parents, _state(message), **more))
 
     def _changes(self, cone: Cone, index: int, time: int) -> tuple[list[bytes], list[bytes], int, int]:
         ledger, shape = self._ledger, self._shape
@@ -164,6 +180,18 @@ class _Writer:
                 line = shape.consumed(index, time, coin, booked, draft.transaction_id)
                 self._out["consumed_outputs"].write(line)
         return created, consumed, gained, lost
+
+
+class _LogWriter(_Writer):
+    def _blocks(self, cone: Cone, index: int) -> None:
+        entries = (entry(index, message.block_id, message.raw, _state(message)) for message in cone.messages)
+        self._out["blocks"].write(",".join(entries) + "\n")
+
+
+def _state(message: Message) -> int:
+    if not message.draft:
+        return _NO_TRANSACTION
+    return _CONFLICTING if message.reason else _INCLUDED
 
 
 def as_line(summary: Summary) -> str:

@@ -6,24 +6,24 @@ more time, not more memory.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import date
-from itertools import groupby
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from permalake.errors import ConfigError
-from permalake.simulate.archive_lines import Shape, opened
+from permalake.simulate.archive_lines import opened
+from permalake.simulate.day_files import entries, write_archive, write_logs
 from permalake.simulate.epochs import Summary, as_line, from_line, make_epoch
 from permalake.simulate.milestones import Chain, Closed, DayTotals
-from permalake.simulate.spine import Lead, leads
+from permalake.simulate.spine import Lead, genesis, leads
 from permalake.simulate.wallets import coordinator
 from permalake.simulate.world import Epoch, IotaWorld
 
@@ -43,9 +43,9 @@ def simulate(
     packed: bool = True,
     say: Callable[[str], None] | None = None,
 ) -> dict[date, DayTotals]:
-    """Write the world as an ``archive_rest`` source, a folder per day, into ``folder``, which must be empty
-    or absent; ``packed`` means gzip. Without ``spark`` this process makes it all, the same bytes. Returns
-    the totals of the days."""
+    """Write the world in its layout, a folder per day, into ``folder``, which must be empty or absent.
+    ``packed`` means gzip (Chronicle logs never are). Without ``spark`` this process makes it all, the same
+    bytes. Returns the totals of the days."""
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: not empty; choose another --out, or remove it")
     folder = folder.resolve()
@@ -62,7 +62,8 @@ def simulate(
 
 
 def _make_epochs(spark: SparkSession | None, world: IotaWorld, folder: Path, packed: bool) -> int:
-    rows = [{"epoch": epoch.number, "what": _told(epoch, lead)} for epoch, lead in leads(world)]
+    first = Chain(world).open()[1] if world.layout == "chronicle" else genesis(world)
+    rows = [{"epoch": epoch.number, "what": _told(epoch, lead)} for epoch, lead in leads(world, first)]
     table, make = pa.Table.from_pylist(rows, schema=_INPUT), _maker(world, folder, packed)
     if spark is None:
         return sum(batch.num_rows for batch in make(table.to_batches()))
@@ -92,8 +93,9 @@ def _maker(
         for batch in batches:
             for text in batch.column("what").to_pylist():
                 epoch, lead = _understood(text)
+                place = _PARTS if world.layout == "chronicle" else epoch.day.isoformat()
                 with opened(folder / _PARTS / f"{epoch.number:06d}.jsonl", packed=False) as part:
-                    for summary in make_epoch(world, epoch, lead, folder / epoch.day.isoformat(), packed):
+                    for summary in make_epoch(world, epoch, lead, folder / place, packed):
                         part.write(as_line(summary))
                 done = {"epoch": [epoch.number], "messages": [sum(epoch.sizes)]}
                 yield pa.RecordBatch.from_pydict(
@@ -107,40 +109,31 @@ def _close(world: IotaWorld, folder: Path, packed: bool) -> dict[date, DayTotals
     chain = Chain(world)
     totals: dict[date, DayTotals] = {}
     unspent, treasury = world.supply - world.treasury, world.treasury
-    for day, closed in groupby(chain.close(_summaries(folder)), key=lambda one: one.summary.day):
-        total = _close_day(world, folder / day, closed, packed, unspent=unspent, treasury=treasury)
+    opening = [chain.open()[0]] if world.layout == "chronicle" else []
+    milestones = itertools.chain(opening, chain.close(_summaries(folder)))
+    waiting = entries(folder / _PARTS)
+    for day, closed in itertools.groupby(milestones, key=lambda one: one.summary.day):
+        total = DayTotals(unspent=unspent, treasury=treasury)
+        counted = _counted(world, closed, total)
+        if world.layout == "chronicle":
+            write_logs(world, folder / day, waiting, counted)
+        else:
+            write_archive(world, folder / day, counted, packed)
         unspent, treasury = total.unspent, total.treasury
         totals[date.fromisoformat(day)] = total
     return totals
 
 
 def _summaries(folder: Path) -> Iterator[Summary]:
-    for part in sorted((folder / _PARTS).iterdir()):
+    for part in sorted((folder / _PARTS).glob("*.jsonl")):
         with part.open(encoding="utf-8") as lines:
             yield from map(from_line, lines)
 
 
-def _close_day(
-    world: IotaWorld, folder: Path, milestones: Iterable[Closed], packed: bool, *, unspent: int, treasury: int
-) -> DayTotals:
-    total, shape = DayTotals(unspent=unspent, treasury=treasury), Shape(world.protocol)
-    names = {"milestones": "milestones", shape.blocks_file: f"{shape.blocks_file}-milestones"}
-    if world.protocol == "chrysalis":
-        names |= {name: f"{name}-receipts" for name in ("created_outputs", "utxo_changes")}
-    with ExitStack() as files:
-        out: dict[str, TextIO] = {
-            name: files.enter_context(opened(folder / f"{file}.jsonl", packed))
-            for name, file in names.items()
-        }
-        figures = files.enter_context(opened(folder / "synthetic_ms_analytics.csv", packed=False))
-        figures.write("milestone_index,message_count,transaction_count,transferred_tokens\n")
-        for closed in milestones:
-            index = world.index(closed.summary.milestone)
-            total.add(index, closed)
-            figures.write(",".join(map(str, (index, *closed.analytics))) + "\n")
-            for name, lines in closed.lines.items():
-                out[name].writelines(lines)
-    return total
+def _counted(world: IotaWorld, milestones: Iterable[Closed], total: DayTotals) -> Iterator[Closed]:
+    for closed in milestones:
+        total.add(world.index(closed.summary.milestone), closed)
+        yield closed
 
 
 def network_snippet(world: IotaWorld) -> str:
@@ -149,7 +142,7 @@ def network_snippet(world: IotaWorld) -> str:
     return (
         f"# A synthetic network: made by `permalake simulate iota`, seed {world.seed}.\n"
         f"[networks.{world.network}]\n"
-        f'protocol = "{world.protocol}"\nbech32_hrp = "{world.bech32_hrp}"\nsource = "archive_rest"\n'
+        f'protocol = "{world.protocol}"\nbech32_hrp = "{world.bech32_hrp}"\nsource = "{world.layout}"\n'
         f'path = "."\ncoordinator_public_keys = [{keys}]\n'
         f"coordinator_threshold = {len(coordinator(world.seed))}\n"
     )
@@ -178,7 +171,7 @@ called {world.network}. Nothing here happened on any network. Everything is vali
 signatures, Merkle roots, white-flag order, ledger changes and conflicts with their reasons. The keys follow
 from the seed, so anybody can have them. Proof of work is not done.
 
-- one folder per UTC day: an `archive_rest` source
+- one folder per UTC day: a source of the kind `{world.layout}`
 - `network.toml`: the section of permalake.toml that reads it, with the coordinator's public keys
 - `world.json`: parameters, and what the days must add up to; `*/synthetic_ms_analytics.csv`: the same per
   milestone

@@ -9,19 +9,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from permalake.codec.encode import MilestoneDraft, pack_block, pack_milestone, pack_milestone_essence
 from permalake.codec.encode_outputs import Output, pack_output
-from permalake.codec.merkle import root_from_path
+from permalake.codec.merkle import merkle_root, root_from_path
 from permalake.codec.milestones import Milestone, decode_milestone
 from permalake.codec.outputs import ED25519, SINGLE
 from permalake.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
 from permalake.simulate.archive_lines import Shape
+from permalake.simulate.chronicle_logs import entry, milestone_body
 from permalake.simulate.epochs import Summary
 from permalake.simulate.ledger import Booked, Coin, owned
-from permalake.simulate.spine import hashed, message_network
-from permalake.simulate.wallets import Wallets, coordinator
-from permalake.simulate.world import IotaWorld, digest
+from permalake.simulate.spine import Lead, anchor, hashed, message_network
+from permalake.simulate.wallets import BANK, Wallets, coordinator
+from permalake.simulate.world import OPENING, IotaWorld, digest
 
 _NO_TRANSACTION = 2
 _UPPER_HALF = 0x80
@@ -33,12 +35,15 @@ Carrier = tuple[bytes, bytes, tuple[bytes, ...]]
 
 @dataclass
 class Closed:
-    """A finished milestone: lines by archive file, its totals (``message_count`` counts all of its cone)."""
+    """A finished milestone: lines by archive file, or the entry of its own message in a Chronicle log (and
+    the cone's other ``entries``, where they are not in a file)."""
 
     summary: Summary
-    milestone_id: bytes
-    migrated: int
+    milestone: Milestone
+    migrated: int = 0
     lines: dict[str, list[str]] = field(default_factory=dict)
+    carrier: str = ""
+    entries: str = ""
 
     @property
     def analytics(self) -> tuple[int, int, int]:
@@ -58,6 +63,27 @@ class Chain:
         self._treasury_id = digest(world.seed, "treasury")
         self.treasury = world.treasury
         self._carrier = self._before_the_first()
+
+    def open(self) -> tuple[Closed, Lead]:
+        """The milestone before all epochs (Chronicle): its receipt mints what they will spend. Also what it
+        leads to."""
+        world = self._world
+        raw = anchor(world, OPENING, digest(world.seed, "anchor"))
+        anchored, day = hashed(raw), world.filled_days[0]
+        time = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+        summary = Summary(
+            milestone=OPENING,
+            day=day.isoformat(),
+            time=time,
+            size=2,
+            tips=[anchored.hex()],
+            applied_root=merkle_root([]).hex(),
+        )
+        closed = self._closed(summary)
+        closed.entries = entry(world.index(OPENING), anchored, raw, _NO_TRANSACTION)
+        bank_id = closed.milestone.milestone_id + bytes(2)
+        lead = Lead(anchored, bank_id, world.bank, self._carrier[0], world.index(OPENING), time)
+        return closed, lead
 
     def close(self, summaries: Iterable[Summary]) -> Iterator[Closed]:
         """The milestones of the summaries, which come in order."""
@@ -130,6 +156,8 @@ class Chain:
 
     def _receipt(self, milestone: int) -> Receipt:
         """Funds that arrive from the legacy network, out of the treasury."""
+        if milestone == OPENING:
+            return self._first_receipt()
         seed, count = self._world.seed, 1 + digest(self._world.seed, "funds", milestone)[0] % 5
         funds = []
         for number in range(count):
@@ -144,12 +172,23 @@ class Chain:
         at = 1 + milestone // self._world.receipt_every
         return Receipt(at, True, tuple(funds), self._treasury_id, self.treasury)
 
+    def _first_receipt(self) -> Receipt:
+        self.treasury -= self._world.bank
+        tail = _trits(digest(self._world.seed, "tail", OPENING))
+        fund = MigratedFunds(tail, ED25519, self._wallets[BANK].address, self._world.bank)
+        return Receipt(0, True, (fund,), self._treasury_id, self.treasury)
+
     def _written(self, summary: Summary, milestone: Milestone, payload: bytes, before: Carrier) -> Closed:
         shape, index = self._shape, milestone.index
         # Stardust: the cone holds the message of the milestone before; Chrysalis: the milestone's own.
         block_id, raw, parents = before if shape.is_stardust else self._carrier
         more = {"whiteFlagIndex": 0} if shape.is_stardust else {"milestoneIndex": index}
-        closed = Closed(summary, milestone.milestone_id, 0)
+        closed = Closed(summary, milestone)
+        if self._world.layout == "chronicle":
+            told = milestone_body(milestone)
+            closed.carrier = entry(index, block_id, raw, _NO_TRANSACTION, told)
+            self._migrated(closed, milestone)
+            return closed
         closed.lines[shape.blocks_file] = [
             shape.block(index, block_id, raw, parents, _NO_TRANSACTION, **more)
         ]
@@ -163,11 +202,13 @@ class Chain:
         closed.lines["milestones"] = [
             shape.milestone(milestone, payload, self._carrier[0], summary.size, network)
         ]
-        if milestone.receipt:
-            self._migrated(closed, milestone, milestone.receipt)
+        self._migrated(closed, milestone)
         return closed
 
-    def _migrated(self, closed: Closed, milestone: Milestone, receipt: Receipt) -> None:
+    def _migrated(self, closed: Closed, milestone: Milestone) -> None:
+        receipt = milestone.receipt
+        if receipt is None:
+            return
         shape, summary = self._shape, closed.summary
         booked = Booked(self._carrier[0], milestone.index, milestone.timestamp)
         ids, lines = [], []

@@ -96,16 +96,16 @@ def bank_position(world: IotaWorld, outputs: tuple[Output, ...]) -> int:
     return next(at for at, output in enumerate(outputs) if output.address and output.address.value == bank)
 
 
-def genesis_output(world: IotaWorld) -> tuple[bytes, int]:
-    """Id and amount of the output that all others come from."""
-    return digest(world.seed, "genesis") + bytes(2), world.bank
+def genesis(world: IotaWorld) -> Lead:
+    """What leads into the first epoch: an output that was there before, and that all others come from."""
+    return Lead(
+        digest(world.seed, "anchor"), digest(world.seed, "genesis") + bytes(2), world.bank, bytes(32), 0, 0
+    )
 
 
-def leads(world: IotaWorld) -> Iterator[tuple[Epoch, Lead]]:
+def leads(world: IotaWorld, first: Lead) -> Iterator[tuple[Epoch, Lead]]:
     """The epochs in order, each with what leads into it."""
-    before = digest(world.seed, "anchor")
-    bank_id, amount = genesis_output(world)
-    lead = Lead(before, bank_id, amount, bytes(32), 0, 0)
+    lead, before = first, first.anchor
     for epoch in world.epochs():
         yield epoch, lead
         payload, outputs = funding(world, epoch, lead)

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from random import Random
+from typing import Literal
 
 from permalake.codec.chrysalis import SUPPLY as CHRYSALIS_SUPPLY
 from permalake.codec.outputs import Protocol
@@ -29,6 +30,11 @@ _SECONDS = 86_400
 def digest(*parts: object) -> bytes:
     """32 bytes that depend on nothing but ``parts``."""
     return blake2b("/".join(map(str, ("permalake synthetic", *parts))).encode(), digest_size=32).digest()
+
+
+Layout = Literal["archive_rest", "chronicle"]
+# Number of the milestone whose receipt brings all funds into a world written as Chronicle logs.
+OPENING = -1
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class IotaWorld:
     """Parameters of a synthetic tangle; equal parameters make equal bytes.
 
     ``empty_days`` counts days from 0. Shares are of messages (transactions) and of transactions (conflicts,
-    reattachments).
+    reattachments). ``layout`` is the source's format: Chronicle logs do not tell consumed outputs, so that a
+    world written as these begins with a milestone more, whose receipt mints all funds.
     """
 
     protocol: Protocol
@@ -66,6 +73,7 @@ class IotaWorld:
     tags: int = 1_000
     receipt_every: int = 50
     empty_days: tuple[int, ...] = ()
+    layout: Layout = "archive_rest"
 
     def __post_init__(self) -> None:
         for name in ("transaction_share", "conflict_share", "reattachment_share"):
@@ -81,6 +89,8 @@ class IotaWorld:
                 f"messages: {self.messages} do not fill {self.milestone_count} milestones; ask for at least "
                 f"{4 * self.milestone_count} messages or for fewer milestones a day"
             )
+        if self.layout == "chronicle" and (self.protocol != "chrysalis" or self.first_milestone < 2):
+            raise ConfigError("layout: chronicle is for chrysalis, from milestone 2 on; choose archive_rest")
         if not 0 < self.per_day <= _SECONDS:
             raise ConfigError(f"milestones_per_day: {self.per_day} is not 1 to {_SECONDS}")
 
@@ -119,12 +129,14 @@ class IotaWorld:
     @property
     def treasury(self) -> int:
         """Base tokens not yet migrated when the world begins (Chrysalis)."""
+        if self.layout == "chronicle":
+            return self.supply
         return 0 if self.protocol == "stardust" else self.supply // _TREASURY_SHARE
 
     @property
     def allotment(self) -> int:
         """Base tokens that each epoch gets to work with."""
-        return min(_ALLOTMENT, (self.supply - self.treasury) // (self.epoch_count + 1))
+        return min(_ALLOTMENT, self.supply // 2 // (self.epoch_count + 1))
 
     @property
     def bank(self) -> int:
@@ -147,6 +159,8 @@ class IotaWorld:
 
     def has_receipt(self, milestone: int) -> bool:
         """Whether that milestone carries a receipt."""
+        if milestone == OPENING:
+            return True
         return self.protocol == "chrysalis" and milestone % self.receipt_every == self.receipt_every // 2
 
     def epochs(self) -> Iterator[Epoch]:
@@ -156,9 +170,14 @@ class IotaWorld:
             midnight = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
             for begin in range(0, self.per_day, self.epoch_length):
                 within = range(begin, min(begin + self.epoch_length, self.per_day))
-                times = tuple(midnight + i * _SECONDS // self.per_day for i in within)
+                times = tuple(midnight + self._second(i) for i in within)
                 yield Epoch(number, day, milestone, times, tuple(next(sizes) for _ in within))
                 number, milestone = number + 1, milestone + len(within)
+
+    def _second(self, place: int) -> int:
+        """The second of a day at which its ``place``-th milestone is; with an opening, it comes before."""
+        late = _SECONDS // 2 if self.layout == "chronicle" else 0
+        return (place * _SECONDS + late) // self.per_day
 
     def _sizes(self) -> Iterator[int]:
         """Messages of every milestone: uneven, at least 4 each, ``messages`` in all."""
