@@ -30,6 +30,8 @@ def home(monkeypatch, tmp_path):
     ],
 )
 def test_the_connection_leads_spark_submit_to_the_master(monkeypatch, tmp_path, master, expected):
+    # What the user exported holds; loading the DAGs exports a connection too.
+    monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT", raising=False)
     if master:
         monkeypatch.setenv("PERMALAKE_SPARK_MASTER", master)
     made = environment.airflow_environment(database=tmp_path / "a.db")
