@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from permalake.codec.encode_outputs import Output
 from permalake.codec.outputs import DUST_ALLOWANCE, SINGLE
-from permalake.simulate.ledger import AMOUNT, LEAST, NOT_FOUND, SIGNATURE, Coin, Draft, Ledger, Spend, owned
+from permalake.simulate.amounts import LEAST, split
+from permalake.simulate.ledger import AMOUNT, NOT_FOUND, SIGNATURE, Coin, Draft, Ledger, Spend, owned
 from permalake.simulate.owners import Owners
 from permalake.simulate.tags import Tags
 from permalake.simulate.wallets import KeyPair, key_pair
@@ -94,13 +95,3 @@ class ChrysalisLedger(Ledger):
             Output(SINGLE, amount, owned(pair.address))
             for amount, pair in zip(amounts, receivers.values(), strict=True)
         ]
-
-
-def split(rng, total: int, count: int) -> list[int]:  # type: ignore[no-untyped-def]
-    """``count`` amounts of at least ``LEAST`` that add up to ``total``; the first gets what is left."""
-    amounts = []
-    for left in range(count - 1, 0, -1):
-        most = total - left * LEAST
-        amounts.append(LEAST + int((most - LEAST) * rng.random() ** 3) if most > LEAST else LEAST)
-        total -= amounts[-1]
-    return [total, *amounts]

@@ -27,7 +27,6 @@ from permalake.simulate.wallets import KeyPair, Wallets
 from permalake.simulate.world import IotaWorld
 
 SPENT, SPENT_IN_MILESTONE, NOT_FOUND, AMOUNT, SIGNATURE = 1, 2, 3, 4, 5
-LEAST = 1_000_000
 _REMEMBERED = 50
 _TRIES = 6
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from permalake.codec.encode_outputs import NO_ID, Address, NativeToken, Output
 from permalake.codec.outputs import ALIAS, ALIAS_ADDRESS, BASIC, FOUNDRY, NFT
-from permalake.simulate.ledger import LEAST, Coin, Draft, Spend, owned
+from permalake.simulate.amounts import LEAST
+from permalake.simulate.ledger import Coin, Draft, Spend, owned
 from permalake.simulate.spine import hashed
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from permalake.codec.encode_outputs import NativeToken, Output
 from permalake.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT
 from permalake.simulate import stardust_chains as chains
 from permalake.simulate import stardust_flaws
-from permalake.simulate.chrysalis_ledger import split
-from permalake.simulate.ledger import LEAST, Coin, Draft, Ledger, Spend, owned
+from permalake.simulate.amounts import LEAST, split
+from permalake.simulate.ledger import Coin, Draft, Ledger, Spend, owned
 from permalake.simulate.owners import Owners
 from permalake.simulate.tags import Tags
 from permalake.simulate.wallets import KeyPair

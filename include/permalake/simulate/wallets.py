@@ -48,7 +48,7 @@ class Wallets:
         return int(self._count ** rng.random()) - 1
 
 
-def coordinator(seed: int, protocol_number: int = 2) -> list[KeyPair]:
+def coordinator(seed: int, count: int = 2) -> list[KeyPair]:
     """The coordinator's keys in order of their public keys, as milestones list them."""
-    pairs = [key_pair(seed, "coordinator", number) for number in range(protocol_number)]
+    pairs = [key_pair(seed, "coordinator", number) for number in range(count)]
     return sorted(pairs, key=lambda pair: pair.public)
