@@ -100,7 +100,8 @@ def _times(amount: str, price: Decimal) -> Decimal | None:
     unit = 10 ** max(places - _PLACES, 0)
     scaled, rest = divmod(exact * 10 ** max(_PLACES - places, 0), unit)
     scaled += 2 * rest > unit or (2 * rest == unit and scaled % 2 == 1)
-    return Decimal(scaled).scaleb(-_PLACES) if abs(scaled) < _LIMIT else None
+    # Made from text: arithmetic of decimals would round to the 28 digits of the default context.
+    return Decimal(f"{scaled}e-{_PLACES}") if abs(scaled) < _LIMIT else None
 
 
 def priced_denied(scope: Scope) -> DataFrame:
