@@ -67,7 +67,7 @@ def _next(settings: Settings) -> list[str]:
         "  .venv/bin/permalake quarantine list   what was refused, and why",
         "  .venv/bin/permalake tables            what every table and column means",
         f"  {settings.lake.warehouse}   the lake",
-        f"  {HOME / 'docs'}   audit results (Great Expectations' Data Docs)",
+        f"  {HOME / 'audit' / 'index.html'}   audit results of every day (Data Docs)",
         f"  {LOGS}   the logs of the runs",
         "  make up                               the Airflow UI with both DAGs",
     ]
