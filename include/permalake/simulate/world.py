@@ -90,7 +90,7 @@ class IotaWorld:
                 f"{4 * self.milestone_count} messages or for fewer milestones a day"
             )
         if self.layout == "chronicle" and (self.protocol != "chrysalis" or self.first_milestone < 2):
-            raise ConfigError("layout: chronicle is for chrysalis, from milestone 2 on; choose archive_rest")
+            raise ConfigError("format: chronicle is for chrysalis, from milestone 2 on; choose archive_rest")
         if not 0 < self.per_day <= _SECONDS:
             raise ConfigError(f"milestones_per_day: {self.per_day} is not 1 to {_SECONDS}")
 
