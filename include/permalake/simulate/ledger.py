@@ -7,6 +7,7 @@ draft was made with on purpose. Codes are those of TIP-13 and TIP-25.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,7 +77,7 @@ class Booked:
 
 
 @dataclass
-class Ledger:
+class Ledger(ABC):
     """State between the milestones of an epoch. Subclasses know what transactions a protocol has."""
 
     world: IotaWorld
@@ -95,21 +96,21 @@ class Ledger:
     fresh: dict[bytes, tuple[int, Coin]] = field(default_factory=dict)
 
     # What a protocol's ledger says itself.
+    @abstractmethod
     def pool_of(self, coin: Coin) -> str | None:
         """The pool that a new coin belongs to; None when it is never spent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def valid(self) -> Draft | None:
         """A transaction that will be included, unless its inputs are lost to another."""
-        raise NotImplementedError
 
+    @abstractmethod
     def flawed(self) -> Draft | None:
         """A transaction with a flaw of its own."""
-        raise NotImplementedError
 
+    @abstractmethod
     def again(self, coin: Coin) -> Draft:
         """Another transaction that spends just this coin."""
-        raise NotImplementedError
 
     def fill(self, index: int, time: int, count: int, first: Draft | None = None) -> list[Draft]:
         """Draft up to ``count`` transactions for the milestone's cone, ``first`` among them."""
