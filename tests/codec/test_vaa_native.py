@@ -45,6 +45,8 @@ def one(form, chain, address):
         (22, "0" * 63 + "1", "0x" + "0" * 63 + "1"),
         (15, hashlib.sha256(b"wrap.near").hexdigest(), "wrap.near"),
         (15, "11" * 32, None),
+        # As Wormholescan writes it in a recorded operation.
+        (73, PAD + "553f022201fa7c88e6cc10d1c688b157d6fa7775", "0x553f022201fa7c88e6cc10d1c688b157d6fa7775"),
         (65000, PAD + "71a1b9fc7959e1dca85194dafafa9081e382f4b6", None),
         (64999, "22" * 32, None),
         (2, None, None),

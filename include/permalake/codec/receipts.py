@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from permalake.codec.faults import Fault
-from permalake.codec.outputs import ED25519, MAX_AMOUNT, TREASURY
+from permalake.codec.outputs import ED25519, MAX_AMOUNT, TREASURY, Protocol
 from permalake.codec.reader import Reader, ascending, demand
 
 MAX_FUNDS = 127
@@ -37,6 +37,16 @@ class Receipt:
     funds: tuple[MigratedFunds, ...]
     treasury_input: bytes
     treasury_output: int
+
+    def outputs(self, protocol: Protocol) -> list[bytes]:
+        """The outputs that it creates, raw: single ones on Chrysalis (TIP-17), basic ones on Stardust."""
+        raw = []
+        for fund in self.funds:
+            amount, owner = fund.deposit.to_bytes(8, "little"), bytes([fund.address_kind]) + fund.address
+            # A basic output: no native tokens, one unlock condition (address), no features.
+            stardust = b"\3" + amount + b"\0\1\0" + owner + b"\0"
+            raw.append(b"\0" + owner + amount if protocol == "chrysalis" else stardust)
+        return raw
 
 
 @dataclass(frozen=True)
