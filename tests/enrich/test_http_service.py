@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 from price_server import FAULTS, PriceServer
 
-from permalake.enrich.http import Patience, RefusedError, Service, UnavailableError, retry_after
+from permalake.net.http import Patience, RefusedError, Service, UnavailableError, retry_after
 
 HASTY = Patience(read=0.3, whole=1.0, back_off=0.01, attempts=12, longest_pause=3, failures=3, rest=30)
 ONE_TRY = Patience(read=0.3, back_off=0.01, attempts=1, failures=1000)

@@ -1,4 +1,4 @@
-"""One way to ask a JSON service: with patience where it helps, with limits everywhere, and discreet.
+"""One way to ask a web service: with patience where it helps, with limits everywhere, and discreet.
 
 What an error or a log line tells of a request is the service's name and what came of it. Addresses,
 headers and parameters stay out of both: an API key may stand in any of them.
@@ -21,11 +21,21 @@ from typing import Any, NoReturn, TypeVar
 import httpx
 import tenacity
 
-from permalake.enrich.limits import Breaker, Rate
+from permalake.net.limits import Breaker, Rate
 
 T = TypeVar("T")
 Shape = Callable[[Any], T]
 """Takes a document apart; ValueError, KeyError or TypeError when it is none of the expected kind."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """An answer as it came: its bytes, and the media type that it claims to be of (lower case, without
+    parameters)."""
+
+    content: bytes
+    media: str
+
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _AGENT = "permalake"
@@ -73,7 +83,7 @@ class _PassingError(Exception):
 
 
 class Service:
-    """A JSON service at ``base``, safe to use from many threads: they share its rate, its breaker and its
+    """A service at ``base``, safe to use from many threads: they share its rate, its breaker and its
     connections."""
 
     def __init__(
@@ -83,6 +93,8 @@ class Service:
         rate_per_second: float,
         headers: Mapping[str, str] | None = None,
         patience: Patience | None = None,
+        *,
+        connections: int = 20,
     ) -> None:
         self.name = name
         self._base = base.rstrip("/")
@@ -92,7 +104,8 @@ class Service:
         given = self._patience
         self._client = httpx.Client(
             headers={"accept": "application/json", "user-agent": _AGENT, **(headers or {})},
-            timeout=httpx.Timeout(given.read, connect=given.connect),
+            timeout=httpx.Timeout(given.read, connect=given.connect, pool=None),
+            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
             follow_redirects=False,  # a key in a header must not follow to another host
         )
 
@@ -101,11 +114,21 @@ class Service:
 
         :class:`RefusedError` or :class:`UnavailableError` when there is none.
         """
-        return self._ask("GET", path, shape, params=params)
+        return self._ask("GET", path, _of_document(shape), params=params)
 
-    def post(self, path: str, shape: Shape[T], body: Any) -> T:
-        """The same for a request with a JSON body."""
-        return self._ask("POST", path, shape, json=body)
+    def get_body(self, path: str, shape: Shape[T], accept: str) -> T:
+        """What ``shape`` makes of the answer (a :class:`Body`) to a request for a media type."""
+        return self._ask("GET", path, shape, headers={"accept": accept})
+
+    def post(self, path: str, shape: Shape[T], body: Any, calls: int = 1, attempts: int | None = None) -> T:
+        """The same for a request with a JSON body, which counts as so many by the rate, with so many attempts
+        at most."""
+        return self._ask("POST", path, _of_document(shape), calls, attempts, json=body)
+
+    @property
+    def most_calls(self) -> int:
+        """How many calls a request may hold."""
+        return self._rate.largest
 
     def give_up(self, reason: str) -> NoReturn:
         """Leave the service alone from now on (a refused key): :class:`UnavailableError` every time."""
@@ -126,17 +149,26 @@ class Service:
 
     # -- Inside --------------------------------------------------------------------------------------
 
-    def _ask(self, method: str, path: str, shape: Shape[T], **request: Any) -> T:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        shape: Shape[T],
+        calls: int = 1,
+        attempts: int | None = None,
+        **request: Any,
+    ) -> T:
         if reason := self._breaker.refusal():
             raise UnavailableError(reason)
+        most = self._patience.attempts
         retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(self._patience.attempts),
+            stop=tenacity.stop_after_attempt(min(attempts or most, most)),
             wait=self._pause,
             retry=tenacity.retry_if_exception(self._worth_a_retry),
             reraise=True,
         )
         try:
-            answer = retrying(self._once, method, path, shape, request)
+            answer = retrying(self._once, method, path, shape, calls, request)
         except _PassingError as fault:
             self._breaker.failed(f"{self.name}: {fault}")
             raise UnavailableError(f"{self.name}: {fault}") from None
@@ -156,8 +188,8 @@ class Service:
         top: float = self._patience.back_off * 2 ** (state.attempt_number - 1)
         return min(random.uniform(top / 2, top), self._patience.longest_pause)  # noqa: S311
 
-    def _once(self, method: str, path: str, shape: Shape[T], request: dict[str, Any]) -> T:
-        self._rate.take()
+    def _once(self, method: str, path: str, shape: Shape[T], calls: int, request: dict[str, Any]) -> T:
+        self._rate.take(calls)
         try:
             with self._client.stream(method, f"{self._base}{path}", **request) as response:
                 status, headers = response.status_code, response.headers
@@ -178,7 +210,7 @@ class Service:
         if status >= 400:
             raise RefusedError(status, _document_or_none(content))
         try:
-            return shape(_document(content))
+            return shape(Body(content, _media(headers.get("content-type", ""))))
         except (ValueError, KeyError, TypeError, LookupError, ArithmeticError) as error:
             raise _PassingError(f"an answer of the wrong form ({_why(error)})") from None
 
@@ -209,6 +241,19 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now.timestamp())
+
+
+def _of_document(shape: Shape[T]) -> Shape[T]:
+    return lambda body: shape(document(body))
+
+
+def _media(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def document(body: Body) -> Any:
+    """The JSON of an answer; ValueError when it is none."""
+    return _document(body.content)
 
 
 def _document(content: bytes) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 _MARGIN = 1.05
@@ -13,7 +14,10 @@ jitter, and the service counts arrivals."""
 
 class Rate:
     """A token bucket that holds one token: at most ``per_second`` requests a second, in even steps and
-    without bursts, however many threads ask."""
+    without bursts, however many threads ask.
+
+    A request may hold several calls, at most :attr:`largest`: within any second no more calls go out either.
+    """
 
     def __init__(
         self,
@@ -21,20 +25,38 @@ class Rate:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
+        self.largest = max(1, int(per_second))
         self._step = _MARGIN / per_second
+        self._recent: deque[tuple[float, int]] = deque()
         self._clock = clock
         self._sleep = sleep
         self._lock = threading.Lock()
         self._free_at = 0.0
         self._held_until = 0.0
 
-    def take(self) -> None:
-        """Wait for a token. The lock is held while waiting, so that a late riser does not come close to the
-        next one."""
+    def take(self, calls: int = 1) -> None:
+        """Wait until a request of so many calls may go out. The lock is held while waiting, so that a late
+        riser does not come close to the next one."""
         with self._lock:
-            while (pause := max(self._free_at, self._held_until) - self._clock()) > 0:
+            while (pause := self._free_from(calls) - self._clock()) > 0:
                 self._sleep(pause)
-            self._free_at = self._clock() + self._step
+            now = self._clock()
+            self._free_at = now + self._step
+            self._recent.append((now, calls))
+
+    def _free_from(self, calls: int) -> float:
+        """When the calls of the last second leave room for these."""
+        now = self._clock()
+        while self._recent and self._recent[0][0] + _MARGIN <= now:
+            self._recent.popleft()
+        free = max(self._free_at, self._held_until)
+        room = self.largest - sum(count for _, count in self._recent)
+        for moment, count in self._recent:
+            if room >= calls:
+                break
+            free = max(free, moment + _MARGIN)
+            room += count
+        return free
 
     def hold(self, seconds: float) -> None:
         """No token for anyone before ``seconds`` have passed: the service asked for it."""

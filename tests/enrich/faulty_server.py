@@ -1,0 +1,136 @@
+"""An HTTP server on this machine that misbehaves on a seeded schedule."""
+
+from __future__ import annotations
+
+import email.utils
+import random
+import socket
+import struct
+import threading
+import time
+from bisect import bisect_left
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+FAULTS = (
+    "429",
+    "429 0",
+    "429 date",
+    "500",
+    "503",
+    "reset",
+    "slow",
+    "truncated",
+    "garbage",
+    "other json",
+    "html",
+)
+
+
+class FaultyServer:
+    """Subclasses answer: ``respond(handler, body)`` gives (status, bytes) for a request and notes it. Each
+    request fails with the chance ``faulty``; ``down`` makes all of them fail in one way."""
+
+    faults = FAULTS
+    slow = 0.6
+    """Seconds that a slow answer takes; longer than clients wait."""
+
+    def __init__(self, faulty=0.0, seed=0):
+        self.faulty = faulty
+        self.down = None
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self):
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._server.server_close()
+
+    def chance(self, share):
+        """Whether something happens that has this chance."""
+        with self._lock:
+            return self._random.random() < share
+
+    def fault(self):
+        """What goes wrong with a request; None when nothing does."""
+        with self._lock:
+            if self.down:
+                return self.down
+            return self._random.choice(self.faults) if self._random.random() < self.faulty else None
+
+    def respond(self, handler, body, fault):
+        """Status and bytes of the answer, that is sent unless ``fault`` is something."""
+        raise NotImplementedError
+
+    def _handler(self):
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                self._serve(b"")
+
+            def do_POST(self):
+                self._serve(self.rfile.read(int(self.headers["Content-Length"])))
+
+            def _serve(self, request):
+                self.arrived = time.monotonic()
+                fault = server.fault()
+                status, body = server.respond(self, request, fault)
+                if fault is None:
+                    self._send(status, body)
+                else:
+                    self._misbehave(fault, body)
+
+            def _misbehave(self, fault, body):
+                code, _, until = fault.partition(" ")
+                if until == "date":
+                    until = email.utils.formatdate(time.time() + 1, usegmt=True)
+                if code.isdigit():
+                    self._send(int(code), b'{"status": {}}', {"Retry-After": until} if until else None)
+                elif fault == "reset":
+                    linger = struct.pack("ii", 1, 0)
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    self.close_connection = True
+                elif fault == "slow":
+                    time.sleep(server.slow)
+                    self._send(200, body)
+                elif fault == "truncated":
+                    self._send(200, body[: len(body) // 2], length=len(body))
+                elif fault == "garbage":
+                    self._send(200, body[: len(body) // 2])
+                elif fault == "other json":
+                    self._send(200, b'{"prices": 7, "coins": [1]}')
+                else:
+                    self._send(200, b"<html>maintenance</html>")
+
+            def _send(self, status, body, headers=None, length=None):
+                try:
+                    self.send_response(status)
+                    for name, value in (headers or {}).items():
+                        self.send_header(name, value)
+                    self.send_header("Content-Length", str(len(body) if length is None else length))
+                    self.end_headers()
+                    self.wfile.write(body)
+                except OSError:
+                    pass  # the client did not wait
+                self.close_connection = self.close_connection or length is not None
+
+            def log_message(self, *_):
+                """Quiet."""
+
+        return Handler
+
+
+def busiest(arrivals, seconds=1.0):
+    """The most that arrived within any stretch of so many seconds."""
+    times = sorted(arrivals)
+    return max((bisect_left(times, at + seconds) - number for number, at in enumerate(times)), default=0)
