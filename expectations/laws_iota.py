@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from permalake.audit.laws import balance, covered, per_day, per_row, union, violations
 from permalake.audit.roots import broken_roots
+from permalake.audit.supply import supply_found, supply_known
 from permalake.audit.tangle import (
     AT_MILESTONE,
     INCLUDED,
@@ -26,6 +27,7 @@ from permalake.audit.tangle import (
     treasury_after,
     treasury_before,
     treasury_changed,
+    treasury_skipped,
     untimely,
     wrong_ranges,
 )
@@ -151,6 +153,19 @@ LEDGER = (
         "treasury_outputs",
         "A treasury is spent with the amount that it was created with.",
         treasury_changed,
+    ),
+    balance(
+        "supply_of_the_ledger",
+        "ledger_outputs",
+        "What is unspent, the treasury included, adds up to the supply; where history is cut, to no change.",
+        expected=supply_known,
+        found=supply_found,
+    ),
+    violations(
+        "treasury_in_line",
+        "treasury_outputs",
+        "Each receipt spends the treasury that the one before it left.",
+        treasury_skipped,
     ),
 )
 

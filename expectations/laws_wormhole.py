@@ -7,6 +7,7 @@ from permalake.audit.bridges import (
     far_quotes,
     keys,
     lost_quotes,
+    missing_prices,
     priced_denied,
     receivers,
     routed,
@@ -19,7 +20,13 @@ from permalake.audit.laws import balance, covered, entries, violations
 from permalake.audit.suite import WARNING
 from permalake.audit.tangle import side
 
-PAYLOADS = ("token_transfer_payload", "asset_meta_payload", "nft_transfer_payload")
+OF_MESSAGES = (
+    "token_transfer_payload",
+    "asset_meta_payload",
+    "nft_transfer_payload",
+    "governance_actions",
+    "observations",
+)
 
 EVENTS = (
     balance(
@@ -37,7 +44,7 @@ EVENTS = (
             things=keys(table),
             known=keys("message_publication"),
         )
-        for table in PAYLOADS
+        for table in OF_MESSAGES
     ),
     balance(
         "details_of_every_transfer",
@@ -76,6 +83,12 @@ VALUES = (
         "quote_within_window", "token_transfer_details", "A quote is near the VAA in time.", far_quotes
     ),
     violations("quotes_are_kept", "token_prices", "Every quote that served is kept.", lost_quotes),
+    violations(
+        "few_prices_missing",
+        "token_transfer_details",
+        "No more transfers of listed tokens lack a price than prices.max_missing allows.",
+        missing_prices,
+    ),
     violations(
         "few_without_value",
         "token_transfer_details",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 from pyspark.sql import SparkSession
 
 from permalake import jobs
 from permalake.audit import docs
-from permalake.audit.runner import Auditor
 from permalake.audit.staged import scope_of
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
@@ -26,10 +27,12 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     if not days:
         jobs.say(f"audit {job}: no rows to judge")
         return
-    spark = spark or session(f"audit {job}")
+    with ThreadPoolExecutor(1) as pool:  # Great Expectations takes as long to import as Spark to start.
+        runner = pool.submit(import_module, "permalake.audit.runner")
+        spark = spark or session(f"audit {job}")
     folder = docs.folder(job.network, attempt.id)
     scope = scope_of(spark, settings, lake, attempt)
-    report = Auditor(spark, job.network, folder).run(scope, days)
+    report = runner.result().Auditor(spark, job.network, folder).run(scope, days)
     page = docs.write(report, folder, title=str(job), run_id=job.run_id)
     for day in days:
         failures = report.failures(day)

@@ -36,6 +36,7 @@ def small_network(days=DAYS):
             {"date": day, "variant": "index", "metric": "used", "value": tag, "metric_value": None}
             for tag in tags
         ]
+        _metrics(rows, day, first, index - 1)
         nobody = dict.fromkeys(("total_addresses", "send_addresses", "recv_addresses"), 0)
         rows["daily_analytics"].append({"year": day.year, "date": day, **nobody})
         rows["daily_extended"].append(
@@ -51,6 +52,30 @@ def small_network(days=DAYS):
             }
         )
     return rows
+
+
+def _metrics(rows, day, first, last):
+    """Rows of the day in the tables of metrics that have something to tell of days without transactions."""
+    of_day = [row for row in rows["ms_activity"] if row["date"] == day]
+    summed = {
+        column.name: [0] * 11 if column.type == "list<int>" else sum(row[column.name] for row in of_day)
+        for column in IOTA_TABLES["daily_activity"].columns
+        if column.name in of_day[0] and column.name != "date"
+    }
+    rows["daily_activity"].append(
+        {
+            **summed,
+            "date": day,
+            "milestone_count": PER_DAY,
+            "max_milestone_bytes": max(row["message_bytes"] for row in of_day),
+            "booked_tokens": 0,
+        }
+    )
+    empty = dict.fromkeys(("outputs", "amount", "key_bytes", "data_bytes", "storage_deposit", "holders"), 0)
+    empty["fingerprint"] = 0
+    rows["ledger_totals"].append(
+        {**empty, "milestone_index": last, "checkpoint": day, "since_milestone": first, "date": day}
+    )
 
 
 def _milestone(rows, day, index, moment):
@@ -99,7 +124,7 @@ def _milestone(rows, day, index, moment):
 def tangle_rows():
     """Expected rows of the synthetic tangle, in the contracts' types.
 
-    It tells nothing of consumed_outputs and ms_activity; a day's last milestone names a block of the next day
+    It tells nothing of consumed_outputs and the metrics; a day's last milestone names a block of the next day
     there, which the day itself cannot know.
     """
     dates = {

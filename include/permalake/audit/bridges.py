@@ -151,6 +151,31 @@ def unpriced(scope: Scope) -> DataFrame:
     )
 
 
+def missing_prices(scope: Scope) -> DataFrame:
+    """Days on which a larger share of transfers lacks a price than the configuration allows. Only tokens that
+    providers know count: those that a list gives a CoinGecko id and that are not denied."""
+    rows = routed(scope).where("amount IS NOT NULL")
+    known = load_reference(scope.reference)
+    priceable = known.token_table().to_pylist() if scope.max_missing < 1 else []
+    tokens = [
+        (token["chain"], token["token_address"])
+        for token in priceable
+        if token["coingecko_id"] and (token["chain"], token["token_address"]) not in known.denied
+    ]
+    listed = rows.sparkSession.createDataFrame(tokens, "origin_chain int, origin_address string")
+    share = (
+        rows.join(F.broadcast(listed), ["origin_chain", "origin_address"], "left_semi")
+        .groupBy("date")
+        .agg(F.avg(F.expr("if(token_price_usd IS NULL, 1.0, 0.0)")).alias("share"))
+    )
+    return share.where(f"share > {scope.max_missing}").selectExpr(
+        "date",
+        "'share without price' AS place",
+        f"'at most {scope.max_missing:.0%} (prices.max_missing)' AS expected",
+        "format_string('%.0f%%', cast(share * 100 AS double)) AS found",
+    )
+
+
 def unexplained(scope: Scope) -> DataFrame:
     """Days that count more quarantined VAAs than quarantine holds (it also holds what names no chain)."""
     held = scope("quarantine").groupBy("date").agg(F.count("*").alias("held"))

@@ -35,8 +35,8 @@ def suite_of(table: str) -> Suite:
 
 def laws_of(network: str) -> tuple[Law, ...]:
     """The laws of a lake namespace."""
-    laws: tuple[Law, ...] = _module("laws_wormhole" if network == NAMESPACE else "laws_iota").LAWS
-    return laws
+    modules = ("laws_wormhole",) if network == NAMESPACE else ("laws_iota", "laws_iota_metrics")
+    return tuple(law for name in modules for law in _module(name).LAWS)
 
 
 def describe(network: str) -> dict[str, list[Described]]:

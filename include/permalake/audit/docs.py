@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
@@ -64,6 +66,22 @@ def write(report: Report, target: Path, *, title: str, run_id: str) -> Path:
     _replace(target / _SUMMARY, json.dumps(summary))
     _replace(root() / "index.html", _render("index.html", audits=_audits()))
     return page
+
+
+def outdated(keep: Collection[str], before: datetime) -> list[Path]:
+    """Folders of audits that were written before that moment, of attempts that are not in ``keep``."""
+    return [
+        file.parent
+        for file in sorted(root().glob(f"*/*/{_SUMMARY}"))
+        if file.parent.name not in keep and file.stat().st_mtime < before.timestamp()
+    ]
+
+
+def remove(folders: Iterable[Path]) -> None:
+    """Delete audits, and write the index anew."""
+    for gone in folders:
+        shutil.rmtree(gone, ignore_errors=True)
+    _replace(root() / "index.html", _render("index.html", audits=_audits()))
 
 
 def _audits() -> list[dict[str, Any]]:

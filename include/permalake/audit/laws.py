@@ -20,6 +20,8 @@ from pyspark.sql import functions as F
 from permalake.audit.suite import CRITICAL, Severity
 
 SCHEMA = "law string, date date, place string, expected string, found string"
+SMALL = 50_000
+"""Rows of all tables together that one partition of each is enough for."""
 _VALUE = "decimal(38,8)"
 Kind = Literal["balance", "covered", "violations"]
 
@@ -28,20 +30,37 @@ Kind = Literal["balance", "covered", "violations"]
 class Scope:
     """What laws may read: ``table`` gives the audited days of a table by name; the rest is configuration.
 
-    ``rows`` tells how many rows tables have, where that is known: empty ones cost nothing then.
+    ``rows`` tells how many rows tables have, where that is known: empty ones cost nothing then, and few rows
+    are read once and kept in one partition. Every task of a query is sent the plan of all of its laws, so
+    that tasks without work would cost more than the work.
     """
 
     table: Callable[[str], DataFrame]
     chunk_size: int | None = None
     reference: Path | None = None
     window_hours: float = 12.0
+    max_missing: float = 1.0
     rows: Mapping[str, int] | None = None
+    history: Callable[[str], DataFrame | None] | None = None
     _shared: dict[str, DataFrame] = field(default_factory=dict, repr=False)
 
     def __call__(self, name: str) -> DataFrame:
-        frame = self.table(name)
-        # Without rows: Spark folds away whatever an empty local relation takes part in.
-        return frame.sparkSession.createDataFrame([], frame.schema) if self.is_empty(name) else frame
+        if self.is_empty(name):
+            # Spark folds away whatever an empty local relation takes part in.
+            frame = self.table(name)
+            return frame.sparkSession.createDataFrame([], frame.schema)
+        if self.is_small:
+            return self.shared(f"table {name}", lambda: self.table(name).coalesce(1))
+        return self.table(name)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all rows are known to be few enough for one partition in memory."""
+        return self.rows is not None and sum(self.rows.values()) <= SMALL
+
+    def before(self, name: str) -> DataFrame | None:
+        """A table's rows of the latest day before the audited ones; None where it is not known."""
+        return self.history(name) if self.history else None
 
     def is_empty(self, name: str) -> bool:
         """Whether the table is known to have no rows."""
@@ -50,7 +69,7 @@ class Scope:
     def shared(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
         """A frame that several laws read: computed once, kept until :meth:`release`."""
         if name not in self._shared:
-            self._shared[name] = make().persist()
+            self._shared.setdefault(name, make().persist())
         return self._shared[name]
 
     def release(self) -> None:
@@ -64,10 +83,11 @@ class Scope:
         def table(name: str) -> DataFrame:
             return self.table(name).where(F.col("date").between(F.lit(start), F.lit(end)))
 
-        return Scope(table, self.chunk_size, self.reference, self.window_hours)
+        return Scope(table, self.chunk_size, self.reference, self.window_hours, self.max_missing)
 
 
 Frame = Callable[[Scope], DataFrame]
+Shape = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -122,8 +142,11 @@ def per_day(frame: DataFrame, **values: str) -> DataFrame:
 
 
 def union(frames: Iterable[DataFrame]) -> DataFrame:
-    """All rows of frames with the same columns."""
-    return reduce(DataFrame.unionByName, frames)
+    """All rows of frames with the same columns. In pairs: Spark goes through a plan with each frame added."""
+    parts = list(frames)
+    while len(parts) > 1:
+        parts = [reduce(DataFrame.unionByName, parts[at : at + 2]) for at in range(0, len(parts), 2)]
+    return parts[0]
 
 
 def broken(spark: SparkSession, laws: Sequence[Law], scope: Scope) -> DataFrame:
@@ -138,20 +161,32 @@ def broken(spark: SparkSession, laws: Sequence[Law], scope: Scope) -> DataFrame:
             frames.append((law, _prepared(law, scope)))
         except Exception as error:
             errors.append(_error_row(law, error))
+    shape = _in_one if scope.is_small else _as_it_is
     try:
-        return _kept(spark, frames, errors)
+        return _kept(spark, frames, errors, shape)
     except Exception:
-        return _one_by_one(spark, frames, errors)
+        return _one_by_one(spark, frames, errors, shape)
+
+
+def _in_one(frame: DataFrame) -> DataFrame:
+    return frame.coalesce(1)
+
+
+def _as_it_is(frame: DataFrame) -> DataFrame:
+    return frame
 
 
 def _one_by_one(
-    spark: SparkSession, frames: Sequence[tuple[Law, DataFrame]], errors: list[tuple[object, ...]]
+    spark: SparkSession,
+    frames: Sequence[tuple[Law, DataFrame]],
+    errors: list[tuple[object, ...]],
+    shape: Shape,
 ) -> DataFrame:
     """As :func:`broken` when one of the laws fails while it runs: to tell which."""
     kept = []
     for law, prepared in frames:
         try:
-            kept.append(_kept(spark, [(law, prepared)], []))
+            kept.append(_kept(spark, [(law, prepared)], [], shape))
         except Exception as error:
             errors.append(_error_row(law, error))
     return union([*kept, spark.createDataFrame(errors, SCHEMA)])
@@ -178,16 +213,21 @@ def _side(law: Law, frame: DataFrame, expected: Column, found: Column) -> DataFr
 
 
 def _kept(
-    spark: SparkSession, frames: Sequence[tuple[Law, DataFrame]], errors: Sequence[tuple[object, ...]]
+    spark: SparkSession,
+    frames: Sequence[tuple[Law, DataFrame]],
+    errors: Sequence[tuple[object, ...]],
+    shape: Shape,
 ) -> DataFrame:
     parts = [frame for law, frame in frames if law.kind == "violations"]
     if booked := [frame for law, frame in frames if law.kind != "violations"]:
-        parts.append(_compared(union(booked), [law.name for law, _ in frames if law.kind == "covered"]))
+        parts.append(
+            _compared(shape(union(booked)), [law.name for law, _ in frames if law.kind == "covered"])
+        )
     if errors:
         parts.append(spark.createDataFrame(list(errors), SCHEMA))
     if not parts:
         return spark.createDataFrame([], SCHEMA)
-    kept = union(parts).persist()
+    kept = shape(union(parts)).persist()
     try:
         kept.count()
     except Exception:

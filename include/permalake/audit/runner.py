@@ -125,9 +125,12 @@ def interpreted(spark: SparkSession, scope: Scope) -> Iterator[None]:
     """Without code generation where rows are known to be few: a hundred small queries would spend most of
     their time in the compiler."""
     few = scope.rows is not None and sum(scope.rows.values()) <= _FEW
-    before = {name: spark.conf.get(name, None) for name in _INTERPRETED} if few else {}
-    for name in before:
-        spark.conf.set(name, _INTERPRETED[name])
+    settings = (_INTERPRETED if few else {}) | (
+        {"spark.sql.shuffle.partitions": "1"} if scope.is_small else {}
+    )
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, chosen in settings.items():
+        spark.conf.set(name, chosen)
     try:
         yield
     finally:

@@ -30,6 +30,7 @@ class Staging(Protocol):
     @property
     def refused(self) -> dict[date, str]: ...
     def days(self, spark: SparkSession, name: str) -> DataFrame: ...
+    def table(self, spark: SparkSession, name: str) -> DataFrame: ...
     def counts(self) -> dict[str, dict[date, int]]: ...
 
 
@@ -56,6 +57,11 @@ def scope_of(spark: SparkSession, settings: Settings, lake: Published, attempt: 
             frame = attempt.days(spark, name)
         return frame.where(~F.col("date").isin(refused)) if refused else frame
 
+    def before(name: str) -> DataFrame | None:
+        earlier = attempt.table(spark, name).where(F.col("date") < F.lit(attempt.start))
+        latest = earlier.agg(F.max("date")).first()[0]  # type: ignore[index]
+        return earlier.where(F.col("date") == F.lit(latest)) if latest else None
+
     counts = attempt.counts()
     rows = {name: sum(per_day.values()) for name, per_day in counts.items()}
     network = settings.networks.get(attempt.network)
@@ -64,5 +70,7 @@ def scope_of(spark: SparkSession, settings: Settings, lake: Published, attempt: 
         chunk_size=network.chunk_size if network else None,
         reference=settings.wormhole.reference if settings.wormhole else None,
         window_hours=settings.prices.window_hours,
+        max_missing=settings.prices.max_missing,
         rows=rows,
+        history=before,
     )

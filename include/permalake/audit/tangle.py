@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from permalake.audit.laws import Frame, Scope, entries, per_day, per_row, union
@@ -217,6 +217,23 @@ def treasury_changed(scope: Scope) -> DataFrame:
         used.join(made, "output_id")
         .where("expected <> amount")
         .selectExpr("date", "concat('treasury ', output_id) AS place", "expected", "amount AS found")
+    )
+
+
+def treasury_skipped(scope: Scope) -> DataFrame:
+    """Receipts that spend another treasury than the one that the receipt before them left."""
+    left = scope("treasury_outputs").select("date", "milestone_index", "output_id")
+    used = (
+        scope("consumed_outputs")
+        .where("kind = 'treasury'")
+        .selectExpr("date", "milestone_index", "output_id AS used")
+    )
+    before = F.lag("output_id").over(Window.orderBy("milestone_index"))
+    in_line = left.select("date", "milestone_index", before.alias("before"))
+    return (
+        in_line.join(used, ["date", "milestone_index"], "left")
+        .where("before IS NOT NULL AND NOT before <=> used")
+        .selectExpr("date", f"{AT_MILESTONE} AS place", "before AS expected", "used AS found")
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from permalake.contracts import iota, wormhole
+from permalake.contracts import iota, iota_metrics, wormhole
 from permalake.contracts.quarantine import QUARANTINE
 from permalake.contracts.schema import Column, Table
 
-IOTA_TABLES: dict[str, Table] = {table.name: table for table in (*iota.TABLES, QUARANTINE)}
+IOTA_TABLES: dict[str, Table] = {
+    table.name: table for table in (*iota.TABLES, *iota_metrics.TABLES, QUARANTINE)
+}
 WORMHOLE_TABLES: dict[str, Table] = {table.name: table for table in (*wormhole.TABLES, QUARANTINE)}
 
 __all__ = ["IOTA_TABLES", "QUARANTINE", "WORMHOLE_TABLES", "Column", "Table", "tables_of"]

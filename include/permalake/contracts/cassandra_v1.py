@@ -91,6 +91,14 @@ SYNC = StoreTable(
     second=True,
 )
 
+PLACES = StoreTable(
+    "places",
+    "How far the partitions of a key are filled: an index of the lake's placement, of our own.",
+    {"variant": "text", "hint": "text", "taken": "bigint"},
+    ("variant", "hint"),
+    second=True,
+)
+
 CHRYSALIS_TABLES = (MESSAGES, ADDRESSES, INDEXES, PARENTS, TRANSACTIONS, HINTS, MILESTONES, SYNC)
 """The schema of the Chrysalis permanode, served for Chrysalis networks; ``sync`` last, as it is written."""
 
@@ -100,12 +108,18 @@ def keyspace_of(network: str) -> str:
     return network.replace("-", "_")
 
 
+def second_keyspace(network: str) -> str:
+    """The keyspace of tables whose names clash, and of what is our own."""
+    return f"{keyspace_of(network)}_v1"
+
+
 def placed(network: str, protocol: str) -> list[tuple[str, StoreTable]]:
     """Every table of a network with its keyspace, in the order in which they are written."""
     first = keyspace_of(network)
     tables = [(first, table) for table in STARDUST_TABLES]
     if protocol == "chrysalis":
-        tables += [(f"{first}_v1" if table.second else first, table) for table in CHRYSALIS_TABLES]
+        second = second_keyspace(network)
+        tables += [(second if table.second else first, table) for table in (*CHRYSALIS_TABLES, PLACES)]
     return sorted(tables, key=lambda pair: pair[1].name == "sync")
 
 

@@ -237,55 +237,6 @@ MS_ANALYTICS = Table(
     sort=("milestone_index",),
 )
 
-_BUCKETS = "1 to 7 one by one, 8-15, 16-31, 32-63, 64 and more"
-
-
-def _chain_activity(name: str, doc: str) -> tuple[Column, ...]:
-    return (
-        _count(f"{name}_created_count", f"{doc} created."),
-        _count(f"{name}_transferred_count", f"{doc} that were consumed and created again."),
-        _count(f"{name}_destroyed_count", f"{doc} destroyed."),
-    )
-
-
-MS_ACTIVITY = Table(
-    "ms_activity",
-    "iota",
-    "Activity per milestone beyond the permanode schema, as inx-chronicle measures it.",
-    (
-        _milestone("Index of the milestone."),
-        _count("no_payload_count", "Messages without payload."),
-        _count("tagged_data_count", "Messages with tagged data (Chrysalis: indexation)."),
-        _count("transaction_payload_count", "Messages with a transaction."),
-        _count("milestone_payload_count", "Messages with a milestone."),
-        _count("treasury_transaction_count", "Messages with a treasury transaction."),
-        _count("confirmed_count", "Messages with an included transaction."),
-        _count("conflicting_count", "Messages with a conflicting transaction."),
-        _count("no_transaction_count", "Messages without a transaction."),
-        Column("tagged_data_bytes", "long", "Bytes of messages with tagged data.", minimum=0),
-        Column("transaction_bytes", "long", "Bytes of messages with a transaction.", minimum=0),
-        Column("milestone_bytes", "long", "Bytes of messages with a milestone.", minimum=0),
-        Column(
-            "treasury_transaction_bytes", "long", "Bytes of messages with a treasury transaction.", minimum=0
-        ),
-        Column("message_bytes", "long", "Bytes of all messages.", minimum=0),
-        _count("active_addresses", "Distinct addresses that own a created or consumed output."),
-        _amount(
-            "moved_tokens", "Sum, over transactions and addresses, of what was received beyond what was sent"
-        ),
-        Column("input_buckets", "list<int>", f"Included transactions by inputs: {_BUCKETS}."),
-        Column("output_buckets", "list<int>", f"Included transactions by outputs: {_BUCKETS}."),
-        *_chain_activity("nft", "NFTs"),
-        _count("alias_created_count", "Aliases created."),
-        _count("alias_governor_changed_count", "Aliases that went on with another governor."),
-        _count("alias_state_changed_count", "Aliases that went on with another state index."),
-        _count("alias_destroyed_count", "Aliases destroyed."),
-        *_chain_activity("foundry", "Foundries"),
-    ),
-    key=("milestone_index",),
-    sort=("milestone_index",),
-)
-
 ADDRESS_ANALYTICS = Table(
     "address_analytics",
     "iota",
@@ -372,7 +323,6 @@ TABLES = (
     TREASURY_OUTPUTS,
     CONSUMED_OUTPUTS,
     MS_ANALYTICS,
-    MS_ACTIVITY,
     ADDRESS_ANALYTICS,
     DATE_CACHE,
     METRICS_CACHE,

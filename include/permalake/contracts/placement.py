@@ -15,7 +15,6 @@ PERMANODE_PARTITIONS = Table(
         Column("partition_id", "int", "Partition of the key.", minimum=0, maximum=32767),
         Column("first", "long", "Place within the partition of the first of these rows.", minimum=0),
         Column("rows", "long", "How many places the rows of this day take from there.", minimum=1),
-        Column("newest", "int", "Newest milestone among these rows when they were placed.", minimum=0),
     ),
     key=("variant", "hint", "partition_id", "first"),
     sort=("variant", "hint", "partition_id"),

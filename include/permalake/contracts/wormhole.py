@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import AMOUNT, HEX32, ROW_KEY, UINT, Column, Table
+from permalake.contracts.schema import AMOUNT, HEX, HEX32, ROW_KEY, UINT, Column, Table
 
 NAMESPACE = "wormhole"
 _DATE = "UTC date of the VAA body's timestamp (of the source document where the body has none)."
@@ -59,6 +59,15 @@ QUORUM_STATE = _per_vaa(
     Column("signed_vaa", "binary", "Raw bytes of the VAA."),
 )
 
+OBSERVATIONS = _per_vaa(
+    "observations",
+    "Who signed a message and when that was seen, where observations are at hand.",
+    Column("guardian_address", "string", "The guardian (20 bytes, hex).", pattern=r"^[0-9a-f]{40}$"),
+    Column("signature", "string", "Its signature (65 bytes, hex).", pattern=HEX),
+    Column("observed_at", "timestamptz", "When it was first seen."),
+    key=("row_key", "guardian_address"),
+)
+
 TOKEN_TRANSFER_PAYLOAD = _per_vaa(
     "token_transfer_payload",
     "Token-bridge transfers (payloads 1 and 3).",
@@ -96,6 +105,29 @@ NFT_TRANSFER_PAYLOAD = _per_vaa(
     Column("uri", "string", "URI of the token."),
     _word("target_address", "Receiver"),
     _chain("target_chain", "Chain of the receiver"),
+)
+
+GOVERNANCE_ACTIONS = _per_vaa(
+    "governance_actions",
+    "What the guardians decided: messages of the governance emitter, decoded.",
+    Column("module", "string", "Contract that it is for, such as Core or TokenBridge."),
+    Column("action", "int", "Number of the action within its module.", minimum=0, maximum=255),
+    _text("action_name", "Name of the action; null where it is not known."),
+    _chain("target_chain", "Chain that it is for, 0 for all"),
+    _text("fields", "What else it says, as a JSON object; null where its layout is not known."),
+)
+
+ATTESTED_TOKENS = _daily(
+    "attested_tokens",
+    "The latest attestation of every token at the day's end, from the bridge of its own chain.",
+    _chain("origin_chain", "The token's own chain"),
+    _word("origin_address", "The token on its own chain"),
+    Column("decimals", "int", "Decimals on its own chain.", minimum=0, maximum=255),
+    Column("symbol", "string", "Symbol, NUL padding removed."),
+    Column("name", "string", "Name, NUL padding removed."),
+    Column("attested_on", "date", "Day of the attestation."),
+    _row_key(),
+    key=("origin_chain", "origin_address"),
 )
 
 TOKEN_TRANSFER_DETAILS = _per_vaa(
@@ -145,6 +177,37 @@ TOKEN_PRICES = Table(
     date_doc="UTC date of the quote.",
 )
 
+CHAIN_ANSWERS = Table(
+    "chain_answers",
+    "wormhole",
+    "What RPCs of the chains and the source's API told, each asked once: the cache of later runs.",
+    (
+        _chain("chain", "Chain that the question is about"),
+        Column(
+            "question",
+            "string",
+            "sender of a message, its reported_sender, owner of a token account, wrapped asset, token.",
+            values=("sender", "reported_sender", "owner", "wrapped", "token"),
+        ),
+        Column(
+            "subject",
+            "string",
+            "Row key (senders), account (owner), token's own chain:address (wrapped), address (token).",
+        ),
+        Column("told", "int", "1: an answer; 0: none, for a reason.", values=(0, 1)),
+        _text("address", "The sender, owner, wrapped asset or token in native form."),
+        _text("symbol", "Symbol of the wrapped asset or token."),
+        _text("name", "Its name."),
+        Column("decimals", "int", "Its decimals.", required=False, minimum=0, maximum=255),
+        _text("reason", "Why there is no answer; null where there is one."),
+        Column("asked_at", "timestamptz", "When it was first told."),
+    ),
+    key=("chain", "question", "subject", "told", "date"),
+    sort=("chain", "question", "subject"),
+    keeps_clock=("asked_at",),
+    date_doc="Day that needed it; 1969-12-31 for owners, assets and tokens that were found.",
+)
+
 NOTIONAL_TRANSFERRED_DAILY = _daily(
     "notional_transferred_daily",
     "Token transfers per day, route and token.",
@@ -192,12 +255,16 @@ TVL_DAILY = _daily(
 TABLES = (
     MESSAGE_PUBLICATION,
     QUORUM_STATE,
+    OBSERVATIONS,
     TOKEN_TRANSFER_PAYLOAD,
     ASSET_META_PAYLOAD,
     NFT_TRANSFER_PAYLOAD,
+    GOVERNANCE_ACTIONS,
+    ATTESTED_TOKENS,
     TOKEN_TRANSFER_DETAILS,
     CHAIN_DETAILS,
     TOKEN_PRICES,
+    CHAIN_ANSWERS,
     NOTIONAL_TRANSFERRED_DAILY,
     ADDRESSES_DAILY,
     MESSAGES_DAILY,

@@ -1,0 +1,271 @@
+"""Contracts of the metrics that inx-chronicle measures, per milestone and per day.
+
+Running figures (``unspent_…``, balances) start from the network's beginning only where the lake knows it.
+``since_milestone`` says from where they count.
+"""
+
+from __future__ import annotations
+
+from permalake.contracts.schema import BECH32, Column, Table
+
+KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
+CONDITIONS = ("timelock", "expiration", "storage_deposit_return")
+PERIODS = ("day", "week", "month", "year")
+
+_BUCKETS = "1 to 7 one by one, 8-15, 16-31, 32-63, 64 and more"
+
+
+def _count(name: str, doc: str) -> Column:
+    return Column(name, "int", doc, minimum=0)
+
+
+def _long(name: str, doc: str) -> Column:
+    return Column(name, "long", doc, minimum=0)
+
+
+def _chain_activity(name: str, doc: str) -> tuple[Column, ...]:
+    return (
+        _count(f"{name}_created_count", f"{doc} created."),
+        _count(f"{name}_transferred_count", f"{doc} that were consumed and created again."),
+        _count(f"{name}_destroyed_count", f"{doc} destroyed."),
+    )
+
+
+_BLOCKS = (
+    _count("no_payload_count", "Messages without payload."),
+    _count("tagged_data_count", "Messages with tagged data (Chrysalis: indexation)."),
+    _count("transaction_payload_count", "Messages with a transaction."),
+    _count("milestone_payload_count", "Messages with a milestone."),
+    _count("treasury_transaction_count", "Messages with a treasury transaction."),
+    _count("confirmed_count", "Messages with an included transaction."),
+    _count("conflicting_count", "Messages with a conflicting transaction."),
+    _count("no_transaction_count", "Messages without a transaction."),
+    _long("tagged_data_bytes", "Bytes of messages with tagged data."),
+    _long("transaction_bytes", "Bytes of messages with a transaction."),
+    _long("milestone_bytes", "Bytes of messages with a milestone."),
+    _long("treasury_transaction_bytes", "Bytes of messages with a treasury transaction."),
+    _long("message_bytes", "Bytes of all messages."),
+)
+_MOVED = _long(
+    "moved_tokens",
+    "Sum, over transactions and addresses, of what was received beyond what was sent (base tokens).",
+)
+_TRANSACTIONS = (
+    Column("input_buckets", "list<int>", f"Included transactions by inputs: {_BUCKETS}."),
+    Column("output_buckets", "list<int>", f"Included transactions by outputs: {_BUCKETS}."),
+    *_chain_activity("nft", "NFTs"),
+    _count("alias_created_count", "Aliases created."),
+    _count("alias_governor_changed_count", "Aliases that went on with another governor."),
+    _count("alias_state_changed_count", "Aliases that went on with another state index."),
+    _count("alias_destroyed_count", "Aliases destroyed."),
+    *_chain_activity("foundry", "Foundries"),
+)
+
+MS_ACTIVITY = Table(
+    "ms_activity",
+    "iota",
+    "Activity per milestone beyond the permanode schema, as inx-chronicle measures it.",
+    (
+        Column("milestone_index", "int", "Index of the milestone.", minimum=0),
+        *_BLOCKS,
+        _count("active_addresses", "Distinct addresses that own a created or consumed output."),
+        _MOVED,
+        *_TRANSACTIONS,
+    ),
+    key=("milestone_index",),
+    sort=("milestone_index",),
+)
+
+_DATE = Column("date", "date", "UTC date.")
+_SINCE = Column(
+    "since_milestone",
+    "int",
+    "First milestone whose changes the running figures count: history is cut there, and they are differences "
+    "to the ledger before it. Null: the whole ledger is known, and they are absolute.",
+    required=False,
+    minimum=0,
+)
+
+DAILY_ACTIVITY = Table(
+    "daily_activity",
+    "iota",
+    "ms_activity per day: what its milestones' figures add up to.",
+    (
+        _DATE,
+        _count("milestone_count", "Milestones of the day."),
+        _long("max_milestone_bytes", "Bytes of the messages of the day's largest milestone."),
+        *_BLOCKS,
+        _long("booked_tokens", "Sum of all outputs of included transactions (base tokens)."),
+        _MOVED,
+        *_TRANSACTIONS,
+    ),
+    key=("date",),
+)
+
+ACTIVE_ADDRESSES = Table(
+    "active_addresses",
+    "iota",
+    "Distinct addresses that sent or received, in the calendar day, week, month and year so far.",
+    (
+        Column("period", "string", "Kind of period (a week begins on Monday).", values=PERIODS),
+        Column("start_date", "date", "First date of the period, which counts up to date."),
+        Column("days", "int", "Days of the period that count: those in the lake with milestones.", minimum=1),
+        _count("addresses", "Distinct addresses."),
+        _DATE,
+    ),
+    key=("date", "period"),
+    sort=("period",),
+)
+
+
+def _measured(*measures: tuple[str, str]) -> tuple[Column, ...]:
+    """Columns of each measure, of what the day created and consumed and of what is unspent at its end."""
+    return (
+        *(_long(f"created_{name}", f"{doc} of outputs that the day created.") for name, doc in measures),
+        *(_long(f"consumed_{name}", f"{doc} of outputs that the day consumed.") for name, doc in measures),
+        *(
+            Column(f"unspent_{name}", "long", f"{doc} of outputs unspent at its end.")
+            for name, doc in measures
+        ),
+    )
+
+
+_COUNT, _AMOUNT = ("count", "Number"), ("amount", "Amount (base tokens)")
+
+LEDGER_OUTPUTS = Table(
+    "ledger_outputs",
+    "iota",
+    "Outputs by kind: what the day created and consumed, and the ledger at its end.",
+    (
+        Column("kind", "string", "Kind of the outputs.", values=KINDS),
+        *_measured(_COUNT, _AMOUNT, ("bytes", "Serialized bytes")),
+        _SINCE,
+        _DATE,
+    ),
+    key=("date", "kind"),
+    sort=("kind",),
+)
+
+UNLOCK_CONDITIONS = Table(
+    "unlock_conditions",
+    "iota",
+    "Outputs by unlock condition: what the day created and consumed, and the ledger at its end.",
+    (
+        Column("condition", "string", "Condition besides the address.", values=CONDITIONS),
+        *_measured(_COUNT, _AMOUNT, ("return_amount", "Storage deposit to be returned (base tokens)")),
+        _SINCE,
+        _DATE,
+    ),
+    key=("date", "condition"),
+    sort=("condition",),
+)
+
+LEDGER_TOTALS = Table(
+    "ledger_totals",
+    "iota",
+    "The ledger at the day's end: its size (TIP-19), and who holds it.",
+    (
+        Column("milestone_index", "int", "The day's last milestone: the ledger is that after it.", minimum=0),
+        Column("outputs", "long", "Unspent outputs but for the treasury."),
+        Column("amount", "long", "Their amount (base tokens)."),
+        Column(
+            "key_bytes",
+            "long",
+            "Bytes of unspent outputs that weigh as keys (34 each). Null on Chrysalis.",
+            required=False,
+        ),
+        Column(
+            "data_bytes",
+            "long",
+            "Bytes of unspent outputs that weigh as data (serialized, and 40 of metadata each). "
+            "Null on Chrysalis.",
+            required=False,
+        ),
+        Column(
+            "storage_deposit",
+            "long",
+            "Storage deposit of all unspent outputs: v_byte_cost x (10 key_bytes + data_bytes), in base "
+            "tokens. Null on Chrysalis and where the network's v_byte_cost is not configured.",
+            required=False,
+        ),
+        Column("holders", "long", "Addresses with a balance, one below zero (history is cut) included."),
+        Column(
+            "checkpoint",
+            "date",
+            "Date from which on address_balances has to be read to know every address at the day's end.",
+        ),
+        Column("fingerprint", "long", "Of all balances and activity: another state has another one."),
+        _SINCE,
+        _DATE,
+    ),
+    key=("date",),
+)
+
+ADDRESS_BALANCES = Table(
+    "address_balances",
+    "iota",
+    "Balances at the day's end of the addresses that the day touched; at a checkpoint (see ledger_totals) of "
+    "every address with a balance, or active in the year. The last row since the checkpoint counts.",
+    (
+        Column(
+            "address",
+            "string",
+            "Owner: address unlock condition or state controller (bech32).",
+            pattern=BECH32,
+        ),
+        Column("balance", "long", "Sum of its unspent outputs (base tokens)."),
+        Column("active_on", "date", "Last date on which it sent or received.", required=False),
+        _SINCE,
+        _DATE,
+    ),
+    key=("date", "address"),
+    sort=("address",),
+)
+
+TOKEN_DISTRIBUTION = Table(
+    "token_distribution",
+    "iota",
+    "Addresses by the power of ten of their balance at the day's end.",
+    (
+        Column(
+            "bucket",
+            "int",
+            "Balances from 10^bucket to below 10^(bucket + 1); -1: below zero, where history is cut.",
+            minimum=-1,
+            maximum=18,
+        ),
+        Column("addresses", "long", "Number of addresses.", minimum=1),
+        Column("amount", "long", "Sum of their balances (base tokens)."),
+        _SINCE,
+        _DATE,
+    ),
+    key=("date", "bucket"),
+    sort=("bucket",),
+)
+
+RICHEST_ADDRESSES = Table(
+    "richest_addresses",
+    "iota",
+    "The addresses with the largest balances at the day's end.",
+    (
+        Column("rank", "int", "1 for the largest; of equal balances the first in the alphabet.", minimum=1),
+        Column("address", "string", "Owner (bech32).", pattern=BECH32),
+        Column("balance", "long", "Sum of its unspent outputs (base tokens).", minimum=1),
+        _SINCE,
+        _DATE,
+    ),
+    key=("date", "rank"),
+    sort=("rank",),
+)
+
+TABLES = (
+    MS_ACTIVITY,
+    DAILY_ACTIVITY,
+    ACTIVE_ADDRESSES,
+    LEDGER_OUTPUTS,
+    UNLOCK_CONDITIONS,
+    LEDGER_TOTALS,
+    ADDRESS_BALANCES,
+    TOKEN_DISTRIBUTION,
+    RICHEST_ADDRESSES,
+)

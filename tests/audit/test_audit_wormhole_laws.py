@@ -1,0 +1,252 @@
+"""Laws of a Wormhole day: good days keep them, and each break shows up as that law, where it is broken."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from permalake.audit.catalogue import laws_of
+from permalake.audit.laws import Scope, broken
+from permalake.audit.runner import interpreted
+from permalake.contracts import WORMHOLE_TABLES
+
+DAY, NEXT = dt.date(2024, 3, 10), dt.date(2024, 3, 11)
+TOKEN, DENIED, OTHER = "aa" * 32, "dd" * 32, "bb" * 32
+EMITTER = "ee" * 32
+NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
+LAWS = laws_of("wormhole")
+
+
+def key(sequence, chain=2):
+    return f"{chain}:{EMITTER}:{sequence:016}"
+
+
+def days():
+    """Two synthetic days: five transfers of three tokens, an attestation, an NFT, a governance message."""
+    rows = {name: [] for name in WORMHOLE_TABLES}
+    for sequence, day in enumerate((DAY, DAY, DAY, DAY, NEXT), start=1):
+        _message(rows, key(sequence), day)
+        token = (TOKEN, TOKEN, OTHER, DENIED, TOKEN)[sequence - 1]
+        _transfer(rows, key(sequence), day, token, receiver=f"0x{min(sequence, 2)}")
+    for sequence, table in (
+        (6, "asset_meta_payload"),
+        (7, "nft_transfer_payload"),
+        (8, "governance_actions"),
+    ):
+        _message(rows, key(sequence), DAY)
+        rows[table].append({"row_key": key(sequence), "date": DAY})
+    rows["observations"].append({"row_key": key(1), "guardian_address": "ab" * 20, "date": DAY})
+    rows["chain_details"].append({"row_key": key(7), "receiver_address": "0x9", "date": DAY})
+    rows["token_prices"].append(_quote(TOKEN))
+    rows["quarantine"].append({"reason": "no_quorum", "date": DAY})
+    rows["messages_daily"] += [
+        {"date": DAY, "emitter_chain": 2, "messages": 8, "verified": 7, "quarantined": 1},
+        {"date": NEXT, "emitter_chain": 2, "messages": 1, "verified": 1, "quarantined": 0},
+    ]
+    for day, token, transfers, amount, value in (
+        (DAY, TOKEN, 2, "3", "1.5"),
+        (DAY, OTHER, 1, None, None),
+        (DAY, DENIED, 1, "1.5", None),
+        (NEXT, TOKEN, 1, "1.5", "0.75"),
+    ):
+        rows["notional_transferred_daily"].append(
+            {
+                **_route(day, token),
+                "transfers": transfers,
+                "amount": amount,
+                "notional_usd": value and Decimal(value),
+            }
+        )
+    rows["addresses_daily"] += [
+        {"date": DAY, "target_chain": 4, "addresses": 2},
+        {"date": NEXT, "target_chain": 4, "addresses": 1},
+    ]
+    return rows
+
+
+def _message(rows, row_key, day):
+    moment = dt.datetime.combine(day, dt.time(12), dt.UTC)
+    rows["message_publication"].append(
+        {"row_key": row_key, "emitter_chain": 2, "timestamp": moment, "date": day}
+    )
+    rows["quorum_state"].append({"row_key": row_key, "date": day})
+
+
+def _route(day, token):
+    return {
+        "date": day,
+        "emitter_chain": 2,
+        "target_chain": 4,
+        "origin_chain": 2,
+        "origin_address": token,
+    }
+
+
+def _transfer(rows, row_key, day, token, receiver):
+    rows["token_transfer_payload"].append({"row_key": row_key, **_route(day, token), "target_address": "00"})
+    priced = token == TOKEN
+    rows["token_transfer_details"].append(
+        {
+            "row_key": row_key,
+            "date": day,
+            "amount": None if token == OTHER else "1.5",
+            "token_price_usd": Decimal("0.5") if priced else None,
+            "notional_usd": Decimal("0.75") if priced else None,
+            "price_timestamp": NOON if priced else None,
+            "price_source": "file" if priced else None,
+        }
+    )
+    rows["chain_details"].append({"row_key": row_key, "receiver_address": receiver, "date": day})
+
+
+def _quote(token):
+    return {
+        "origin_chain": 2,
+        "origin_address": token,
+        "provider": "file",
+        "quote_time": NOON,
+        "price_usd": Decimal("0.5"),
+        "date": DAY,
+    }
+
+
+@pytest.fixture(scope="module")
+def found(spark, tmp_path_factory):
+    reference = tmp_path_factory.mktemp("reference")
+    (reference / "deny.json").write_text(
+        f'[{{"chain": 2, "token_address": "{DENIED}", "reason": "synthetic"}}]'
+    )
+
+    listed = ["chain,token_address,coingecko_id", f"2,{TOKEN},gold", f"2,{DENIED},fake", f"2,{OTHER},"]
+    (reference / "token_list.csv").write_text("\n".join(listed))
+
+    def judge(rows, window_hours=36, max_missing=1.0):
+        frames = {}
+        for name, table in WORMHOLE_TABLES.items():
+            schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in table.spark)
+            values = [tuple(row.get(column) for column in table.names) for row in rows[name]]
+            frames[name] = spark.createDataFrame(values, schema)
+        scope = Scope(
+            frames.__getitem__,
+            reference=reference,
+            window_hours=window_hours,
+            max_missing=max_missing,
+            rows={name: len(rows[name]) for name in rows},
+        )
+        with interpreted(spark, scope):
+            kept = broken(spark, LAWS, scope)
+            violations = [row.asDict() for row in kept.collect()]
+        kept.unpersist()
+        scope.release()
+        return violations
+
+    return judge
+
+
+def find(rows, table, **where):
+    return next(row for row in rows[table] if all(row[name] == value for name, value in where.items()))
+
+
+def damage(rows):
+    """Breaks one value at a time; returns the (law, day, place) that each breaks."""
+    rows["quorum_state"].remove(find(rows, "quorum_state", row_key=key(6)))
+    for number, table in enumerate(
+        ("asset_meta_payload", "nft_transfer_payload", "governance_actions", "observations"), start=90
+    ):
+        rows[table].append({"row_key": key(number), "date": NEXT})
+    rows["chain_details"].append({"row_key": key(91), "receiver_address": "0x7", "date": NEXT})
+    rows["token_transfer_payload"].append({"row_key": key(95), **_route(NEXT, OTHER), "target_address": "00"})
+    find(rows, "token_transfer_details", row_key=key(1))["notional_usd"] += Decimal("0.00000001")
+    denied = find(rows, "token_transfer_details", row_key=key(4))
+    denied.update(token_price_usd=Decimal("0.5"), notional_usd=Decimal("0.75"), price_source="file")
+    denied["price_timestamp"] = NOON
+    find(rows, "messages_daily", date=NEXT)["verified"] = 2
+    find(rows, "messages_daily", date=DAY)["quarantined"] = 2
+    find(rows, "addresses_daily", date=DAY)["addresses"] = 3
+    find(rows, "notional_transferred_daily", date=DAY, origin_address=OTHER)["transfers"] = 4
+    find(rows, "notional_transferred_daily", date=NEXT)["amount"] = "1.6"
+
+    def route(token):
+        return f"chain 2 to 4, token 2:{token}"
+
+    return {
+        ("vaa_of_every_message", DAY, key(6)),
+        *(
+            (f"{table}_has_message", NEXT, key(number))
+            for number, table in enumerate(
+                ("asset_meta_payload", "nft_transfer_payload", "governance_actions", "observations"), start=90
+            )
+        ),
+        ("token_transfer_payload_has_message", NEXT, key(95)),
+        ("chain_details_have_message", NEXT, key(91)),
+        ("details_of_every_transfer", NEXT, key(95)),
+        ("chain_details_of_every_transfer", NEXT, key(95)),
+        ("receivers_add_up", NEXT, "chain 4"),
+        ("notional_is_amount_times_price", DAY, key(1)),
+        ("sums_add_up", DAY, f"{route(TOKEN)} notional_usd"),
+        ("denied_tokens_have_no_price", DAY, key(4)),
+        ("quotes_are_kept", DAY, key(4)),
+        ("sums_add_up", DAY, f"{route(DENIED)} notional_usd"),
+        ("verified_adds_up", NEXT, "chain 2"),
+        ("quarantined_is_in_quarantine", DAY, "quarantined"),
+        ("receivers_add_up", DAY, "chain 4"),
+        ("transfers_add_up", DAY, route(OTHER)),
+        ("sums_add_up", NEXT, f"{route(TOKEN)} amount"),
+    }
+
+
+def test_good_days_keep_every_law(found):
+    assert found(days()) == []
+
+
+def test_each_break_is_found_where_it_is_and_no_other(found):
+    rows = days()
+    told = damage(rows)
+    assert {(row["law"], row["date"], row["place"]) for row in found(rows)} == told
+
+
+def test_quotes_from_afar_and_days_without_prices(found):
+    rows = days()
+    for row in rows["token_transfer_details"]:
+        if row["date"] == NEXT:
+            row["notional_usd"] = row["token_price_usd"] = None
+            row["price_timestamp"] = row["price_source"] = None
+    find(rows, "notional_transferred_daily", date=NEXT)["notional_usd"] = None
+    far = find(rows, "token_transfer_details", row_key=key(2))
+    far["price_timestamp"] -= dt.timedelta(hours=12, seconds=1)
+    rows["token_prices"].append({**_quote(TOKEN), "quote_time": far["price_timestamp"]})
+    assert {(row["law"], row["date"], row["place"]) for row in found(rows, window_hours=12)} == {
+        ("quote_within_window", DAY, key(2)),
+        ("few_without_value", NEXT, "share without value"),
+    }
+
+
+def test_more_missing_prices_than_allowed_are_a_failure(found):
+    """Two of the day's transfers are of a listed token that is not denied; one of them loses its price."""
+    rows = days()
+    of_day = [row["row_key"] for row in rows["token_transfer_payload"] if row["date"] == DAY]
+    mine = [
+        row
+        for row in rows["token_transfer_details"]
+        if row["row_key"] in of_day and row["token_price_usd"] is not None
+    ]
+    lost = mine[0]
+    lost["notional_usd"] = lost["token_price_usd"] = lost["price_timestamp"] = lost["price_source"] = None
+
+    def laws(max_missing):
+        return {(row["law"], row["date"]) for row in found(rows, max_missing=max_missing)}
+
+    assert ("few_prices_missing", DAY) in laws(0.4)
+    assert not {law for law, _ in laws(0.5)} & {"few_prices_missing"}
+    assert not {law for law, _ in laws(1.0)} & {"few_prices_missing"}
+
+
+def test_no_law_is_left_out():
+    import inspect
+
+    told = inspect.getsource(damage) + inspect.getsource(test_quotes_from_afar_and_days_without_prices)
+    told += inspect.getsource(test_more_missing_prices_than_allowed_are_a_failure)
+    missing = [law.name for law in LAWS if law.name not in told and not law.name.endswith("_has_message")]
+    assert missing == []
