@@ -52,7 +52,8 @@ class Token:
 @dataclass(frozen=True)
 class Chain:
     """A chain by Wormhole id: address family and bech32 prefix, what CoinGecko and DefiLlama call it, its EVM
-    chain id, its core contract (native form) and the emitter of its token bridge (hex)."""
+    chain id, its core contract (native form), the emitter of its token bridge (hex), and on Solana, where an
+    emitter is no program, the program of its token bridge."""
 
     id: int
     name: str | None = None
@@ -63,6 +64,7 @@ class Chain:
     evm_chain_id: int | None = None
     core: str | None = None
     token_bridge: str | None = None
+    token_bridge_program: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
 
 

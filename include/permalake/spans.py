@@ -1,8 +1,9 @@
-"""Half-open spans of whole seconds: joining them, and what is left of one."""
+"""Half-open spans of whole seconds: joining them, and what is left of one. Ranges of days."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, timedelta
 
 Span = tuple[int, int]
 
@@ -31,3 +32,14 @@ def without(span: Span, known: Iterable[Span]) -> list[Span]:
     if start < end:
         left.append((start, end))
     return left
+
+
+def ranges(days: Iterable[date]) -> list[tuple[date, date]]:
+    """Days as ranges without holes, both ends inclusive, in order."""
+    result: list[tuple[date, date]] = []
+    for day in sorted(set(days)):
+        if result and day - result[-1][1] == timedelta(days=1):
+            result[-1] = (result[-1][0], day)
+        else:
+            result.append((day, day))
+    return result

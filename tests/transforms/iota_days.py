@@ -9,15 +9,20 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 
+from pyspark.sql import DataFrame
+
 from permalake.config import CoordinatorKey
 from permalake.contracts import IOTA_TABLES
 from permalake.sources.archive_rest import ArchiveRest
 from permalake.transforms import cone_verdict
 from permalake.transforms.cone import ConeRules, decoded
+from permalake.transforms.conflicts import resolved
+from permalake.transforms.iota_state import StateRules, state_tables
 from permalake.transforms.iota_tables import analytics_tables, base_tables
 
 DATA = Path(__file__).parents[1] / "data"
 SYNTHETIC = DATA / "synthetic"
+RICHEST = 10
 SAMPLE = Path(__file__).parents[2] / "include" / "sample" / "shimmer"
 
 
@@ -26,6 +31,7 @@ class Built:
     """The tables of a range of days, and what kept days back."""
 
     tables: dict = field(default_factory=dict)
+    decoded: DataFrame | None = None
     refused: dict = field(default_factory=dict)
     quarantine: list = field(default_factory=list)
 
@@ -46,17 +52,26 @@ def plain(row):
 
 
 def build(spark, path, start, end, landing, protocol="stardust", hrp="smr", keys=(), threshold=None):
-    """Build start..end (ISO dates) from the archive at ``path``."""
+    """Build start..end (ISO dates) from the archive at ``path``, with nothing before it."""
     source = ArchiveRest(spark, Path(path))
     days = source.days(date.fromisoformat(start), date.fromisoformat(end))
     rules = ConeRules(protocol, hrp, tuple(days), source.first_milestone, tuple(keys), threshold)
     decoded(source.records(days), rules).write.mode("overwrite").parquet(str(landing))
+    reasons = resolved(spark.read.parquet(str(landing)), protocol, few=True)
+    reasons.write.mode("append").parquet(str(landing))
     landed = spark.read.parquet(str(landing)).cache()
-    built = Built(refused=cone_verdict.refused_days(landed, days))
+    built = Built(decoded=landed, refused=cone_verdict.refused_days(landed, days))
     built.quarantine = cone_verdict.quarantine(landed, source.name).collect()
     made = {name: shaped(name, frame) for name, frame in base_tables(landed, 250_000).items()}
-    for name, frame in analytics_tables(landed, made.__getitem__, 250_000).items():
-        made[name] = shaped(name, frame())
+
+    def history(name):
+        return spark.createDataFrame([], IOTA_TABLES[name].spark)
+
+    rules = StateRules(richest=RICHEST, v_byte_cost=100, rented=protocol == "stardust")
+    for group in analytics_tables(landed, made.__getitem__, 250_000):
+        made |= {name: shaped(name, frame()) for name, frame in group.items()}
+    group = state_tables(landed, made.__getitem__, history, rules)
+    made |= {name: shaped(name, frame()) for name, frame in group.items()}
     built.tables = made
     return built
 

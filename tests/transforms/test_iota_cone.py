@@ -1,5 +1,6 @@
 """The proving pass, fault by fault, on synthetic tangles; decoded in this process, without Spark jobs."""
 
+from dataclasses import replace
 from datetime import date
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ from permalake.sources.archive_rest import ArchiveRest
 from permalake.transforms.cone import ConeRules, chunked, decode, whole_milestones
 from permalake.transforms.cone_batch import ConeState
 from permalake.transforms.cone_order import white_flag_order
-from permalake.transforms.decoded import ARROW, Row
+from permalake.transforms.cone_verdict import refused_days
+from permalake.transforms.decoded import ARROW, DECODED, Row
 from permalake.transforms.records import Record
 
 FIRST, LAST = 249_992, 250_007
@@ -28,7 +30,7 @@ class World:
         days = source.days(*SPANS[protocol])
         records = chunked(source.records(days), FIRST, 64, 1).sort("chunk", "milestone", "kind")
         self.table = records.toArrow()
-        self.protocol, self.days = protocol, tuple(days)
+        self.spark, self.protocol, self.days = spark, protocol, tuple(days)
         self.keys = coordinator_keys(protocol)
 
     def rules(self, **given):
@@ -169,6 +171,35 @@ def test_a_milestone_must_be_signed_by_the_coordinator(world):
     assert (FIRST + 1, "milestone_signature") in causes(problems)
 
 
+def test_coordinator_keys_have_ranges_and_a_threshold(world):
+    _, problems = world.run(threshold=3)
+    assert set(causes(problems)) == {(m, "milestone_signature") for m in range(FIRST, LAST + 1)}
+    # The second key signs up to 250,000; put to an end earlier, what it signed after that does not count.
+    retired = [key.model_copy(update={"end": 249_997}) if key.end == 250_000 else key for key in world.keys]
+    _, problems = world.run(keys=tuple(retired))
+    assert set(causes(problems)) == {(m, "milestone_signature") for m in range(249_998, 250_001)}
+    _, problems = world.run(keys=(), threshold=None)
+    assert problems == []
+
+
+def test_a_gap_is_an_error_that_names_the_range(stardust):
+    days = [replace(day, gaps=((250_001, 250_003), (250_005, 250_005))) for day in stardust.days[-1:]]
+    decoded = stardust.spark.createDataFrame([], DECODED)
+    assert refused_days(decoded, days) == {
+        days[0].date: "milestone 250001: milestone_gap: the source lacks milestones 250001 to 250003, 250005 "
+        f"of {days[0].date}"
+    }
+
+
+@pytest.mark.parametrize(("ahead", "missing"), [(15, False), (16, True)])
+def test_an_absent_parent_is_an_entry_point_for_15_milestones(world, ahead, missing):
+    """A milestone's cone may refer to blocks from before the source's beginning as far as 15 milestones."""
+    begins = FIRST - ahead
+    _, problems = world.run(source_first=begins)
+    reasons = {reason for milestone, reason in causes(problems) if milestone == FIRST}
+    assert ("parent_missing" in reasons) == missing
+
+
 def test_two_payloads_of_one_milestone_are_refused(world):
     rows = world.rows()
     other = dict(pick(rows, Record.MILESTONE))
@@ -226,6 +257,13 @@ def test_a_forged_consumed_output_is_found(stardust, chrysalis):
     rows = chrysalis.rows()
     flip(pick(rows, Record.CONSUMED), at=-8)
     assert "amount_mismatch" in {reason for _, reason in causes(chrysalis.run(rows)[1])}
+
+
+def test_signatures_of_transactions_are_optional(chrysalis):
+    rows = chrysalis.rows()
+    flip(pick(rows, Record.CONSUMED), at=10)  # its owner is another one then
+    assert "transaction_signature" in {reason for _, reason in causes(chrysalis.run(rows)[1])}
+    assert causes(chrysalis.run(rows, transaction_signatures=False)[1]) == []
 
 
 def test_the_sources_own_ledger_list_is_compared(world):

@@ -1,59 +1,17 @@
 """The two jobs of an IOTA day on the real Shimmer sample and synthetic days, staged in a real lake."""
 
-import importlib.util
 import json
 import random
 from datetime import date
-from pathlib import Path
 
 import pytest
-from iota_days import DATA, SAMPLE, SYNTHETIC, copy_archive, differences, expected, lines, plain, rewrite
+from iota_days import DATA, SAMPLE, SYNTHETIC, copy_archive, differences, expected, lines, rewrite
+from iota_network import Network
 
-from permalake.config import load_settings
 from permalake.errors import PermalakeError
-from permalake.lake import Lake
 
-ROOT = Path(__file__).parents[2]
 MEASURED = json.loads((DATA / "iota" / "expected_measurements.json").read_text())
 DAY = date(2022, 9, 28)
-
-
-def job(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "spark" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
-
-
-class Network:
-    """A lake of its own, and the jobs on an archive."""
-
-    def __init__(self, spark, folder, archive, monkeypatch):
-        self.spark = spark
-        config = folder / "permalake.toml"
-        config.write_text(
-            f'[lake]\nwarehouse = "{folder}/lake"\n[networks.shimmer]\nprotocol = "stardust"\n'
-            f'bech32_hrp = "smr"\npath = "{archive}"\n'
-        )
-        monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
-        monkeypatch.setattr("permalake.paths.HOME", folder / "home")
-        self.lake = Lake(load_settings())
-
-    def run(self, name, start="2022-09-28", end=None, run_id="test"):
-        argv = ["--network", "shimmer", "--start", start, "--end", end or start, "--run-id", run_id]
-        job(name)(argv, self.spark)
-
-    def attempt(self):
-        return self.lake.resume("shimmer", "test")
-
-    def rows(self, table):
-        return [plain(row.asDict()) for row in self.attempt().days(self.spark, table).collect()]
-
-    def quarantined(self):
-        rows = self.lake.query(
-            "select reason, origin, date from shimmer.quarantine order by 1, 2"
-        ).to_pylist()
-        return [(row["reason"], row["origin"]) for row in rows]
 
 
 @pytest.fixture(scope="module")

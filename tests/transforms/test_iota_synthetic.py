@@ -3,11 +3,11 @@
 import pytest
 from iota_days import SYNTHETIC, build, coordinator_keys, differences, expected, tangle
 
-from permalake.contracts import IOTA_TABLES
+from permalake.contracts import IOTA_TABLES, iota_metrics
 
 DAYS = {"stardust": ("2022-09-28", "2022-09-30"), "chrysalis": ("2021-05-10", "2021-05-12")}
 # Not among the expected rows of the generator.
-OWN = {"quarantine", "ms_activity", "consumed_outputs"}
+OWN = {"quarantine", "consumed_outputs", *(table.name for table in iota_metrics.TABLES)}
 
 
 @pytest.fixture(scope="module", params=["stardust", "chrysalis"])

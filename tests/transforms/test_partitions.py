@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from permalake.contracts.placement import PERMANODE_PARTITIONS
-from permalake.transforms.partitions import place
+from permalake.transforms.partitions import ends_of, lacking, new_segments, with_partition
 
 DAYS = [dt.date(2021, 5, day) for day in (10, 11, 12)]
 SCHEMA = "variant string, hint string, date date, milestone_index int, message_id string"
@@ -32,7 +32,9 @@ class Ledger:
             SCHEMA,
         ).coalesce(1)
         known = self.spark.createDataFrame(self.rows, PERMANODE_PARTITIONS.spark)
-        placed, added = place(lookups, known, self.size, ("milestone_index", "message_id"))
+        added = new_segments(lacking(lookups, known), ends_of(known), self.size)
+        segments = known.select(*added.columns).unionByName(added)
+        placed = with_partition(lookups, segments, ("milestone_index", "message_id"))
         found = {row.message_id: row.partition_id for row in placed.collect()}
         types = {field.name: field.dataType for field in PERMANODE_PARTITIONS.spark}
         self.rows += [
@@ -104,9 +106,3 @@ def test_another_partition_size_goes_on_without_overfilling(spark):
     assert [*ledger.publish({("a", 1): 3}).values()] == [2, 2, 3]
     ledger.size = 10
     assert set(ledger.publish({("a", 2): 9}).values()) == {3}
-
-
-def test_segments_tell_the_newest_milestone(ledger):
-    ledger.publish({("a", 1): 6})
-    newest = {row[2]: row[5] for row in ledger.rows}
-    assert newest == {0: 103, 1: 105}

@@ -16,7 +16,8 @@ from permalake.transforms.records import State
 _MILESTONE_KEY = ("date", "milestone_index")
 _TREASURY_TRANSACTION = 4  # measured by inx-chronicle, though no block may hold one at top level
 _SINGLE_BUCKETS = 7
-_BUCKETS = [*((n, n) for n in range(1, _SINGLE_BUCKETS + 1)), (8, 15), (16, 31), (32, 63), (64, None)]
+_CHANGES = ("_created_count", "_transferred_count", "_changed_count", "_destroyed_count")
+BUCKETS = [*((n, n) for n in range(1, _SINGLE_BUCKETS + 1)), (8, 15), (16, 31), (32, 63), (64, None)]
 
 
 def owner(output: Column) -> Column:
@@ -24,25 +25,59 @@ def owner(output: Column) -> Column:
     return F.coalesce(output["address"], output["state_controller"])
 
 
-def ms_analytics(decoded: DataFrame, chunk_size: int) -> DataFrame:
-    """``ms_analytics``: a row for every milestone, one without messages too."""
-    is_included = (F.col("kind") == int(Row.BLOCK)) & (F.col("inclusion_state") == int(State.INCLUDED))
-    return (
-        decoded.where(F.col("kind") != int(Row.PROBLEM))
-        .groupBy("date", "milestone_index")
-        .agg(
-            _count(F.col("kind") == int(Row.BLOCK)).alias("message_count"),
-            _count(is_included).alias("transaction_count"),
-            F.coalesce(F.sum(F.when(is_included, _total("outputs"))), F.lit(0)).alias("transferred_tokens"),
-        )
-        .select(
-            range_id(chunk_size).alias("ms_range_id"),
-            "milestone_index",
-            "message_count",
-            "transaction_count",
-            "transferred_tokens",
-            "date",
-        )
+def per_milestone(decoded: DataFrame) -> DataFrame:
+    """What ``ms_analytics`` and ``ms_activity`` tell of messages and transactions, in one pass: a row for
+    every milestone, one without messages too."""
+    is_block = F.col("kind") == int(Row.BLOCK)
+    is_included = is_block & (F.col("inclusion_state") == int(State.INCLUDED))
+    own = decoded.where(F.col("kind") != int(Row.PROBLEM)).select(
+        *_MILESTONE_KEY,
+        is_block.alias("is_block"),
+        F.when(is_block, F.col("payload_kind")).alias("payload"),
+        F.when(is_block, F.col("inclusion_state")).alias("state"),
+        F.when(is_block, F.length("raw").cast("long")).alias("size"),
+        *(F.when(is_included, F.col(name)).alias(name) for name in ("inputs", "outputs", "consumed")),
+    )
+    measured = own.select(
+        *(*_MILESTONE_KEY, "is_block", "payload", "state", "size"),
+        F.size("inputs").alias("inputs"),
+        F.size("outputs").alias("outputs_count"),
+        _total("outputs").alias("booked_tokens"),
+        _gains().alias("moved_tokens"),
+        *_chain_activity("nft", NFT),
+        *_alias_activity(),
+        *_chain_activity("foundry", FOUNDRY),
+    )
+    chains = [name for name in measured.columns if name.endswith(_CHANGES)]
+    return measured.groupBy(*_MILESTONE_KEY).agg(
+        _count(F.col("is_block")).alias("message_count"),
+        *_block_activity(),
+        *_bytes(),
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("booked_tokens", "moved_tokens")),
+        F.array(*(_in_bucket("inputs", *bucket) for bucket in BUCKETS)).alias("input_buckets"),
+        F.array(*(_in_bucket("outputs_count", *bucket) for bucket in BUCKETS)).alias("output_buckets"),
+        *(F.coalesce(F.sum(name), F.lit(0)).cast("int").alias(name) for name in chains),
+    )
+
+
+def ms_analytics(per_milestone: DataFrame, chunk_size: int) -> DataFrame:
+    """``ms_analytics``."""
+    return per_milestone.select(
+        range_id(chunk_size).alias("ms_range_id"),
+        "milestone_index",
+        "message_count",
+        F.col("confirmed_count").alias("transaction_count"),
+        F.col("booked_tokens").alias("transferred_tokens"),
+        "date",
+    )
+
+
+def ms_activity(per_milestone: DataFrame, address_analytics: DataFrame) -> DataFrame:
+    """``ms_activity``: blocks by payload and state, bytes, transaction sizes, active addresses, tokens that
+    changed hands, and what became of aliases, foundries and NFTs."""
+    active = address_analytics.groupBy(*_MILESTONE_KEY).agg(F.count("*").cast("int").alias("active"))
+    return per_milestone.join(active, [*_MILESTONE_KEY], "left").select(
+        "*", F.coalesce("active", F.lit(0)).alias("active_addresses")
     )
 
 
@@ -53,25 +88,6 @@ def address_analytics(decoded: DataFrame) -> DataFrame:
         .groupBy(*_MILESTONE_KEY, "address")
         .agg(F.sum("sent").alias("sent_tokens"), F.sum("received").alias("recv_tokens"))
     )
-
-
-def ms_activity(decoded: DataFrame) -> DataFrame:
-    """``ms_activity``: blocks by payload and state, bytes, transaction sizes, active addresses, tokens that
-    changed hands, and what became of aliases, foundries and NFTs."""
-    tangle = (
-        decoded.where(F.col("kind") != int(Row.PROBLEM))
-        .groupBy("date", "milestone_index")
-        .agg(*_block_activity(), *_bytes())
-    )
-    addresses, transactions = _address_activity(decoded), _transaction_activity(decoded)
-    joined = tangle.join(addresses, [*_MILESTONE_KEY], "left").join(transactions, [*_MILESTONE_KEY], "left")
-    sparse = [f for frame in (addresses, transactions) for f in frame.schema if f.name not in _MILESTONE_KEY]
-    return joined.select(*tangle.columns, *(_or_nothing(f.name, f.dataType.typeName()) for f in sparse))
-
-
-def _or_nothing(name: str, kind: str) -> Column:
-    empty = F.array_repeat(F.lit(0), len(_BUCKETS)) if kind == "array" else F.lit(0)
-    return F.coalesce(F.col(name), empty).alias(name)
 
 
 def _included(decoded: DataFrame) -> DataFrame:
@@ -88,8 +104,8 @@ def _total(outputs: str) -> Column:
 
 
 def _moves(decoded: DataFrame) -> DataFrame:
-    """(date, milestone_index, message_id, address, sent, received) of every output that an included
-    transaction consumed or created, where it has an owner."""
+    """(date, milestone_index, address, sent, received) of every output that an included transaction consumed
+    or created, where it has an owner."""
 
     def move(address: Column, sent: Column, received: Column) -> Column:
         return F.struct(address.alias("address"), sent.alias("sent"), received.alias("received"))
@@ -99,14 +115,41 @@ def _moves(decoded: DataFrame) -> DataFrame:
     sent = F.transform("consumed", lambda o: move(o["address"], o["amount"], nothing))
     return (
         _included(decoded)
-        .select(*_MILESTONE_KEY, "message_id", F.explode(F.concat(received, sent)).alias("move"))
+        .select(*_MILESTONE_KEY, F.explode(F.concat(received, sent)).alias("move"))
         .where("move.address is not null")
-        .select(*_MILESTONE_KEY, "message_id", "move.*")
+        .select(*_MILESTONE_KEY, "move.*")
+    )
+
+
+def _gains() -> Column:
+    """Tokens of a transaction that changed hands: what each address received beyond what it sent. Moves in
+    order of address, so that one walk over them is enough."""
+
+    def move(address: Column, amount: Column) -> Column:
+        return F.struct(address.alias("address"), amount.alias("amount"))
+
+    def step(so_far: Column, one: Column) -> Column:
+        goes_on = so_far["address"].eqNullSafe(one["address"])
+        settled = so_far["total"] + F.greatest(so_far["gain"], F.lit(0).cast("long"))
+        return F.struct(
+            F.when(goes_on, so_far["total"]).otherwise(settled).alias("total"),
+            one["address"].alias("address"),
+            F.when(goes_on, so_far["gain"] + one["amount"]).otherwise(one["amount"]).alias("gain"),
+        )
+
+    nothing = F.lit(0).cast("long")
+    received = F.transform("outputs", lambda o: move(owner(o), o["amount"]))
+    sent = F.transform("consumed", lambda o: move(o["address"], -o["amount"]))
+    return F.aggregate(
+        F.sort_array(F.concat(received, sent)),
+        F.struct(nothing.alias("total"), F.lit(None).cast("string").alias("address"), nothing.alias("gain")),
+        step,
+        lambda walked: walked["total"] + F.greatest(walked["gain"], nothing),
     )
 
 
 def _block_activity() -> list[Column]:
-    payload, state = F.col("payload_kind"), F.col("inclusion_state")
+    payload, state = F.col("payload"), F.col("state")
     return [
         _count(payload == NO_PAYLOAD).alias("no_payload_count"),
         _count(payload == TAGGED_DATA).alias("tagged_data_count"),
@@ -120,7 +163,7 @@ def _block_activity() -> list[Column]:
 
 
 def _bytes() -> list[Column]:
-    payload, size = F.col("payload_kind"), F.length("raw").cast("long")
+    payload, size = F.col("payload"), F.col("size")
 
     def total(condition: Column) -> Column:
         return F.coalesce(F.sum(F.when(condition, size)), F.lit(0))
@@ -130,41 +173,8 @@ def _bytes() -> list[Column]:
         total(payload == TRANSACTION).alias("transaction_bytes"),
         total(payload == MILESTONE).alias("milestone_bytes"),
         total(payload == _TREASURY_TRANSACTION).alias("treasury_transaction_bytes"),
-        total(F.col("kind") == int(Row.BLOCK)).alias("message_bytes"),
+        total(F.col("is_block")).alias("message_bytes"),
     ]
-
-
-def _address_activity(decoded: DataFrame) -> DataFrame:
-    """Distinct owners, and tokens that changed hands: in each transaction, what an address received beyond
-    what it sent."""
-    gain = F.greatest(F.sum("received") - F.sum("sent"), F.lit(0))
-    return (
-        _moves(decoded)
-        .groupBy(*_MILESTONE_KEY, "message_id", "address")
-        .agg(gain.alias("gain"))
-        .groupBy(*_MILESTONE_KEY)
-        .agg(
-            F.count_distinct("address").cast("int").alias("active_addresses"),
-            F.sum("gain").alias("moved_tokens"),
-        )
-    )
-
-
-def _transaction_activity(decoded: DataFrame) -> DataFrame:
-    per_transaction = _included(decoded).select(
-        *_MILESTONE_KEY,
-        F.size("inputs").alias("inputs"),
-        F.size("outputs").alias("outputs"),
-        *_chain_activity("nft", NFT),
-        *_alias_activity(),
-        *_chain_activity("foundry", FOUNDRY),
-    )
-    counts = [name for name in per_transaction.columns if name.endswith("_count")]
-    return per_transaction.groupBy(*_MILESTONE_KEY).agg(
-        F.array(*(_in_bucket("inputs", *bucket) for bucket in _BUCKETS)).alias("input_buckets"),
-        F.array(*(_in_bucket("outputs", *bucket) for bucket in _BUCKETS)).alias("output_buckets"),
-        *(F.sum(name).cast("int").alias(name) for name in counts),
-    )
 
 
 def _in_bucket(size: str, low: int, high: int | None) -> Column:

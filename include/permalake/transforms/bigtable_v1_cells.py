@@ -27,6 +27,9 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
     sets."""
     publication, quorum = (lake[family.table.name] for family in _KEPT)
     signed = quorum.select("row_key", "signed_vaa").mapInArrow(_signatures(reference), _SIGNED)
+    observed = lake.get(wormhole.OBSERVATIONS.name)
+    if observed is not None:
+        signed = _in_order(signed, observed)
     events = (
         publication.join(quorum.select("row_key", "signed_vaa"), "row_key")
         .join(signed, "row_key")
@@ -44,6 +47,25 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
     )
     return events.select(
         "row_key", present(*(cells_of(family) for family in _KEPT), _signature_cells(), _state_cells())
+    )
+
+
+def _in_order(signed: DataFrame, observed: DataFrame) -> DataFrame:
+    """The signatures in the order in which they were observed; those that nobody saw come last, by index."""
+    seen = F.struct("guardian_address", F.unix_micros("observed_at"))
+    times = observed.groupBy("row_key").agg(F.map_from_entries(F.collect_list(seen)).alias("times"))
+    last = F.lit(2**63 - 1)
+    placed = F.transform(
+        "signatures",
+        lambda one: F.struct(
+            F.coalesce(F.try_element_at(F.col("times"), one["guardian"]), last),
+            one["index"].alias("index"),
+            one.alias("one"),
+        ),
+    )
+    ordered = F.transform(F.array_sort(placed), lambda one: one["one"])
+    return signed.join(times, "row_key", "left").select(
+        "row_key", F.coalesce(ordered, F.col("signatures")).alias("signatures")
     )
 
 
@@ -114,5 +136,5 @@ def _signature_lists(vaas: Vaas, sets: Mapping[int, tuple[bytes, ...]]) -> pa.Li
     return pa.ListArray.from_arrays(pa.array(vaas.signature_offset.astype(np.int32)), members)
 
 
-WRITTEN = (wormhole.MESSAGE_PUBLICATION, wormhole.QUORUM_STATE)
+WRITTEN = (wormhole.MESSAGE_PUBLICATION, wormhole.QUORUM_STATE, wormhole.OBSERVATIONS)
 """Lake tables from which v1 is written."""

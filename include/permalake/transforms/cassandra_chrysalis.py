@@ -141,8 +141,10 @@ def placed(variant: str, rows: DataFrame) -> DataFrame:
     return shaped(rows, table, **own)
 
 
-def hints(segments: DataFrame) -> DataFrame:
-    """``hints`` of all keys in ``segments`` (every segment of those keys): each partition with the newest
-    milestone that it has had."""
-    newest = segments.groupBy("variant", "hint", "partition_id").agg(F.max("newest").alias("milestone_index"))
+def hints(placed: DataFrame) -> DataFrame:
+    """``hints`` of all partitions in ``placed`` (``variant, hint, partition_id, milestone_index``), each with
+    its newest milestone."""
+    newest = placed.groupBy("variant", "hint", "partition_id").agg(
+        F.max("milestone_index").alias("milestone_index")
+    )
     return shaped(newest, store.HINTS)

@@ -73,6 +73,7 @@ class Claims:
             name: pc.fill_null(column[name].cast(pa.int64()), _UNKNOWN).to_numpy(zero_copy_only=False)
             for name in ("milestone", "state", "conflict", "number")
         }
+        number["state"] = number["state"].copy()  # absent ones are filled in
         binary = {name: column[name] for name in ("id", "raw", "link", "origin")}
         return cls(context=column["context"].to_numpy(zero_copy_only=False), **number, **binary)
 

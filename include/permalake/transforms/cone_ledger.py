@@ -1,8 +1,9 @@
 """Proof of what a batch's included transactions did to the ledger.
 
 Which transactions are included is the source's claim, proven by the milestone's applied Merkle root. Here
-the consumed outputs are matched with the inputs, checked against the inputs commitment and the sum of the
-outputs, and the signatures are verified.
+the consumed outputs are matched with the inputs, and each transaction is judged by all rules of its protocol:
+what says that the source's consumed outputs or bytes are not right (sum, inputs commitment, signature) breaks
+the day; anything else is a disagreement with the root, and reported.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from permalake.codec.cursor import blake2b_rows
-from permalake.codec.outputs import ALIAS, ED25519, Addresses, Outputs, decode_outputs
-from permalake.codec.signatures import wrongly_signed
+from permalake.codec.conflicts import Spending, judge
+from permalake.codec.milestones import Milestone
+from permalake.codec.outputs import ALIAS, Addresses, Outputs, decode_outputs
+from permalake.codec.reasons import Conflict, described
 from permalake.codec.slices import fixed
-from permalake.codec.transactions import SIGNATURE
 from permalake.transforms.cone_batch import Batch, Problem
 from permalake.transforms.records import State
 
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
     from permalake.transforms.cone_milestones import Cone
 
 _ID = 34
+# Rules that only a wrong source can break, since the root says that the transaction is included.
+_BREAKS = {
+    Conflict.SUM: ("amount_mismatch", "its inputs and outputs differ in amount"),
+    Conflict.SIGNATURE: ("transaction_signature", "a signature is not valid, or not its input's owner's"),
+    Conflict.INPUTS_COMMITMENT: (
+        "inputs_commitment",
+        "its consumed outputs are not those that it commits to",
+    ),
+}
 
 
 @dataclass(slots=True)
@@ -63,7 +73,7 @@ def check_ledger(batch: Batch, cones: list[Cone], rules: ConeRules) -> Ledger:
     ledger = Ledger(included, consumed, outputs, ids, _owners(outputs, _times(cones, claims.milestone[rows])))
     checks = _Checks(batch, ledger, claims.milestone[rows], {cone.milestone.index for cone in cones})
     checks.matching(rows)
-    checks.transactions(rules.transaction_signatures)
+    checks.transactions(cones, rules.transaction_signatures)
     checks.changes(cones)
     return ledger
 
@@ -133,12 +143,13 @@ class _Checks:
         self.batch, self.ledger, self.milestone, self.proven = batch, ledger, milestone, proven
         self.transactions_of = batch.decoded.transactions
 
-    def fail(self, transaction: int, reason: str, detail: str) -> None:
+    def fail(self, transaction: int, reason: str, detail: str, *, breaks: bool = True) -> None:
         row = int(self.transactions_of.block[transaction])
         name = self.transactions_of.transaction_id[transaction].tobytes().hex()
         milestone, origin = int(self.batch.blocks.milestone[row]), str(self.batch.blocks.origin[row])
         raw = self.batch.blocks.raw[row].as_py()
-        self.batch.problems.append(Problem(milestone, reason, f"transaction {name}: {detail}", origin, raw))
+        detail = f"transaction {name}: {detail}"
+        self.batch.problems.append(Problem(milestone, reason, detail, origin, raw, breaks))
 
     def matching(self, rows: np.ndarray) -> None:
         """Consumed outputs are those of the inputs of included transactions, no more and no fewer."""
@@ -160,60 +171,31 @@ class _Checks:
                 detail = f"no included transaction consumes the output {named}"
                 self.batch.problems.append(Problem(at, "consumed_unexpected", detail, origin, raw))
 
-    def transactions(self, signatures: bool) -> None:
-        """Inputs commitment (Stardust), sums and signatures of transactions whose inputs are all known."""
+    def transactions(self, cones: list[Cone], signatures: bool) -> None:
+        """Every rule of the protocol, for transactions whose inputs are all known."""
         ledger, parts = self.ledger, self.transactions_of
         count = np.bincount(parts.inputs.transaction, minlength=len(ledger.included))
-        known = np.bincount(parts.inputs.transaction[ledger.consumed >= 0], minlength=len(ledger.included))
-        whole = np.flatnonzero(ledger.included & (count == known))
-        spent = ledger.consumed >= 0
-        amount = np.zeros(len(ledger.included), np.int64)
-        np.add.at(amount, parts.inputs.transaction[spent], ledger.outputs.amount[ledger.consumed[spent]])
-        np.subtract.at(amount, parts.outputs.transaction, parts.output.amount)
-        for transaction in whole[amount[whole] != 0].tolist():
-            self.fail(
-                transaction, "amount_mismatch", f"its inputs exceed its outputs by {amount[transaction]}"
-            )
-        if self.batch.protocol == "stardust":
-            self._commitments(whole)
-        if signatures:
-            self._signatures(whole)
-
-    def _commitments(self, whole: np.ndarray) -> None:
-        ledger, parts = self.ledger, self.transactions_of
-        outputs = ledger.outputs
-        digest = blake2b_rows(outputs.data, outputs.start, outputs.length)
-        in_order = np.ascontiguousarray(digest[ledger.consumed]).reshape(-1)
-        begins = np.searchsorted(parts.inputs.transaction, np.arange(len(ledger.included) + 1))
-        computed = blake2b_rows(in_order, 32 * begins[whole], 32 * np.diff(begins)[whole])
-        wrong = (computed != parts.inputs_commitment[whole]).any(axis=1)
-        for transaction in whole[wrong].tolist():
-            self.fail(
-                transaction, "inputs_commitment", "its consumed outputs are not those that it commits to"
-            )
-
-    def _signatures(self, whole: np.ndarray) -> None:
-        wanted = np.zeros(len(self.ledger.included), bool)
-        wanted[whole] = True
-        for transaction in np.flatnonzero(wrongly_signed(self.batch.decoded) & wanted).tolist():
-            self.fail(transaction, "transaction_signature", "a signature does not verify")
-        for transaction in np.unique(self._strangers(wanted)).tolist():
-            self.fail(transaction, "transaction_signature", "a signing key does not own what it unlocks")
-
-    def _strangers(self, wanted: np.ndarray) -> np.ndarray:
-        """Transactions with a signature whose key is neither that of the consumed output's owner nor, for an
-        alias, of its governor."""
-        parts, data, ledger = self.transactions_of, self.batch.decoded.data, self.ledger
-        unlocks = parts.unlocks
-        signed = np.flatnonzero((unlocks.kind == SIGNATURE) & wanted[unlocks.transaction])
-        address = blake2b_rows(data, unlocks.start[signed] + 2, np.full(len(signed), 32))
-        begins = np.searchsorted(parts.inputs.transaction, np.arange(len(wanted)))
-        output = ledger.consumed[begins[unlocks.transaction[signed]] + unlocks.idx[signed]]
-        owned = np.zeros(len(signed), bool)
-        for holder in (ledger.owner, ledger.outputs.governor):
-            same = (holder.value[output] == address).all(axis=1)
-            owned |= same & (holder.kind[output] == ED25519)
-        return unlocks.transaction[signed[~owned]]
+        fine = ledger.consumed >= 0
+        fine[fine] = ledger.outputs.error[ledger.consumed[fine]] == 0
+        known = np.bincount(parts.inputs.transaction[fine], minlength=len(ledger.included))
+        spending = Spending(
+            protocol=self.batch.protocol,
+            blocks=self.batch.decoded,
+            rows=np.flatnonzero(ledger.included & (count == known)),
+            outputs=ledger.outputs,
+            output_id=ledger.output_id,
+            consumed=ledger.consumed,
+            time=_times(cones, self.batch.blocks.milestone[parts.block]),
+            signatures=signatures,
+        )
+        code = judge(spending)
+        wrong = np.flatnonzero(code)
+        for transaction, reason in zip(spending.rows[wrong].tolist(), code[wrong].tolist(), strict=True):
+            if reason in _BREAKS:
+                self.fail(transaction, *_BREAKS[reason])
+            else:
+                detail = f"it is included, but recomputed as conflicting: {described(reason)}"
+                self.fail(transaction, "conflict_disagreement", detail, breaks=False)
 
     def changes(self, cones: list[Cone]) -> None:
         """The source's own list of created and consumed ids, where it has one."""
@@ -230,7 +212,7 @@ class _Checks:
         for cone in cones:
             index = cone.milestone.index
             for row in np.flatnonzero(listed.milestone == index).tolist():
-                migrated = _migrated(cone)
+                migrated = b"".join(migrated_ids(cone.milestone))
                 ours = {
                     "created": _set(outputs[at_created == index].tobytes() + migrated),
                     "consumed": _set(parts.inputs.output_id[spent][at_spent == index].tobytes()),
@@ -246,10 +228,10 @@ class _Checks:
                         self.batch.problems.append(Problem(index, "utxo_changes", detail, origin))
 
 
-def _migrated(cone: Cone) -> bytes:
-    receipt = cone.milestone.receipt
-    funds = len(receipt.funds) if receipt else 0
-    return b"".join(cone.milestone.milestone_id + i.to_bytes(2, "little") for i in range(funds))
+def migrated_ids(milestone: Milestone) -> list[bytes]:
+    """Ids of the outputs that a milestone's receipt creates: milestone id || u16 LE index."""
+    funds = len(milestone.receipt.funds) if milestone.receipt else 0
+    return [milestone.milestone_id + i.to_bytes(2, "little") for i in range(funds)]
 
 
 def _set(joined: bytes | None) -> set[bytes]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from permalake.codec import blocks as payload
 from permalake.codec.faults import DecodeError
@@ -58,6 +59,12 @@ class _Prover:
         raw = self.batch.blocks.raw[row].as_py() if row >= 0 else None
         self.batch.problems.append(Problem(cone.milestone.index, reason, detail, origin or "", raw))
         cone.fine = False
+
+    def spenders(self, milestone: int) -> list[bytes]:
+        """Transactions that the source names as having consumed something at that milestone."""
+        consumed = self.batch.consumed
+        rows = np.flatnonzero(consumed.milestone == milestone)
+        return pc.unique(consumed.link.take(pa.array(rows))).to_pylist()
 
     def is_entry_point(self, milestone: int) -> bool:
         """Whether an absent parent of that milestone's cone lies before the source's beginning."""
@@ -178,6 +185,7 @@ def _check_cone(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) -> 
         prover.fail(cone, "not_in_cone", detail, left[0])
     if cone.message_row >= 0:
         cone.order.append(cone.message_row)
+    _fill_states(prover, cone)
     if cone.fine:
         _check_claims(prover, cone, claimed)
     if cone.fine:
@@ -219,6 +227,24 @@ def _absent_parents(prover: _Prover, cone: Cone, roots: list[int]) -> Iterator[t
         referenced = index - prover.state.referenced.get(parent, -index) <= BELOW_MAX_DEPTH
         if root >= 0 or not (referenced or prover.is_entry_point(index)):
             yield row, parent
+
+
+def _fill_states(prover: _Prover, cone: Cone) -> None:
+    """Where the source tells no state: included is the first message of each transaction that consumed."""
+    batch, order = prover.batch, np.asarray(cone.order, np.int64)
+    state = batch.blocks.state
+    untold = order[state[order] < 0]
+    if not len(untold):
+        return
+    is_transaction = batch.decoded.payload_kind[untold] == payload.TRANSACTION
+    state[untold[~is_transaction]] = State.NO_TRANSACTION
+    spenders = set(prover.spenders(cone.milestone.index))
+    transactions = batch.decoded.transactions
+    for row in untold[is_transaction].tolist():
+        at = int(transactions.block.searchsorted(row))
+        transaction_id = transactions.transaction_id[at].tobytes()
+        state[row] = State.INCLUDED if transaction_id in spenders else State.CONFLICTING
+        spenders.discard(transaction_id)
 
 
 def _check_claims(prover: _Prover, cone: Cone, claimed: int) -> None:

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 from permalake.codec.bech32 import encode_addresses
 from permalake.codec.cursor import blake2b_rows
 from permalake.codec.hexa import hex_slices, to_hex
-from permalake.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, SINGLE, Addresses, Outputs
-from permalake.codec.slices import fixed
+from permalake.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, NO_ADDRESS, SINGLE, Addresses, Outputs
+from permalake.codec.slices import fixed, slices
 from permalake.codec.transactions import Parts
 from permalake.transforms.cone_batch import Batch
-from permalake.transforms.cone_ledger import Ledger, output_ids
+from permalake.transforms.cone_ledger import Ledger, output_ids, owners
 from permalake.transforms.decoded import ARROW, CONSUMED, OUTPUT, RECEIPT, SLICE, Row
+from permalake.transforms.records import State
 
 if TYPE_CHECKING:
     from permalake.transforms.cone import ConeRules
@@ -29,7 +30,8 @@ _EPOCH = date(1970, 1, 1)
 
 
 def rows_of(batch: Batch, cones: list[Cone], ledger: Ledger, rules: ConeRules) -> Iterator[pa.RecordBatch]:
-    """Record batches of :data:`ARROW`: the milestones, their blocks in white-flag order, the problems."""
+    """Record batches of :data:`ARROW`: the milestones, their blocks in white-flag order (those that conflict
+    as PENDING), the problems."""
     if cones:
         yield _milestones(batch, cones, rules)
     if any(cone.order for cone in cones):
@@ -39,7 +41,7 @@ def rows_of(batch: Batch, cones: list[Cone], ledger: Ledger, rules: ConeRules) -
 
 
 def _record_batch(rows: int, kind: Row, columns: dict[str, pa.Array]) -> pa.RecordBatch:
-    columns["kind"] = pa.array(np.full(rows, int(kind), np.int8))
+    columns.setdefault("kind", pa.array(np.full(rows, int(kind), np.int8)))
     arrays = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in ARROW]
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
 
@@ -71,12 +73,10 @@ def _receipt(cone: Cone, rules: ConeRules) -> dict | None:
         np.frombuffer(b"".join(fund.address for fund in receipt.funds), np.uint8).reshape(-1, 32),
     )
     texts = encode_addresses(rules.bech32_hrp, owner.kind, owner.value).to_pylist()
-    funds = []
-    for fund, address in zip(receipt.funds, texts, strict=True):
-        amount, place = fund.deposit.to_bytes(8, "little"), bytes([fund.address_kind]) + fund.address
-        # A basic output: no native tokens, one unlock condition (address), no features.
-        data = b"\0" + place + amount if kind == SINGLE else b"\3" + amount + b"\0\1\0" + place + b"\0"
-        funds.append({"data": data, "kind": kind, "amount": fund.deposit, "address": address})
+    funds = [
+        {"data": data, "kind": kind, "amount": fund.deposit, "address": address}
+        for data, fund, address in zip(receipt.outputs(rules.protocol), receipt.funds, texts, strict=True)
+    ]
     return {
         "funds": funds,
         "treasury_input": receipt.treasury_input,
@@ -96,8 +96,10 @@ def _blocks(batch: Batch, cones: list[Cone], ledger: Ledger, rules: ConeRules) -
     parents = decoded.parent_offset[order]
     parent_count = decoded.parent_offset[order + 1] - parents
     no_transaction = pa.array(transaction < 0)
+    pending = (batch.blocks.state[order] == State.CONFLICTING) & (transaction >= 0)
     tags = hex_slices(decoded.data, decoded.tag_start[order], decoded.tag_length[order])
     columns = {
+        "kind": pa.array(np.where(pending, int(Row.PENDING), int(Row.BLOCK)).astype(np.int8)),
         "date": pa.array(days.astype(np.int32)).cast(pa.date32()),
         "milestone_index": pa.array(batch.blocks.milestone[order].astype(np.int32)),
         "timestamp": pa.array(np.repeat([cone.milestone.timestamp for cone in cones], sizes)),
@@ -120,6 +122,7 @@ def _blocks(batch: Batch, cones: list[Cone], ledger: Ledger, rules: ConeRules) -
         "unlocks": _slices(lists, transactions.unlocks, batch),
         "outputs": _outputs(lists, batch, rules),
         "consumed": _consumed(lists, batch, ledger, rules),
+        "origin": _null_where(~pending, batch.blocks.origin.take(pa.array(order))),
     }
     return _record_batch(len(order), Row.BLOCK, columns)
 
@@ -213,6 +216,7 @@ def _outputs(lists: _Lists, batch: Batch, rules: ConeRules) -> pa.ListArray:
         "tag": _null_where(output.tag_length[rows] == 0, tag),
         "state_index": pa.array(output.state_index[rows]),
         "return_address": _texts(output.storage_return, rows, rules.bech32_hrp),
+        **_conditions(output, rows),
     }
     for name in ("address", "sender", "issuer", "state_controller", "governor"):
         columns[name] = _texts(getattr(output, name), rows, rules.bech32_hrp)
@@ -227,14 +231,30 @@ def _consumed(lists: _Lists, batch: Batch, ledger: Ledger, rules: ConeRules) -> 
     ids = ledger.output_id[rows]
     columns = {
         "output_id": _binary(ids),
+        "data": slices(outputs.data, outputs.start[rows], outputs.length[rows]),
+        "length": pa.array(outputs.length[rows].astype(np.int32)),
         "kind": pa.array(outputs.kind[rows].astype(np.int8)),
         "amount": pa.array(outputs.amount[rows]),
         "address": _texts(ledger.owner, rows, rules.bech32_hrp),
+        "owner": _former_owners(ledger, rows, rules.bech32_hrp),
         "governor": _texts(outputs.governor, rows, rules.bech32_hrp),
         "chain_id": _chain_ids(outputs, rows, ids),
         "state_index": pa.array(outputs.state_index[rows]),
+        **_conditions(outputs, rows),
     }
     return _list(count, _struct(CONSUMED, columns))
+
+
+def _former_owners(ledger: Ledger, rows: np.ndarray, hrp: str) -> pa.Array:
+    """Who owned outputs until they expired; null where nobody else unlocked them."""
+    own = owners(ledger.outputs)
+    moved = (own.kind != ledger.owner.kind) | (own.value != ledger.owner.value).any(axis=1)
+    return _texts(Addresses(np.where(moved, own.kind, NO_ADDRESS), own.value), rows, hrp)
+
+
+def _conditions(outputs: Outputs, rows: np.ndarray) -> dict[str, pa.Array]:
+    names = ("timelock_time", "expiration_time", "storage_return_amount")
+    return {name: pa.array(getattr(outputs, name)[rows]) for name in names}
 
 
 def _chain_ids(outputs: Outputs, rows: np.ndarray, output_id: np.ndarray) -> pa.Array:

@@ -33,6 +33,12 @@ def refused_days(decoded: DataFrame, days: Iterable[MilestoneDay]) -> dict[date,
     return dict(sorted((broken | torn).items()))
 
 
+def disagreements(decoded: DataFrame) -> dict[date, int]:
+    """How many transactions of a day have another outcome recomputed than by the source."""
+    found = of_kind(decoded, Row.PROBLEM).where(F.col("reason") == "conflict_disagreement")
+    return {row["date"]: row["count"] for row in found.groupBy("date").count().collect()}
+
+
 def _gap_line(day: MilestoneDay) -> str:
     ranges = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in day.gaps)
     return f"milestone {day.gaps[0][0]}: milestone_gap: the source lacks milestones {ranges} of {day.date}"

@@ -1,10 +1,13 @@
-"""Per day: date_cache, metrics_cache, daily_analytics, daily_extended. From the tables of the same days."""
+"""Per day: date_cache, metrics_cache, daily_analytics, daily_extended, daily_activity. From the tables of the
+same days."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from permalake.contracts.iota_metrics import DAILY_ACTIVITY, MS_ACTIVITY
+from permalake.transforms.activity import BUCKETS
 from permalake.transforms.records import State
 
 
@@ -80,6 +83,31 @@ def daily_extended(
         "avg_outputs",
         _or_zero("max_outputs"),
         _or_zero("used_tags"),
+    )
+
+
+def daily_activity(ms_activity: DataFrame, ms_analytics: DataFrame) -> DataFrame:
+    """``daily_activity``: a row for every day with milestones."""
+    booked = ms_analytics.groupBy("date").agg(F.sum("transferred_tokens").alias("booked_tokens"))
+    shared = [c for c in DAILY_ACTIVITY.columns if c.name in MS_ACTIVITY.names and c.name != "date"]
+    return (
+        ms_activity.groupBy("date")
+        .agg(
+            F.count("*").cast("int").alias("milestone_count"),
+            F.max("message_bytes").alias("max_milestone_bytes"),
+            *(_summed(column.name, column.type).alias(column.name) for column in shared),
+        )
+        .join(booked, "date")
+        .select(*DAILY_ACTIVITY.names)
+    )
+
+
+def _summed(name: str, kind: str) -> Column:
+    """A sum, of lists by position."""
+    if kind != "list<int>":
+        return F.sum(name).cast(kind.replace("long", "bigint"))
+    return F.array(
+        *(F.coalesce(F.sum(F.get(name, F.lit(at))).cast("int"), F.lit(0)) for at in range(len(BUCKETS)))
     )
 
 

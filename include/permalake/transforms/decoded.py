@@ -1,7 +1,9 @@
 """The decoded frame: what the cone lands, and what every IOTA table is a projection of.
 
 One row per milestone, per referenced block (in white-flag order) and per problem. Raw bytes are kept once, in
-``raw``; inputs, outputs and unlocks are positions in it. Ids are binary, addresses and tags text.
+``raw``; inputs, outputs and unlocks are positions in it. Rows of kind PENDING are nobody's but
+:mod:`~permalake.transforms.conflicts`', which lands them once more as blocks. Ids are binary, addresses and
+tags text.
 """
 
 from __future__ import annotations
@@ -20,9 +22,16 @@ class Row(IntEnum):
     MILESTONE = 0  # raw is the payload, milestone_id its id, message_id its message (Chrysalis)
     BLOCK = 1  # milestone_id is the id of the milestone that the block carries, if it does
     PROBLEM = 2
+    PENDING = 3  # a block whose transaction conflicts; becomes BLOCK when its reason is recomputed
 
 
 SLICE = pa.struct([("start", pa.int32()), ("length", pa.int32())])
+# Times are unix seconds; 0 where the output has no such unlock condition.
+_CONDITIONS = (
+    ("timelock_time", pa.int64()),
+    ("expiration_time", pa.int64()),
+    ("storage_return_amount", pa.int64()),
+)
 OUTPUT = pa.struct(
     [
         ("start", pa.int32()),
@@ -38,17 +47,24 @@ OUTPUT = pa.struct(
         ("chain_id", pa.string()),
         ("tag", pa.string()),
         ("state_index", pa.int64()),
+        *_CONDITIONS,
     ]
 )
+# ``address`` unlocked the output; ``owner`` is its address unlock condition where that is another one, as an
+# expiration had passed.
 CONSUMED = pa.struct(
     [
         ("output_id", pa.binary()),
+        ("data", pa.binary()),
+        ("length", pa.int32()),
         ("kind", pa.int8()),
         ("amount", pa.int64()),
         ("address", pa.string()),
+        ("owner", pa.string()),
         ("governor", pa.string()),
         ("chain_id", pa.string()),
         ("state_index", pa.int64()),
+        *_CONDITIONS,
     ]
 )
 FUND = pa.struct(

@@ -18,7 +18,8 @@ _OUTPUTS = {
     "legacy_outputs": (outputs.legacy_outputs, (SINGLE, DUST_ALLOWANCE)),
     "treasury_outputs": (outputs.treasury_outputs, (TREASURY,)),
 }
-Staged = Callable[[str], DataFrame]
+Tables = Callable[[str], DataFrame]
+Group = dict[str, Callable[[], DataFrame]]
 
 
 def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
@@ -39,19 +40,25 @@ def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
     }
 
 
-def analytics_tables(
-    decoded: DataFrame, staged: Staged, chunk_size: int
-) -> dict[str, Callable[[], DataFrame]]:
-    """Analytics in an order in which each finds what it reads: ``staged`` gives a table of these days that
-    was staged before."""
-    return {
-        "ms_analytics": partial(activity.ms_analytics, decoded, chunk_size),
-        "ms_activity": partial(activity.ms_activity, decoded),
-        "address_analytics": partial(activity.address_analytics, decoded),
-        "date_cache": lambda: daily.date_cache(staged("milestones")),
-        "metrics_cache": lambda: daily.metrics_cache(staged("address_analytics"), staged("tags")),
-        "daily_analytics": lambda: daily.daily_analytics(staged("metrics_cache"), staged("date_cache")),
-        "daily_extended": lambda: daily.daily_extended(
-            staged("messages"), staged("transactions"), staged("metrics_cache"), staged("ms_analytics")
-        ),
-    }
+def analytics_tables(decoded: DataFrame, staged: Tables, chunk_size: int) -> list[Group]:
+    """Analytics of the days alone, in groups of which each reads what an earlier one staged: ``staged`` gives
+    a table of these days that was staged before."""
+    per_milestone = activity.per_milestone(decoded).persist()
+    return [
+        {
+            "ms_analytics": partial(activity.ms_analytics, per_milestone, chunk_size),
+            "address_analytics": partial(activity.address_analytics, decoded),
+            "date_cache": lambda: daily.date_cache(staged("milestones")),
+        },
+        {
+            "ms_activity": lambda: activity.ms_activity(per_milestone, staged("address_analytics")),
+            "metrics_cache": lambda: daily.metrics_cache(staged("address_analytics"), staged("tags")),
+        },
+        {
+            "daily_analytics": lambda: daily.daily_analytics(staged("metrics_cache"), staged("date_cache")),
+            "daily_extended": lambda: daily.daily_extended(
+                staged("messages"), staged("transactions"), staged("metrics_cache"), staged("ms_analytics")
+            ),
+            "daily_activity": lambda: daily.daily_activity(staged("ms_activity"), staged("ms_analytics")),
+        },
+    ]

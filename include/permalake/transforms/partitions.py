@@ -11,47 +11,45 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 KEY = ("variant", "hint")
-MAX_PARTITION = 32767
-"""``partition_id`` is a smallint."""
+_BITS = 40
+"""``taken`` is the newest partition of a key and, in the lowest bits, how many places of it are taken."""
 
 
-def place(
-    lookups: DataFrame, known: DataFrame, size: int, order: tuple[str, ...]
-) -> tuple[DataFrame, DataFrame]:
-    """Look-up rows with their ``partition_id``, and the segments to be recorded for them.
-
-    ``lookups`` holds ``variant``, ``hint``, ``date``, ``milestone_index`` and the columns of ``order``, in
-    which rows of a key and day take their places; ``known`` are the segments recorded so far.
-    """
-    mine = known.join(lookups.select(*KEY).distinct(), list(KEY), "left_semi")
-    added = new_segments(lookups, mine, size)
-    placed = with_partition(lookups, mine.select(*added.columns).unionByName(added), order)
-    newest = placed.groupBy(*KEY, "date", "partition_id").agg(F.max("milestone_index").alias("newest"))
-    return placed, added.join(newest, [*KEY, "date", "partition_id"])
+def ends_of(segments: DataFrame) -> DataFrame:
+    """How far each key's partitions are filled: ``variant, hint, taken``; ``segments`` are all of the key."""
+    return segments.groupBy(*KEY).agg(
+        F.max(
+            F.shiftleft(F.col("partition_id").cast("bigint"), _BITS) + F.col("first") + F.col("rows")
+        ).alias("taken")
+    )
 
 
-def new_segments(lookups: DataFrame, known: DataFrame, size: int) -> DataFrame:
-    """Segments that the rows of ``lookups`` (``variant``, ``hint``, ``date``) need beyond those ``known`` to
-    the lake; days in order of their date, partitions of ``size`` rows, a partition that is fuller left alone.
-
-    Columns ``variant, hint, partition_id, first, rows, date``.
-    """
+def lacking(lookups: DataFrame, known: DataFrame) -> DataFrame:
+    """Keys and days that have more rows in ``lookups`` (``variant``, ``hint``, ``date``) than the segments
+    ``known`` of these days have places, with the number ``lack``."""
     counted = lookups.groupBy(*KEY, "date").agg(F.count(F.lit(1)).alias("wanted"))
     reserved = known.groupBy(*KEY, "date").agg(F.sum("rows").alias("reserved"))
-    ends = known.groupBy(*KEY).agg(
-        F.max(F.struct("partition_id", (F.col("first") + F.col("rows")).alias("fill"))).alias("last")
-    )
-    in_order = Window.partitionBy(*KEY).orderBy("date")
-    lacking = (
+    return (
         counted.join(reserved, [*KEY, "date"], "left")
         .withColumn("lack", F.col("wanted") - F.coalesce("reserved", F.lit(0)))
         .where("lack > 0")
-        .withColumn("before", F.sum("lack").over(in_order) - F.col("lack"))
-        .join(ends, list(KEY), "left")
+        .select(*KEY, "date", "lack")
     )
-    start = _start(F.col("last"), size) + F.col("before")
+
+
+def new_segments(lacking: DataFrame, ends: DataFrame, size: int) -> DataFrame:
+    """Segments for what is ``lacking``, after the ``ends`` of its keys; days in order of their date,
+    partitions of ``size`` rows, a partition that is fuller left alone.
+
+    Columns ``variant, hint, partition_id, first, rows, date``.
+    """
+    in_order = Window.partitionBy(*KEY).orderBy("date")
+    waiting = lacking.withColumn("before", F.sum("lack").over(in_order) - F.col("lack")).join(
+        ends, list(KEY), "left"
+    )
+    start = _start(F.col("taken"), size) + F.col("before")
     end = start + F.col("lack")
-    placed = lacking.select(
+    placed = waiting.select(
         *KEY,
         "date",
         start.alias("start"),
@@ -71,10 +69,10 @@ def new_segments(lookups: DataFrame, known: DataFrame, size: int) -> DataFrame:
     )
 
 
-def _start(last: Column, size: int) -> Column:
+def _start(taken: Column, size: int) -> Column:
     """Place, counted over partitions of ``size``, at which the next row of a key goes."""
-    partition, fill = last["partition_id"].cast("bigint"), last["fill"]
-    return F.when(last.isNull(), F.lit(0)).otherwise(
+    partition, fill = F.shiftright(taken, _BITS), taken.bitwiseAND(F.lit((1 << _BITS) - 1))
+    return F.when(taken.isNull(), F.lit(0)).otherwise(
         partition * size + F.least(fill, F.lit(size).cast("bigint"))
     )
 

@@ -23,13 +23,17 @@ class Record(IntEnum):
         0  # id milestone id, raw payload with its u32 type, link carrying message id, number cone size
     )
     BLOCK = 1  # id block id, raw bytes, state, conflict, number white-flag index
-    CONSUMED = 2  # id output id, raw output, link spending transaction id
+    CONSUMED = 2  # id output id, raw output, link spending transaction id; all that included ones consume
     CHANGES = 3  # raw created output ids, link consumed output ids (34 bytes each, concatenated)
     MALFORMED = 4  # raw the line as it was read
 
 
 class State(IntEnum):
-    """Ledger inclusion state of a block, as the tables have it."""
+    """Ledger inclusion state of a block, as the tables have it.
+
+    A source that does not know it leaves it null: then the transactions that CONSUMED records name as
+    spending (the first message of each, in white-flag order) are the included ones.
+    """
 
     CONFLICTING = 0
     INCLUDED = 1

@@ -35,7 +35,7 @@ def candidates(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     holds for other days, needed because two verified bodies of one identity cancel each other wherever they
     lie.
     """
-    known = documents.select("*", *_identity())
+    known = documents.select("*", *identity())
     near = F.col("body_date").between(F.lit(start), F.lit(end)) | _undated()
     dated = _dated(_distinct(known.where(near)))
     # Kept, so that the source is read twice only: for these days' documents, and for copies of their
@@ -55,10 +55,26 @@ def _number(offset: Column, size: int) -> Column:
     return F.conv(F.hex(F.substring(F.col("raw"), offset + 1, F.lit(size))), 16, 10)
 
 
-def _identity() -> list[Column]:
-    """(identity, body_date) as the bytes show them; both null where the bytes hold no body of version 1."""
+def dated(documents: DataFrame) -> DataFrame:
+    """One row per distinct bytes, with identity, ``body_date`` and the ``date`` that these documents alone
+    give it."""
+    return _dated(_distinct(documents.select("*", *identity())))
+
+
+def body_of(raw: Column) -> Column:
+    """The body of a readable VAA."""
+    return F.substring(raw, _body_offset() + 1, F.length(raw))
+
+
+def _body_offset() -> Column:
+    return F.lit(_HEADER) + F.lit(_SIGNATURE) * _number(F.lit(5), 1).cast("int")
+
+
+def identity() -> list[Column]:
+    """(identity, body_date) of ``raw`` as the bytes show them; both null where they hold no body of
+    version 1."""
     length = F.length("raw")
-    body = F.lit(_HEADER) + F.lit(_SIGNATURE) * _number(F.lit(5), 1).cast("int")
+    body = _body_offset()
     readable = (
         F.col("fault").isNull()
         & (length >= _HEADER)

@@ -1,11 +1,11 @@
-"""Attestations and token list → what a token was on a day: decimals, symbol, name."""
+"""Attestations, token list and RPCs → what a token was on a day: decimals, symbol, name."""
 
 from __future__ import annotations
 
-import datetime as dt
-
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+
+from permalake.transforms.wormhole_chain_questions import TOKEN as QUESTION_TOKEN
 
 TOKEN = ("origin_chain", "origin_address")
 _RECORD = ("decimals", "symbol", "name")
@@ -16,16 +16,11 @@ def token_metadata(wanted: DataFrame, attested: DataFrame, listed: DataFrame) ->
     known.
 
     All three values come from one record: the latest attestation up to and including the day, else the
-    token list. ``attested`` is the result of :func:`attestations`; ``listed`` has chain, token_address,
-    decimals, symbol, name.
+    token list. ``attested`` are rows of ``attested_tokens`` of these days; ``listed`` has chain,
+    token_address, decimals, symbol, name.
     """
     days = wanted.select("date", *TOKEN).distinct()
-    told = (
-        days.join(attested.withColumnRenamed("date", "attested_on"), [*TOKEN])
-        .where(F.col("attested_on") <= F.col("date"))
-        .groupBy("date", *TOKEN)
-        .agg(F.max_by(F.struct(*_RECORD), F.struct("attested_on", "timestamp", "row_key")).alias("attested"))
-    )
+    told = attested.select("date", *TOKEN, F.struct(*_RECORD).alias("attested"))
     entry = listed.select(
         F.col("chain").alias("origin_chain"),
         F.col("token_address").alias("origin_address"),
@@ -40,31 +35,14 @@ def token_metadata(wanted: DataFrame, attested: DataFrame, listed: DataFrame) ->
     )
 
 
-def attestations(
-    wanted: DataFrame, metas: DataFrame, publications: DataFrame, start: dt.date, end: dt.date
-) -> DataFrame:
-    """Attestations of the wanted tokens that may count on the days ``start..end``: those of these days, and
-    of the days before the latest per token. Only the bridge of the token's own chain may speak for it.
-
-    ``metas`` and ``publications`` are the whole tables ``asset_meta_payload`` and ``message_publication``.
-    """
-    own = metas.select(
-        F.col("token_chain").alias("origin_chain"),
-        F.col("token_address").alias("origin_address"),
-        "row_key",
-        "date",
-        *_RECORD,
-    ).where(
-        (F.col("date") <= F.lit(end))
-        & (F.substring_index("row_key", ":", 1).cast("int") == F.col("origin_chain"))
+def completed(metadata: DataFrame, wanted: DataFrame, answers: DataFrame) -> DataFrame:
+    """The result of :func:`token_metadata` with the tokens whose decimals only their chain's RPC told.
+    ``answers`` are rows of ``chain_answers`` that hold an answer."""
+    known = metadata.where("decimals IS NOT NULL")
+    untold = wanted.select("date", *TOKEN).distinct().join(known, ["date", *TOKEN], "left_anti")
+    told = answers.where(F.col("question") == QUESTION_TOKEN).select(
+        F.col("chain").alias("origin_chain"), F.col("subject").alias("origin_address"), *_RECORD
     )
-    earlier = F.when(F.col("date") < F.lit(start), F.col("date"))
-    of_token = Window.partitionBy(*TOKEN)
-    counting = (
-        own.join(F.broadcast(wanted.select(*TOKEN).distinct()), [*TOKEN], "left_semi")
-        .withColumn("latest_before", F.max(earlier).over(of_token))
-        .where((F.col("date") >= F.lit(start)) | (F.col("date") == F.col("latest_before")))
-        .drop("latest_before")
-    )
-    times = publications.where(F.col("date") <= F.lit(end)).select("date", "row_key", "timestamp")
-    return times.join(F.broadcast(counting), ["date", "row_key"])
+    asked = untold.join(told, [*TOKEN])
+    listed = metadata.where("decimals IS NULL").join(asked, ["date", *TOKEN], "left_anti")
+    return known.unionByName(asked.select(*known.columns)).unionByName(listed)

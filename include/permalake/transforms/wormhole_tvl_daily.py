@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 from permalake.transforms.wormhole_amounts import LIMB_NAMES, joined, limbs, notional
 
 TOKEN = ("origin_chain", "origin_address")
+STATE = (*TOKEN, "amount")
+"""Columns on which later days go on."""
 
 
 def balances(known: DataFrame, state: DataFrame, days: DataFrame) -> DataFrame:

@@ -8,6 +8,7 @@ distinct bytes.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -30,8 +31,9 @@ _KEPT = ("raw", "source", "origin", "claimed_id", "fault", "tx_id", "date", "in_
 def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
     """VAAs of the range with an ``outcome``: ``published``, ``surplus`` (another copy was kept), or the
     reason of their quarantine. Columns besides: those of ``message_publication``, ``raw``, ``source``,
-    ``origin``, ``claimed_id``, ``detail``, and the nullable structs ``transfer``, ``meta`` and ``nft`` with
-    the columns of the payload tables.
+    ``origin``, ``claimed_id``, ``detail``, ``elsewhere`` (of conflicting ones: days of verified copies out of
+    the range), and the nullable structs ``transfer``, ``meta`` and ``nft`` with the columns of the payload
+    tables.
 
     ``reference`` is the directory of additional reference data.
     """
@@ -45,6 +47,7 @@ def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
         (F.min(sound).over(copies) != F.max(sound).over(copies)).alias("conflict"),
         F.min(F.when(F.col("ok"), F.col("tx_id"))).over(copies).alias("told_tx_id"),
         F.row_number().over(best).alias("place"),
+        F.collect_set(F.when(F.col("ok") & ~F.col("in_range"), F.col("date"))).over(copies).alias("far"),
     )
     conflicting = F.lit("verified with another digest too")
     return weighed.where("in_range").select(
@@ -60,7 +63,29 @@ def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
         .otherwise(F.lit(SURPLUS))
         .alias("outcome"),
         F.when(F.col("ok"), conflicting).otherwise(F.coalesce("fault", "detail")).alias("detail"),
+        F.when(F.col("conflict"), F.col("far")).alias("elsewhere"),
     )
+
+
+def conflicts_elsewhere(vaas: DataFrame, publications: DataFrame) -> list[tuple[dt.date, dt.date]]:
+    """(day, other day) such that verified VAAs of one message with different digests lie on both, and the
+    other one, out of the range, is still published. ``publications`` is the whole table
+    ``message_publication``. As many rows as days at most."""
+    apart = vaas.where(F.size("elsewhere") > 0).select(
+        "row_key", F.col("date").alias("cause"), F.explode("elsewhere").alias("date")
+    )
+    others = [row["date"] for row in apart.select("date").distinct().collect()]
+    if not others:
+        return []
+    published_there = publications.where(F.col("date").isin(others)).select("row_key", "date")
+    pairs = apart.distinct().join(published_there, ["row_key", "date"]).select("cause", "date").distinct()
+    return [(row["cause"], row["date"]) for row in pairs.orderBy("cause", "date").collect()]
+
+
+def of_bridges(vaas: DataFrame) -> DataFrame:
+    """(row_key, date) of the published transfers of the token and NFT bridges."""
+    transfer = F.col("transfer").isNotNull() | F.col("nft").isNotNull()
+    return published(vaas).where(transfer).select("row_key", "date")
 
 
 def published(vaas: DataFrame) -> DataFrame:

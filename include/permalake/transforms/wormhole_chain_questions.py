@@ -1,0 +1,78 @@
+"""Transfers → what only the chains' RPCs can tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+SENDER, OWNER, WRAPPED, TOKEN = "sender", "owner", "wrapped", "token"
+ASKED = {"evm": (SENDER, WRAPPED, TOKEN), "solana": (SENDER, OWNER, WRAPPED, TOKEN)}
+"""Questions that the RPC of a chain can answer, by the chain's family."""
+QUESTION = ("chain", "question", "subject")
+
+
+class Chain(Protocol):
+    """What has to be known of a chain."""
+
+    @property
+    def family(self) -> str | None: ...
+
+
+def wrapped_subject() -> Column:
+    """How ``chain_answers`` names the token that is wrapped."""
+    return F.concat_ws(":", F.col("origin_chain").cast("string"), F.col("origin_address"))
+
+
+def questions(
+    transfers: DataFrame, nfts: DataFrame, events: DataFrame, metadata: DataFrame, chains: Mapping[int, Chain]
+) -> DataFrame:
+    """(chain, question, subject, date, tx_id, at), once each, for the chains whose family has an RPC that we
+    speak; ``at`` is unix seconds.
+
+    ``transfers``, ``nfts`` and ``events`` are rows of ``token_transfer_payload``, ``nft_transfer_payload``
+    and ``message_publication`` of some days; ``metadata`` are the tokens whose decimals are known.
+    """
+    routes = transfers.select("row_key", "date", "target_chain", "target_address").unionByName(
+        nfts.select("row_key", "date", "target_chain", "target_address")
+    )
+    published = events.select(
+        "row_key",
+        "date",
+        F.col("emitter_chain").alias("chain"),
+        F.col("initiating_tx_id").alias("tx_id"),
+        F.unix_seconds("timestamp").alias("at"),
+    )
+    senders = routes.join(published, ["date", "row_key"]).select(
+        *_named("chain", SENDER, F.col("row_key")), "tx_id", "at"
+    )
+    owners = routes.select(*_named("target_chain", OWNER, F.col("target_address")), *_no_transaction())
+    elsewhere = transfers.where("origin_chain != target_chain")
+    wrapped = elsewhere.select(*_named("target_chain", WRAPPED, wrapped_subject()), *_no_transaction())
+    known = metadata.where("decimals IS NOT NULL").select("date", "origin_chain", "origin_address")
+    untold = transfers.join(known, known.columns, "left_anti")
+    tokens = untold.select(*_named("origin_chain", TOKEN, F.col("origin_address")), *_no_transaction())
+    asked = [
+        frame.where(F.col("chain").isin(*_chains(chains, kind)))
+        for kind, frame in ((SENDER, senders), (OWNER, owners), (WRAPPED, wrapped), (TOKEN, tokens))
+    ]
+    return asked[0].unionByName(asked[1]).unionByName(asked[2]).unionByName(asked[3]).distinct()
+
+
+def _no_transaction() -> list[Column]:
+    return [F.lit(None).cast("string").alias("tx_id"), F.lit(0).cast("long").alias("at")]
+
+
+def _named(chain: str, kind: str, subject: Column) -> list[Column]:
+    return [
+        F.col(chain).alias("chain"),
+        F.lit(kind).alias("question"),
+        subject.alias("subject"),
+        F.col("date"),
+    ]
+
+
+def _chains(chains: Mapping[int, Chain], kind: str) -> Iterable[int]:
+    return [number for number, chain in chains.items() if kind in ASKED.get(chain.family or "", ())]

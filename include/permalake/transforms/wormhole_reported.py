@@ -1,0 +1,32 @@
+"""What the source's API reports of messages → rows of ``chain_answers``."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+REPORTED = "reported_sender"
+
+
+def reported_senders(reported: DataFrame) -> DataFrame:
+    """Rows of ``chain_answers`` from (row_key, date, sender): ``sender`` is ``sourceChain.from`` of an
+    operation, in the chain's own form; rows without one are left out.
+
+    Kept at ingest by ``attempt.keep(reported_senders(…), CHAIN_ANSWERS)``; what a chain's RPC tells goes
+    before it.
+    """
+    told = reported.where(F.trim("sender") != "").groupBy("row_key", "date")
+    unknown = F.lit(None).cast("string")
+    return told.agg(F.min(F.trim("sender")).alias("address")).select(
+        F.substring_index("row_key", ":", 1).cast("int").alias("chain"),
+        F.lit(REPORTED).alias("question"),
+        F.col("row_key").alias("subject"),
+        F.lit(1).alias("told"),
+        "address",
+        unknown.alias("symbol"),
+        unknown.alias("name"),
+        unknown.cast("int").alias("decimals"),
+        unknown.alias("reason"),
+        F.current_timestamp().alias("asked_at"),
+        "date",
+    )
