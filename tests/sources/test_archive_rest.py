@@ -72,7 +72,7 @@ def test_what_a_file_spans_is_looked_at_once(spark, tmp_path, monkeypatch):
     measured = []
     measure = archive_index._measure
     monkeypatch.setattr(
-        archive_index, "_measure", lambda s, files: measured.extend(files) or measure(s, files)
+        archive_index, "_measure", lambda s, files, times: measured.extend(files) or measure(s, files, times)
     )
     assert ArchiveRest(spark, tmp_path / "in").first_milestone == 1
     assert measured == []

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake import paths
 from permalake.sources.archive_json import milestone_times
+
+# (file, milestone_index, timestamp [unix s]) of the milestones in some files.
+Times = Callable[[SparkSession, Iterable[Path]], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,11 @@ class Span:
             max(self.latest, other.latest),
         )
 
+    @property
+    def first_date(self) -> date:
+        """The date of its earliest milestone."""
+        return _day(self.earliest)
+
     def overlaps(self, start: date, end: date) -> bool:
         """Whether a milestone of the dates ``start``..``end`` may lie in it."""
         return _day(self.earliest) <= end and _day(self.latest) >= start
@@ -46,7 +54,7 @@ def _day(timestamp: int) -> date:
     return datetime.fromtimestamp(timestamp, UTC).date()
 
 
-def spans(spark: SparkSession, files: Sequence[Path]) -> dict[Path, Span]:
+def spans(spark: SparkSession, files: Sequence[Path], times: Times = milestone_times) -> dict[Path, Span]:
     """Spans by file; a file without milestones has none. Files that did not change since they were last
     looked at are not read."""
     store = _store(files)
@@ -54,7 +62,7 @@ def spans(spark: SparkSession, files: Sequence[Path]) -> dict[Path, Span]:
     state = {file: _state(file) for file in files}
     fresh = [file for file in files if str(file) not in known or known[str(file)]["state"] != state[file]]
     if fresh:
-        found = _measure(spark, fresh)
+        found = _measure(spark, fresh, times)
         for file in fresh:
             span = found.get(file.resolve())
             known[str(file)] = {"state": state[file], "span": asdict(span) if span else None}
@@ -62,9 +70,9 @@ def spans(spark: SparkSession, files: Sequence[Path]) -> dict[Path, Span]:
     return {file: Span(**known[str(file)]["span"]) for file in files if known[str(file)]["span"]}
 
 
-def _measure(spark: SparkSession, files: Sequence[Path]) -> dict[Path, Span]:
+def _measure(spark: SparkSession, files: Sequence[Path], times: Times) -> dict[Path, Span]:
     rows = (
-        milestone_times(spark, files)
+        times(spark, files)
         .groupBy("file")
         .agg(
             F.min("milestone_index").alias("first"),

@@ -8,7 +8,7 @@ directories may lie under the configured path; only those that touch the wanted 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import reduce
@@ -83,6 +83,9 @@ class ArchiveRest:
                 frames.append(self._read(files, kind, min(d.first for d in days)))
         everything = reduce(DataFrame.unionByName, frames)
         return everything.where(F.col("milestone").between(first, last))
+
+    def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
+        """Nothing is kept."""
 
     def _read(self, files: Iterable[Path], kind: Record, fallback: int) -> DataFrame:
         lines = shapes.read(self._spark, files, kind)

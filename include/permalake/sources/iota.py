@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Protocol
 
@@ -11,8 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError
 from permalake.sources.archive_rest import ArchiveRest
+from permalake.sources.chronicle import Chronicle, Published
+from permalake.sources.node import Node
 from permalake.transforms.cone import ConeRules, decoded
+from permalake.transforms.conflicts import resolved
+from permalake.transforms.ledger_history import Tables, history_before
 from permalake.transforms.records import MilestoneDay
+
+_FEW = 200_000
 
 
 class IotaSource(Protocol):
@@ -30,12 +36,21 @@ class IotaSource(Protocol):
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
         """Records of the days' milestones, with those before them that their cones may refer to."""
 
+    def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
+        """Days that did not hold, with the reason: what the source keeps of them is not used again."""
 
-def open_source(spark: SparkSession, name: str, network: NetworkSettings) -> IotaSource:
-    """The configured source; :class:`ConfigError` when there is none of that name."""
-    if network.source == "archive_rest" and network.path:
+
+def open_source(spark: SparkSession, name: str, network: NetworkSettings, published: Published) -> IotaSource:
+    """The source that is configured for network ``name``; :class:`ConfigError` when it cannot be read."""
+    if network.source == "node":
+        return Node(spark, name, network)
+    if network.path is None or not network.path.is_dir():
+        raise ConfigError(f"networks.{name}.path: {network.path} is no directory")
+    if network.source == "archive_rest":
         return ArchiveRest(spark, network.path)
-    raise ConfigError(f"networks.{name}.source: {network.source} cannot be read; use archive_rest")
+    if network.protocol != "chrysalis":
+        raise ConfigError(f"networks.{name}.source: chronicle is for chrysalis; take archive_rest or node")
+    return Chronicle(spark, network.path, published)
 
 
 def decoded_days(source: IotaSource, days: Sequence[MilestoneDay], network: NetworkSettings) -> DataFrame:
@@ -47,5 +62,26 @@ def decoded_days(source: IotaSource, days: Sequence[MilestoneDay], network: Netw
         source_first=source.first_milestone,
         keys=network.coordinator_public_keys,
         threshold=network.coordinator_threshold,
+        transaction_signatures=network.transaction_signatures,
     )
     return decoded(source.records(days), rules)
+
+
+def resolved_days(
+    landed: DataFrame, network: NetworkSettings, pending: int, published: Tables, first: date
+) -> DataFrame:
+    """What is to be landed besides the decoded rows: the ``pending`` conflicting messages, each with its
+    reason recomputed.
+
+    Chronicle's logs give no reasons: there the ``published`` tables tell of the days before ``first``, so
+    that a day alone has the reasons that it has in a range.
+    """
+    by_lake = network.source == "chronicle"
+    history = history_before(published, network.protocol, first) if by_lake else None
+    return resolved(
+        landed,
+        network.protocol,
+        signatures=network.transaction_signatures,
+        history=history,
+        few=pending <= _FEW,
+    )

@@ -3,8 +3,7 @@
 Under one path any number of files and folders may lie:
 
 - ``*.jsonl``, ``*.jsonl.gz``: documents as Wormholescan's ``GET /api/v1/vaas`` serves them (``id``, ``vaa``
-in
-  base64, ``timestamp``, and where known ``indexedAt`` and ``txHash``), one a line;
+  in base64, ``timestamp``, and where known ``indexedAt`` and ``txHash``), one a line;
 - ``*.csv``, ``*.csv.gz``: ``chain/emitter/sequence,hex`` a line, without a header.
 
 Nothing is refused here: a line that cannot be read becomes a document with a ``fault``, whose bytes are the
@@ -13,7 +12,7 @@ line itself, and ends in quarantine.
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -36,16 +35,27 @@ def read(spark: SparkSession, path: Path | str) -> DataFrame:
     """
     if not Path(path).exists():
         raise ConfigError(f"wormhole.path: {path} does not exist; point it at the folder with the VAA files")
-    return reduce(DataFrame.unionByName, (_json_lines(spark, str(path)), _csv_dump(spark, str(path))))
+    return json_lines(spark, [str(path)], NAME).unionByName(_csv_dump(spark, [str(path)]))
 
 
-def _json_lines(spark: SparkSession, path: str) -> DataFrame:
+def read_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """The same of single files."""
+    return json_lines(spark, files, NAME).unionByName(_csv_dump(spark, files))
+
+
+def is_source(file: str) -> bool:
+    """Whether a file of this name is read."""
+    return file.endswith((".jsonl", ".jsonl.gz", ".csv", ".csv.gz"))
+
+
+def json_lines(spark: SparkSession, paths: Sequence[str], source: str) -> DataFrame:
+    """Documents in JSON Lines below the paths, of a source of that name."""
     lines = (
         spark.read.schema(_JSON_SCHEMA)
         .option("columnNameOfCorruptRecord", "_broken")
         .option("recursiveFileLookup", "true")
         .option("pathGlobFilter", "*.{jsonl,jsonl.gz}")
-        .json(path)
+        .json(list(paths))
     )
     broken = F.col("_broken").isNotNull()
     vaa = F.try_to_binary(F.col("vaa"), F.lit("base64"))
@@ -56,7 +66,7 @@ def _json_lines(spark: SparkSession, path: str) -> DataFrame:
     )
     text = F.coalesce(F.col("_broken"), F.col("vaa"), F.lit(""))
     return lines.select(
-        *_origin(_field("id")),
+        *_origin(_field("id"), source),
         F.coalesce(F.when(~broken, vaa), F.encode(text, "UTF-8")).alias("raw"),
         fault.alias("fault"),
         F.try_to_timestamp(_field("timestamp")).alias("document_time"),
@@ -71,11 +81,11 @@ def _field(name: str) -> Column:
     return F.when(F.col("_broken").isNull(), F.col(name)).otherwise(F.nullif(salvaged, F.lit("")))
 
 
-def _csv_dump(spark: SparkSession, path: str) -> DataFrame:
+def _csv_dump(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     lines = (
         spark.read.option("recursiveFileLookup", "true")
         .option("pathGlobFilter", "*.{csv,csv.gz}")
-        .text(path)
+        .text(list(paths))
         .where(F.trim("value") != "")
     )
     comma = F.instr(F.col("value"), ",")
@@ -83,7 +93,7 @@ def _csv_dump(spark: SparkSession, path: str) -> DataFrame:
     readable = (comma > 0) & hexed.rlike(_HEX_PAIRS)
     never = F.lit(None)
     return lines.select(
-        *_origin(F.when(comma > 0, F.trim(F.substring(F.col("value"), F.lit(1), comma - 1)))),
+        *_origin(F.when(comma > 0, F.trim(F.substring(F.col("value"), F.lit(1), comma - 1))), NAME),
         F.when(readable, F.unhex(F.regexp_replace(hexed, "^0[xX]", "")))
         .otherwise(F.encode("value", "UTF-8"))
         .alias("raw"),
@@ -94,10 +104,10 @@ def _csv_dump(spark: SparkSession, path: str) -> DataFrame:
     )
 
 
-def _origin(claimed_id: Column) -> list[Column]:
+def _origin(claimed_id: Column, source: str) -> list[Column]:
     file = F.col("_metadata.file_name")
     return [
-        F.lit(NAME).alias("source"),
+        F.lit(source).alias("source"),
         F.concat_ws("#", file, claimed_id).alias("origin"),
         claimed_id.alias("claimed_id"),
     ]

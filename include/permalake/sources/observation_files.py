@@ -1,0 +1,41 @@
+"""Observations of guardians: JSON Lines of the documents of Wormholescan's ``GET /api/v1/observations``.
+
+An observation says which guardian signed which message when: ``emitterChain``, ``emitterAddr``, ``sequence``,
+``guardianAddr``, ``signature`` (base64) and ``indexedAt``. It only puts in order who signed a VAA that is
+published anyway, so lines that cannot be read are left out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.errors import ConfigError
+
+_FIELDS = ("emitterChain", "emitterAddr", "sequence", "guardianAddr", "signature", "indexedAt")
+
+
+def read(spark: SparkSession, path: Path) -> DataFrame:
+    """(row_key, guardian [20 bytes hex], signature [65 bytes], observed_at) of every ``*.jsonl`` and
+    ``*.jsonl.gz`` below the path. :class:`ConfigError` when it does not exist."""
+    if not path.exists():
+        raise ConfigError(
+            f"wormhole.observations: {path} does not exist; point it at a folder or leave it out"
+        )
+    lines = (
+        spark.read.schema(", ".join(f"{name} string" for name in _FIELDS))
+        .option("recursiveFileLookup", "true")
+        .option("pathGlobFilter", "*.{jsonl,jsonl.gz}")
+        .json(str(path))
+    )
+    sequence = F.when(F.length("sequence") < 16, F.lpad("sequence", 16, "0")).otherwise(F.col("sequence"))
+    known = lines.select(
+        F.concat_ws(":", "emitterChain", F.lower("emitterAddr"), sequence).alias("row_key"),
+        F.regexp_replace(F.lower("guardianAddr"), "^0x", "").alias("guardian"),
+        F.try_to_binary(F.col("signature"), F.lit("base64")).alias("signature"),
+        F.try_to_timestamp(F.col("indexedAt")).alias("observed_at"),
+    )
+    complete = F.col("observed_at").isNotNull() & F.col("guardian").rlike("^[0-9a-f]{40}$")
+    return known.where(complete & (F.length("signature") == 65))
