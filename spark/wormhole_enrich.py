@@ -10,12 +10,15 @@ from pyspark.sql import SparkSession
 from permalake import jobs
 from permalake.config import load_settings
 from permalake.contracts import WORMHOLE_TABLES
-from permalake.contracts.wormhole import MESSAGE_PUBLICATION, TOKEN_PRICES
+from permalake.contracts.wormhole import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES, TVL_DAILY
 from permalake.enrich.cache import LakeCache
+from permalake.enrich.chains import AnswerCache, Chains
 from permalake.enrich.prices import providers
+from permalake.enrich.rpcs import rpcs
 from permalake.enrich.wormhole_days import enriched
 from permalake.lake import Lake
 from permalake.session import session
+from permalake.transforms.wormhole_tvl_daily import STATE
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
@@ -31,14 +34,26 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
         memory=lake.asked_prices,
         remark=attempt.note,
     )
-    # A run that starts here fills in: what had no price is asked for once more.
+    # A run that starts here fills in: what came to nothing is asked for once more.
     again = MESSAGE_PUBLICATION.name not in attempt.changed()
-    tables = partial(attempt.table, spark)
-    frames = enriched(
-        spark, settings, tables, job.start, job.end, providers=providers(settings, cache, again)
+    answers = AnswerCache(
+        read=lambda session: attempt.table(session, CHAIN_ANSWERS.name),
+        add=lambda rows: attempt.keep(rows, CHAIN_ANSWERS),
+        remark=attempt.note,
     )
+    with Chains(rpcs(settings), answers, again=again) as chains:
+        frames = enriched(
+            spark,
+            settings,
+            partial(attempt.table, spark),
+            job.start,
+            job.end,
+            providers=providers(settings, cache, again),
+            chains=chains,
+        )
     quotes = attempt.keep(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
+    attempt.outdate_later(spark, TVL_DAILY, STATE)
     jobs.say(f"enrich {job}: {jobs.counted(attempt, 'token_transfer_details')}, {quotes} new quotes")
 
 

@@ -10,26 +10,42 @@ from pyspark.sql import SparkSession
 from permalake import jobs
 from permalake.config import load_settings
 from permalake.contracts import WORMHOLE_TABLES
+from permalake.contracts.wormhole import ATTESTED_TOKENS, CHAIN_ANSWERS
 from permalake.lake import Lake
 from permalake.session import session
-from permalake.sources import wormhole
+from permalake.sources.wormhole import Days, section
+from permalake.transforms.wormhole_attested_tokens import STATE
 from permalake.transforms.wormhole_documents import candidates
 from permalake.transforms.wormhole_events import events
-from permalake.transforms.wormhole_vaas import judged, quarantine
+from permalake.transforms.wormhole_observations import observations
+from permalake.transforms.wormhole_reported import reported_senders
+from permalake.transforms.wormhole_vaas import conflicts_elsewhere, judged, of_bridges, quarantine
+from permalake.wormhole_input import WormholeInput
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
     job = jobs.arguments("wormhole_ingest", argv)
     settings = load_settings()
     spark = spark or session(f"wormhole_ingest {job}")
-    source = wormhole.section(settings)
-    documents = wormhole.documents(spark, source)
-    attempt = Lake(settings).begin(job.network, job.start, job.end, job.run_id, fingerprint=job.fingerprint)
+    lake = Lake(settings)
+    given = WormholeInput(spark, settings, lake, Days(job.start, job.end, job.force))
+    attempt = lake.begin(job.network, job.start, job.end, job.run_id, fingerprint=job.fingerprint)
     jobs.say(f"ingest {job}: verifying")
-    vaas = judged(candidates(documents, job.start, job.end), source.reference)
+    reference = section(settings).reference
+    vaas = judged(candidates(given.documents, job.start, job.end), reference)
     vaas.persist(StorageLevel.MEMORY_AND_DISK)
     quarantined = attempt.quarantine(quarantine(vaas))
-    jobs.stage(attempt, events(vaas), WORMHOLE_TABLES)
+    frames = events(vaas, attempt.before(spark, ATTESTED_TOKENS.name))
+    if (observed := given.observations) is not None:
+        frames["observations"] = observations(observed, frames["message_publication"], reference)
+    jobs.stage(attempt, frames, WORMHOLE_TABLES)
+    attempt.outdate_later(spark, ATTESTED_TOKENS, STATE)
+    if (senders := given.senders) is not None:
+        attempt.keep(reported_senders(of_bridges(vaas).join(senders, "row_key")), CHAIN_ANSWERS)
+    whole = attempt.table(spark, "message_publication")
+    for cause, other in conflicts_elsewhere(vaas, whole):
+        attempt.outdate(other, other, f"another VAA of the same message lies on {cause}", cause)
+    given.report(attempt)
     jobs.say(f"ingest {job}: {jobs.counted(attempt, 'message_publication')}, {quarantined} quarantined")
 
 

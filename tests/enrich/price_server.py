@@ -2,69 +2,37 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
-import random
-import socket
-import struct
-import threading
-import time
-from bisect import bisect_left
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-FAULTS = (
-    "429",
-    "429 0",
-    "429 date",
-    "500",
-    "503",
-    "reset",
-    "slow",
-    "truncated",
-    "garbage",
-    "other json",
-    "html",
-)
+from faulty_server import FAULTS, FaultyServer, busiest
+
+__all__ = ["FAULTS", "PriceServer"]
 
 
-class PriceServer:
-    """``history``: coin -> [(unix seconds, price text)] in order. Each request fails with the chance
-    ``faulty``; ``down`` makes all of them fail. ``calls`` holds (arrival, path, query, headers, fault)."""
+class PriceServer(FaultyServer):
+    """``history``: coin -> [(unix seconds, price text)] in order. ``calls`` holds (arrival, path, query,
+    headers, fault)."""
 
     def __init__(self, history, faulty=0.0, seed=0, batches=True):
+        super().__init__(faulty, seed)
         self.history = history
-        self.faulty = faulty
-        self.down = None
         self.batches = batches
         self.calls = []
         self.answered = []
-        self._random = random.Random(seed)
-        self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self):
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *_):
-        self._server.shutdown()
-        self._server.server_close()
 
     def busiest(self, seconds=1.0):
         """The most requests that arrived within any stretch of so many seconds."""
-        times = sorted(call[0] for call in self.calls)
-        return max(bisect_left(times, at + seconds) - number for number, at in enumerate(times))
+        return busiest((call[0] for call in self.calls), seconds)
 
-    def _fault(self):
-        with self._lock:
-            if self.down:
-                return self.down
-            return self._random.choice(FAULTS) if self._random.random() < self.faulty else None
+    def respond(self, handler, body, fault):
+        parts = urlsplit(handler.path)
+        query = parse_qs(parts.query)
+        self.calls.append((handler.arrived, parts.path, query, dict(handler.headers), fault))
+        status, document = self.answer(parts.path, query)
+        if fault is None:
+            self.answered.append(handler.path)
+        return status, spelled(document)
 
     def answer(self, path, query):
         """Status and document, as the real services give them."""
@@ -103,64 +71,6 @@ class PriceServer:
         found = [record for moment in moments if (record := self._nearest(coin, moment, width))]
         prices = [{name: one[name] for name in ("timestamp", "price", "confidence")} for one in found]
         return {"symbol": "X", "prices": prices} if prices else None
-
-    def _handler(self):
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                arrived = time.monotonic()
-                parts = urlsplit(self.path)
-                fault = server._fault()
-                server.calls.append((arrived, parts.path, parse_qs(parts.query), dict(self.headers), fault))
-                status, document = server.answer(parts.path, parse_qs(parts.query))
-                body = spelled(document)
-                if fault is None:
-                    server.answered.append(self.path)
-                    self._send(status, body)
-                else:
-                    self._misbehave(fault, body)
-
-            def _misbehave(self, fault, body):
-                code, _, until = fault.partition(" ")
-                if until == "date":
-                    until = email.utils.formatdate(time.time() + 1, usegmt=True)
-                if code.isdigit():
-                    self._send(int(code), b'{"status": {}}', {"Retry-After": until} if until else None)
-                elif fault == "reset":
-                    linger = struct.pack("ii", 1, 0)
-                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                    self.close_connection = True
-                elif fault == "slow":
-                    time.sleep(0.6)
-                    self._send(200, body)
-                elif fault == "truncated":
-                    self._send(200, body[: len(body) // 2], length=len(body))
-                elif fault == "garbage":
-                    self._send(200, body[: len(body) // 2])
-                elif fault == "other json":
-                    self._send(200, b'{"prices": 7, "coins": [1]}')
-                else:
-                    self._send(200, b"<html>maintenance</html>")
-
-            def _send(self, status, body, headers=None, length=None):
-                try:
-                    self.send_response(status)
-                    for name, value in (headers or {}).items():
-                        self.send_header(name, value)
-                    self.send_header("Content-Length", str(len(body) if length is None else length))
-                    self.end_headers()
-                    self.wfile.write(body)
-                except OSError:
-                    pass  # the client did not wait
-                self.close_connection = self.close_connection or length is not None
-
-            def log_message(self, *_):
-                """Quiet."""
-
-        return Handler
 
 
 class Number(float):

@@ -1,5 +1,5 @@
-"""Prices from services through the real job: one day of the synthetic world, its quotes served by a server of
-this machine that misbehaves."""
+"""Prices from services and chain details from RPCs through the real job: the synthetic world, its quotes and
+chains served by servers of this machine that misbehave."""
 
 from __future__ import annotations
 
@@ -7,22 +7,42 @@ import csv
 import datetime as dt
 import gzip
 import importlib.util
-from collections import defaultdict
+import sys
+from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 
 import pytest
+from chain_world import chains
 from price_server import PriceServer
+from rpc_server import RpcServer
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.enrich import http
+from permalake.contracts import WORMHOLE_TABLES
+from permalake.enrich.cache import LakeCache
+from permalake.enrich.chains import AnswerCache, Chains
+from permalake.enrich.prices import providers
+from permalake.enrich.rpcs import rpcs
+from permalake.enrich.wormhole_days import enriched
 from permalake.lake import Lake
+from permalake.net import http
 from permalake.paths import SPARK_JOBS
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
+from expected_rows import differences, read
+
 WORLD = Path(__file__).parents[1] / "data" / "synthetic" / "wormhole"
-DAY = dt.date(2024, 3, 11)
-PRICED = ("token_transfer_details", "tvl_daily", "notional_transferred_daily")
-HASTY = http.Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
-RATE = 40
+DAYS = (dt.date(1970, 1, 1), dt.date(2024, 3, 12))
+TABLES = (
+    "token_transfer_details",
+    "chain_details",
+    "notional_transferred_daily",
+    "addresses_daily",
+    "tvl_daily",
+)
+# Long enough for an honest answer of a busy machine: what was answered must not be asked for again.
+HASTY = http.Patience(read=2, back_off=0.01, attempts=12, longest_pause=3)
+PRICE_RATE, RPC_RATE = 40, 60
 
 
 @pytest.fixture(scope="module")
@@ -36,45 +56,61 @@ def history():
     return {coin: sorted(quotes) for coin, quotes in found.items()}
 
 
+@pytest.fixture(scope="module")
+def expected():
+    """The expected rows of the days that are built, by table."""
+    first, last = map(str, DAYS)
+    return {
+        table: [row for row in read(WORLD / "expected" / f"{table}.jsonl.gz") if first <= row["date"] <= last]
+        for table in (*TABLES, "message_publication", "token_transfer_payload", "nft_transfer_payload")
+    }
+
+
 class World:
-    """A lake with the events of one day, enriched again and again."""
+    """A lake with the world's events, enriched again and again."""
 
     def __init__(self, spark, folder, patch):
         self.spark = spark
         self.folder = folder
         self.patch = patch
         patch.setenv(CONFIG_VARIABLE, str(folder / "permalake.toml"))
+        patch.setattr(http, "Patience", lambda: HASTY)
 
-    def configure(self, prices):
+    def configure(self, *sections):
         (self.folder / "permalake.toml").write_text(
-            f"""
-            [lake]
-            warehouse = "{self.folder}/warehouse"
-            [wormhole]
-            path = "{WORLD}/input/vaas-{DAY}.jsonl.gz"
-            reference = "{WORLD}/reference"
-            [prices]
-            {prices}
-            """
+            "\n".join(
+                [
+                    f'[lake]\nwarehouse = "{self.folder}/warehouse"',
+                    f'[wormhole]\npath = "{WORLD}/input"\nreference = "{WORLD}/reference"',
+                    *sections,
+                ]
+            )
         )
         self.lake = Lake(load_settings())
 
     def run(self, job):
-        self.patch.setattr(http, "Patience", lambda: HASTY)
         spec = importlib.util.spec_from_file_location(job, SPARK_JOBS / f"{job}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        days = ["--network", "wormhole", "--start", str(DAY), "--end", str(DAY)]
+        days = ["--network", "wormhole", "--start", str(DAYS[0]), "--end", str(DAYS[1])]
         module.main([*days, "--run-id", "one"], self.spark)
         return self.lake.resume("wormhole", "one")
 
+    def ask_again(self):
+        """All that another run would ask, before it stages anything."""
+        attempt, settings = self.lake.resume("wormhole", "one"), load_settings()
+        quotes = LakeCache(
+            lambda session: attempt.table(session, "token_prices"), None, self.lake.asked_prices, None
+        )
+        answers = AnswerCache(lambda session: attempt.table(session, "chain_answers"), None, attempt.note)
+        with Chains(rpcs(settings), answers) as chains:
+            tables = partial(attempt.table, self.spark)
+            enriched(
+                self.spark, settings, tables, *DAYS, providers=providers(settings, quotes), chains=chains
+            )
+
     def rows(self, attempt):
-        """Rows of the day without who told the price."""
-        found = {}
-        for table in PRICED:
-            frame = attempt.days(self.spark, table).drop("price_source")
-            found[table] = sorted(frame.toArrow().to_pylist(), key=str)
-        return found
+        return {table: attempt.days(self.spark, table).toArrow().to_pylist() for table in TABLES}
 
 
 @pytest.fixture(scope="module")
@@ -83,35 +119,40 @@ def world(spark, tmp_path_factory):
         yield World(spark.newSession(), tmp_path_factory.mktemp("market"), patch)
 
 
-@pytest.fixture(scope="module")
-def expected(world):
-    """What the provider ``file`` gives for the same quotes."""
-    world.configure(f'path = "{WORLD}/price_history.csv.gz"')
-    world.run("wormhole_ingest")
-    found = world.rows(world.run("wormhole_enrich"))
-    assert len([row for row in found[PRICED[0]] if row["notional_usd"] is not None]) > 50
-    return found
-
-
-def service(provider, url):
-    return f'provider = "{provider}"\nurl = "{url}"\nrate_per_second = {RATE}'
-
-
-def test_services_give_what_the_file_gives_and_are_asked_once(world, expected, history):
+def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(world, history, expected):
     gecko = {coin: quotes for coin, quotes in history.items() if coin != "weth"}
     llama = {"coingecko:weth": history["weth"]}
-    with PriceServer(gecko, faulty=0.3, seed=11) as first, PriceServer(llama, faulty=0.3, seed=12) as second:
-        fallback = f'fallback = [{{provider = "defillama", url = "{second.url}", rate_per_second = {RATE}}}]'
-        world.configure(f'provider = "coingecko"\nurl = "{first.url}"\nrate_per_second = {RATE}\n{fallback}')
-        attempt = world.run("wormhole_enrich")
-        assert world.rows(attempt) == expected
+    nodes = chains(expected, WORLD / "reference")
+    with (
+        PriceServer(gecko, faulty=0.3, seed=11) as first,
+        PriceServer(llama, faulty=0.3, seed=12) as second,
+        RpcServer(nodes, faulty=0.15, errors=0.1, seed=13) as rpc,
+    ):
+        first.slow = second.slow = rpc.slow = 3
+        world.configure(
+            f'[prices]\nprovider = "coingecko"\nurl = "{first.url}"\nrate_per_second = {PRICE_RATE}',
+            '[[prices.fallback]]\nprovider = "defillama"',
+            f'url = "{second.url}"\nrate_per_second = {PRICE_RATE}',
+            *(
+                f'[chains.{number}]\nrpc_url = "{rpc.url}/{number}"\nrate_per_second = {RPC_RATE}'
+                for number in nodes
+            ),
+        )
+        world.run("wormhole_ingest")
+        found = world.rows(world.run("wormhole_enrich"))
+        for table, rows in found.items():
+            assert differences(rows, expected[table], WORMHOLE_TABLES[table].key) == [], table
+        sources = {row["price_source"] for row in found["token_transfer_details"]}
+        assert {"coingecko", "defillama"} <= sources
+
         for server in (first, second):
-            assert 0 < server.busiest() <= RATE
+            assert 0 < server.busiest() <= PRICE_RATE
             assert len(set(server.answered)) == len(server.answered)
             assert not any("scam" in call[1] or "04132bf4" in call[1] for call in server.calls)
-        sources = attempt.days(world.spark, PRICED[0]).select("price_source").distinct().toArrow()
-        assert {"coingecko", "defillama"} <= set(sources["price_source"].to_pylist())
+        for number in nodes:
+            assert rpc.busiest(number) <= RPC_RATE
+            assert {call: count for call, count in Counter(rpc.answered[number]).items() if count > 1} == {}
 
-        calls = len(first.calls), len(second.calls)
-        assert world.rows(world.run("wormhole_enrich")) == expected
-        assert (len(first.calls), len(second.calls)) == calls
+        calls = len(first.calls), len(second.calls), sum(map(len, rpc.requests.values()))
+        world.ask_again()
+        assert (len(first.calls), len(second.calls), sum(map(len, rpc.requests.values()))) == calls

@@ -14,10 +14,10 @@ from permalake.contracts.wormhole import TOKEN_PRICES
 from permalake.enrich.cache import LakeCache
 from permalake.enrich.coingecko import CoinGecko
 from permalake.enrich.defillama import DefiLlama
-from permalake.enrich.http import Patience, Service
 from permalake.enrich.market import Market
 from permalake.enrich.prices import priced
 from permalake.lake import Lake
+from permalake.net.http import Patience, Service
 from permalake.reference import Bridges, Chain, Reference, Token
 
 DAY = 86_400

@@ -15,10 +15,10 @@ from permalake.enrich.cache import LakeCache
 from permalake.enrich.coingecko import CoinGecko
 from permalake.enrich.defillama import DefiLlama
 from permalake.enrich.file_prices import FilePrices
-from permalake.enrich.http import Patience, Service
 from permalake.enrich.market import Market
 from permalake.enrich.prices import providers
 from permalake.enrich.quotes import Ask, Coin, usd
+from permalake.net.http import Patience, Service
 from permalake.reference import Chain
 
 DAY, HOUR, WINDOW = 86_400, 3_600, 12 * 3_600

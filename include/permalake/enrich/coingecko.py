@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from permalake.enrich.http import RefusedError, Service, UnavailableError
 from permalake.enrich.quotes import Answer, Ask, Coin, Quote, usd
+from permalake.net.http import RefusedError, Service, UnavailableError
 from permalake.reference import Chain
 from permalake.spans import Span
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Protocol
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from permalake.config import PriceSource, Settings
 from permalake.enrich import coingecko, defillama
 from permalake.enrich.file_prices import FilePrices
-from permalake.enrich.http import Patience, Service
 from permalake.enrich.market import Cache, Market
 from permalake.enrich.quotes import PriceService
+from permalake.net.http import Patience, Service
 from permalake.reference import load_reference
 from permalake.transforms.wormhole_prices import WANTED, nearest
 
@@ -34,10 +33,10 @@ def priced(
 ) -> DataFrame:
     """The quote nearest to each want, as :func:`nearest` gives it, from the first provider that has one."""
     found: list[DataFrame] = []
-    open_wants = wanted.persist(StorageLevel.MEMORY_AND_DISK)
+    open_wants = wanted.localCheckpoint()
     for number, provider in enumerate(providers):
         here = nearest(open_wants, provider.quotes(spark, open_wants), window_hours)
-        found.append(here.persist(StorageLevel.MEMORY_AND_DISK))
+        found.append(here.localCheckpoint())
         if number + 1 < len(providers):
             open_wants = open_wants.join(found[-1], list(WANTED), "left_anti")
     return reduce(DataFrame.unionByName, found)

@@ -6,23 +6,23 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.config import Settings
 from permalake.enrich import prices
+from permalake.enrich.chains import Chains
 from permalake.enrich.prices import PriceProvider
 from permalake.reference import load_reference
 from permalake.transforms import wormhole_token_transfer_details as transfers
 from permalake.transforms import wormhole_transfers_daily as daily
 from permalake.transforms import wormhole_tvl_daily as tvl
 from permalake.transforms.wormhole_chain_details import chain_details
+from permalake.transforms.wormhole_chain_questions import questions
 from permalake.transforms.wormhole_prices import WANTED
-from permalake.transforms.wormhole_token_metadata import TOKEN, attestations, token_metadata
+from permalake.transforms.wormhole_token_metadata import TOKEN, completed, token_metadata
 
 Tables = Callable[[str], DataFrame]
-_KEPT = StorageLevel.MEMORY_AND_DISK
 
 
 def enriched(
@@ -33,27 +33,32 @@ def enriched(
     end: dt.date,
     *,
     providers: Sequence[PriceProvider],
+    chains: Chains,
 ) -> dict[str, DataFrame]:
     """Frames of the tables that follow from the events of ``start..end``, by table name.
 
     ``table`` gives a whole table by name: history as published, and the range as staged. ``providers`` tell
-    prices, the first one first.
+    prices, the first one first; ``chains`` what only RPCs know.
     """
+    # Kept by checkpoint, here and in what this calls: of cached frames that stand in each other Spark writes
+    # the whole plan at every stage of every query, and works them out again when a cache below them grows.
     reference = settings.wormhole.reference if settings.wormhole else None
     inside = F.col("date").between(F.lit(start), F.lit(end))
     events, payloads = table("message_publication"), table("token_transfer_payload").where(inside)
     listed = spark.createDataFrame(load_reference(reference).token_table())
-    attested = attestations(payloads, table("asset_meta_payload"), events, start, end)
-    known = transfers.identified(
-        payloads, events.where(inside), token_metadata(payloads, attested, listed)
-    ).persist(_KEPT)
+    known_chains = load_reference(reference).chains
+    metadata = token_metadata(payloads, table("attested_tokens").where(inside), listed)
+    nfts, published = table("nft_transfer_payload").where(inside), events.where(inside)
+    asked = questions(payloads, nfts, published, metadata, known_chains)
+    told = chains.answers(spark, asked).localCheckpoint()
+    known = transfers.identified(payloads, published, completed(metadata, payloads, told)).localCheckpoint()
     held = tvl.balances(
-        known, _state(table("tvl_daily"), start), events.where(inside).select("date").distinct()
-    ).persist(_KEPT)
+        known, _state(table("tvl_daily"), start), published.select("date").distinct()
+    ).localCheckpoint()
     wanted = _priceable(spark, reference, known.select(*WANTED).union(held.select(*WANTED)))
     priced = prices.priced(spark, providers, wanted, settings.prices.window_hours)
-    details = transfers.token_transfer_details(known, priced, reference).persist(_KEPT)
-    on_chain = chain_details(known, table("nft_transfer_payload").where(inside), reference).persist(_KEPT)
+    details = transfers.token_transfer_details(known, priced, reference).localCheckpoint()
+    on_chain = chain_details(known, nfts, told, reference).localCheckpoint()
     return {
         "token_transfer_details": details,
         "chain_details": on_chain,
