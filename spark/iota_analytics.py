@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from permalake import jobs
-from permalake.config import load_settings
+from permalake.config import KnownLedger, NetworkSettings, load_settings
 from permalake.contracts import IOTA_TABLES
-from permalake.lake import Lake
+from permalake.lake import Attempt, Lake
 from permalake.session import session
+from permalake.transforms import known_ledger as known
 from permalake.transforms.decoded import DECODED
-from permalake.transforms.iota_tables import analytics_tables
+from permalake.transforms.iota_state import LEFT_BEHIND, StateRules, state_tables
+from permalake.transforms.iota_tables import Group, analytics_tables
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
@@ -20,13 +24,34 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     settings = load_settings()
     spark = spark or session(f"iota_analytics {job}")
     attempt = Lake(settings).resume(job.network, job.run_id)
+    network = settings.network(job.network)
     decoded = spark.read.schema(DECODED).parquet(attempt.landing)
-    chunk_size = settings.network(job.network).chunk_size
-    for name, frame in analytics_tables(
-        decoded, lambda table: attempt.days(spark, table), chunk_size
-    ).items():
-        attempt.stage(frame(), IOTA_TABLES[name])
+    staged = partial(attempt.days, spark)
+
+    def history(table: str) -> DataFrame:
+        return attempt.table(spark, table).where(F.col("date") < F.lit(job.start))
+
+    stage(attempt, analytics_tables(decoded, staged, network.chunk_size))
+    rules = StateRules(
+        network.richest_addresses,
+        network.v_byte_cost,
+        rented=network.protocol == "stardust",
+        ledger=partial(known_ledger, spark, network, network.ledger) if network.ledger else None,
+    )
+    stage(attempt, [state_tables(decoded, staged, history, rules, attempt.refused)])
+    any(attempt.outdate_later(spark, IOTA_TABLES[name], names) for name, names in LEFT_BEHIND.items())
     jobs.say(f"analytics {job}: {jobs.counted(attempt, 'ms_analytics', 'metrics_cache', 'daily_analytics')}")
+
+
+def known_ledger(spark: SparkSession, network: NetworkSettings, ledger: KnownLedger) -> tuple[DataFrame, int]:
+    """The ledger before the network's first day, as configured, and the milestone after which it is so."""
+    return known.read(spark, ledger.path, network.protocol, network.bech32_hrp), ledger.milestone
+
+
+def stage(attempt: Attempt, groups: Iterable[Group]) -> None:
+    """Stage tables group by group."""
+    for group in groups:
+        jobs.stage(attempt, {name: frame() for name, frame in group.items()}, IOTA_TABLES)
 
 
 if __name__ == "__main__":

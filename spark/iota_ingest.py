@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -12,8 +13,10 @@ from permalake.contracts import IOTA_TABLES
 from permalake.errors import PermalakeError
 from permalake.lake import Lake
 from permalake.session import session
-from permalake.sources.iota import decoded_days, open_source
-from permalake.transforms.cone_verdict import quarantine, refused_days
+from permalake.sources.chronicle import Published
+from permalake.sources.iota import decoded_days, open_source, resolved_days
+from permalake.transforms.cone_verdict import disagreements, quarantine, refused_days
+from permalake.transforms.conflicts import pending_count
 from permalake.transforms.decoded import DECODED
 from permalake.transforms.iota_tables import base_tables
 from permalake.transforms.records import MilestoneDay
@@ -24,16 +27,24 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     settings = load_settings()
     network = settings.network(job.network)
     spark = spark or session(f"iota_ingest {job}")
-    source = open_source(spark, job.network, network)
+    lake = Lake(settings)
+    source = open_source(spark, job.network, network, published(lake, spark, job.network))
     days = source.days(job.start, job.end)
     jobs.say(f"ingest {job}: {described(days)}")
-    attempt = Lake(settings).begin(job.network, job.start, job.end, job.run_id, fingerprint=job.fingerprint)
+    attempt = lake.begin(job.network, job.start, job.end, job.run_id, fingerprint=job.fingerprint)
     if not network.coordinator_public_keys:
         attempt.note("coordinator keys are unchecked")
     rows = decoded_days(source, days, network) if days else spark.createDataFrame([], DECODED)
     landed = jobs.land(rows, attempt.landing)
+    if pending := pending_count(landed):
+        table = partial(lake.table, spark, job.network)
+        rows = resolved_days(landed, network, pending, table, days[0].date)
+        landed = jobs.land(rows, attempt.landing, more=True)
     quarantined = attempt.quarantine(quarantine(landed, source.name))
+    for day, count in disagreements(landed).items() if quarantined else ():
+        attempt.note(f"{count} conflicts differ from the source's (quarantine: conflict_disagreement)", day)
     refused = refused_days(landed, days)
+    source.distrust(refused, days)
     for day, reason in refused.items():
         attempt.refuse(day, reason)
         jobs.say(f"ingest {job}: {day} stays unpublished: {reason}")
@@ -41,6 +52,14 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
         raise PermalakeError("; ".join(f"{job.network} {day}: {why}" for day, why in refused.items()))
     jobs.stage(attempt, base_tables(landed, network.chunk_size), IOTA_TABLES)
     jobs.say(f"ingest {job}: {jobs.counted(attempt, 'messages', 'milestones')}, {quarantined} quarantined")
+
+
+def published(lake: Lake, spark: SparkSession, network: str) -> Published:
+    """What a source may ask of the days before."""
+    return Published(
+        dates=lambda: {day.date for day in lake.status(network) if day.published},
+        table=partial(lake.table, spark, network),
+    )
 
 
 def described(days: Sequence[MilestoneDay]) -> str:

@@ -11,6 +11,7 @@ from lake_support import NETWORK, build, pass_audit, settings_of, stage_day
 
 from permalake.lake import Lake
 from permalake.lake.publish import _Publish
+from permalake.lake.state import Database
 
 
 def publish_days(warehouse: str, barrier: Any, days: list[tuple[date, int, int]], run_id: str) -> None:
@@ -38,6 +39,11 @@ def rebuild_often(warehouse: str, day: date, milestone: int, counts: list[int], 
 def ensure(warehouse: str, barrier: Any) -> None:
     barrier.wait()
     Lake(settings_of(warehouse)).ensure(NETWORK)
+
+
+def open_database(warehouse: str, barrier: Any) -> None:
+    barrier.wait()
+    Database(settings_of(warehouse).lake.catalog_uri)
 
 
 def die_while_publishing(warehouse: str, run_id: str, where: str) -> None:

@@ -9,34 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    MetaData,
-    String,
-    Table,
-    delete,
-    insert,
-    inspect,
-    select,
-)
+from sqlalchemy import Connection, delete, insert, select
 
 from permalake.lake.state import Database
+from permalake.lake.state import price_asks as asks
 from permalake.spans import Span, joined, without
 
-_metadata = MetaData()
 _AT_ONCE = 500
-
-asks = Table(
-    "permalake_price_asks",
-    _metadata,
-    Column("provider", String(32), primary_key=True),
-    Column("coin", String(250), primary_key=True),
-    Column("start", BigInteger, primary_key=True),  # unix seconds, as the following
-    Column("end", BigInteger, primary_key=True),
-    Column("asked_at", BigInteger, nullable=False),
-)
 
 Asked = tuple[Span, int]
 """A span and when it was asked for, in unix seconds."""
@@ -48,8 +27,6 @@ class AskedPrices:
     def __init__(self, database: Database, provider: str) -> None:
         self._database = database
         self._provider = provider
-        if not inspect(database.engine).has_table(asks.name):
-            database.make_sure(_metadata.create_all)
 
     def known(self, coins: Iterable[str]) -> dict[str, list[Asked]]:
         """What was asked of some coins."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -11,7 +12,7 @@ from sqlalchemy import select
 from permalake.config import Settings
 from permalake.contracts import QUARANTINE, Table, tables_of
 from permalake.errors import PermalakeError
-from permalake.lake import apart, record, staging
+from permalake.lake import apart, record, staging, stale
 from permalake.lake.catalog import locations, move_pointer, open_table
 from permalake.lake.counts import day_of, files, rows_per_day
 from permalake.lake.leases import Heartbeat, beat, spell
@@ -20,6 +21,8 @@ from permalake.lake.state import Database, attempt_days, now
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_EARLIEST = date(1970, 1, 1)
 
 
 class Attempt:
@@ -118,6 +121,18 @@ class Attempt:
         """A table as staged, start..end only."""
         return self.table(spark, name).where(staging.span(self.start, self.end))
 
+    def before(self, spark: SparkSession, name: str) -> DataFrame:
+        """Rows of a staged table's latest day before start: the state that these days go on from. None where
+        there is no such day. Found by metadata, nearest days first."""
+        table, location = self.table(spark, name), self._open_location(name)
+        until, reach = self.start - timedelta(days=1), timedelta(days=8)
+        while until >= _EARLIEST:
+            since = max(until - reach, _EARLIEST)
+            if found := rows_per_day(location, since, until):
+                return table.where(staging.span(max(found), max(found)))
+            until, reach = since - timedelta(days=1), 4 * reach
+        return table.limit(0)
+
     def quarantine(self, frame: DataFrame) -> int:
         """Replace the quarantine rows of start..end, seen by readers at once; returns how many there are.
 
@@ -171,6 +186,48 @@ class Attempt:
             old = json.loads(connection.execute(select(attempt_days.c.notes).where(*here)).scalar() or "[]")
             if line not in old:
                 record.set_attempt_day(connection, self.id, day, notes=json.dumps([*old, line]))
+
+    def report_gaps(self, day: date, lines: Sequence[str]) -> None:
+        """What the source of a day lacks, as ``permalake status`` shows it once the day is published."""
+        self._check_day(day)
+        with self._database.write() as connection:
+            record.set_attempt_day(connection, self.id, day, gaps=json.dumps(list(lines)))
+
+    def outdate(self, start: date, end: date, reason: str, cause: date | None = None) -> None:
+        """Published days of start..end are stale once this attempt has published its day ``cause`` (its last
+        one unless told otherwise): what they were built from has changed with it."""
+        cause = cause or self.end
+        self._check_day(cause)
+        with self._database.write() as connection:
+            stale.expect(connection, self._row, start, end, reason, cause=cause)
+
+    def outdate_later(self, spark: SparkSession, contract: Table, names: Sequence[str] = ()) -> bool:
+        """For a table that carries a state from day to day: when the state that these days leave behind (the
+        rows of the latest of them, in the columns ``names`` or all) is another one than was published, every
+        later day is stale once the last day is published. Returns whether it is.
+
+        To be called when the table is staged. Reads two days at most.
+        """
+        staged = self._open_location(contract.name)
+        with self._database.read() as connection:
+            base = record.base_locations(connection, self.id)[contract.name]
+        if staged == base:
+            return False
+        columns = list(names or contract.names)
+        new, old = (self._left_behind(spark, location, columns) for location in (staged, base))
+        if new is None and old is None:
+            return False
+        if new and old and new.exceptAll(old).isEmpty() and old.exceptAll(new).isEmpty():
+            return False
+        self.outdate(self.end + timedelta(days=1), date.max, f"{contract.name} of {self.end} changed")
+        return True
+
+    def _left_behind(self, spark: SparkSession, location: str, columns: list[str]) -> DataFrame | None:
+        counted = rows_per_day(location, self.start, self.end)
+        if not counted:
+            return None
+        table = spark.read.format("iceberg").load(location)
+        return table.where(staging.span(max(counted), max(counted))).select(*columns)
 
     def counts(self) -> dict[str, dict[date, int]]:
         """Rows per table and day of start..end as staged (as pinned, once pinned), from metadata.

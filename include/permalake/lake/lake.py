@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from sqlalchemy import select, update
+from sqlalchemy import func, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.lake import catalog, leases, record, staging
+from permalake.lake import catalog, leases, record, staging, stale
 from permalake.lake.asked import AskedPrices
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations
@@ -19,6 +20,7 @@ from permalake.lake.query import Answer, answer
 from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, Database, days, publications
 from permalake.lake.status import DayStatus, status
+from permalake.spans import ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,11 +105,9 @@ class Lake:
 
     def clear_landing(self, attempt: Attempt) -> None:
         """Delete the attempt's landing folder."""
-        import fsspec
+        from permalake.lake.maintenance.storage import remove_folder
 
-        filesystem, path = fsspec.core.url_to_fs(attempt.landing)
-        if filesystem.exists(path):
-            filesystem.rm(path, recursive=True)
+        remove_folder(attempt.landing)
 
     def hold(self, network: str, start: date, end: date, run_id: str, wait: float = 0.0) -> None:
         """Take the days for a run before its first job is submitted; as :meth:`begin` does, waiting up to
@@ -169,14 +169,17 @@ class Lake:
             open_ranges = rest
         return not open_ranges
 
-    def mark_stale(self, network: str, stale: list[date], reason: str) -> None:
-        """Published days whose input or basis has changed since; the next build of the day clears it."""
+    def mark_stale(self, network: str, days: Iterable[date], reason: str) -> None:
+        """Published days whose input or basis has changed; the next publication of the day clears it,
+        unless it is being built already."""
         with self._database.write() as connection:
-            connection.execute(
-                update(days)
-                .where(days.c.network == network, days.c.date.in_(stale), days.c.published_at.is_not(None))
-                .values(stale_reason=" ".join(reason.split()))
-            )
+            for start, end in ranges(days):
+                stale.mark(connection, network, start, end, reason)
+
+    def stale(self, network: str) -> list[tuple[date, date]]:
+        """Stale days in order, as ranges."""
+        with self._database.read() as connection:
+            return ranges(stale.listed(connection, network))
 
     def status(self, network: str | None = None) -> list[DayStatus]:
         """Every day the lake knows of."""
@@ -201,6 +204,16 @@ class Lake:
     ) -> pa.Table:
         """Quarantine rows with their network; filters that are None let everything through."""
         return rejected(self._database, network, day, reason, origin)
+
+    def quarantined(self, network: str, start: date, end: date) -> int:
+        """How many rows are in quarantine of start..end."""
+        with self._database.read() as connection:
+            found = connection.execute(
+                select(func.sum(days.c.quarantined)).where(
+                    days.c.network == network, days.c.date.between(start, end)
+                )
+            ).scalar()
+        return int(found or 0)
 
     def days_with_rejected(self, network: str) -> list[date]:
         """Days of which something is in quarantine."""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.lake import leases, record
+from permalake.lake import leases, record, stale
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations, move_pointer
 from permalake.lake.commit import back_off, record_publication
@@ -150,6 +150,7 @@ class _Publish:
         known = record.known_days(connection, row.network, row.start, row.end)
         published = sorted((self._days_with_rows() | known) - set(self._withheld))
         whole, single = record.notes(connection, row.attempt_id)
+        gaps = record.gaps(connection, row.attempt_id)
         for day in published:
             record.set_day(
                 connection,
@@ -162,9 +163,12 @@ class _Publish:
                 refused=None,
                 stale_reason=None,
                 rows=json.dumps(self._rows_of(day)),
+                gaps=gaps.get(day),
                 notes=json.dumps([*whole, *single.get(day, [])]),
             )
+        stale.published(connection, row, published)
         record.close(connection, row.attempt_id, "published", publication_id)
+        stale.forget(connection, row.network)
         self._release(connection)
         done = self.earlier(connection)
         if done is None:

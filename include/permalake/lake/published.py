@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from sqlalchemy import Connection, func, select
 
 from permalake.contracts import tables_of
+from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import files
 from permalake.lake.state import (
@@ -31,6 +33,19 @@ def state(database: Database, as_of: datetime | None = None) -> State:
     """Every published table's pointer, read at once; ``as_of``: after the last publication at or before."""
     with database.read() as connection:
         return _now(connection) if as_of is None else _then(connection, stamp(as_of))
+
+
+def check_history(database: Database, names: Iterable[TableName], as_of: datetime) -> None:
+    """:class:`PermalakeError` when maintenance has forgotten what one of the tables was at that moment."""
+    with database.read() as connection:
+        kept = dict(connection.execute(select(networks.c.network, networks.c.history_from)).tuples().all())
+    for network, _ in names:
+        first = kept.get(network)
+        if first is not None and stamp(as_of) < first:
+            raise PermalakeError(
+                f"{network}: what was published before {first[:19]}Z is forgotten "
+                "([lake] retention_days says how much is kept); ask for a later moment"
+            )
 
 
 def _now(connection: Connection) -> State:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 
 import duckdb
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
+from permalake.contracts.views import VIEWS, views_of
+from permalake.contracts.wormhole import NAMESPACE
 from permalake.errors import PermalakeError
-from permalake.lake.published import State, TableName, dataset, state
+from permalake.lake.published import State, TableName, check_history, dataset, state
 from permalake.lake.state import Database
 
 _BATCH = 20_000
@@ -56,8 +58,9 @@ class Answer:
 def answer(database: Database, sql: str, as_of: datetime | None = None) -> Answer:
     """Run one reading statement over the published state, as one read of all pointers saw it.
 
-    Tables are ``NETWORK.table``; only those that the text names are opened. The connection can read no
-    file, load no extension and change no setting. Errors are one line.
+    Tables are ``NETWORK.table``, with the views of :mod:`permalake.contracts.views` beside them; only those
+    that the text names are opened. The connection can read no file, load no extension and change no setting.
+    Errors are one line.
     """
     connection = duckdb.connect(":memory:")
     published = state(database, as_of)
@@ -65,8 +68,14 @@ def answer(database: Database, sql: str, as_of: datetime | None = None) -> Answe
         _check(connection, sql)
         for network in {network for network, _ in published}:
             connection.execute(f"CREATE SCHEMA {_quoted(network)}")
-        for name in _named_in(sql, published):
+        views = _views_in(sql, published)
+        named = sorted({*_named_in(sql, published), *(name for tables in views.values() for name in tables)})
+        if as_of is not None:
+            check_history(database, named, as_of)
+        for name in named:
             _open(connection, name, published[name])
+        for network, view in views:
+            _define(connection, network, view)
         for lock in _LOCKS:
             connection.execute(lock)
         relation = connection.sql(sql)
@@ -87,12 +96,30 @@ def _check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 def _named_in(sql: str, published: State) -> list[TableName]:
     """Tables whose network and name stand in the text as words; a few too many do no harm."""
-    text = sql.casefold()
+    return [name for name in sorted(published) if all(_stands_in(sql, word) for word in name)]
 
-    def named(word: str) -> bool:
-        return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", text) is not None
 
-    return [(network, table) for network, table in sorted(published) if named(network) and named(table)]
+def _stands_in(sql: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", sql.casefold()) is not None
+
+
+def _views_in(sql: str, published: State) -> dict[TableName, list[TableName]]:
+    """Views whose network and name stand in the text, each with the tables that it reads."""
+    networks = {network for network, _ in published if _stands_in(sql, network)}
+    return {
+        (network, view.name): [(network, table) for table in view.tables]
+        for network in sorted(networks)
+        for view in views_of("wormhole" if network == NAMESPACE else "iota")
+        if _stands_in(sql, view.name) and all((network, table) in published for table in view.tables)
+    }
+
+
+def _define(connection: duckdb.DuckDBPyConnection, network: str, name: str) -> None:
+    schema = _quoted(network)
+    view = f"{schema}.{_quoted(name)}"
+    body = VIEWS[name].sql.format(network=schema)
+    connection.execute(f"CREATE MACRO {view}(as_of) AS TABLE {body}")
+    connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {view}(DATE '{date.max}')")  # noqa: S608
 
 
 def _open(connection: duckdb.DuckDBPyConnection, name: TableName, location: str | None) -> None:

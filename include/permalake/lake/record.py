@@ -216,6 +216,16 @@ def add_note(connection: Connection, attempt_id: str, text: str) -> None:
         connection.execute(update(attempts).where(here).values(notes=json.dumps([*notes, text])))
 
 
+def gaps(connection: Connection, attempt_id: str) -> dict[date, str]:
+    """What the source lacks by day, as JSON lists."""
+    found = connection.execute(
+        select(attempt_days.c.date, attempt_days.c.gaps).where(
+            attempt_days.c.attempt_id == attempt_id, attempt_days.c.gaps.is_not(None)
+        )
+    )
+    return {row.date: row.gaps for row in found}
+
+
 def notes(connection: Connection, attempt_id: str) -> tuple[list[str], dict[date, list[str]]]:
     """Remarks on the whole attempt, and on single days."""
     whole = connection.execute(select(attempts.c.notes).where(attempts.c.attempt_id == attempt_id)).scalar()

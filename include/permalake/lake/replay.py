@@ -51,6 +51,15 @@ def _replace_files(table: IcebergTable, staged: IcebergTable, attempt: AttemptRo
     present = _files_of(table, attempt, belongs)
     if present.keys() == wanted.keys():
         return
+    exchange(table, present, wanted)
+    if _files_of(table, attempt, belongs).keys() != wanted.keys():
+        raise PermalakeError(
+            f"{attempt.network}.{table.name()[-1]}: replaying the staged files gave other files; run it again"
+        )
+
+
+def exchange(table: IcebergTable, present: dict[str, DataFile], wanted: dict[str, DataFile]) -> None:
+    """Commit ``wanted`` in the place of ``present``, which are all files of their days; by path."""
     with table.transaction() as transaction:
         if present:
             # By day and not by file: the delete drops whole files on partition bounds alone, and prunes
@@ -63,10 +72,6 @@ def _replace_files(table: IcebergTable, staged: IcebergTable, attempt: AttemptRo
             with transaction.update_snapshot().merge_append() as append:
                 for file in wanted.values():
                     append.append_data_file(file)
-    if _files_of(table, attempt, belongs).keys() != wanted.keys():
-        raise PermalakeError(
-            f"{attempt.network}.{table.name()[-1]}: replaying the staged files gave other files; run it again"
-        )
 
 
 def _files_of(table: IcebergTable, attempt: AttemptRow, belongs: Belongs) -> dict[str, DataFile]:

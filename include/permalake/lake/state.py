@@ -3,11 +3,14 @@
 All of it lives in the catalog database, so that moving the tables' pointers and recording why is one
 transaction. Times are UTC text of fixed width (``2022-09-28T00:00:00.000000Z``): it sorts as it reads, in
 any database.
+
+Whoever adds a table or a column also appends a step to ``STEPS``, below the tables: that is how catalogs
+of earlier versions get it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,11 +29,12 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
-    inspect,
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from sqlalchemy.pool import NullPool
+
+from permalake.lake.migrations import Step, add_column, add_table, migrate, pending
 
 PUBLISHED = "permalake"
 """``catalog_name`` of the pointers that readers follow."""
@@ -48,6 +52,7 @@ networks = Table(
     Column("network", String(64), primary_key=True),
     # Counted up by whoever takes a lease: the row lock makes taking leases of a network one by one.
     Column("turn", BigInteger, nullable=False, default=0),
+    Column("history_from", _TIME),  # earlier states were forgotten; null: none was
 )
 
 leases = Table(
@@ -96,6 +101,7 @@ attempt_days = Table(
     Column("audited", String(8)),  # passed, failed
     Column("failures", Text),  # JSON list of lines
     Column("notes", Text),  # JSON list of lines
+    Column("gaps", Text),  # JSON list of lines
 )
 
 days = Table(
@@ -114,6 +120,7 @@ days = Table(
     Column("rows", Text),  # JSON object: table -> rows as published
     Column("quarantined", BigInteger, nullable=False, default=0),
     Column("notes", Text),
+    Column("gaps", Text),  # JSON list of lines
     Column("stale_reason", Text),
 )
 
@@ -156,6 +163,49 @@ publication_tables = Table(
     Column("metadata_location", String(1000), nullable=False),
 )
 
+price_asks = Table(
+    "permalake_price_asks",
+    _metadata,
+    Column("provider", String(32), primary_key=True),
+    Column("coin", String(250), primary_key=True),
+    Column("start", BigInteger, primary_key=True),  # unix seconds, as the following
+    Column("end", BigInteger, primary_key=True),
+    Column("asked_at", BigInteger, nullable=False),
+)
+
+outdated = Table(
+    "permalake_outdated",
+    _metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("network", String(64), nullable=False, index=True),
+    Column("start", Date, nullable=False),
+    Column("end", Date, nullable=False),
+    Column("reason", Text, nullable=False),
+    # Of an attempt whose publication will bring it about: which, and of which of its days.
+    Column("attempt_id", String(64)),
+    Column("cause", Date),
+    Column("marked_at", _TIME),  # null: not yet
+)
+
+
+def _create_all(connection: Connection) -> None:
+    """Whatever table is missing, as it is defined now; all that an empty database needs."""
+    SqlCatalogBaseTable.metadata.create_all(connection)
+    _metadata.create_all(connection)
+
+
+STEPS: Mapping[str, Step] = {
+    "the first tables": _create_all,
+    "leases name the process that they end with": add_column(leases.c.owner),
+    "what each store has": add_table(served),
+    "what price services were asked for": add_table(price_asks),
+    "what made days stale": add_table(outdated),
+    "gaps that an attempt found in its source": add_column(attempt_days.c.gaps),
+    "gaps in the source of a day": add_column(days.c.gaps),
+    "how far back a network can be read": add_column(networks.c.history_from),
+}
+"""In the order in which they were added; a released step is never changed."""
+
 
 def now() -> str:
     """This moment, as the state tables keep it."""
@@ -178,9 +228,12 @@ class Database:
 
     def __init__(self, uri: str) -> None:
         self.engine = _engine(uri)
-        # Only whoever finds no tables asks for the write lock: opening the lake must not wait for writers.
-        if not inspect(self.engine).has_table(publication_tables.name):
-            self.make_sure(_create_tables)
+        # Only whoever finds steps to take asks for the write lock: opening must not wait for writers.
+        with self.read() as connection:
+            due = pending(connection, STEPS)
+        if due:
+            with self.write() as connection:
+                migrate(connection, STEPS)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -203,11 +256,6 @@ class Database:
         except (IntegrityError, ProgrammingError):
             with self.write() as connection:
                 work(connection)
-
-
-def _create_tables(connection: Connection) -> None:
-    SqlCatalogBaseTable.metadata.create_all(connection)
-    _metadata.create_all(connection)
 
 
 def _engine(uri: str) -> Engine:

@@ -24,8 +24,9 @@ class DayStatus:
     """One day of one network. Times are RFC 3339 UTC text; None where it has not happened.
 
     ``audited`` is ``passed`` or ``failed``; ``rows`` per table as published; ``gaps`` say what is missing
-    between this day and the one before; ``error`` is why it is not published as built last; ``stores`` says
-    when each store (cassandra, bigtable) was given the day as it is published, None while it waits.
+    between this day and the one before, or in its source; ``error`` is why it is not published as built
+    last; ``stores`` says when each store (cassandra, bigtable) was given the day as it is published, None
+    while it waits.
     """
 
     network: str
@@ -41,6 +42,7 @@ class DayStatus:
     stale: str | None = None
     error: str | None = None
     run_id: str | None = None
+    attempt: str | None = None
     stores: dict[str, str | None] = field(default_factory=dict)
 
 
@@ -78,12 +80,13 @@ def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
         published=row.published_at,
         rows=json.loads(row.rows or "{}"),
         quarantined=row.quarantined,
-        gaps=gaps,
+        gaps=[*gaps, *json.loads(row.gaps or "[]")],
         notes=[*json.loads(row.notes or "[]"), *(f"{one.store}: {one.error}" for one in stores if one.error)],
         failures=failures,
         stale=row.stale_reason,
         error=error,
         run_id=row.run_id,
+        attempt=row.attempt_id,
         stores={
             one.store: one.served_at if one.publication_id == row.publication_id else None for one in stores
         },

@@ -1,0 +1,24 @@
+"""Maintenance of the lake: compaction, expiry of the past, removal of what nobody needs. See
+``docs/adr/0008-maintenance-beside-builds.md``."""
+
+from __future__ import annotations
+
+from permalake.lake.maintenance.commit import alone
+from permalake.lake.maintenance.compact import compact, crowded_tables
+from permalake.lake.maintenance.history import told_of
+from permalake.lake.maintenance.limits import Limits, limits
+from permalake.lake.maintenance.tidy import Done, clear_landings, networks_of, tidy, would_tidy
+
+__all__ = [
+    "Done",
+    "Limits",
+    "alone",
+    "clear_landings",
+    "compact",
+    "crowded_tables",
+    "limits",
+    "networks_of",
+    "tidy",
+    "told_of",
+    "would_tidy",
+]

@@ -1,0 +1,99 @@
+"""Changing a published table without changing its rows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+
+from pyiceberg.table import Table as IcebergTable
+from sqlalchemy.exc import IntegrityError
+
+from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake import leases
+from permalake.lake.catalog import copy_pointers, drop_pointers, locations, move_pointer, open_catalog
+from permalake.lake.commit import back_off, record_publication
+from permalake.lake.maintenance.history import PRIVATE
+from permalake.lake.record import AttemptRow
+from permalake.lake.state import PUBLISHED, Database, now
+
+_TRIES = 20
+_EVER = (date.min, date.max)
+KIND = "maintenance"
+
+
+@dataclass(frozen=True)
+class Work:
+    """One maintenance of a network, which is alone while it lasts."""
+
+    settings: Settings
+    database: Database
+    network: str
+    run_id: str
+    catalog: str  # private, for what nobody shall see yet
+
+
+@contextmanager
+def alone(settings: Settings, database: Database, network: str, run_id: str) -> Iterator[Work]:
+    """Maintain the network, as the only one who does; builds go on beside. :class:`PermalakeError` names who
+    maintains it already."""
+    what = f"{network}@{KIND}"
+    try:
+        leases.take(database, what, *_EVER, run_id=run_id)
+    except (PermalakeError, IntegrityError):
+        raise PermalakeError(f"{network}: another maintenance is at work; wait for it") from None
+    beat = leases.Heartbeat(database, what, run_id)
+    work = Work(settings, database, network, run_id, f"{PRIVATE}{uuid.uuid4().hex[:12]}")
+    try:
+        yield work
+    finally:
+        beat.stop()
+        with database.write() as connection:
+            drop_pointers(connection, work.catalog)
+        leases.release(database, run_id)
+
+
+def change(work: Work, table: str, edit: Callable[[IcebergTable], object]) -> bool:
+    """Publish what ``edit`` makes of the table, by compare and set; whether it changed anything.
+
+    ``edit`` gets the table as it is published now, in a private catalog, and is called again when a day was
+    published meanwhile. It must leave the rows as they are: other tables do not move with it.
+    """
+    for number in range(_TRIES):
+        with work.database.write() as connection:
+            published = locations(connection, PUBLISHED, work.network)[table]
+            copy_pointers(connection, work.catalog, work.network, {table: published})
+        catalog = open_catalog(work.settings, work.catalog)
+        try:
+            edited = catalog.load_table((work.network, table))
+            edit(edited)
+            new = edited.metadata_location
+        finally:
+            catalog.close()
+        if new == published:
+            return False
+        with work.database.write() as connection:
+            if move_pointer(connection, PUBLISHED, work.network, table, old=published, new=new):
+                record_publication(connection, _record(work), KIND, {table: new})
+                return True
+        back_off(number)
+    raise PermalakeError(f"{work.network}.{table}: others kept on publishing; maintain it again")
+
+
+def _record(work: Work) -> AttemptRow:
+    """What a publication's record tells of who made it."""
+    return AttemptRow(
+        attempt_id=work.catalog,
+        network=work.network,
+        start=date.min,
+        end=date.min,
+        run_id=work.run_id,
+        state="open",
+        begun_at=now(),
+        pinned_at=None,
+        fingerprint="",
+        publication_id=None,
+    )

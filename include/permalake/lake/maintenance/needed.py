@@ -1,0 +1,142 @@
+"""Which files of the warehouse somebody may still read, from Iceberg's metadata alone.
+
+A metadata file is needed by whoever points to it; with it go the manifest lists of those of its snapshots
+that may be read, their manifests, and the data files that live in them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pyiceberg.manifest import ManifestFile, read_manifest_list
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table.snapshots import Snapshot
+from sqlalchemy import Connection, select
+
+from permalake.lake.catalog import open_table
+from permalake.lake.maintenance import history
+from permalake.lake.maintenance.limits import Limits
+from permalake.lake.maintenance.storage import inner_path
+from permalake.lake.state import PUBLISHED, pointers
+
+_AT_ONCE = 8
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
+
+@dataclass
+class Root:
+    """A metadata file that somebody points to.
+
+    ``every``: all snapshots that it lists may be read, else the current one alone; ``since``: and those that
+    are not older, milliseconds.
+    """
+
+    table: str
+    location: str
+    every: bool = False
+    since: int | None = None
+
+    def snapshots(self, table: IcebergTable) -> Iterator[Snapshot]:
+        """Snapshots whose files are needed."""
+        heads = {ref.snapshot_id for ref in table.metadata.refs.values()}
+        for snapshot in table.metadata.snapshots:
+            recent = self.since is not None and snapshot.timestamp_ms >= self.since
+            if self.every or recent or snapshot.snapshot_id in heads:
+                yield snapshot
+
+
+@dataclass
+class Needed:
+    """Paths as the file system knows them, by table; ``lacking`` says why a table's are not known."""
+
+    paths: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    lacking: dict[str, str] = field(default_factory=dict)
+
+
+def roots(connection: Connection, network: str, limits: Limits) -> list[Root]:
+    """Everything that points to a metadata file of the network, in one read of the catalog."""
+    found: dict[tuple[str, str], Root] = {}
+
+    def add(table: str, location: str, every: bool = False, since: int | None = None) -> None:
+        root = found.setdefault((table, location), Root(table, location))
+        root.every |= every
+        root.since = since if root.since is None else root.since
+
+    given_up = set(history.abandoned(connection, network, limits))
+    rows = connection.execute(
+        select(pointers.c.catalog_name, pointers.c.table_name, pointers.c.metadata_location).where(
+            pointers.c.table_namespace == network
+        )
+    )
+    young = int(limits.history.timestamp() * 1000)
+    for catalog, table, location in rows:
+        if catalog == PUBLISHED:
+            add(table, location, since=young)
+        elif catalog.removesuffix("_replay") not in given_up and not catalog.startswith(history.PRIVATE):
+            add(table, location, every=True)
+    for table, location, is_open in history.attempt_states(connection, network, limits):
+        add(table, location, every=is_open)
+    for state in history.past_states(connection, network, limits)[0]:
+        add(state.table, state.location)
+    for table, location in history.served_states(connection, network):
+        add(table, location)
+    return list(found.values())
+
+
+def needed(wanted: Iterable[Root]) -> Needed:
+    """The files that the roots need. A file that cannot be read makes its table ``lacking``: what is not
+    known to be needless must stay."""
+    found = Needed()
+    lists: dict[str, tuple[Root, Snapshot, IcebergTable]] = {}
+    for root, table in _each(wanted, lambda root: open_table(root.location), found, lambda root: root):
+        found.paths[root.table].add(inner_path(root.location))
+        for statistics in (*table.metadata.statistics, *table.metadata.partition_statistics):
+            found.paths[root.table].add(inner_path(statistics.statistics_path))
+        for snapshot in root.snapshots(table):
+            found.paths[root.table].add(inner_path(snapshot.manifest_list))
+            lists.setdefault(snapshot.manifest_list, (root, snapshot, table))
+    manifests: dict[str, tuple[Root, ManifestFile, IcebergTable]] = {}
+    opened = _each(
+        lists.values(),
+        lambda one: list(read_manifest_list(one[2].io.new_input(one[1].manifest_list))),
+        found,
+        lambda one: one[0],
+    )
+    for (root, _, table), held in opened:
+        for manifest in held:
+            found.paths[root.table].add(inner_path(manifest.manifest_path))
+            manifests.setdefault(manifest.manifest_path, (root, manifest, table))
+    read = _each(
+        manifests.values(), lambda one: one[1].fetch_manifest_entry(one[2].io), found, lambda one: one[0]
+    )
+    for (root, _, _), entries in read:
+        found.paths[root.table].update(inner_path(entry.data_file.file_path) for entry in entries)
+    return found
+
+
+def _each(
+    items: Iterable[_In], read: Callable[[_In], _Out], found: Needed, root_of: Callable[[_In], Root]
+) -> Iterator[tuple[_In, _Out]]:
+    """Every item with what reading it gave, several at once; what fails is noted at its table."""
+
+    def one(item: _In) -> _Out | Exception:
+        try:
+            return read(item)
+        except Exception as error:
+            return error
+
+    known = list(items)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for item, result in zip(known, pool.map(one, known), strict=True):
+            if isinstance(result, Exception):
+                root = root_of(item)
+                found.lacking[root.table] = (
+                    f"{root.location} cannot be followed: {' '.join(str(result).split())}"
+                )
+            else:
+                yield item, result

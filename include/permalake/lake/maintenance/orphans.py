@@ -1,0 +1,96 @@
+"""Orphans: files of the warehouse that nobody needs any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from sqlalchemy import Connection, func, select
+
+from permalake.config import Settings
+from permalake.lake import leases
+from permalake.lake.maintenance import history
+from permalake.lake.maintenance.limits import Limits
+from permalake.lake.maintenance.needed import Needed, needed, roots
+from permalake.lake.maintenance.storage import Stored, inner_path, listing
+from permalake.lake.state import Database, attempts, moment, stamp
+from permalake.lake.state import leases as lease_table
+
+LANDINGS = "_attempts"
+_FOLDERS = {"data", "metadata"}
+
+
+@dataclass
+class Orphans:
+    """Needless files by table, and why the files of other tables were left alone."""
+
+    files: dict[str, list[Stored]] = field(default_factory=dict)
+    spared: dict[str, str] = field(default_factory=dict)
+
+
+def orphans(settings: Settings, database: Database, network: str, limits: Limits) -> Orphans:
+    """Files below the network's tables that nothing points to and that are not young."""
+    base = f"{settings.lake.warehouse}/{network}"
+    # Listed before the pointers are read: what is written and published in between is not in the list, and
+    # what was written before and is published later belongs to a build that holds its days now.
+    found = listing(base)
+    with database.read() as connection:
+        wanted = roots(connection, network, limits)
+        young = min(limits.young, _oldest_build(connection, network) or limits.young)
+    keep = needed(wanted)
+    result = Orphans(spared=keep.lacking | _elsewhere(keep, base))
+    for file in found:
+        table, *inside = PurePosixPath(file.path).relative_to(inner_path(base)).parts
+        ours = table in keep.paths and table not in result.spared and inside[:-1] and inside[0] in _FOLDERS
+        if ours and file.written < young and file.path not in keep.paths[table]:
+            result.files.setdefault(table, []).append(file)
+    return result
+
+
+def _elsewhere(keep: Needed, base: str) -> dict[str, str]:
+    """Tables some of whose files go by another path, so that a listing cannot tell what is needed: the
+    warehouse was moved, or is mounted under two names."""
+    found = {}
+    for table, paths in keep.paths.items():
+        if stray := next((path for path in paths if not path.startswith(f"{inner_path(base)}/")), None):
+            found[table] = f"{stray} lies outside of lake.warehouse; set that as it was when it was written"
+    return found
+
+
+def _oldest_build(connection: Connection, network: str) -> datetime | None:
+    """When the oldest build that may still write was begun."""
+    alive = stamp(datetime.now(UTC) - leases.EXPIRES_AFTER)
+    oldest = connection.execute(
+        select(func.min(attempts.c.begun_at))
+        .join(
+            lease_table,
+            (lease_table.c.run_id == attempts.c.run_id) & (lease_table.c.network == attempts.c.network),
+        )
+        .where(attempts.c.network == network, attempts.c.state == "open", lease_table.c.beat_at >= alive)
+    ).scalar()
+    return moment(oldest) if oldest else None
+
+
+def landings(settings: Settings, database: Database, limits: Limits) -> dict[str, list[Stored]]:
+    """Landing folders, none of them young, of attempts that are over, abandoned or unknown."""
+    base = f"{settings.lake.warehouse}/{LANDINGS}"
+    folders: dict[str, list[Stored]] = {}
+    for file in listing(base):
+        attempt_id = PurePosixPath(file.path).relative_to(inner_path(base)).parts[0]
+        folders.setdefault(attempt_id, []).append(file)
+    with database.read() as connection:
+        rows = connection.execute(
+            select(attempts.c.attempt_id, attempts.c.network).where(attempts.c.state == "open")
+        ).all()
+        given_up = {
+            attempt_id
+            for network in {row.network for row in rows}
+            for attempt_id in history.abandoned(connection, network, limits)
+        }
+    still_open = {row.attempt_id for row in rows} - given_up
+    return {
+        attempt_id: files
+        for attempt_id, files in folders.items()
+        if attempt_id not in still_open and max(file.written for file in files) < limits.young
+    }

@@ -1,0 +1,142 @@
+"""Everything but compaction: no Spark, no data file opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from sqlalchemy import select
+
+from permalake.config import Settings
+from permalake.lake.catalog import locations
+from permalake.lake.maintenance import history
+from permalake.lake.maintenance.commit import alone
+from permalake.lake.maintenance.compact import crowded_tables
+from permalake.lake.maintenance.expire import expirable, expire
+from permalake.lake.maintenance.history import PastState
+from permalake.lake.maintenance.limits import Limits
+from permalake.lake.maintenance.orphans import LANDINGS, Orphans, landings, orphans
+from permalake.lake.maintenance.storage import remove, remove_folder
+from permalake.lake.state import PUBLISHED, Database, networks
+
+
+@dataclass
+class Done:
+    """What was done (or, in a dry run, would be) to a table, or to a folder that is none."""
+
+    name: str
+    days: int = 0  # compacted
+    files_before: int = 0
+    files_after: int = 0
+    snapshots: int = 0  # expired
+    states: int = 0  # forgotten
+    removed: int = 0  # files
+    freed: int = 0  # bytes
+    spared: str | None = None  # why nothing was removed
+
+    @classmethod
+    def compacted(cls, name: str, days: Mapping[date, tuple[int, int]]) -> Done:
+        """Of a compaction: (files before, files after) of each day."""
+        before, after = (sum(files[at] for files in days.values()) for at in (0, 1))
+        return cls(name, days=len(days), files_before=before, files_after=after)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.days:
+            after = f" into {self.files_after}" if self.files_after else ""
+            parts.append(f"{_many(self.days, 'day')} compacted ({_many(self.files_before, 'file')}{after})")
+        if self.snapshots:
+            parts.append(f"{_many(self.snapshots, 'snapshot')} expired")
+        if self.states:
+            parts.append(f"{_many(self.states, 'past state')} forgotten")
+        if self.removed:
+            parts.append(f"{_many(self.removed, 'file')} removed ({_size(self.freed)})")
+        if self.spared:
+            parts.append(f"no file removed: {self.spared}")
+        return f"{self.name}: {', '.join(parts) or 'nothing to do'}"
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is something to tell."""
+        return bool(self.days or self.snapshots or self.states or self.removed or self.spared)
+
+
+def networks_of(database: Database) -> list[str]:
+    """Every network that the lake holds."""
+    with database.read() as connection:
+        return list(connection.execute(select(networks.c.network).order_by(networks.c.network)).scalars())
+
+
+def tidy(settings: Settings, database: Database, network: str, limits: Limits, run_id: str) -> list[Done]:
+    """Expire, forget and remove what the limits say of one network; what was done, by table."""
+    with alone(settings, database, network, run_id) as work:
+        done, published = _by_table(database, network)
+        for table, location in published.items():
+            if expirable(location, limits):
+                done[table].snapshots = expire(work, table, limits)
+        with database.write() as connection:
+            _count_states(done, history.forget(connection, network, limits))
+            history.close(connection, network, limits)
+            history.repoint_served(connection, network)
+        found = orphans(settings, database, network, limits)
+        _count_files(done, network, found)
+        for files in found.files.values():
+            remove(settings.lake.warehouse, files)
+    return list(done.values())
+
+
+def would_tidy(settings: Settings, database: Database, network: str, limits: Limits) -> list[Done]:
+    """What :func:`tidy` would do now, and the days that would be compacted; nothing is changed."""
+    done, published = _by_table(database, network)
+    with database.read() as connection:
+        _count_states(done, history.past_states(connection, network, limits)[1])
+    for table, location in published.items():
+        done[table].snapshots = expirable(location, limits)
+    for table, days in crowded_tables(database, network, settings.lake.target_bytes).items():
+        done[table].days = len(days)
+        done[table].files_before = sum(len(files) for files in days.values())
+    _count_files(done, network, orphans(settings, database, network, limits))
+    return list(done.values())
+
+
+def clear_landings(settings: Settings, database: Database, limits: Limits, dry_run: bool = False) -> Done:
+    """Delete what attempts that are over had landed for themselves."""
+    done = Done(LANDINGS)
+    for attempt_id, files in landings(settings, database, limits).items():
+        done.removed += len(files)
+        done.freed += sum(file.size for file in files)
+        if not dry_run:
+            remove_folder(f"{settings.lake.warehouse}/{LANDINGS}/{attempt_id}")
+    return done
+
+
+def _by_table(database: Database, network: str) -> tuple[dict[str, Done], dict[str, str]]:
+    with database.read() as connection:
+        published = locations(connection, PUBLISHED, network)
+    return {table: Done(f"{network}.{table}") for table in sorted(published)}, published
+
+
+def _count_states(done: dict[str, Done], forgotten: list[PastState]) -> None:
+    for state in forgotten:
+        done[state.table].states += 1
+
+
+def _count_files(done: dict[str, Done], network: str, found: Orphans) -> None:
+    for table, files in found.files.items():
+        one = done.setdefault(table, Done(f"{network}.{table}"))
+        one.removed, one.freed = len(files), sum(file.size for file in files)
+    for table, reason in found.spared.items():
+        done.setdefault(table, Done(f"{network}.{table}")).spared = reason
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _size(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} TiB"

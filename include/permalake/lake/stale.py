@@ -1,0 +1,99 @@
+"""Stale days: published ones whose input or basis has changed since.
+
+``permalake status`` names them with the reason, the next run over them builds them although nothing else
+changed, and their publication clears them. What is marked while a day is being built counts for that build
+too: it began on the old state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from permalake.lake.record import AttemptRow
+from permalake.lake.state import attempts, days, now, outdated
+
+_LONGEST = 500
+_MORE = "; and more"
+
+
+def mark(connection: Connection, network: str, start: date, end: date, reason: str) -> None:
+    """Published days of start..end (inclusive) are stale from now on, and what is being built of them too."""
+    line = " ".join(reason.split())[:_LONGEST]
+    connection.execute(
+        insert(outdated).values(network=network, start=start, end=end, reason=line, marked_at=now())
+    )
+    _apply(connection, network, start, end, line)
+
+
+def expect(
+    connection: Connection, attempt: AttemptRow, start: date, end: date, reason: str, *, cause: date
+) -> None:
+    """start..end become stale when the attempt publishes its day ``cause``."""
+    row = {"attempt_id": attempt.attempt_id, "network": attempt.network, "start": start, "end": end}
+    line = " ".join(reason.split())[:_LONGEST]
+    known = select(outdated.c.id).where(
+        *(outdated.c[name] == value for name, value in row.items()),
+        outdated.c.reason == line,
+        outdated.c.cause == cause,
+    )
+    if connection.execute(known).first() is None:
+        connection.execute(insert(outdated).values(**row, reason=line, cause=cause))
+
+
+def published(connection: Connection, attempt: AttemptRow, published_days: Collection[date]) -> None:
+    """The attempt has just published these days: what it announced comes true, and what others marked since
+    it began stays true of its own days."""
+    for row in connection.execute(
+        select(outdated).where(
+            outdated.c.network == attempt.network,
+            outdated.c.start <= attempt.end,
+            outdated.c.end >= attempt.start,
+            outdated.c.marked_at >= attempt.begun_at,
+        )
+    ).all():
+        first, last = max(row.start, attempt.start), min(row.end, attempt.end)
+        _apply(connection, attempt.network, first, last, row.reason)
+    for row in connection.execute(
+        select(outdated).where(outdated.c.attempt_id == attempt.attempt_id, outdated.c.marked_at.is_(None))
+    ).all():
+        if row.cause in published_days:
+            connection.execute(update(outdated).where(outdated.c.id == row.id).values(marked_at=now()))
+            _apply(connection, attempt.network, row.start, row.end, row.reason)
+
+
+def forget(connection: Connection, network: str) -> None:
+    """Drop what no attempt that is still open began before."""
+    oldest = connection.execute(
+        select(func.min(attempts.c.begun_at)).where(attempts.c.network == network, attempts.c.state == "open")
+    ).scalar()
+    done = (outdated.c.network == network, outdated.c.marked_at < (oldest or now()))
+    connection.execute(delete(outdated).where(*done))
+
+
+def listed(connection: Connection, network: str) -> list[date]:
+    """Stale days in order."""
+    rows = connection.execute(
+        select(days.c.date)
+        .where(days.c.network == network, days.c.stale_reason.is_not(None))
+        .order_by(days.c.date)
+    )
+    return [row.date for row in rows]
+
+
+def _apply(connection: Connection, network: str, start: date, end: date, line: str) -> None:
+    here = (
+        days.c.network == network,
+        days.c.date.between(start, end),
+        days.c.published_at.is_not(None),
+    )
+    text = days.c.stale_reason
+    new = (text.is_not(None), ~text.contains(line, autoescape=True), ~text.endswith(_MORE))
+    for told, added in (
+        (func.length(text) >= _LONGEST, _MORE),
+        (func.length(text) < _LONGEST, f"; {line}"),
+    ):
+        connection.execute(update(days).where(*here, *new, told).values(stale_reason=text + added))
+    connection.execute(update(days).where(*here, text.is_(None)).values(stale_reason=line))

@@ -1,0 +1,145 @@
+"""Compaction: fewer files, the same rows, whoever publishes meanwhile; and the verbs that start it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from lake_support import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit, put, stage_day, state
+
+from permalake.cli.main import main as permalake
+from permalake.contracts import tables_of
+from permalake.lake.catalog import open_catalog, open_table
+from permalake.lake.counts import day_of, files
+from permalake.lake.maintenance import alone, compact, crowded_tables, limits, tidy
+from permalake.lake.state import days
+from permalake.paths import SPARK_JOBS
+
+TARGET = 1 << 20
+ROWS = f"select * from {NETWORK}.messages order by milestone_index, white_flag_index"
+
+
+def build_in_pieces(settings, lake, day, milestone, sizes, run_id):
+    """A published day whose messages lie in one file per size."""
+    attempt = lake.begin(NETWORK, day, day, run_id)
+    stage_day(settings, attempt, day, milestone, sum(sizes))
+    rows = messages(day, milestone, sum(sizes))
+    put(settings, attempt, "messages", rows[: sizes[0]])
+    contract = tables_of(NETWORK)["messages"]
+    staged = open_catalog(settings, attempt.catalog).load_table((NETWORK, "messages"))
+    at = sizes[0]
+    for size in sizes[1:]:
+        staged.append(pa.Table.from_pylist(rows[at : at + size], schema=contract.arrow))
+        at += size
+    pass_audit(attempt)
+    return lake.publish(attempt)
+
+
+def files_per_day(lake, table="messages"):
+    found = {}
+    for file in files(open_table(lake.locations(NETWORK)[table])):
+        found[day_of(file)] = found.get(day_of(file), 0) + 1
+    return found
+
+
+def compacted(spark, settings, lake, target=TARGET):
+    with alone(settings, lake._database, NETWORK, "maintain") as work:
+        return {
+            table: compact(spark, work, table, target)
+            for table in crowded_tables(lake._database, NETWORK, target)
+        }
+
+
+@pytest.fixture
+def crowded(settings, lake):
+    build_in_pieces(settings, lake, DAY1, 1, [2, 1, 2], "one")
+    build_in_pieces(settings, lake, DAY2, 2, [4, 1, 1, 1], "two")
+    build(settings, lake, DAY3, 3, 9, "three")
+
+
+def test_a_crowded_day_gets_one_sorted_file_and_keeps_its_rows_and_publication(
+    spark, settings, lake, crowded
+):
+    rows, before, moment = lake.query(ROWS), published(lake), datetime.now(UTC)
+    assert files_per_day(lake) == {DAY1: 3, DAY2: 4, DAY3: 1}
+    assert compacted(spark, settings, lake) == {"messages": {DAY1: (3, 1), DAY2: (4, 1)}}
+    assert files_per_day(lake) == {DAY1: 1, DAY2: 1, DAY3: 1}
+    assert lake.query(ROWS) == rows == lake.query(ROWS, moment)
+    assert published(lake) == before
+    assert compacted(spark, settings, lake) == {}
+    tidy(settings, lake._database, NETWORK, limits(settings.lake), "maintain")
+    assert lake.query(ROWS) == rows == lake.query(ROWS, moment)
+
+
+def published(lake):
+    """Per day the publication that stores and pages know it by."""
+    with lake._database.read() as connection:
+        return {row.date: (row.publication_id, row.rows) for row in connection.execute(days.select())}
+
+
+def test_a_large_day_is_cut_into_files_of_the_size_aimed_at(spark, settings, lake):
+    build_in_pieces(settings, lake, DAY1, 1, [300] * 6, "one")
+    rows = lake.query(ROWS)
+    sizes = [file.file_size_in_bytes for file in files(open_table(lake.locations(NETWORK)["messages"]))]
+    target = sum(sizes) // 2 + 1
+    assert compacted(spark, settings, lake, target) == {"messages": {DAY1: (6, 2)}}
+    assert lake.query(ROWS) == rows
+    assert crowded_tables(lake._database, NETWORK, target) == {}
+
+
+def test_a_day_published_while_it_is_compacted_stays_as_published(
+    spark, settings, lake, crowded, monkeypatch
+):
+    module = importlib.import_module("permalake.lake.maintenance.compact")
+
+    def late(*arguments):
+        monkeypatch.undo()
+        build(settings, lake, DAY1, 1, 6, "meanwhile")
+        return module.change(*arguments)
+
+    monkeypatch.setattr(module, "change", late)
+    assert compacted(spark, settings, lake) == {"messages": {DAY2: (4, 1)}}
+    assert state(lake) == {DAY1: (6, 6), DAY2: (7, 7), DAY3: (9, 9)}
+
+
+def test_a_day_staged_before_is_published_after_a_compaction_of_it(spark, settings, lake, crowded):
+    staged = lake.begin(NETWORK, DAY1, DAY1, "staged")
+    stage_day(settings, staged, DAY1, 1, 6)
+    pass_audit(staged)
+    assert compacted(spark, settings, lake)["messages"].keys() == {DAY1, DAY2}
+    assert lake.publish(staged).replayed
+    assert state(lake) == {DAY1: (6, 6), DAY2: (7, 7), DAY3: (9, 9)}
+    assert files_per_day(lake) == {DAY1: 1, DAY2: 1, DAY3: 1}
+
+
+def test_the_job_compacts_and_the_command_tells_the_rest(
+    spark, settings, lake, crowded, monkeypatch, capsys, caplog, tmp_path
+):
+    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", settings.lake.warehouse)
+    monkeypatch.setattr("permalake.audit.docs.root", lambda: tmp_path / "audit")
+    assert told(capsys, "maintain", "--dry-run") == [
+        "would be done: shimmer.messages: 2 days compacted (7 files)"
+    ]
+    spec = importlib.util.spec_from_file_location("job", SPARK_JOBS / "lake_maintenance.py")
+    job = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(job)
+    with caplog.at_level("INFO", logger="permalake"):
+        job.main(["--network", NETWORK, "--run-id", "maintain"], spark)
+    assert caplog.messages == ["shimmer.messages: 2 days compacted (7 files into 2)"]
+    old = Path(settings.lake.warehouse) / NETWORK / "messages" / "data" / "old.parquet"
+    old.write_bytes(b"stray")
+    os.utime(old, (0, 0))
+    assert told(capsys, "maintain") == ["shimmer.messages: 1 file removed (5 bytes)"]
+    assert told(capsys, "maintain") == ["nothing to do"]
+
+
+def told(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        permalake(list(arguments))
+    assert ended.value.code == 0
+    return capsys.readouterr().out.splitlines()

@@ -1,0 +1,77 @@
+"""Roll-ups of the Wormhole analytics over all chains and tokens, as `permalake query` offers them."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from lake_support import pass_audit, put
+
+DAY, NEXT = date(2024, 3, 10), date(2024, 3, 11)
+TOKEN, OTHER = "aa" * 32, "bb" * 32
+
+
+def route(day, emitter_chain, target_chain, token, transfers, value):
+    return {
+        "date": day,
+        "emitter_chain": emitter_chain,
+        "target_chain": target_chain,
+        "symbol": None,
+        "origin_chain": 2,
+        "origin_address": token,
+        "transfers": transfers,
+        "amount": "1",
+        "notional_usd": value and Decimal(value),
+    }
+
+
+@pytest.fixture
+def built(settings, lake):
+    attempt = lake.begin("wormhole", DAY, NEXT, "run")
+    routes = [
+        route(DAY, 2, 4, TOKEN, 3, "1.5"),
+        route(DAY, 2, 5, TOKEN, 1, None),
+        route(DAY, 4, 2, OTHER, 2, "10"),
+        route(NEXT, 2, 4, TOKEN, 7, "0.25"),
+    ]
+    put(settings, attempt, "notional_transferred_daily", routes)
+    counts = [(DAY, 2, 9, 8), (DAY, 4, 5, 5), (NEXT, 2, 1, 1)]
+    names = ("date", "emitter_chain", "messages", "verified")
+    messages = [{**dict(zip(names, row, strict=True)), "quarantined": row[2] - row[3]} for row in counts]
+    put(settings, attempt, "messages_daily", messages)
+    held = [
+        {"date": DAY, "origin_chain": chain, "origin_address": token, "amount": "1", "notional_usd": value}
+        for chain, token, value in ((2, TOKEN, Decimal(5)), (2, OTHER, None), (4, TOKEN, Decimal(7)))
+    ]
+    put(settings, attempt, "tvl_daily", held)
+    pass_audit(attempt)
+    lake.publish(attempt)
+    return lambda sql: [tuple(row.values()) for row in lake.query(sql).to_pylist()]
+
+
+def test_every_choice_of_chains_and_token_has_its_sum(built):
+    totals = "select date, transfers, notional_usd from wormhole.notional_transferred_totals where"
+    nothing = "emitter_chain is null and target_chain is null and origin_address is null"
+    assert built(f"{totals} {nothing} order by date") == [
+        (DAY, 6, Decimal("11.5")),
+        (NEXT, 7, Decimal("0.25")),
+    ]
+    token = nothing.replace("origin_address is null", f"origin_address = '{TOKEN}'")
+    assert built(f"{totals} {token} order by date") == [(DAY, 4, Decimal("1.5")), (NEXT, 7, Decimal("0.25"))]
+    assert built(f"{totals} emitter_chain = 2 and target_chain = 5 and origin_address is null") == [
+        (DAY, 1, None)
+    ]
+    by_day = "wormhole.notional_transferred_totals(DATE '2024-03-10')"
+    assert built(f"select count(distinct date) from {by_day}") == [(1,)]
+
+
+def test_messages_and_value_locked_of_all_chains(built):
+    messages = "select emitter_chain, messages, verified, quarantined from wormhole.messages_totals"
+    assert built(f"{messages} where date = '2024-03-10' order by all nulls last") == [
+        (2, 9, 8, 1),
+        (4, 5, 5, 0),
+        (None, 14, 13, 1),
+    ]
+    locked = "select origin_chain, tokens, notional_usd from wormhole.tvl_totals order by all nulls last"
+    assert built(locked) == [(2, 2, Decimal(5)), (4, 1, Decimal(7)), (None, 3, Decimal(12))]
