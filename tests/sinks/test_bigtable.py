@@ -18,7 +18,8 @@ from permalake.contracts import WORMHOLE_TABLES, wormhole
 from permalake.contracts.bigtable import FAMILIES, FAMILIES_V1, prefix_of_chain, prefix_of_emitter
 from permalake.errors import PermalakeError
 from permalake.lake import Lake
-from permalake.sinks import bigtable
+from permalake.sinks import bigtable, bigtable_days
+from permalake.sinks import serve as serving
 from permalake.sinks.serve import serve
 from permalake.transforms.bigtable_cells import as_bytes, event_rows
 from permalake.transforms.bigtable_v1_cells import event_rows_v1
@@ -194,7 +195,7 @@ def test_nothing_is_published_unless_configured():
 
 
 def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behind(
-    spark, settings, lake, tmp_path
+    spark, settings, lake, tmp_path, monkeypatch
 ):
     whole = Settings(
         lake=LakeSettings(warehouse=str(tmp_path)),
@@ -204,6 +205,13 @@ def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behin
     session = lake_frames.quick(spark.newSession())
     last = dt.date(2024, 3, 12)
     publish(whole, lake, dt.date(1970, 1, 1), last, F.lit(True))
+    # Killed half-way: one table is written, the other is not.
+    with monkeypatch.context() as patch:
+        patch.setattr(serving, "_TRIES", 1)
+        patch.setattr(bigtable_days, "event_rows_v1", None)
+        with pytest.raises(PermalakeError, match="bigtable took not all"):
+            serve(session, whole, "wormhole")
+    assert serving.waiting(whole, "wormhole")["bigtable"][-1] == last
     days = serve(session, whole, "wormhole")["bigtable"]
     assert days[-1] == last
     assert serve(session, whole, "wormhole") == {"bigtable": []}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import operator
+from functools import partial
 from pathlib import Path
 
 import expected_cassandra
@@ -21,9 +22,10 @@ from permalake.contracts.placement import PERMANODE_PARTITIONS
 from permalake.errors import ConfigError, PermalakeError
 from permalake.services.daemon import free_port
 from permalake.sinks import cassandra
+from permalake.sinks.cassandra_days import at_once
 from permalake.transforms import cassandra_chrysalis as transforms_v1
 from permalake.transforms.cassandra_stardust import STARDUST_ROWS
-from permalake.transforms.partitions import place
+from permalake.transforms.partitions import ends_of, lacking, new_segments, with_partition
 
 DATA = Path(__file__).parents[1] / "data" / "synthetic"
 TANGLES = {"chrysalis": "chrysalis-mainnet", "stardust": "shimmer"}
@@ -63,8 +65,19 @@ def lake_of(spark, folder):
 
 
 def publish(settings, network, lake, micros):
-    for table in store.STARDUST_TABLES:
-        cassandra.write(STARDUST_ROWS[table.name](lake), settings, keyspace_of(network), table, micros)
+    at_once(
+        [
+            partial(
+                cassandra.write,
+                STARDUST_ROWS[table.name](lake),
+                settings,
+                keyspace_of(network),
+                table,
+                micros,
+            )
+            for table in store.STARDUST_TABLES
+        ]
+    )
 
 
 def publish_v1(spark, settings, keyspace, lake):
@@ -79,10 +92,11 @@ def publish_v1(spark, settings, keyspace, lake):
         cassandra.write(rows(lake), settings, second, table, MICROS)
     nothing = spark.createDataFrame([], PERMANODE_PARTITIONS.spark)
     for variant, (table, _, order) in transforms_v1.LOOKUPS.items():
-        placed, segments = place(transforms_v1.lookups(lake)[variant], nothing, SIZE, order)
+        rows = transforms_v1.lookups(lake)[variant]
+        placed = with_partition(rows, new_segments(lacking(rows, nothing), ends_of(nothing), SIZE), order)
         home = second if table.second else keyspace
         cassandra.write(transforms_v1.placed(variant, placed), settings, home, table, MICROS)
-        cassandra.write(transforms_v1.hints(segments), settings, keyspace, v1.HINTS, MICROS)
+        cassandra.write(transforms_v1.hints(placed), settings, keyspace, v1.HINTS, MICROS)
 
 
 def held(settings, keyspace, name):

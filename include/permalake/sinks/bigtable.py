@@ -1,19 +1,21 @@
 """Rows into Bigtable: whole rows, each replaced at once, with the cells' own timestamps.
 
-The Spark connector sets one timestamp per write, so rows go through Google's client in Spark's workers.
+The Spark connector sets one timestamp per write, so rows are sent from Spark's workers: as requests spelled a
+batch at a time, over the connection of Google's client.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from permalake.config import BigtableSettings
-from permalake.errors import PermalakeError
+from permalake.contracts.bigtable import FAMILIES, FAMILIES_V1
+from permalake.sinks.bigtable_send import Sender, unreachable
+from permalake.sinks.bigtable_wire import entries, requests
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,9 +23,8 @@ if TYPE_CHECKING:
 # One request: Bigtable takes 100,000 mutations; a few megabytes keep every server's message limit.
 _ROWS = 1000
 _BYTES = 2_000_000
-_TRIES = 6
-# Codes of google.rpc that say "again": DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE.
-_AGAIN = frozenset((4, 8, 10, 13, 14))
+_ADMIN_SECONDS = 15
+_PART_BYTES = 256 << 20
 _EMULATOR = "BIGTABLE_EMULATOR_HOST"
 _COUNT = "rows bigint"
 
@@ -36,6 +37,13 @@ def configured(settings: BigtableSettings) -> dict[str, str]:
     return {version: name for version, name in tables.items() if name}
 
 
+def ensure(settings: BigtableSettings) -> bool:
+    """The configured tables and their families exist; whether one had to be created (and so is empty)."""
+    families = {"v2": [family.name for family in FAMILIES], "v1": list(FAMILIES_V1)}
+    made = [ensure_table(settings, name, families[version]) for version, name in configured(settings).items()]
+    return any(made)
+
+
 def ensure_table(settings: BigtableSettings, table: str, families: Iterable[str]) -> bool:
     """The table and its families exist; whether the table had to be created (and so is empty).
 
@@ -43,18 +51,32 @@ def ensure_table(settings: BigtableSettings, table: str, families: Iterable[str]
     """
     from google.api_core.exceptions import AlreadyExists, GoogleAPIError
 
-    handle = _instance(settings).table(table)
+    instance = _instance(settings)
+    handle = instance.table(table)
     try:
-        if handle.exists():
-            for family in sorted(set(families) - set(handle.list_column_families())):
+        known = _families(instance, handle.name)
+        if known is not None:
+            for family in sorted(set(families) - known):
                 handle.column_family(family).create()
             return False
         handle.create(column_families=dict.fromkeys(families))
     except AlreadyExists:
         return False
     except GoogleAPIError as error:
-        raise _unreachable(table, str(error)) from None
+        raise unreachable(table, str(error)) from None
     return True
+
+
+def _families(instance: Any, name: str) -> set[str] | None:
+    """Families of a table, None when there is none. Asked once and briefly: the client's own patience with a
+    server that is down is a minute for each question, and whoever asks tries again anyway."""
+    from google.api_core.exceptions import NotFound
+
+    admin = instance._client.table_admin_client
+    try:
+        return set(admin.get_table(name=name, timeout=_ADMIN_SECONDS, retry=None).column_families)
+    except NotFound:
+        return None
 
 
 def write(frame: DataFrame, settings: BigtableSettings, table: str) -> int:
@@ -88,85 +110,25 @@ def _writer(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     # A worker's environment is that of the JVM's start, not of this moment.
     emulator = os.environ.get(_EMULATOR)
+    name = f"projects/{settings.project}/instances/{settings.instance}/tables/{table}"
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from google.cloud.bigtable import Client
-
         if emulator:
             os.environ[_EMULATOR] = emulator
-        client = Client(project=settings.project).table_data_client
-        name = f"projects/{settings.project}/instances/{settings.instance}/tables/{table}"
+        sender = Sender(settings, table, name)
         for batch in batches:
-            for entries in _requests(batch):
-                _send(client, name, entries)
+            for part in _parts(batch):
+                written = entries(part)
+                for first, end, request in requests(name, written, _ROWS, _BYTES):
+                    sender.send(written[first:end], request)
             yield pa.RecordBatch.from_pydict({"rows": pa.array([batch.num_rows], pa.int64())})
+        sender.finish()
 
     return run
 
 
-def _requests(batch: pa.RecordBatch) -> Iterator[list[Any]]:
-    from google.cloud.bigtable_v2.types import MutateRowsRequest
-
-    make = MutateRowsRequest.Entry.pb()
-    entries: list[Any] = []
-    size = 0
-    for key, cells in zip(batch["row_key"].to_pylist(), batch["cells"].to_pylist(), strict=True):
-        entry = make(row_key=key.encode())
-        # The row as a whole is replaced in one atomic mutation: no cell of an earlier build stays.
-        entry.mutations.add().delete_from_row.SetInParent()
-        for cell in cells:
-            entry.mutations.add().set_cell.MergeFrom(_set_cell(cell))
-        entries.append(entry)
-        size += entry.ByteSize()
-        if len(entries) >= _ROWS or size >= _BYTES:
-            yield entries
-            entries, size = [], 0
-    if entries:
-        yield entries
-
-
-def _set_cell(cell: dict[str, Any]) -> Any:
-    from google.cloud.bigtable_v2.types import Mutation
-
-    return Mutation.SetCell.pb()(
-        family_name=cell["family"],
-        column_qualifier=cell["qualifier"].encode(),
-        timestamp_micros=cell["micros"],
-        value=bytes(cell["value"]),
-    )
-
-
-def _send(client: Any, table: str, entries: list[Any]) -> None:
-    """Send until every entry is taken; entries that fail for good fail the write."""
-    from google.api_core.exceptions import GoogleAPICallError
-    from google.cloud.bigtable_v2.types import MutateRowsRequest
-
-    reason = ""
-    for number in range(_TRIES):
-        request = MutateRowsRequest.wrap(MutateRowsRequest.pb()(table_name=table, entries=entries))
-        failed = []
-        try:
-            for answer in client.mutate_rows(request=request, timeout=60):
-                for one in answer.entries:
-                    if one.status.code:
-                        reason = one.status.message
-                        if one.status.code not in _AGAIN:
-                            raise _unreachable(table, reason)
-                        failed.append(entries[one.index])
-        except GoogleAPICallError as error:
-            reason, failed = str(error.message), entries
-            if error.grpc_status_code and error.grpc_status_code.value[0] not in _AGAIN:
-                raise _unreachable(table, reason) from None
-        if not failed:
-            return
-        entries = failed
-        time.sleep(min(0.2 * 2**number, 5))
-    raise _unreachable(table, reason)
-
-
-def _unreachable(table: str, reason: str) -> PermalakeError:
-    line = " ".join(reason.split())
-    return PermalakeError(
-        f"Bigtable table {table}: {line}; check bigtable.* and that the server answers "
-        "(`permalake services status`)"
-    )
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces whose bytes Arrow can address as one."""
+    rows = max(1, batch.num_rows * _PART_BYTES // max(batch.nbytes, 1))
+    for first in range(0, batch.num_rows, rows):
+        yield batch.slice(first, rows)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
-from permalake.contracts.bigtable import FAMILIES, FAMILIES_V1
 from permalake.sinks import bigtable
 from permalake.sinks.pinned import Pinned
 from permalake.sinks.stale import stale_keys
@@ -29,14 +30,8 @@ class BigtableDays:
         self._reference = settings.wormhole.reference if settings.wormhole else None
         self._tables = bigtable.configured(settings.bigtable)
 
-    def ensure(self) -> bool:
-        """Tables and families exist; whether one had to be created, and so all days are due."""
-        families = {"v2": [family.name for family in FAMILIES], "v1": list(FAMILIES_V1)}
-        made = [
-            bigtable.ensure_table(self._settings, table, families[version])
-            for version, table in self._tables.items()
-        ]
-        return any(made)
+    def recover(self, begun: Sequence[date], micros: int) -> None:
+        """Nothing: rows depend on their own day alone."""
 
     def write(self, batch: Batch) -> None:
         """Delete the events that are gone, write the events of the days."""

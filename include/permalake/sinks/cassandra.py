@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,7 +22,25 @@ FORMAT = "org.apache.spark.sql.cassandra"
 _NAME_LIMIT = 48
 _SECONDS = 60
 _IN_FLIGHT = 64
+_ROWS = 10_000
 _COUNT = "rows bigint"
+_OUTPUT = {
+    "spark.cassandra.output.ignoreNulls": "false",
+    # The connector's 5 per task leave a server idle that answers when a write is on disk.
+    "spark.cassandra.output.concurrent.writes": "64",
+    # Rows of one partition go together; servers warn of large batches only when they span partitions.
+    "spark.cassandra.output.batch.size.bytes": "16384",
+}
+_ARROW = {
+    "text": pa.string(),
+    "blob": pa.binary(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
 
 
 def configured(settings: CassandraSettings) -> bool:
@@ -43,8 +62,9 @@ def check_names(networks: Iterable[str]) -> None:
 
 
 @contextmanager
-def session(settings: CassandraSettings) -> Iterator[Session]:
-    """A session of the driver; :class:`PermalakeError` when no contact point answers."""
+def session(settings: CassandraSettings, *, tuples: bool = False) -> Iterator[Session]:
+    """A session of the driver; :class:`PermalakeError` when no contact point answers. ``tuples`` makes rows
+    plain: a class with names, made for each answer, costs more than a short answer itself."""
     from cassandra.cluster import (
         EXEC_PROFILE_DEFAULT,
         Cluster,
@@ -52,10 +72,12 @@ def session(settings: CassandraSettings) -> Iterator[Session]:
         NoHostAvailable,
     )
     from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+    from cassandra.query import named_tuple_factory, tuple_factory
 
     profile = ExecutionProfile(
         load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(settings.local_dc)),
         request_timeout=_SECONDS,
+        row_factory=tuple_factory if tuples else named_tuple_factory,
     )
     cluster = Cluster(
         list(settings.contact_points),
@@ -78,14 +100,17 @@ def session(settings: CassandraSettings) -> Iterator[Session]:
 
 
 def ensure(settings: CassandraSettings, network: str, protocol: str) -> bool:
-    """Keyspaces, tables, indexes and views of a network exist; whether its main keyspace was missing (and so
-    nothing is there)."""
-    keyspaces = {keyspace for keyspace, _ in placed(network, protocol)}
+    """Keyspaces, tables, indexes and views of a network exist; whether a table was missing (and so not all is
+    there that was written)."""
     with session(settings) as connected:
-        known = set(connected.cluster.metadata.keyspaces)
+        known = {
+            (keyspace, table)
+            for keyspace, metadata in connected.cluster.metadata.keyspaces.items()
+            for table in metadata.tables
+        }
         for statement in schema(network, protocol, settings.local_dc, settings.replication):
             connected.execute(statement)
-    return not keyspaces <= known
+    return not known.issuperset((keyspace, table.name) for keyspace, table in placed(network, protocol))
 
 
 def write(
@@ -97,7 +122,7 @@ def write(
         .mode("append")
         .options(**_connector(settings), keyspace=keyspace, table=table.name)
         .option("spark.cassandra.output.timestamp", str(micros))
-        .option("spark.cassandra.output.ignoreNulls", "false")
+        .options(**_OUTPUT)
         .save()
     )
 
@@ -115,11 +140,31 @@ def delete(
     return int(deleted[0] or 0) if deleted else 0
 
 
+def lookup(
+    keys: DataFrame,
+    settings: CassandraSettings,
+    keyspace: str,
+    table: StoreTable,
+    sample: str | None = None,
+) -> DataFrame:
+    """All rows of the partitions in ``keys`` (each once); with ``sample`` the partition's key and that column
+    of one of its rows. Each partition is read by itself, so the cost is that of the keys alone."""
+    from pyspark.sql import types as t
+
+    names = list(table.columns) if sample is None else [*table.partition, sample]
+    schema = t.StructType([t.StructField(name, table.spark[name].dataType) for name in names])
+    return keys.select(*table.partition).mapInArrow(
+        _reader(settings, keyspace, table, names, sample is not None), schema
+    )
+
+
 def _connector(settings: CassandraSettings) -> dict[str, str]:
     return {
         "spark.cassandra.connection.host": ",".join(settings.contact_points),
         "spark.cassandra.connection.port": str(settings.port),
         "spark.cassandra.connection.localDC": settings.local_dc,
+        # The connector's sessions outlive a server's restart and would look for it once a minute only.
+        "spark.cassandra.connection.reconnectionDelayMS.max": "5000",
     }
 
 
@@ -138,5 +183,38 @@ def _deleter(
                 keys: Any = zip(*(column.to_pylist() for column in batch.columns), strict=True)
                 execute_concurrent_with_args(connected, prepared, list(keys), concurrency=_IN_FLIGHT)
                 yield pa.RecordBatch.from_pydict({"rows": pa.array([batch.num_rows], pa.int64())})
+
+    return run
+
+
+def _reader(
+    settings: CassandraSettings, keyspace: str, table: StoreTable, names: list[str], one: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    matched = " AND ".join(f"{name} = ?" for name in table.partition)
+    listed = ", ".join(names)
+    statement = f"SELECT {listed} FROM {keyspace}.{table.name} WHERE {matched}"  # noqa: S608
+    schema = pa.schema([(name, _ARROW[table.columns[name]]) for name in names])
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from cassandra.concurrent import execute_concurrent_with_args
+
+        with session(settings, tuples=True) as connected:
+            prepared = connected.prepare(f"{statement} LIMIT 1" if one else statement)
+            for batch in batches:
+                keys: Any = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                # A lazy answer: what is found is passed on as it comes, however much a key has.
+                answers = execute_concurrent_with_args(
+                    connected, prepared, list(keys), concurrency=_IN_FLIGHT, results_generator=True
+                )
+                found = (row for _, rows in answers for row in rows)
+                while rows := list(islice(found, _ROWS)):
+                    columns = list(zip(*rows, strict=True))
+                    yield pa.RecordBatch.from_arrays(
+                        [
+                            pa.array(values, field.type, from_pandas=False)
+                            for values, field in zip(columns, schema, strict=True)
+                        ],
+                        schema=schema,
+                    )
 
     return run

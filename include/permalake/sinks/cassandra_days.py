@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from permalake.contracts import cassandra_v1 as chrysalis
 from permalake.contracts.cassandra_v1 import keyspace_of, placed
 from permalake.contracts.cql import StoreTable
 from permalake.sinks import cassandra
-from permalake.sinks.legacy import legacy_keys_gone, legacy_rows
+from permalake.sinks.legacy import LegacyOutputs
 from permalake.sinks.lookups import Lookups
 from permalake.sinks.pinned import Pinned
 from permalake.sinks.placement import Placement
@@ -33,7 +34,14 @@ _CHRYSALIS_ROWS: dict[str, Rows] = {
     "milestones": cassandra_chrysalis.milestones,
     "sync": cassandra_chrysalis.sync,
 }
-_LOOKUPS = (chrysalis.ADDRESSES, chrysalis.INDEXES, chrysalis.PARENTS, chrysalis.HINTS)
+# Written with the placement of their rows.
+_LOOKUPS = (
+    chrysalis.ADDRESSES,
+    chrysalis.INDEXES,
+    chrysalis.PARENTS,
+    chrysalis.HINTS,
+    chrysalis.PLACES,
+)
 # Small tables cost more in planning than in data.
 _AT_ONCE = 4
 Task = Callable[[], None]
@@ -53,7 +61,6 @@ class CassandraDays:
     """Writes batches of days into the keyspaces of a network."""
 
     def __init__(self, spark: SparkSession, settings: Settings, network: str) -> None:
-        cassandra.check_names(settings.networks)
         self._spark = spark
         self._all_settings = settings
         self._settings = settings.cassandra
@@ -61,9 +68,13 @@ class CassandraDays:
         self._protocol = settings.network(network).protocol
         self._tables = placed(network, self._protocol)
 
-    def ensure(self) -> bool:
-        """Keyspaces, tables and views exist; whether a keyspace was missing, and so all days are due."""
-        return cassandra.ensure(self._settings, self._network, self._protocol)
+    def recover(self, begun: Sequence[date], micros: int) -> None:
+        """Note in the store what publishes that were cut off have recorded of these days."""
+        if self._protocol != "chrysalis" or not begun:
+            return
+        placement = Placement(self._spark, self._all_settings, self._network)
+        for variant in cassandra_chrysalis.LOOKUPS:
+            placement.index(placement.of_days(variant, begun), micros)
 
     def write(self, batch: Batch) -> None:
         """Rows that are gone are deleted and rows of the days written whole; what says that a milestone is
@@ -107,14 +118,22 @@ class CassandraDays:
             cassandra.delete(keys, self._settings, keyspace, table, batch.micros - 1)
 
     def _write_legacy(self, lake: _Views) -> None:
+        if self._protocol != "chrysalis":
+            return
         table = stardust.LEGACY_OUTPUTS
         keyspace = keyspace_of(self._network)
-        rows = legacy_rows([lake.today, *lake.before], lake.whole).persist()
-        fresh = [one.day for one in lake.batch.days if not one.states]
-        gone = legacy_keys_gone(rows, lake.today, lake.before, lake.whole, fresh)
-        self._delete(gone, keyspace, table, lake.batch)
-        cassandra.write(rows, self._settings, keyspace, table, lake.batch.micros)
-        rows.unpersist()
+        outputs = LegacyOutputs(
+            lake.today,
+            lake.before,
+            lake.whole,
+            fresh=[one.day for one in lake.batch.days if not one.states],
+            first=min(lake.batch.dates),
+            held=lambda ids: cassandra.lookup(ids, self._settings, keyspace, table),
+        )
+        # Written before anything is deleted: a row of another day is nowhere else if this is cut off between.
+        cassandra.write(outputs.rows, self._settings, keyspace, table, lake.batch.micros)
+        self._delete(outputs.gone(), keyspace, table, lake.batch)
+        outputs.close()
 
     def _lookup_tasks(self, lake: _Views) -> list[Task]:
         if self._protocol != "chrysalis":
@@ -131,9 +150,11 @@ class CassandraDays:
             placement,
             variant,
             size=self._settings.partition_size,
+            micros=lake.batch.micros,
             before=lake.before,
             today=lake.today,
             dates=lake.batch.dates,
+            held=lambda keys, of, sample: cassandra.lookup(keys, self._settings, homes[of.name], of, sample),
         )
         self._delete(lookups.gone(), homes[table.name], table, lake.batch)
         cassandra.write(lookups.rows(), self._settings, homes[table.name], table, lake.batch.micros)

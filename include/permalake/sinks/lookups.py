@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING
 
 from permalake.contracts import cassandra_v1 as store
 from permalake.transforms import cassandra_chrysalis as transforms
-from permalake.transforms.partitions import place, with_partition
+from permalake.transforms.partitions import KEY, lacking, new_segments, with_partition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame
 
+    from permalake.contracts.cql import StoreTable
     from permalake.sinks.placement import Placement
 
-_PLACE = ["variant", "hint", "partition_id"]
+    Held = Callable[[DataFrame, StoreTable, str | None], DataFrame]
+
+_PLACE = [*KEY, "partition_id"]
 
 
 class Lookups:
-    """Places the rows of the days, records where, and tells what has to be written and what has to go."""
+    """Places the rows of the days, records where, and tells what has to be written and what has to go.
+
+    ``held(keys, table, sample)`` reads a table of the store by partition: all rows of the partitions in
+    ``keys``, or, with ``sample``, that column of one row of each.
+    """
 
     def __init__(
         self,
@@ -28,26 +37,32 @@ class Lookups:
         variant: str,
         *,
         size: int,
+        micros: int,
         before: Sequence[Mapping[str, DataFrame]],
         today: Mapping[str, DataFrame],
         dates: Sequence[date],
+        held: Held,
     ) -> None:
-        from pyspark.sql import functions as F
-
         self._variant = variant
-        self._table, _, order = transforms.LOOKUPS[variant]
-        known = placement.known(variant)
+        self._table, self._key, order = transforms.LOOKUPS[variant]
+        self._held = held
         rows = transforms.lookups(today)[variant]
-        placed, added = place(rows, known, size, order)
-        # What is recorded must be what is written: neither is worked out again afterwards.
-        self._placed, self._added = placed.persist(), added.persist()
-        if not self._added.isEmpty():
-            self._placed.count()
-            placement.add(self._added)
-        self._old = [
-            with_partition(transforms.lookups(old)[variant], known.drop("newest"), order) for old in before
-        ]
-        self._others = known.where(~F.col("date").isin(list(dates)))
+        # Kept by checkpoint: Spark works cached frames out again when a table below them is written to, and
+        # once the segments are recorded nothing is lacking.
+        lack = lacking(rows, placement.of_days(variant, dates)).localCheckpoint()
+        self._fresh = lack.limit(0).select(*KEY)
+        added = not lack.isEmpty()
+        if added:
+            ends = placement.ends(lack).localCheckpoint()
+            placement.add(new_segments(lack, ends, size))
+            self._fresh = lack.join(ends, list(KEY), "left_anti").select(*KEY).distinct()
+        # From here on only what is recorded counts.
+        known = placement.of_days(variant, dates)
+        if added:
+            placement.index(known.join(lack.select(*KEY).distinct(), list(KEY), "left_semi"), micros)
+        self._placed = with_partition(rows, known, order).persist()
+        self._kept = [self._placed]
+        self._old = [with_partition(transforms.lookups(old)[variant], known, order) for old in before]
 
     def rows(self) -> DataFrame:
         """Rows of the days in their partitions."""
@@ -61,25 +76,35 @@ class Lookups:
         return _union(keys).distinct().join(self.rows(), list(self._table.key), "left_anti")
 
     def hints(self) -> DataFrame:
-        """Hints of all partitions of the days' rows."""
-        from pyspark.sql import functions as F
-
-        mine = self._placed.groupBy(*_PLACE).agg(F.max("milestone_index").alias("newest"))
-        shared = self._others.select(*_PLACE, "newest").join(mine, _PLACE, "left_semi")
-        return transforms.hints(mine.unionByName(shared))
+        """Hints of all partitions of the days' rows, with the newest milestone that each has had."""
+        mine = self._placed.select(*_PLACE, "milestone_index")
+        # A key that had no rows before has no hints.
+        shared = (
+            mine.select(*KEY).distinct().join(self._fresh, list(KEY), "left_anti").select("hint").distinct()
+        )
+        had = self._held(shared, store.HINTS, None).join(mine.select(*_PLACE).distinct(), _PLACE, "left_semi")
+        return transforms.hints(mine.unionByName(had.select(*mine.columns)))
 
     def hints_gone(self) -> DataFrame | None:
-        """Hints of partitions in which an earlier build had rows, and no day has now."""
+        """Hints of partitions in which an earlier build had rows and none is left; asked when the rows are
+        written and deleted."""
+        from pyspark.sql import functions as F
+
         if not self._old:
             return None
         had = _union([old.select(*_PLACE) for old in self._old]).distinct()
-        still = self._placed.select(*_PLACE).unionByName(self._others.select(*_PLACE))
-        return had.join(still, _PLACE, "left_anti").select(*store.HINTS.key)
+        asked = had.join(self._placed.select(*_PLACE), _PLACE, "left_anti").persist()
+        self._kept.append(asked)
+        place = F.col("hint").alias(self._key), F.col("partition_id").cast("short").alias("partition_id")
+        left = self._held(asked.select(*place), self._table, "milestone_index").select(
+            F.col(self._key).alias("hint"), "partition_id"
+        )
+        return asked.join(left, ["hint", "partition_id"], "left_anti").select(*store.HINTS.key)
 
     def close(self) -> None:
         """Give the memory back."""
-        self._placed.unpersist()
-        self._added.unpersist()
+        for frame in self._kept:
+            frame.unpersist()
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:

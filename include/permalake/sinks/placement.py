@@ -1,16 +1,23 @@
-"""The placement table of a network: which rows of the partitioned look-ups went where.
+"""Which rows of the partitioned look-ups of a network went where: recorded in the lake, indexed in the store.
 
-It lies in the lake under a ``catalog_name`` of its own: it grows when a store is written, not when days are
-published, so it is no part of an attempt and never moved by a publication.
+The lake's table lies under a ``catalog_name`` of its own: it grows when a store is written, not when days are
+published, so it is no part of an attempt and never moved by a publication. A day's own segments are read from
+it by date. How far a key is filled by all days is asked of an index in the store, so that the cost of a day
+does not grow with history; the index is written from the lake's record and can be written again at any time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
+from permalake.contracts.cassandra_v1 import PLACES, second_keyspace
 from permalake.contracts.placement import PERMANODE_PARTITIONS
 from permalake.session import catalog_conf
+from permalake.sinks import cassandra
+from permalake.transforms.partitions import KEY, ends_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +30,8 @@ class Placement:
 
     def __init__(self, spark: SparkSession, settings: Settings, network: str) -> None:
         self._spark = spark
+        self._settings = settings.cassandra
+        self._keyspace = second_keyspace(network)
         self._name = f"{CATALOG}.`{network}`.{PERMANODE_PARTITIONS.name}"
         for key, value in catalog_conf(settings, CATALOG).items():
             spark.conf.set(key, value)
@@ -32,11 +41,16 @@ class Placement:
         )
         spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name} ({columns}) USING iceberg PARTITIONED BY (date)")
 
-    def known(self, variant: str) -> DataFrame:
-        """Segments of a look-up table, of every day."""
+    def of_days(self, variant: str, dates: Sequence[date]) -> DataFrame:
+        """Segments of a look-up table that hold rows of these days."""
         from pyspark.sql import functions as F
 
-        return self._spark.read.table(self._name).where(F.col("variant") == variant)
+        rows = self._spark.read.table(self._name)
+        return rows.where((F.col("variant") == variant) & F.col("date").isin(list(dates)))
+
+    def ends(self, keys: DataFrame) -> DataFrame:
+        """How far the partitions of ``keys`` (``variant``, ``hint``) are filled: ``variant, hint, taken``."""
+        return cassandra.lookup(keys.select(*KEY).distinct(), self._settings, self._keyspace, PLACES)
 
     def add(self, segments: DataFrame) -> None:
         """Record segments; once this returns they hold for ever."""
@@ -47,3 +61,14 @@ class Placement:
             for field in PERMANODE_PARTITIONS.spark.fields
         ]
         segments.select(*columns).sortWithinPartitions("date", "variant", "hint").writeTo(self._name).append()
+
+    def index(self, segments: DataFrame, micros: int) -> None:
+        """Note in the index how far these segments go, where it does not say more already."""
+        from pyspark.sql import functions as F
+
+        mine = ends_of(segments).persist()
+        further = mine.join(self.ends(mine).withColumnRenamed("taken", "noted"), list(KEY), "left").where(
+            F.col("noted").isNull() | (F.col("noted") < F.col("taken"))
+        )
+        cassandra.write(further.select(*PLACES.columns), self._settings, self._keyspace, PLACES, micros)
+        mine.unpersist()

@@ -41,6 +41,17 @@ def due(connection: Connection, network: str, store: str) -> list[DueDay]:
     return [DueDay(row.date, row.publication_id, tuple(json.loads(row.states or "[]"))) for row in rows]
 
 
+def begun(connection: Connection, network: str, store: str) -> tuple[list[date], int]:
+    """Days that were begun and are not whole, and a write time between those of publishes up to now and those
+    to come."""
+    mine = (served.c.network == network, served.c.store == store)
+    cut = connection.execute(
+        select(served.c.date).where(*mine, served.c.publication_id.is_(None), served.c.states != "[]")
+    )
+    last = connection.execute(select(func.max(served.c.micros)).where(*mine)).scalar() or 0
+    return sorted(row.date for row in cut), last + 1
+
+
 def begin(connection: Connection, network: str, store: str, due_days: list[DueDay], state: State) -> int:
     """From now on rows of ``state`` may be in the store; returns the write time, microseconds, which is later
     than that of every publish before."""
@@ -77,9 +88,11 @@ def fail(connection: Connection, network: str, store: str, due_days: Iterable[Du
         _set(connection, network, store, one.day, error=" ".join(reason.split()))
 
 
-def forget(connection: Connection, network: str, store: str) -> None:
-    """The store has lost what it had: every published day is due."""
-    mine = (served.c.network == network, served.c.store == store)
+def forget(
+    connection: Connection, network: str, store: str, start: date = date.min, end: date = date.max
+) -> None:
+    """The store has lost what it had of start..end: every published day of them is due."""
+    mine = (served.c.network == network, served.c.store == store, served.c.date.between(start, end))
     connection.execute(update(served).where(*mine).values(publication_id=None))
 
 
