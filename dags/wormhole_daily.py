@@ -1,9 +1,9 @@
 """Builds one UTC day of Wormhole: verified VAAs, their payloads, prices and daily analytics.
 
-Four steps, each safe to run again: **ingest_decode** verifies every VAA against its guardian set and decodes
+Five steps, each safe to run again: **ingest_decode** verifies every VAA against its guardian set and decodes
 it; **enrich_analytics** adds decimals, prices and chain details and computes the daily figures; **audit** has
 Great Expectations judge what was staged; **publish** shows all tables of the day to readers in one
-transaction, or none.
+transaction, or none; **serve** writes what is published into Bigtable, where that is configured.
 
 A scheduled run builds the day before. Trigger it by hand with a first and last day to build a range in the
 same few Spark submits; start at *enrich* to fill in prices that were missing. A VAA that does not verify is
@@ -12,7 +12,7 @@ quarantined alone; the rest of its day goes on.
 
 from airflow.sdk import chain
 
-from permalake.orchestrate.dag import daily_dag, publish_step, spark_step
+from permalake.orchestrate.dag import daily_dag, publish_step, serve_step, spark_step
 
 with daily_dag("wormhole", doc=__doc__, tags=["wormhole", "bridge"]) as dag:
     chain(
@@ -39,5 +39,10 @@ with daily_dag("wormhole", doc=__doc__, tags=["wormhole", "bridge"]) as dag:
         publish_step(
             "wormhole",
             doc="Publishes the passing days, all tables in one transaction, and fails naming the others.",
+        ),
+        serve_step(
+            "wormhole",
+            doc="Writes every published day that Bigtable does not have yet, this run's and any it missed "
+            "before. Skipped where no store is configured; a store that is down delays this step alone.",
         ),
     )

@@ -36,10 +36,23 @@ class _Section(BaseModel):
 
 
 class LakeSettings(_Section):
-    """``[lake]``: where the tables lie and which database is their catalog."""
+    """``[lake]``: where the tables lie, which database is their catalog, and what maintenance keeps."""
 
     warehouse: str = ".permalake/warehouse"
     catalog: str | None = None
+    retention_days: int = Field(default=30, ge=1)
+    """How far back ``--as-of`` reads for certain."""
+    abandoned_days: int = Field(default=7, ge=1)
+    """What a run staged and nobody published or went on with is given up after so long."""
+    orphan_hours: int = Field(default=24, ge=1)
+    """Files that were written later than that are never removed."""
+    target_file_mib: int = Field(default=128, ge=1)
+    """Size of the files that compaction aims at."""
+
+    @property
+    def target_bytes(self) -> int:
+        """``target_file_mib`` in bytes."""
+        return self.target_file_mib << 20
 
     @field_validator("warehouse")
     @classmethod
@@ -64,6 +77,14 @@ class CoordinatorKey(_Section):
     end: int = Field(default=2**32 - 1, ge=0)
 
 
+class KnownLedger(_Section):
+    """``[networks.NAME.ledger]``: the outputs that are unspent after ``milestone``, the last one before the
+    network's first day, as JSON Lines with ``rawOutput``. Running figures are absolute then."""
+
+    path: Path
+    milestone: int = Field(ge=0)
+
+
 class NetworkSettings(_Section):
     """``[networks.NAME]``: an IOTA network and the source of its milestones."""
 
@@ -73,8 +94,18 @@ class NetworkSettings(_Section):
     source: Literal["archive_rest", "chronicle", "node"] = "archive_rest"
     path: Path | None = None
     url: str | None = None
+    rate_per_second: float = Field(default=200.0, gt=0)
+    concurrency: int = Field(default=16, ge=1, le=256)
+    timeout: float = Field(default=30.0, gt=0)
     coordinator_public_keys: tuple[CoordinatorKey, ...] = ()
     coordinator_threshold: int | None = Field(default=None, ge=1)
+    transaction_signatures: bool = True
+    """Whether the signatures of transactions are verified; those of milestones always are."""
+    richest_addresses: int = Field(default=100, ge=1, le=10_000)
+    """How many addresses the table of that name lists per day."""
+    v_byte_cost: int | None = Field(default=None, ge=0)
+    """Base tokens of storage deposit per virtual byte (TIP-19); without it the ledger's deposit is null."""
+    ledger: KnownLedger | None = None
 
     @model_validator(mode="after")
     def _has_place(self) -> NetworkSettings:
@@ -93,6 +124,8 @@ class WormholeSettings(_Section):
     url: str | None = None
     guardian_url: str | None = None
     reference: Path | None = None
+    observations: Path | None = None
+    rate_per_second: float = Field(default=5.0, gt=0)
 
 
 class PriceSource(_Section):
@@ -106,17 +139,20 @@ class PriceSource(_Section):
 
 class PricesSettings(PriceSource):
     """``[prices]``: who tells what a token was worth. ``fallback`` lists further providers, asked in that
-    order for what the first has no quote of; the key is the first one's."""
+    order for what the first has no quote of; the key is the first one's. ``max_missing``: the share of a
+    day's transfers of listed tokens that may lack a price; a day with more fails its audit. The default lets
+    any day pass, with a warning, so that a provider that is down holds nothing up."""
 
     api_key: SecretStr | None = None
     window_hours: float = Field(default=12.0, gt=0)
+    max_missing: float = Field(default=1.0, ge=0, le=1)
     fallback: tuple[PriceSource, ...] = ()
 
 
 class ChainSettings(_Section):
     """``[chains.ID]``: RPC of a chain, by Wormhole chain id."""
 
-    rpc_url: str
+    rpc_url: str = Field(pattern=r"^https?://")
     rate_per_second: float = Field(default=5.0, gt=0)
     concurrency: int = Field(default=4, ge=1, le=64)
 
@@ -261,6 +297,7 @@ def _anchor_paths(values: dict[str, Any], folder: Path) -> None:
     anchor(values.get("lake"), "warehouse")
     anchor(values.get("wormhole"), "path")
     anchor(values.get("wormhole"), "reference")
+    anchor(values.get("wormhole"), "observations")
     prices = values.get("prices")
     anchor(prices, "path")
     fallback = prices.get("fallback") if isinstance(prices, dict) else None
@@ -269,6 +306,7 @@ def _anchor_paths(values: dict[str, Any], folder: Path) -> None:
     networks = values.get("networks")
     for network in networks.values() if isinstance(networks, dict) else ():
         anchor(network, "path")
+        anchor(network.get("ledger") if isinstance(network, dict) else None, "path")
 
 
 def _first_fault(error: ValidationError) -> str:

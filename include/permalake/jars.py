@@ -18,8 +18,8 @@ COORDINATES = (
     "org.xerial:sqlite-jdbc:3.50.3.0",
     "org.postgresql:postgresql:42.7.8",
 )
-# What writes into Cassandra and Bigtable; fetched by the set-up of the stores, not needed for the lake. The
-# connector's own dependencies are listed as far as Spark does not bring them (it has Scala, slf4j, commons).
+# What writes into Cassandra; fetched when it is first written, not needed for the lake. The connector's own
+# dependencies are listed as far as Spark does not bring them (it has Scala, slf4j, commons).
 STORE_COORDINATES = (
     "com.datastax.spark:spark-cassandra-connector_2.13:3.5.1",
     "com.datastax.spark:spark-cassandra-connector-driver_2.13:3.5.1",
@@ -31,8 +31,18 @@ STORE_COORDINATES = (
     "com.typesafe:config:1.4.1",
     "org.hdrhistogram:HdrHistogram:2.1.12",
     "org.reactivestreams:reactive-streams:1.0.3",
-    "com.google.cloud.spark.bigtable:spark-bigtable_2.13:0.4.0",
 )
+
+# What reaches a warehouse on s3://: Iceberg's own access, and Hadoop's for landings.
+S3_COORDINATES = (
+    "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
+    "org.apache.hadoop:hadoop-aws:3.4.2",
+    "software.amazon.awssdk:s3-transfer-manager:2.54.17",
+    "software.amazon.awssdk:apache-client:2.54.17",
+)
+
+MORE = {"s3": S3_COORDINATES, "stores": STORE_COORDINATES}
+"""What ``python -m permalake.jars NAME…`` fetches besides."""
 
 # A settings file of our own: Spark's default chain also asks ~/.m2, where a half-resolved jar fails the run.
 _IVY_SETTINGS = """<ivysettings>
@@ -57,7 +67,9 @@ def missing(coordinates: Sequence[str] = COORDINATES) -> list[str]:
 def class_path(coordinates: Sequence[str] = COORDINATES) -> str:
     """The jars as one ``--jars`` value; :class:`PermalakeError` when the set-up has not fetched them."""
     if lacking := missing(coordinates):
-        what = "make install" if set(lacking) & set(COORDINATES) else "permalake services up"
+        what = "permalake services up"
+        if set(lacking) & {*COORDINATES, *S3_COORDINATES}:
+            what = "make install" if set(lacking) & set(COORDINATES) else "python -m permalake.jars s3"
         raise PermalakeError(f"{jar_name(lacking[0])} is missing in {JARS}; run `{what}`")
     return ",".join(str(JARS / jar_name(coordinate)) for coordinate in coordinates)
 
@@ -110,7 +122,7 @@ def retrieve(coordinate: str, folder: Path, *options: str) -> None:
 
 if __name__ == "__main__":
     try:
-        for file in resolve():
+        for file in resolve(COORDINATES + sum((MORE[name] for name in sys.argv[1:]), ())):
             sys.stdout.write(f"fetched {file.name}\n")
     except PermalakeError as error:
         sys.exit(f"permalake: {error}")

@@ -32,23 +32,25 @@ class JobArguments:
     end: date
     run_id: str
     fingerprint: str = ""
+    force: bool = False
 
     def __str__(self) -> str:
         return f"{self.network} {self.start}" + ("" if self.start == self.end else f"..{self.end}")
 
 
 def arguments(job: str, argv: Sequence[str] | None = None) -> JobArguments:
-    """Parse ``--network N --start D --end D --run-id R [--fingerprint F]``."""
+    """Parse ``--network N --start D --end D --run-id R [--fingerprint F] [--force]``."""
     parser = argparse.ArgumentParser(prog=job)
     parser.add_argument("--network", required=True)
     parser.add_argument("--start", required=True, type=date.fromisoformat)
     parser.add_argument("--end", required=True, type=date.fromisoformat)
     parser.add_argument("--run-id", required=True)
     parser.add_argument("--fingerprint", default="", help="of the input, for the publication's record")
+    parser.add_argument("--force", action="store_true", help="ask live sources anew")
     given = parser.parse_args(argv)
     if given.end < given.start:
         raise ConfigError(f"--end {given.end} is before --start {given.start}")
-    return JobArguments(given.network, given.start, given.end, given.run_id, given.fingerprint)
+    return JobArguments(**vars(given))
 
 
 def say(line: str) -> None:
@@ -56,9 +58,9 @@ def say(line: str) -> None:
     LOG.info(line)
 
 
-def land(frame: DataFrame, folder: str) -> DataFrame:
-    """Write a frame down once, as Parquet, and go on from there."""
-    frame.write.mode("overwrite").parquet(folder)
+def land(frame: DataFrame, folder: str, *, more: bool = False) -> DataFrame:
+    """Write a frame down once, as Parquet, and go on from there; as ``more`` of what the folder holds."""
+    frame.write.mode("append" if more else "overwrite").parquet(folder)
     return frame.sparkSession.read.schema(frame.schema).parquet(folder)
 
 

@@ -16,6 +16,8 @@ class Report:
         self.title = title
         self.failure = ""
         self.unchanged = False
+        self._served: dict[str, int] = {}
+        self._left_out = ""
         self._rows: dict[str, int] = {}
         self._days: list[str] | None = None
 
@@ -30,10 +32,14 @@ class Report:
             self.say(f"waiting: {event['reason']}")
         elif event["event"] == "unchanged":
             self.unchanged = True
+        elif event["event"] == "skipped":
+            self._left_out = event["reason"]
+            _line(f"  {step:<16} left out: {event['reason']}")
         elif event["event"] == "start":
             _line(f"  {step:<16} …")
         elif event["event"] == "failed":
-            self.failure = f"{step}: {event['reason']}"
+            published = "published, but " if self._days else ""
+            self.failure = f"{published}{step}: {event['reason']}"
             _line(f"  {step:<16} failed after {event['seconds']:.1f} s")
         else:
             _line(f"  {step:<16} {event['seconds']:6.1f} s{self._outcome(event)}")
@@ -41,18 +47,24 @@ class Report:
     def close(self, seconds: float) -> None:
         """The last line of a run that succeeded."""
         rows = sum(self._rows.values())
-        if self.unchanged:
+        if self._served and self._days is None:
+            self.say(f"{self._given()} in {seconds:.0f} s")
+        elif self.unchanged:
             self.say("published meanwhile, and unchanged; --force builds it again")
+        elif self._left_out and self._days is None:
+            self.say(self._left_out)
         elif not rows:
             self.say(f"no rows in these days; published as empty in {seconds:.0f} s")
         else:
-            days = len(self._days or ())
-            self.say(f"{days} {'day' if days == 1 else 'days'}, {rows} rows published in {seconds:.0f} s")
+            self.say(f"{_count(len(self._days or ()))}, {rows} rows published in {seconds:.0f} s")
 
     def _outcome(self, event: dict[str, Any]) -> str:
+        if served := event.get("served"):
+            self._served = served
+            return f"  {self._given()}"
         if (days := event.get("days")) is not None:
             self._days, self._rows = days, event["rows"]
-            return f"  {len(days)} {'day' if len(days) == 1 else 'days'} published"
+            return f"  {_count(len(days))} published"
         rows = event.get("rows") or {}
         new = {table: count for table, count in rows.items() if count and self._rows.get(table) != count}
         self._rows = rows
@@ -60,6 +72,13 @@ class Report:
             f"{'  ' if not number else ', '}{table} {count}"
             for number, (table, count) in enumerate(new.items())
         )
+
+    def _given(self) -> str:
+        return ", ".join(f"{_count(days)} into {store}" for store, days in self._served.items())
+
+
+def _count(days: int) -> str:
+    return f"{days} {'day' if days == 1 else 'days'}"
 
 
 def _line(text: str) -> None:

@@ -16,14 +16,18 @@ from pathlib import Path
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake import Lake
+from permalake.lake.leases import spell
 from permalake.orchestrate import metadata
 from permalake.orchestrate.context import RUN_ID, release, unchanged
 from permalake.orchestrate.environment import AIRFLOW_HOME, airflow_environment
 from permalake.orchestrate.plans import dag_id
 from permalake.orchestrate.progress import VARIABLE
 from permalake.orchestrate.request import WORMHOLE, BuildRequest
+from permalake.orchestrate.stale import stale_before
 from permalake.paths import HOME
 from permalake.report import Report
+from permalake.sinks.serve import waiting
 
 LOGS = HOME / "logs"
 _GRACE = 15
@@ -44,12 +48,34 @@ def run_range(
     Prints one line per step. What Airflow and Spark print goes to a log file. A run that fails is a
     :class:`PermalakeError` with the step, its reason and that file. Days that are published and unchanged
     are not built again unless ``force``.
+
+    The oldest stale days of the network are built first, so that these go on from what those have become.
+    When that fails it is said, and these are built all the same.
     """
+    if only is None and (before := stale_before(Lake(settings), network, start, end)):
+        Report(f"{network} {spell(*before)}").say("stale, so they are built again first")
+        try:
+            _run(settings, network, *before, config=config)
+        except PermalakeError as error:
+            sys.stderr.write(f"permalake: {error}\n")
+    return _run(settings, network, start, end, only=only, force=force, config=config)
+
+
+def _run(
+    settings: Settings,
+    network: str,
+    start: date,
+    end: date,
+    *,
+    only: str | None = None,
+    force: bool = False,
+    config: str | os.PathLike[str] | None = None,
+) -> int:
     kind = WORMHOLE if network == WORMHOLE else "iota"
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     request = BuildRequest(kind, network, start, end, f"cli-{stamp}", only, force)
     report = Report(f"{dag_id(kind)} {network} {request.days}")
-    if unchanged(settings, request):
+    if unchanged(settings, request) and not waiting(settings, network):
         report.say("published and unchanged; --force builds it again")
         return 0
     run = Run(request, _log_file(request, stamp), config)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import make_url
 
+from permalake import objects
 from permalake.config import Settings
 from permalake.errors import ConfigError
 
@@ -51,6 +52,8 @@ def catalog_conf(settings: Settings, catalog: str) -> dict[str, str]:
         f"{prefix}.jdbc.schema-version": "V1",
         f"{prefix}.cache-enabled": "false",
     }
+    if objects.is_object_store(settings.lake.warehouse):
+        conf |= {f"{prefix}.{key}": value for key, value in objects.spark_catalog().items()}
     backend = url.get_backend_name()
     if backend == "sqlite":
         # With the default of 0 one commit in eight of three processes failed on a locked database.

@@ -8,13 +8,21 @@ from datetime import timedelta
 import pytest
 
 from permalake.orchestrate import plans
+from permalake.orchestrate.deadline import PublishedBy
+from permalake.orchestrate.describe import load_dags
 from permalake.orchestrate.spark_step import SparkStep
-from permalake.paths import DAGS, SPARK_JOBS
+from permalake.paths import DAGS, PLUGINS, SPARK_JOBS
 
-DAG_IDS = ("iota_daily", "wormhole_daily")
+DAILY = ("iota_daily", "wormhole_daily")
+DAG_IDS = (*DAILY, "lake_maintenance")
 
 
 @pytest.fixture(params=DAG_IDS)
+def any_dag(dag_bag, request):
+    return dag_bag.dags[request.param]
+
+
+@pytest.fixture(params=DAILY)
 def dag(dag_bag, request):
     return dag_bag.dags[request.param]
 
@@ -33,7 +41,43 @@ def test_files_are_short_and_parse_within_a_second(dag_bag):
         assert len(file.read_text("utf-8").splitlines()) < 80, file
 
 
-def test_owner_tags_and_documentation(dag):
+def test_parsing_reads_no_configuration_and_asks_nobody(dag_bag, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a DAG file was connecting while it was parsed")
+
+    monkeypatch.setenv("PERMALAKE_CONFIG", "/nowhere/permalake.toml")
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("sqlite3.connect", refuse)
+    assert len(load_dags()) == len(DAG_IDS)
+
+
+def test_every_daily_dag_has_a_deadline_that_airflow_can_read_back(dag_bag, dag, monkeypatch):
+    from airflow import plugins_manager
+    from airflow.serialization.decoders import decode_deadline_alert
+    from airflow.serialization.encoders import encode_deadline_alert
+
+    # This process met Airflow before it was told where the plugins are.
+    monkeypatch.setattr("airflow.settings.PLUGINS_FOLDER", str(PLUGINS))
+    for kept in (plugins_manager._get_plugins, plugins_manager.get_deadline_references_plugins):
+        kept.cache_clear()
+    assert plugins_manager.get_import_errors() == {}
+    (alert,) = dag.deadline
+    assert "permalake.orchestrate.deadline.PublishedBy" in plugins_manager.get_deadline_references_plugins()
+    read = decode_deadline_alert(encode_deadline_alert(alert))
+    assert isinstance(read.reference.inner_ref, PublishedBy)
+    assert read.callback.path == "permalake.orchestrate.deadline.on_missed"
+
+
+def test_assets_lead_from_raw_input_to_stores(dag):
+    kind = dag.dag_id.removesuffix("_daily")
+    first, serve = dag.task_dict[plans.TASKS[kind][0]], dag.task_dict["serve"]
+    assert [asset.uri for asset in first.inlets] == [f"permalake://raw/{kind}"]
+    assert serve.inlets == dag.task_dict["publish"].outlets
+    assert [asset.uri for asset in serve.outlets] == [f"permalake://served/{kind}"]
+
+
+def test_owner_tags_and_documentation(any_dag):
+    dag = any_dag
     assert dag.owner == "permalake"
     assert "permalake" in dag.tags
     assert len(dag.doc_md) > 300
@@ -41,7 +85,8 @@ def test_owner_tags_and_documentation(dag):
     assert all(task.doc_md for task in dag.tasks)
 
 
-def test_retries_back_off_and_every_task_has_a_timeout(dag):
+def test_retries_back_off_and_every_task_has_a_timeout(any_dag):
+    dag = any_dag
     for task in dag.tasks:
         assert task.retries >= 1
         assert task.retry_exponential_backoff
@@ -54,6 +99,14 @@ def test_runs_are_daily_bounded_and_not_caught_up(dag):
     assert dag.timetable.can_be_scheduled
     assert dag.catchup is False
     assert dag.max_active_runs <= 4
+    assert {task.pool for task in dag.tasks} == {"permalake_builds"}
+
+
+def test_maintenance_runs_alone_and_cleans_whether_or_not_something_was_compacted(dag_bag):
+    dag = dag_bag.dags["lake_maintenance"]
+    assert (dag.max_active_runs, dag.catchup) == (1, False)
+    assert [task.task_id for task in dag.topological_sort()] == ["compact", "tidy"]
+    assert dag.task_dict["tidy"].trigger_rule == "none_failed"
     assert {task.pool for task in dag.tasks} == {"permalake_builds"}
 
 
@@ -75,6 +128,15 @@ def test_tasks_stand_in_the_order_of_the_plan(dag):
 def test_publish_tells_downstream_dags(dag):
     (asset,) = dag.task_dict["publish"].outlets
     assert asset.name == f"{dag.dag_id.removesuffix('_daily')}_published_day"
+
+
+def test_a_store_that_is_down_delays_its_own_step_only(dag):
+    serve = dag.task_dict["serve"]
+    assert serve.upstream_task_ids == {"publish"}
+    # Half an hour of its own; and it catches up when there was nothing to build.
+    waits = [min(serve.retry_delay * 2**n, serve.max_retry_delay) for n in range(serve.retries)]
+    assert sum(waits, timedelta()) >= timedelta(minutes=30)
+    assert serve.trigger_rule == "none_failed"
 
 
 @pytest.mark.parametrize(

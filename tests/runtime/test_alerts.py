@@ -1,18 +1,22 @@
-"""A failure reaches a webhook, and says what an operator needs."""
+"""A failure and a late day reach a webhook and a mailbox, and say what an operator needs."""
 
 from __future__ import annotations
 
 import json
+import socketserver
 import threading
 from datetime import UTC, datetime
+from email import message_from_string
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from permalake.audit import docs
 from permalake.errors import ConfigError, PermalakeError
 from permalake.orchestrate import alerts
+from permalake.orchestrate.deadline import moment
 from permalake.orchestrate.spark_step import failure, reason_of
 
 CONTEXT = {
@@ -32,6 +36,9 @@ def receiver():
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
+            if "refused" in self.path:
+                self.send_error(403)
+                return
             received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(204)
             self.end_headers()
@@ -45,6 +52,33 @@ def receiver():
     server.shutdown()
 
 
+@pytest.fixture
+def mailbox():
+    """A local SMTP server that keeps what it is sent; its port and the envelopes."""
+    received = []
+
+    class Session(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.wfile.write(b"220 local\r\n")
+            envelope = {"to": []}
+            while line := self.rfile.readline().decode().strip():
+                verb = line.split(":")[0].upper()
+                if verb == "RCPT TO":
+                    envelope["to"].append(line.partition("<")[2].partition(">")[0])
+                if verb == "DATA":
+                    self.wfile.write(b"354 go on\r\n")
+                    lines = iter(lambda: self.rfile.readline().decode(), ".\r\n")
+                    received.append(envelope | {"data": "".join(lines)})
+                self.wfile.write(b"221 bye\r\n" if verb == "QUIT" else b"250 ok\r\n")
+                if verb == "QUIT":
+                    return
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1], received
+        server.shutdown()
+
+
 def test_a_webhook_gets_dag_day_step_reason_and_link(receiver, config, monkeypatch):
     url, received = receiver
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
@@ -55,6 +89,83 @@ def test_a_webhook_gets_dag_day_step_reason_and_link(receiver, config, monkeypat
     assert (alert["step"], alert["reason"]) == ("audit", "supply is not conserved")
     assert alert["link"] == "http://localhost:8080/log"
     assert alert["text"].count("\n") == 0
+
+
+def test_an_audit_alert_names_the_expectation_and_links_to_its_docs(config, monkeypatch):
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    page = docs.folder("shimmer", "stage_1") / "index.html"
+    line = "audit of shimmer 2022-09-28 failed: messages: key_unique: message_id 0a, rows 2"
+    alert = alerts.describe(CONTEXT | {"exception": AirflowException(f"{line}; docs: {page}")})
+    assert alert["reason"] == line
+    assert alert["docs"].endswith("/permalake/audit/shimmer/stage_1/index.html")
+
+
+def test_mail_gets_the_same_facts(config, mailbox, monkeypatch):
+    port, received = mailbox
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    for key, value in {"HOST": "127.0.0.1", "PORT": str(port)}.items():
+        monkeypatch.setenv(f"PERMALAKE_ALERTS__SMTP_{key}", value)
+    monkeypatch.setenv("PERMALAKE_ALERTS__MAIL_TO", '["ops@example.org", "data@example.org"]')
+    alerts.on_failure(CONTEXT)
+    (envelope,) = received
+    assert envelope["to"] == ["ops@example.org", "data@example.org"]
+    mail = message_from_string(envelope["data"])
+    assert mail["Subject"] == "iota_daily shimmer 2022-09-28: audit failed"
+    assert "reason: supply is not conserved" in mail.get_payload()
+    assert "link: http://localhost:8080/log" in mail.get_payload()
+
+
+def test_a_target_that_is_down_does_not_stop_the_other_and_its_address_is_not_told(
+    receiver, mailbox, config, monkeypatch, caplog
+):
+    port, received = mailbox
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    monkeypatch.setenv("PERMALAKE_ALERTS__WEBHOOK", receiver[0].replace("/hook", "/refused/secret-token"))
+    monkeypatch.setenv("PERMALAKE_ALERTS__SMTP_HOST", "127.0.0.1")
+    monkeypatch.setenv("PERMALAKE_ALERTS__SMTP_PORT", str(port))
+    monkeypatch.setenv("PERMALAKE_ALERTS__MAIL_TO", '["ops@example.org"]')
+    alerts.on_failure(CONTEXT)
+    assert len(received) == 1
+    assert "by webhook: it answered 403" in caplog.text
+    assert "secret-token" not in caplog.text
+
+
+LATE = {
+    "dag_run": {
+        "dag_id": "iota_daily",
+        "dag_run_id": "scheduled__2022-09-29",
+        "data_interval_start": "2022-09-28T00:00:00Z",
+        "state": "running",
+        "conf": {},
+    },
+    "deadline": {"id": "1", "deadline_time": "2022-09-29T06:00:00Z"},
+}
+
+
+def test_a_late_day_says_by_when_it_was_due(config, monkeypatch):
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    alert = alerts.missed(LATE)
+    assert alert["text"].startswith("iota_daily shimmer 2022-09-28: not published by 2022-09-29 06:00 UTC")
+    assert "/dags/iota_daily/runs/scheduled__2022-09-29" in alert["link"]
+
+
+@pytest.mark.parametrize(
+    ("run_type", "conf", "expected"),
+    [
+        ("scheduled", {}, datetime(2022, 9, 29, 7, 30, tzinfo=UTC)),
+        (
+            "manual",
+            {"permalake_scheduled": True, "start": "2022-09-27"},
+            datetime(2022, 9, 28, 7, 30, tzinfo=UTC),
+        ),
+        ("manual", {"start": "2022-09-27"}, None),
+        ("backfill", {}, None),
+    ],
+)
+def test_only_scheduled_runs_have_a_deadline(config, monkeypatch, run_type, conf, expected):
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    monkeypatch.setenv("PERMALAKE_ALERTS__DEADLINE", "07:30")
+    assert moment(run_type, conf, datetime(2022, 9, 28, tzinfo=UTC)) == expected
 
 
 def test_an_alert_that_cannot_be_sent_is_a_line_in_the_log(config, monkeypatch, caplog):

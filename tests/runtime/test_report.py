@@ -48,6 +48,34 @@ def test_a_failure_keeps_step_and_reason(capsys):
     assert printed[-1].split() == ["audit", "failed", "after", "3.0", "s"]
 
 
+PUBLISHED = {"event": "done", "step": "publish", "seconds": 0.1, "days": ["2022-09-28"], "rows": {"tags": 3}}
+SERVED = {"event": "done", "step": "serve", "seconds": 9.0, "served": {"cassandra": 2}}
+
+
+def test_days_given_to_a_store_are_counted_with_what_it_missed_before(capsys):
+    _, printed = lines(capsys, PUBLISHED, SERVED)
+    assert printed[1].split() == ["serve", "9.0", "s", "2", "days", "into", "cassandra"]
+    assert printed[-1].endswith("1 day, 3 rows published in 52 s")
+
+
+def test_a_run_that_only_caught_up_says_so(capsys):
+    _, printed = lines(capsys, {"event": "unchanged", "step": "ingest_decode"}, SERVED)
+    assert printed[-1].endswith("2 days into cassandra in 52 s")
+
+
+def test_a_store_that_failed_does_not_hide_the_publication(capsys):
+    failed = {"event": "failed", "step": "serve", "seconds": 3.0, "reason": "Cassandra does not answer"}
+    report, _ = lines(capsys, PUBLISHED, failed)
+    assert report.failure == "published, but serve: Cassandra does not answer"
+
+
+def test_a_step_left_out_says_why(capsys):
+    skipped = {"event": "skipped", "step": "serve", "reason": "the stores have every published day"}
+    _, printed = lines(capsys, skipped)
+    assert printed[0].split(maxsplit=1) == ["serve", "left out: the stores have every published day"]
+    assert printed[-1].endswith("2022-09-28: the stores have every published day")
+
+
 def test_waiting_for_another_run_and_finding_the_work_done(capsys):
     _, printed = lines(
         capsys,

@@ -41,7 +41,9 @@ def test_arguments_are_what_every_job_takes(settings):
         "force": True,
     }
     given = request_of(settings, "iota", params, DAY, "r1")
-    assert " ".join(given.arguments) == "--network shimmer --start 2022-01-02 --end 2022-01-03 --run-id r1"
+    assert " ".join(given.arguments) == (
+        "--network shimmer --start 2022-01-02 --end 2022-01-03 --run-id r1 --force"
+    )
     assert (given.days, given.only, given.force) == ("2022-01-02..2022-01-03", "audit", True)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from permalake.config import load_settings
-from permalake.orchestrate import sizing
+from permalake.orchestrate import class_archive, environment, sizing
 
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
     monkeypatch.delenv("PERMALAKE_SPARK_JAVA_OPTIONS", raising=False)
+    monkeypatch.setattr(class_archive, "file", lambda: tmp_path / "classes.jsa")
     (tmp_path / "archive" / "day").mkdir(parents=True)
     file = tmp_path / "permalake.toml"
     file.write_text('[networks.shimmer]\nprotocol = "stardust"\nbech32_hrp = "smr"\npath = "archive"\n')
@@ -28,3 +29,20 @@ def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch):
 def test_a_variable_replaces_the_choice(settings, monkeypatch):
     monkeypatch.setenv("PERMALAKE_SPARK_JAVA_OPTIONS", "-XX:+UseZGC")
     assert sizing.java_options(settings, "shimmer") == "-Duser.timezone=UTC -XX:+UseZGC"
+
+
+def test_a_local_driver_maps_archived_classes(settings, tmp_path, monkeypatch):
+    monkeypatch.delenv("PERMALAKE_SPARK_MASTER", raising=False)
+    (tmp_path / "classes.jsa").touch()
+    assert f"-XX:SharedArchiveFile={tmp_path}/classes.jsa" in sizing.java_options(settings, "shimmer")
+    monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
+    assert "SharedArchiveFile" not in sizing.java_options(settings, "shimmer")
+
+
+def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monkeypatch):
+    monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
+    assert "iceberg" in environment.spark_conf()["spark.jars"]
+    monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "local[2]")
+    conf = environment.spark_conf()
+    assert "iceberg" in conf["spark.driver.extraClassPath"]
+    assert "spark.jars" not in conf

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from permalake.cli.tables import ALL_TABLES, rule
 from permalake.contracts import Table
+from permalake.contracts.views import VIEWS, View
 from permalake.paths import ROOT
 
 _NOTICE = "<!-- Generated from the table contracts by `make docs`; changes belong there. -->"
@@ -19,12 +20,15 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def table_page(table: Table) -> str:
-    """The Markdown page of one table."""
-    lines = [_NOTICE, f"# {table.name}", "", table.doc, ""]
-    lines += [f"- Namespace: {_NAMESPACES[table.group]}", f"- Key: {', '.join(f'`{k}`' for k in table.key)}"]
-    lines += ["- Partition: `date`"]
-    if table.keeps_clock:
+def table_page(table: Table | View) -> str:
+    """The Markdown page of one table or view."""
+    lines = [_NOTICE, f"# {table.name}", "", table.doc, "", f"- Namespace: {_NAMESPACES[table.group]}"]
+    if isinstance(table, View):
+        lines += [f"- A view of {', '.join(f'`{name}`' for name in table.tables)}, for `permalake query`"]
+        lines += [f"- {table.note}"]
+    else:
+        lines += [f"- Key: {', '.join(f'`{k}`' for k in table.key)}", "- Partition: `date`"]
+    if isinstance(table, Table) and table.keeps_clock:
         clocks = ", ".join(f"`{name}`" for name in table.keeps_clock)
         lines += [f"- Keeps its first value when a day is rebuilt: {clocks}"]
     lines += ["", "| column | type | null | meaning | rule |", "| --- | --- | --- | --- | --- |"]
@@ -35,13 +39,17 @@ def table_page(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _described() -> tuple[Table | View, ...]:
+    return *ALL_TABLES.values(), *VIEWS.values()
+
+
 def index_page() -> str:
     """The Markdown index of all tables."""
     lines = [_NOTICE, "# The tables", ""]
     titles = {"iota": "IOTA, per network", "wormhole": "Wormhole", "all": "Every namespace"}
     for group, title in titles.items():
         lines += [f"## {title}", "", "| table | meaning |", "| --- | --- |"]
-        for table in ALL_TABLES.values():
+        for table in _described():
             if table.group == group:
                 lines.append(f"| [{table.name}]({table.name}.md) | {_cell(table.doc)} |")
         lines.append("")
@@ -69,7 +77,7 @@ def cql(protocol: str) -> str:
 def pages() -> dict[Path, str]:
     """Every generated page by its path."""
     tables = ROOT / "docs" / "tables"
-    generated = {tables / f"{table.name}.md": table_page(table) for table in ALL_TABLES.values()}
+    generated = {tables / f"{table.name}.md": table_page(table) for table in _described()}
     generated[tables / "README.md"] = index_page()
     generated[ROOT / "docs" / "dags.md"] = dags_page()
     for protocol in ("chrysalis", "stardust"):

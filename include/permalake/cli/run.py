@@ -21,7 +21,7 @@ def command(  # noqa: PLR0917
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="STEP", help="Start at this step and go on to publish, for example enrich."),
+        typer.Option(metavar="STEP", help="Start at this step and go on to the end: enrich, serve, …"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Build days although nothing changed.")] = False,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,

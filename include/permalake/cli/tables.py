@@ -9,6 +9,7 @@ import typer
 
 from permalake.contracts import IOTA_TABLES, WORMHOLE_TABLES, Table
 from permalake.contracts.schema import Column
+from permalake.contracts.views import VIEWS, View
 from permalake.errors import ConfigError
 
 ALL_TABLES: dict[str, Table] = {**IOTA_TABLES, **WORMHOLE_TABLES}
@@ -28,8 +29,8 @@ def rule(column: Column) -> str:
     return "; ".join(rules)
 
 
-def as_json(table: Table) -> dict[str, object]:
-    """The contract as plain values, for ``--format json``."""
+def as_json(table: Table | View) -> dict[str, object]:
+    """The contract as plain values, for ``--format json``; a view has neither key nor partition."""
     columns = [
         {
             "name": column.name,
@@ -44,8 +45,8 @@ def as_json(table: Table) -> dict[str, object]:
         "table": table.name,
         "namespace": {"iota": "NETWORK", "wormhole": "wormhole", "all": "every namespace"}[table.group],
         "meaning": table.doc,
-        "key": list(table.key),
-        "partition": "date",
+        "key": list(table.key) if isinstance(table, Table) else [],
+        "partition": "date" if isinstance(table, Table) else None,
         "columns": columns,
     }
 
@@ -62,9 +63,10 @@ def command(
     from rich.console import Console
     from rich.table import Table as Grid
 
-    if name is not None and name not in ALL_TABLES:
+    known: dict[str, Table | View] = {**ALL_TABLES, **VIEWS}
+    if name is not None and name not in known:
         raise ConfigError(f"no table {name}; `permalake tables` lists them")
-    chosen = [ALL_TABLES[name]] if name else list(ALL_TABLES.values())
+    chosen = [known[name]] if name else list(known.values())
     if format_ == "json":
         typer.echo(json.dumps([as_json(table) for table in chosen], indent=1))
         return
@@ -72,11 +74,13 @@ def command(
     if name is None:
         grid = Grid("Table", "Namespace", "Key", "Meaning")
         for table in chosen:
-            grid.add_row(table.name, str(as_json(table)["namespace"]), ", ".join(table.key), table.doc)
+            key = ", ".join(table.key) if isinstance(table, Table) else "(a view)"
+            grid.add_row(table.name, str(as_json(table)["namespace"]), key, table.doc)
         console.print(grid)
         return
     table = chosen[0]
-    console.print(f"[bold]{table.name}[/]: {table.doc}\nKey: {', '.join(table.key)}. Partition: date.")
+    stored = f"Key: {', '.join(table.key)}. Partition: date." if isinstance(table, Table) else "A view."
+    console.print(f"[bold]{table.name}[/]: {table.doc}\n{stored}")
     grid = Grid("Column", "Type", "Null", "Meaning", "Rule")
     for column in table.columns:
         grid.add_row(column.name, column.type, "" if column.required else "yes", column.doc, rule(column))

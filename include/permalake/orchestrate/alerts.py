@@ -1,16 +1,29 @@
-"""Tells whoever is configured in ``[alerts]`` that a task failed for good."""
+"""Tells whoever is configured in ``[alerts]`` that a task failed for good, or that a day is late."""
 
 from __future__ import annotations
 
 import logging
 import smtplib
+import ssl
+from collections.abc import Mapping
+from datetime import date, datetime
 from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from permalake.config import AlertsSettings, load_settings
+from permalake.config import AlertsSettings, Settings, load_settings
+from permalake.errors import PermalakeError
+from permalake.orchestrate.request import WORMHOLE, choose_network
+from permalake.orchestrate.siblings import first_network
 
 log = logging.getLogger(__name__)
 TIMEOUT = 10
+PAGES_PATH = "/permalake"
+"""Where Airflow's server has the project's own pages."""
+_DOCS = "; docs: "
+
+Alert = dict[str, str]
 
 
 def on_failure(context: Any) -> None:
@@ -18,48 +31,147 @@ def on_failure(context: Any) -> None:
     a line in the log."""
     alert = describe(context)
     log.error("%s", alert["text"])
-    try:
-        settings = load_settings().alerts
-        if settings.webhook:
-            _post(settings.webhook, alert)
-        if settings.smtp_host and settings.mail_to:
-            _mail(settings, alert)
-    except Exception as error:
-        log.warning("the alert could not be sent: %s", error)
+    send(alert)
 
 
-def describe(context: Any) -> dict[str, str]:
-    """DAG, run, day, step, reason and link of a failure, and all of it as one line of text."""
+def describe(context: Any) -> Alert:
+    """DAG, run, network, day, step, reason and links of a failure, and all of it as one line of text."""
     instance = context["ti"]
     given = context.get("params") or {}
     interval = context.get("data_interval_start")
+    reason, _, page = (str(context.get("exception") or "").splitlines() or [""])[0].partition(_DOCS)
+    start = str(given.get("start") or (interval.date() if interval else ""))
+    end = str(given.get("end") or start)
     facts = {
+        "event": "failed",
         "dag": str(instance.dag_id),
         "run": str(instance.run_id),
-        "network": str(given.get("network") or ""),
-        "day": str(given.get("start") or (interval.date() if interval else "")),
+        "network": str(given.get("network") or _network(str(instance.dag_id)) or ""),
+        "day": start if start == end else f"{start}..{end}",
         "step": str(instance.task_id),
-        "reason": (str(context.get("exception") or "").splitlines() or [""])[0],
+        "reason": reason,
         "link": str(getattr(instance, "log_url", "") or ""),
+        "docs": _docs_link(page),
     }
-    text = "{dag} {network} {day}: {step} failed: {reason} {link}".format(**facts)
-    return {"text": " ".join(text.split()), **facts}
+    return _told("{dag} {network} {day}: {step} failed: {reason} {link} {docs}", facts)
 
 
-def _post(url: str, alert: dict[str, str]) -> None:
+def missed(context: Mapping[str, Any]) -> Alert | None:
+    """The alert of a run that is not through at its deadline; None when its day is published already and only
+    later steps (a store that is down) are late."""
+    run = context["dag_run"]
+    conf = run.get("conf") or {}
+    dag, run_id = str(run["dag_id"]), str(run.get("dag_run_id") or run.get("run_id"))
+    day = conf.get("start") or str(run.get("data_interval_start") or "")[:10]
+    network = str(conf.get("network") or _network(dag) or "")
+    if _is_published(network, day):
+        log.info("%s %s is published in time; its run %s goes on", network, day, run_id)
+        return None
+    due = context["deadline"]["deadline_time"]
+    moment = due if isinstance(due, datetime) else datetime.fromisoformat(str(due))
+    facts = {
+        "event": "late",
+        "dag": dag,
+        "run": run_id,
+        "network": network,
+        "day": day,
+        "step": "publish",
+        "reason": f"not published by {moment:%Y-%m-%d %H:%M} UTC; the run is {run.get('state') or 'unknown'}",
+        "link": f"{base_url()}/dags/{quote(dag)}/runs/{quote(run_id)}",
+        "docs": "",
+    }
+    return _told("{dag} {network} {day}: {reason} {link}", facts)
+
+
+def send(alert: Alert) -> None:
+    """To every configured target. What cannot be sent is a line in the log, and does not stop the others."""
+    try:
+        settings = load_settings().alerts
+    except PermalakeError as error:
+        log.warning("the alert could not be sent: %s", error)
+        return
+    targets: list[tuple[str, Any]] = []
+    if settings.webhook:
+        targets.append(("webhook", lambda: _post(str(settings.webhook), alert)))
+    if settings.smtp_host and settings.mail_to:
+        targets.append(("mail", lambda: _mail(settings, alert)))
+    for name, deliver in targets:
+        try:
+            deliver()
+        except Exception as error:
+            log.warning("the alert could not be sent by %s: %s", name, _discreet(error))
+
+
+def _discreet(error: Exception) -> str:
+    """Why, without the address: that of a webhook is a secret."""
+    import httpx
+
+    if isinstance(error, httpx.HTTPStatusError):
+        return f"it answered {error.response.status_code}"
+    return type(error).__name__ if isinstance(error, httpx.HTTPError) else f"{type(error).__name__}: {error}"
+
+
+def base_url() -> str:
+    """Address of Airflow's server, as its configuration has it."""
+    from airflow.configuration import conf
+
+    return str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
+
+
+def _told(form: str, facts: Alert) -> Alert:
+    return {"text": " ".join(form.format(**facts).split()), **facts}
+
+
+def _docs_link(page: str) -> str:
+    """Data Docs as Airflow's server shows them."""
+    from permalake.audit import docs
+
+    if not page:
+        return ""
+    path = Path(page.strip())
+    if not path.is_relative_to(docs.root()):
+        return str(path)
+    return f"{base_url()}{PAGES_PATH}/audit/{quote(path.relative_to(docs.root()).as_posix())}"
+
+
+def _network(dag: str) -> str | None:
+    """The network of a run that names none."""
+    try:
+        settings = load_settings()
+        if dag.startswith(WORMHOLE):
+            return choose_network(settings, WORMHOLE, None)
+        return first_network(settings)
+    except PermalakeError:
+        return None
+
+
+def _is_published(network: str, day: str) -> bool:
+    from permalake.lake import Lake
+
+    try:
+        settings: Settings = load_settings()
+        known = Lake(settings).status(network)
+        return any(one.date == date.fromisoformat(day) and one.published and not one.error for one in known)
+    except (PermalakeError, ValueError) as error:
+        log.warning("whether %s %s is published is not known: %s", network, day, error)
+        return False
+
+
+def _post(url: str, alert: Alert) -> None:
     import httpx
 
     httpx.post(url, json=alert, timeout=TIMEOUT).raise_for_status()
 
 
-def _mail(settings: AlertsSettings, alert: dict[str, str]) -> None:
+def _mail(settings: AlertsSettings, alert: Alert) -> None:
     message = EmailMessage()
-    message["Subject"] = f"{alert['dag']} {alert['day']}: {alert['step']} failed"
+    what = "is late" if alert["event"] == "late" else f"{alert['step']} failed"
+    message["Subject"] = " ".join(f"{alert['dag']} {alert['network']} {alert['day']}: {what}".split())
     message["From"] = settings.mail_from or "permalake@localhost"
     message["To"] = ", ".join(settings.mail_to)
     message.set_content("\n".join(f"{name}: {value}" for name, value in alert.items() if value))
     with smtplib.SMTP(settings.smtp_host or "", settings.smtp_port, timeout=TIMEOUT) as server:
         if settings.smtp_user and settings.smtp_password:
-            server.starttls()
+            server.starttls(context=ssl.create_default_context())
             server.login(settings.smtp_user, settings.smtp_password.get_secret_value())
         server.send_message(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -13,18 +14,26 @@ from permalake.orchestrate.fingerprint import fingerprint
 from permalake.orchestrate.plans import NEED_LANDING, task_of
 from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest, request_of
+from permalake.orchestrate.siblings import first_network, names_no_network, type_of
 
 # Key of a DAG run's conf by which a run without a scheduler brings a run id of its own, and of the XCom by
 # which a run that starts at a later step tells which run's staging it goes on with.
 RUN_ID = "permalake_run_id"
+log = logging.getLogger(__name__)
+# It tells a line for each table that it opens, and Airflow shows them all in the task's log.
+logging.getLogger("pyiceberg").setLevel(logging.WARNING)
 # A run that was killed holds its days for two minutes more; one that lives may well take longer than this.
 WAIT_SECONDS = 150
 
 
 def request_from(settings: Settings, kind: str, context: Any) -> BuildRequest:
     """The run's parameters; without days, the UTC day of its data interval."""
-    run_id = (context["dag_run"].conf or {}).get(RUN_ID) or context["run_id"]
-    request = request_of(settings, kind, context["params"], interval_day(context), run_id)
+    run = context["dag_run"]
+    run_id = (run.conf or {}).get(RUN_ID) or context["run_id"]
+    given = dict(context["params"])
+    if names_no_network(kind, given, type_of(run)):
+        given["network"] = first_network(settings)
+    request = request_of(settings, kind, given, interval_day(context), run_id)
     if not request.only:
         return request
     task = task_of(kind, request.only)
@@ -66,6 +75,7 @@ def hold(settings: Settings, request: BuildRequest) -> None:
         lake.hold(*days)
     except PermalakeError as busy:
         emit("waiting", step="wait", reason=str(busy))
+        log.warning("waiting up to %d s: %s", WAIT_SECONDS, busy)
         lake.hold(*days, wait=WAIT_SECONDS)
 
 
@@ -97,3 +107,8 @@ def step_counts(settings: Settings, request: BuildRequest) -> dict[str, int]:
     attempt = Lake(settings).resume(request.network, request.run_id)
     attempt.rest()
     return {table: sum(per_day.values()) for table, per_day in sorted(attempt.counts().items())}
+
+
+def quarantined(settings: Settings, request: BuildRequest) -> int:
+    """Rejected input of the run's days."""
+    return Lake(settings).quarantined(request.network, request.start, request.end)

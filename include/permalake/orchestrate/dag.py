@@ -1,4 +1,4 @@
-"""What the DAG files declare with: a daily DAG with the project's policies, and its two kinds of task."""
+"""What the DAG files declare with: a daily DAG with the project's policies, and its kinds of task."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRule
 
 from permalake.orchestrate.alerts import on_failure
+from permalake.orchestrate.deadline import deadline
 from permalake.orchestrate.environment import POOL
-from permalake.orchestrate.plans import TASKS, dag_id, steps
+from permalake.orchestrate.plans import SERVE, TASKS, dag_id, steps
 from permalake.orchestrate.publish import PublishStep
+from permalake.orchestrate.serve_step import ServeStep
 from permalake.orchestrate.spark_step import SparkStep
 
 # Days before this one have no data anywhere; runs by hand may still name them (governance VAAs of 1970).
@@ -30,7 +32,9 @@ POLICIES: dict[str, Any] = {
 
 def params(kind: str) -> dict[str, Param]:
     """The form of a run by hand; a scheduled run leaves everything out."""
-    network: dict[str, Any] = {"description": "Which configured network to build; empty: the only one."}
+    network: dict[str, Any] = {
+        "description": "Which one to build; empty: the only one, or all in scheduled runs and backfills."
+    }
     if kind == "wormhole":
         network = {"description": "Always wormhole.", "enum": [None, "wormhole"]}
     day: dict[str, Any] = {"type": ["null", "string"], "format": "date"}
@@ -56,7 +60,7 @@ def params(kind: str) -> dict[str, Param]:
             enum=[None, *steps(kind)],
             title="Start at step",
             section="How",
-            description="Leave earlier steps as they are, start here and go on to publish.",
+            description="Leave earlier steps as they are, start here and go on to the end.",
         ),
         "force": Param(
             False,
@@ -79,6 +83,7 @@ def daily_dag(kind: str, *, doc: str, tags: Iterable[str]) -> DAG:
         catchup=False,
         max_active_runs=4,
         dagrun_timeout=timedelta(hours=24),
+        deadline=deadline(),
         default_args=POLICIES,
         params=params(kind),
         tags=["permalake", *tags],
@@ -94,6 +99,7 @@ def spark_step(kind: str, task: str, *, job: str, doc: str, hours: float = 6) ->
         first=task == TASKS[kind][0],
         task_id=task,
         doc_md=doc,
+        inlets=[raw_input(kind)] if task == TASKS[kind][0] else [],
         execution_timeout=timedelta(hours=hours),
     )
 
@@ -109,6 +115,32 @@ def publish_step(kind: str, *, doc: str) -> PublishStep:
     )
 
 
+def serve_step(kind: str, *, doc: str) -> ServeStep:
+    """The task that gives the stores what is published. It also runs when nothing had to be built: a store
+    may have missed days. Its retries span half an hour, the time of a store's restart or upgrade."""
+    return ServeStep(
+        kind=kind,
+        job="serve",
+        task_id=SERVE,
+        doc_md=doc,
+        inlets=[published_day(kind)],
+        outlets=[served_day(kind)],
+        trigger_rule=TriggerRule.NONE_FAILED,
+        retries=5,
+        execution_timeout=timedelta(hours=6),
+    )
+
+
 def published_day(kind: str) -> Asset:
     """The asset that changes whenever days of this kind are published; its extra says network and days."""
     return Asset(name=f"{kind}_published_day", uri=f"permalake://published/{kind}", group="permalake")
+
+
+def raw_input(kind: str) -> Asset:
+    """What days of this kind are built from: archives, nodes, services."""
+    return Asset(name=f"{kind}_raw", uri=f"permalake://raw/{kind}", group="permalake")
+
+
+def served_day(kind: str) -> Asset:
+    """The asset that changes whenever a store was given days of this kind."""
+    return Asset(name=f"{kind}_served_day", uri=f"permalake://served/{kind}", group="permalake")

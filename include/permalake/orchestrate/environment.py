@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from permalake import jars
-from permalake.config import CONFIG_VARIABLE, config_file
+from permalake import jars, objects
+from permalake.config import CONFIG_VARIABLE, config_file, load_settings
+from permalake.orchestrate import class_archive
 from permalake.paths import DAGS, HOME, PLUGINS, SPARK_JOBS
 
 AIRFLOW_HOME = HOME / "airflow"
@@ -80,14 +82,38 @@ def driver_memory() -> str:
     return f"{min(8, max(1, total // 4 // GIB))}g"
 
 
-def spark_conf() -> dict[str, str]:
+def is_local() -> bool:
+    """Whether the driver is the executor too."""
+    return spark_master().startswith("local")
+
+
+def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
     """Spark settings of a submit that must be known before the session starts."""
-    return {
+    remote = objects.is_object_store(load_settings().lake.warehouse)
+    if remote:
+        coordinates = (*coordinates, *jars.S3_COORDINATES)
+    more = [coordinate for coordinate in coordinates if coordinate not in jars.COORDINATES]
+    conf = {
         "spark.ui.enabled": os.environ.get("PERMALAKE_SPARK_UI", "false"),
         "spark.ui.showConsoleProgress": "false",
-        "spark.jars": jars.class_path(),
         "spark.log.level": "WARN",
+        "spark.jars": jars.class_path(coordinates),
     }
+    if remote:
+        conf |= objects.hadoop()
+    if is_local() and not remote:
+        # On the class path of Java itself: nothing is copied, and the classes may come from an archive.
+        conf |= {
+            "spark.driver.extraClassPath": class_archive.class_path(),
+            "spark.jars": jars.class_path(more),
+        }
+    if not is_local():
+        conf |= {
+            # Left out, one application takes every core of a standalone cluster, and the next one waits.
+            "spark.cores.max": os.environ.get("PERMALAKE_SPARK_CORES", "4"),
+            "spark.executor.memory": os.environ.get("PERMALAKE_SPARK_EXECUTOR_MEMORY", "2g"),
+        }
+    return {name: value for name, value in conf.items() if value}
 
 
 def job_file(job: str) -> str:

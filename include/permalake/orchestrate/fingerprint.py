@@ -46,10 +46,11 @@ def _configuration(settings: Settings, network: str) -> str:
 
 def _listing(settings: Settings, network: str) -> Iterator[str]:
     if network != WORMHOLE:
-        roots = [settings.network(network).path]
+        section = settings.network(network)
+        roots = [section.path, section.ledger.path if section.ledger else None]
     else:
         wormhole = settings.wormhole
-        roots = [wormhole.path, wormhole.reference] if wormhole else []
+        roots = [wormhole.path, wormhole.reference, wormhole.observations] if wormhole else []
         roots += [source.path for source in (settings.prices, *settings.prices.fallback)] + [REFERENCE]
     for number, root in enumerate(roots):
         if root is not None:

@@ -7,12 +7,14 @@ from permalake.errors import ConfigError
 
 # A task is named after the steps it holds: steps that share data share one Spark submit.
 TASKS = {
-    "iota": ("ingest_decode", "analytics", "audit", "publish"),
-    "wormhole": ("ingest_decode", "enrich_analytics", "audit", "publish"),
+    "iota": ("ingest_decode", "analytics", "audit", "publish", "serve"),
+    "wormhole": ("ingest_decode", "enrich_analytics", "audit", "publish", "serve"),
 }
 KINDS = tuple(TASKS)
 # Tasks that read what an earlier task landed for itself, besides the tables.
 NEED_LANDING = {"iota": ("analytics",), "wormhole": ()}
+# The task that works on what is published, not on a staging.
+SERVE = "serve"
 
 
 def dag_id(kind: str) -> str:

@@ -43,7 +43,7 @@ class BuildRequest:
     def arguments(self) -> list[str]:
         """The arguments that every Spark job takes."""
         named = {"--network": self.network, "--start": self.start, "--end": self.end, "--run-id": self.run_id}
-        return [str(part) for pair in named.items() for part in pair]
+        return [str(part) for pair in named.items() for part in pair] + ["--force"] * self.force
 
 
 def choose_network(settings: Settings, kind: str, network: str | None) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from permalake.config import Settings
+from permalake.orchestrate import class_archive
+from permalake.orchestrate.environment import is_local
 from permalake.orchestrate.request import WORMHOLE
 
 # A small day ends before the optimising compiler has earned what it costs: with these, the sample's two jobs
@@ -19,7 +21,8 @@ def java_options(settings: Settings, network: str) -> str:
     """Options for the driver's JVM; ``PERMALAKE_SPARK_JAVA_OPTIONS`` replaces those that depend on size."""
     sized = _SMALL if is_small(settings, network) else ""
     chosen = os.environ.get("PERMALAKE_SPARK_JAVA_OPTIONS", sized)
-    return f"-Duser.timezone=UTC {chosen}".strip()
+    archive = class_archive.java_options() if is_local() else ""
+    return " ".join(f"-Duser.timezone=UTC {chosen} {archive}".split())
 
 
 def is_small(settings: Settings, network: str) -> bool:

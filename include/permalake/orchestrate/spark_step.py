@@ -9,12 +9,15 @@ from typing import Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from permalake import jars
 from permalake.config import Settings, load_settings
 from permalake.errors import PermalakeError
+from permalake.orchestrate import lineage, spark_log
 from permalake.orchestrate.context import (
     RUN_ID,
     continued,
     hold,
+    quarantined,
     release,
     request_from,
     step_counts,
@@ -25,19 +28,22 @@ from permalake.orchestrate.fingerprint import fingerprint
 from permalake.orchestrate.plans import comes_before, task_of
 from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest
+from permalake.orchestrate.siblings import names_no_network, start_others, type_of
 from permalake.orchestrate.sizing import java_options
+from permalake.orchestrate.stale import start_stale
 
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
 _ERROR = re.compile(r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b")
 _LOG_LINE = re.compile(r"\d\d/\d\d/\d\d .* (?:INFO|WARN) |WARNING: ")
 _CONFIG_ERROR = 2
+Flow = tuple[list[lineage.Named], list[lineage.Named]]
 
 
 class SparkStep(SparkSubmitOperator):
     """Submits ``spark/{job}.py`` for the network, days and run id of the DAG run.
 
     Everything that depends on the machine or the configuration is read when the task runs, so that
-    parsing the DAG does no I/O. Returns the rows staged so far, by table.
+    parsing the DAG does no I/O. Returns what the job has done.
 
     :param kind: ``iota`` or ``wormhole``
     :param job: name of the Spark job
@@ -49,20 +55,26 @@ class SparkStep(SparkSubmitOperator):
         self.kind = kind
         self.job = job
         self.first = first
+        self._flow: Flow | None = None
 
-    def execute(self, context: Any) -> dict[str, int] | None:  # type: ignore[override]
+    def execute(self, context: Any) -> dict[str, Any] | None:  # type: ignore[override]
         """Submit, wait, and say in one line what went wrong if it did."""
         settings = load_settings()
         request = request_from(settings, self.kind, context)
         if comes_before(self.kind, self.task_id, request.only):
             self.log.info("left as it is: this run starts at %s", request.only)
             return None
+        if self.first and names_no_network(self.kind, context["params"], type_of(context["dag_run"])):
+            for run in start_others(settings, context, str(request.start)):
+                self.log.info("started %s: this run builds %s", run, request.network)
+        if self.first and (other := start_stale(settings, context, request)):
+            self.log.info("started %s: days there are stale", other)
         started = time.monotonic()
         emit("start", step=self.task_id)
         try:
             request = self._begin(settings, request, context)
             self._submit(settings, request, context)
-            counts = step_counts(settings, request)
+            facts = self._outcome(settings, request)
         except AirflowSkipException:
             raise
         except Exception as error:
@@ -72,8 +84,28 @@ class SparkStep(SparkSubmitOperator):
             if isinstance(error, (AirflowException, PermalakeError)):
                 raise failure(error, reason) from None
             raise
-        emit("done", step=self.task_id, seconds=time.monotonic() - started, rows=counts)
-        return counts
+        emit("done", step=self.task_id, seconds=time.monotonic() - started, **facts)
+        self._flow = self._lineage(settings, request, facts)
+        return facts
+
+    def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
+        """What the step has read and written, for OpenLineage; nothing of a step that had nothing to do."""
+        return lineage.lineage(*(self._flow or ([], [])))
+
+    def _lineage(self, settings: Settings, request: BuildRequest, facts: dict[str, Any]) -> Flow:
+        staged = [name for name, count in facts.get("rows", {}).items() if count]
+        tables = lineage.tables(settings, request.network, staged)
+        if self.first:
+            return lineage.raw(settings, request.network), tables
+        return tables, [] if self.job == "audit" else tables
+
+    def _outcome(self, settings: Settings, request: BuildRequest) -> dict[str, Any]:
+        """What the job has done: rows staged so far, by table, and input in quarantine."""
+        return {"rows": step_counts(settings, request), "quarantined": quarantined(settings, request)}
+
+    def _jars(self) -> tuple[str, ...]:
+        """Maven coordinates of what the job needs beside Spark."""
+        return jars.COORDINATES
 
     def _begin(self, settings: Settings, request: BuildRequest, context: Any) -> BuildRequest:
         """Take the days where the run starts; end it there when there is nothing to do."""
@@ -97,8 +129,12 @@ class SparkStep(SparkSubmitOperator):
         self.application = job_file(self.job)
         self.application_args = arguments
         self.name = f"permalake {self.job} {request.network} {request.days}"
+        own_log = spark_log.folder(f"{request.network}_{request.days}_{self.task_id}")
+        if own_log:
+            self.log.info("Spark's own log, for its history server: %s", own_log)
         self.conf = {
-            **spark_conf(),
+            **spark_conf(self._jars()),
+            **spark_log.conf(own_log),
             "spark.driver.memory": driver_memory(),
             "spark.driver.extraJavaOptions": java_options(settings, request.network),
             **(self.conf or {}),

@@ -1,0 +1,56 @@
+"""``permalake maintain``: compaction, expiry and cleaning of the lake, without a scheduler."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from permalake.config import load_settings
+
+
+def command(
+    network: Annotated[str | None, typer.Option(metavar="N", help="One network only.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would be done; change nothing.")
+    ] = False,
+    config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
+) -> None:
+    """Compact small files, forget states beyond the retention, remove files that nobody needs; prints a line
+    per table with what was done.
+
+    Safe beside running builds: staged work stays, and what is published meanwhile stays as published. How
+    much of the past is kept: [lake] retention_days (default 30).
+
+    Examples:
+
+      permalake maintain --dry-run
+
+      permalake maintain --network shimmer
+    """
+    settings = load_settings(config)
+
+    from permalake.orchestrate import maintenance
+    from permalake.paths import HOME
+
+    run_id = f"maintain-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    networks = maintenance.chosen(settings, network)
+    lines = 0
+    if not dry_run and (crowded := maintenance.crowded(settings, networks)):
+        log = HOME / "logs" / maintenance.JOB / f"{run_id}.log"
+        for line in maintenance.compact(crowded, run_id, log, config):
+            lines += _say(line)
+    for done in maintenance.housekeeping(settings, networks, run_id, dry_run):
+        if done.anything:
+            lines += _say(f"would be done: {done}" if dry_run else str(done))
+    if not lines:
+        _say("nothing to do")
+
+
+def _say(line: str) -> int:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+    return 1

@@ -1,0 +1,99 @@
+"""What the DAG ``lake_maintenance`` declares with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG, BaseOperator, CronDataIntervalTimetable, Param, TriggerRule
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+
+from permalake.config import load_settings
+from permalake.errors import PermalakeError
+from permalake.orchestrate import maintenance
+from permalake.orchestrate.dag import FIRST_DAY, POLICIES
+from permalake.orchestrate.environment import job_file
+from permalake.orchestrate.spark_step import failure, reason_of
+
+
+class CompactStep(SparkSubmitOperator):
+    """Submits the compaction of every network that has days in too many files; skipped when none has."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(conn_id="spark_default", name=f"permalake-{maintenance.JOB}", **kwargs)
+
+    def execute(self, context: Any) -> list[str]:  # type: ignore[override]
+        """Look, submit, wait; returns the networks concerned."""
+        settings = load_settings()
+        try:
+            networks = maintenance.chosen(settings, context["params"]["network"] or None)
+            crowded = maintenance.crowded(settings, networks)
+            if not crowded:
+                raise AirflowSkipException("no day lies in too many files")
+            self.application = job_file(maintenance.JOB)
+            self.application_args = maintenance.job_arguments(crowded, context["run_id"])
+            self.conf = maintenance.job_conf()
+            super().execute(context)
+        except AirflowSkipException:
+            raise
+        except (AirflowException, PermalakeError) as error:
+            raise failure(error, reason_of(error)) from None
+        return crowded
+
+
+class TidyStep(BaseOperator):
+    """Expires snapshots, forgets states beyond the retention and removes what nobody needs."""
+
+    def execute(self, context: Any) -> dict[str, str]:
+        """Returns what was done, by table."""
+        settings = load_settings()
+        told = {}
+        try:
+            networks = maintenance.chosen(settings, context["params"]["network"] or None)
+            for done in maintenance.housekeeping(settings, networks, context["run_id"]):
+                self.log.info("%s", done)
+                if done.anything:
+                    told[done.name] = str(done)
+        except PermalakeError as error:
+            raise failure(error, str(error)) from None
+        return told
+
+
+def maintenance_dag(*, doc: str) -> DAG:
+    """Daily, when the night's builds are done; one run at a time."""
+    return DAG(
+        maintenance.JOB,
+        description=doc.strip().splitlines()[0],
+        doc_md=doc,
+        schedule=CronDataIntervalTimetable("0 9 * * *", timezone="UTC"),
+        start_date=FIRST_DAY,
+        catchup=False,
+        max_active_runs=1,
+        dagrun_timeout=timedelta(hours=12),
+        default_args=POLICIES,
+        params={
+            "network": Param(
+                None,
+                type=["null", "string"],
+                title="Network",
+                description="Which network to maintain; empty: all that the lake holds.",
+            )
+        },
+        tags=["permalake", "maintenance"],
+    )
+
+
+def compact_step(*, doc: str) -> CompactStep:
+    """The Spark submit."""
+    return CompactStep(task_id="compact", doc_md=doc, execution_timeout=timedelta(hours=6))
+
+
+def tidy_step(*, doc: str) -> TidyStep:
+    """Catalog and file work, which runs whether or not something was compacted."""
+    return TidyStep(
+        task_id="tidy",
+        doc_md=doc,
+        trigger_rule=TriggerRule.NONE_FAILED,
+        execution_timeout=timedelta(hours=6),
+    )

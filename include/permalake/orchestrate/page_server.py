@@ -1,0 +1,84 @@
+"""Permalake's pages inside Airflow: for whoever is logged in and may read its DAGs."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.staticfiles import StaticFiles
+
+from permalake.audit import docs
+from permalake.config import Settings, load_settings
+from permalake.errors import PermalakeError
+from permalake.lake import DayStatus, Lake
+from permalake.pages.calendar import MONTHS_SHOWN, calendar_page, day_page
+from permalake.pages.days import Freshness, freshness, prometheus
+from permalake.sinks.serve import stores_of
+
+
+def application() -> FastAPI:
+    """The pages. Airflow leaves it to a plugin's application who may read it: whoever may read DAGs."""
+    from airflow.api_fastapi.core_api.security import requires_access_dag
+
+    reader = Depends(requires_access_dag("GET"))
+    app = FastAPI(title="Permalake", dependencies=[reader], docs_url=None, redoc_url=None, openapi_url=None)
+
+    @app.exception_handler(PermalakeError)
+    def _told(request: Request, error: PermalakeError) -> PlainTextResponse:  # noqa: ARG001
+        return PlainTextResponse(f"{error}\n", status_code=503)
+
+    @app.get("/", response_class=HTMLResponse)
+    def calendar(
+        network: str | None = None, months: Annotated[int, Query(ge=1, le=1200)] = MONTHS_SHOWN
+    ) -> str:
+        settings = load_settings()
+        days = _days(settings, network)
+        stores = {name: stores_of(settings, name) for name in days}
+        return calendar_page(days, stores, _fresh(days, stores), only=network, shown=months)
+
+    @app.get("/day", response_class=HTMLResponse)
+    def one_day(network: str, date: date) -> str:
+        settings = load_settings()
+        found = [day for day in Lake(settings).status(network) if day.date == date]
+        if not found:
+            raise HTTPException(404, f"the lake knows nothing of {network} {date}")
+        page = docs.folder(network, found[0].attempt or "none") / "index.html"
+        address = f"audit/{page.relative_to(docs.root()).as_posix()}" if page.is_file() else None
+        return day_page(found[0], stores_of(settings, network), address)
+
+    @app.get("/freshness", response_class=JSONResponse)
+    def fresh() -> list[dict[str, Any]]:
+        return [
+            {"network": one.network, "latest": one.latest.isoformat(), "age_seconds": one.seconds}
+            for one in _all_fresh()
+        ]
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    def metrics() -> str:
+        return prometheus(_all_fresh())
+
+    @app.get("/audit/{path:path}", response_class=Response)
+    async def audit(path: str, request: Request) -> Response:
+        files = StaticFiles(directory=docs.root(), html=True, check_dir=False)
+        return await files.get_response(path, request.scope)
+
+    return app
+
+
+def _days(settings: Settings, network: str | None) -> dict[str, list[DayStatus]]:
+    found: dict[str, list[DayStatus]] = {name: [] for name in settings.namespaces}
+    for day in Lake(settings).status(network):
+        found.setdefault(day.network, []).append(day)
+    return found
+
+
+def _fresh(days: dict[str, list[DayStatus]], stores: dict[str, list[str]]) -> list[Freshness]:
+    return [one for name, own in days.items() for one in freshness(own, stores=stores[name])]
+
+
+def _all_fresh() -> list[Freshness]:
+    settings = load_settings()
+    days = _days(settings, None)
+    return _fresh(days, {name: stores_of(settings, name) for name in days})

@@ -1,0 +1,65 @@
+"""The DAG task that gives the stores what the lake has published."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from permalake import jars
+from permalake.config import Settings
+from permalake.contracts import tables_of
+from permalake.orchestrate import lineage
+from permalake.orchestrate.plans import SERVE
+from permalake.orchestrate.progress import emit
+from permalake.orchestrate.request import BuildRequest
+from permalake.orchestrate.spark_step import Flow, SparkStep
+from permalake.sinks import serve
+
+
+class ServeStep(SparkStep):
+    """Submits ``spark/serve.py`` when a configured store lacks a published day of the network, whichever run
+    published it; skipped with its reason otherwise.
+
+    A store that does not answer fails the task before anything is submitted, so that waiting for it costs
+    nothing but a retry.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._due: dict[str, list[date]] = {}
+
+    def _begin(self, settings: Settings, request: BuildRequest, context: Any) -> BuildRequest:  # noqa: ARG002
+        network = request.network
+        if not serve.stores_of(settings, network):
+            self._skip(f"no store is configured for {network} ([cassandra], [bigtable])")
+        if request.force and request.only == SERVE:
+            serve.again(settings, network, request.start, request.end)
+        serve.prepare(settings, network)
+        self._due = serve.waiting(settings, network)
+        if not self._due:
+            self._skip("the stores have every published day")
+        if serve.CASSANDRA in self._due:
+            jars.resolve(jars.STORE_COORDINATES)
+        return request
+
+    def _skip(self, reason: str) -> None:
+        emit("skipped", step=self.task_id, reason=reason)
+        raise AirflowSkipException(reason)
+
+    def _lineage(self, settings: Settings, request: BuildRequest, facts: dict[str, Any]) -> Flow:
+        network = request.network
+        tables = lineage.tables(settings, network, tables_of(network))
+        return tables, lineage.stores(settings, network, facts["served"])
+
+    def _jars(self) -> tuple[str, ...]:
+        stores = jars.STORE_COORDINATES if serve.CASSANDRA in self._due else ()
+        return (*jars.COORDINATES, *stores)
+
+    def _outcome(self, settings: Settings, request: BuildRequest) -> dict[str, Any]:
+        """Days that each store was given."""
+        left = serve.waiting(settings, request.network)
+        return {
+            "served": {store: len(set(days) - set(left.get(store, ()))) for store, days in self._due.items()}
+        }

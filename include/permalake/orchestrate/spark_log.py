@@ -1,0 +1,41 @@
+"""The Spark job's own log: every stage and task with its times, as Spark's history server reads it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+from permalake.paths import HOME
+
+KEPT_DAYS = 30
+VARIABLE = "PERMALAKE_SPARK_EVENT_LOG"
+
+
+def folder(name: str) -> Path | None:
+    """A new folder for one submit, below ``PERMALAKE_SPARK_EVENT_LOG`` (set and empty: no log) or below our
+    home; what is older than :data:`KEPT_DAYS` goes."""
+    root = os.environ.get(VARIABLE, str(HOME / "logs" / "spark"))
+    if not root:
+        return None
+    place = Path(root)
+    made = place / f"{name}_{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
+    made.mkdir(parents=True, exist_ok=True)
+    oldest = time.time() - KEPT_DAYS * 86400
+    for entry in os.scandir(place):
+        if entry.is_dir() and entry.stat().st_mtime < oldest:
+            shutil.rmtree(entry.path, ignore_errors=True)
+    return made
+
+
+def conf(place: Path | None) -> dict[str, str]:
+    """Spark settings that write it there."""
+    if place is None:
+        return {}
+    return {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": place.as_uri(),
+        "spark.eventLog.compress": "true",
+        "spark.eventLog.rolling.enabled": "false",
+    }

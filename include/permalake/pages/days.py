@@ -1,0 +1,157 @@
+"""What state a day is in, and months of days for a calendar."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal
+
+from permalake.lake import DayStatus
+
+Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "built", "missing", "none"]
+
+
+@dataclass(frozen=True)
+class State:
+    """A state of a day: its mark (never colour alone), its word, what it means."""
+
+    name: Name
+    mark: str
+    word: str
+    meaning: str
+
+
+STATES: dict[Name, State] = {
+    state.name: state
+    for state in (
+        State("published", "✓", "published", "readers and all stores have the day"),
+        State("waiting", "↻", "stores behind", "published; a store does not have it yet"),
+        State("gap", "≠", "gap", "published; something is missing before it or in its source"),
+        State("stale", "~", "stale", "published; what it rests on has changed since"),
+        State("failed", "✗", "failed", "kept back by its audit or refused; readers have its last good state"),
+        State("audited", "◑", "audited", "passed its audit, not published yet"),
+        State("built", "○", "built", "staged, not audited yet"),
+        State("missing", "?", "missing", "never built, between days that were"),
+        State("none", "", "nothing", "no run has built it"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A day of a calendar; ``status`` is None where the lake knows nothing of it."""
+
+    date: date
+    state: State
+    status: DayStatus | None = None
+
+
+@dataclass(frozen=True)
+class Month:
+    """Weeks from Monday to Sunday; None before the first and after the last of the month."""
+
+    first: date
+    weeks: tuple[tuple[Cell | None, ...], ...]
+
+    @property
+    def title(self) -> str:
+        """``September 2022``."""
+        return f"{self.first:%B %Y}"
+
+
+def state_of(day: DayStatus, stores: Collection[str] = ()) -> State:
+    """The state that matters most. ``stores`` are those that are configured for the network."""
+    if day.error:
+        return STATES["failed"]
+    if not day.published:
+        return STATES["audited" if day.audited == "passed" else "built"]
+    if day.stale:
+        return STATES["stale"]
+    if day.gaps:
+        return STATES["gap"]
+    if any(not day.stores.get(store) for store in stores):
+        return STATES["waiting"]
+    return STATES["published"]
+
+
+def months(days: Sequence[DayStatus], stores: Collection[str] = ()) -> list[Month]:
+    """Every month that has a day, newest first. Days of one network."""
+    known = {day.date: day for day in days}
+    published = [day.date for day in days if day.published]
+    span = (min(published), max(published)) if published else (date.max, date.min)
+    firsts = sorted({day.replace(day=1) for day in known}, reverse=True)
+    return [_month(first, known, span, stores) for first in firsts]
+
+
+def _month(
+    first: date, known: dict[date, DayStatus], span: tuple[date, date], stores: Collection[str]
+) -> Month:
+    def cell(number: int) -> Cell | None:
+        if number == 0:
+            return None
+        day = first.replace(day=number)
+        if day in known:
+            return Cell(day, state_of(known[day], stores), known[day])
+        return Cell(day, STATES["missing" if span[0] < day < span[1] else "none"])
+
+    weeks = calendar.monthcalendar(first.year, first.month)
+    return Month(first, tuple(tuple(cell(number) for number in week) for week in weeks))
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How far a network is: its latest published day, and how long ago that day ended."""
+
+    network: str
+    latest: date
+    seconds: float
+    days: dict[str, int]
+    """Days by the name of their state."""
+
+
+def freshness(
+    days: Iterable[DayStatus], now: datetime | None = None, stores: Collection[str] = ()
+) -> list[Freshness]:
+    """For every network with a published day."""
+    moment = now or datetime.now(UTC)
+    by_network: dict[str, list[DayStatus]] = {}
+    for day in days:
+        by_network.setdefault(day.network, []).append(day)
+    found = []
+    for network, own in sorted(by_network.items()):
+        counts: dict[str, int] = {}
+        for day in own:
+            name = state_of(day, stores).name
+            counts[name] = counts.get(name, 0) + 1
+        if published := [day.date for day in own if day.published]:
+            end = datetime.combine(max(published) + timedelta(1), datetime.min.time(), UTC)
+            age = max(0.0, (moment - end).total_seconds())
+            found.append(Freshness(network, max(published), age, counts))
+    return found
+
+
+def prometheus(found: Sequence[Freshness]) -> str:
+    """The same in Prometheus' text format (version 0.0.4)."""
+    latest, age, counts = [], [], []
+    for one in found:
+        label = f'network="{one.network}"'
+        start = datetime.combine(one.latest, datetime.min.time(), UTC)
+        latest.append(f"permalake_latest_published_day_timestamp_seconds{{{label}}} {start.timestamp():.0f}")
+        age.append(f"permalake_freshness_seconds{{{label}}} {one.seconds:.0f}")
+        counts += [f'permalake_days{{{label},state="{name}"}} {n}' for name, n in sorted(one.days.items())]
+    return "\n".join(
+        [
+            "# HELP permalake_latest_published_day_timestamp_seconds Start of the latest published day.",
+            "# TYPE permalake_latest_published_day_timestamp_seconds gauge",
+            *latest,
+            "# HELP permalake_freshness_seconds Time since the end of the latest published day.",
+            "# TYPE permalake_freshness_seconds gauge",
+            *age,
+            "# HELP permalake_days Days that the lake knows of, by state.",
+            "# TYPE permalake_days gauge",
+            *counts,
+            "",
+        ]
+    )

@@ -1,0 +1,210 @@
+"""``make tour``: Airflow in a real browser, as a new operator meets it; screenshots into ``docs/tour``.
+
+Needs Chromium and its driver (Debian: apt-get install chromium chromium-driver). Not a test: the same is
+checked over the REST API by ``tests/operators``. Three synthetic days; the second one's input is broken.
+
+``--address URL --password P --folder DIR`` goes through an Airflow that runs already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "operators"))
+
+from live_airflow import LiveAirflow  # noqa: E402
+from operator_days import FIRST, LAST  # noqa: E402
+
+from permalake.orchestrate import secrets  # noqa: E402
+from permalake.simulate import iota  # noqa: E402
+from permalake.simulate.world import IotaWorld  # noqa: E402
+
+SHOTS = ROOT / "docs" / "tour"
+DAG = "iota_daily"
+DIALOG = "//*[@role='dialog']"
+WINDOW = "--window-size=1280,960"
+# React notices a new value only this way.
+SET_VALUE = """
+Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(arguments[0], arguments[1]);
+for (const name of ['input', 'change']) arguments[0].dispatchEvent(new Event(name, {bubbles: true}));
+"""
+CONFIG = """
+[lake]
+warehouse = "lake"
+[networks.tangle]
+protocol = "stardust"
+bech32_hrp = "smr"
+path = "tangle"
+"""
+
+
+class Browser:
+    """Chromium without a window."""
+
+    def __init__(self, address: str) -> None:
+        options = webdriver.ChromeOptions()
+        options.binary_location = "/usr/bin/chromium"
+        for argument in (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--window-size=1280,960",
+        ):
+            options.add_argument(argument)
+        self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+        self.address = address
+
+    def open(self, path: str) -> None:
+        self.driver.get(f"{self.address}{path}")
+
+    def find(self, selector: str, seconds: float = 60) -> WebElement:
+        """The first element that is there to be used."""
+        by = By.XPATH if selector.startswith("/") else By.CSS_SELECTOR
+
+        def usable(driver: webdriver.Chrome) -> WebElement | None:
+            found = driver.find_elements(by, selector)
+            return next((one for one in found if one.is_displayed() and one.is_enabled()), None)
+
+        return WebDriverWait(self.driver, seconds).until(usable)
+
+    def press(self, text: str, within: str = "") -> None:
+        """A button by its words or its label."""
+        self.find(f"{within}//button[normalize-space()='{text}' or @aria-label='{text}']").click()
+
+    def shot(self, name: str, settle: float = 2) -> None:
+        time.sleep(settle)
+        self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
+        sys.stdout.write(f"{name}.png\n")
+        sys.stdout.flush()
+
+    def calendar(self, name: str) -> None:
+        """The plugin's page, inside Airflow's."""
+        self.open("/plugin/permalake-days")
+        self.driver.switch_to.frame(self.find("iframe"))
+        self.find("h1")
+        self.driver.switch_to.default_content()
+        self.shot(name)
+
+    def fill(self, field: WebElement, value: str) -> None:
+        """A field of a form."""
+        self.driver.execute_script("arguments[0].scrollIntoView()", field)
+        self.driver.execute_script(SET_VALUE, field, value)
+
+
+def tour(server: LiveAirflow, browser: Browser, password: str, folder: Path) -> None:
+    """The whole way."""
+    browser.open("/")
+    browser.find("[name=username]").send_keys(secrets.USER)
+    browser.shot("01-login")
+    browser.find("[name=password]").send_keys(password)
+    browser.find("button[type=submit]").click()
+    browser.find("//a[contains(., 'Dags')]")
+    browser.open("/dags")
+    browser.find(f"//a[contains(., '{DAG}')]")
+    browser.shot("02-dags")
+    browser.open(f"/dags/{DAG}")
+    browser.press("Dag Docs")
+    browser.shot("03-documentation")
+
+    browser.open(f"/dags/{DAG}")
+    browser.press("Trigger Dag")
+    browser.press("What")
+    browser.fill(browser.find("[name=element_network]"), "tangle")
+    browser.fill(browser.find("[name=element_start]"), str(FIRST))
+    browser.shot("04-trigger-a-day")
+    browser.press("Trigger", DIALOG)
+    server.until(lambda: [run for run in server.runs() if run.startswith("manual")], "the run by hand", 120)
+    manual = next(run for run in server.runs() if run.startswith("manual"))
+    server.until(lambda: server.runs()[manual]["state"] in ("success", "failed"), "its end")
+    browser.open(f"/dags/{DAG}/runs/{manual}/tasks/ingest_decode")
+    browser.shot("05-task-log", 6)
+
+    browser.calendar("06-calendar")
+
+    mended = break_day(folder)
+    browser.open(f"/dags/{DAG}")
+    browser.press("Trigger Dag")
+    browser.find("//*[normalize-space()='Backfill' and not(*)]").click()
+    fields = browser.driver.find_elements(By.CSS_SELECTOR, "[placeholder='Select date and time']")
+    for field, day in zip(fields, (FIRST, LAST), strict=True):
+        field.click()
+        browser.fill(browser.driver.switch_to.active_element, f"{day}T00:00")
+    browser.shot("07-backfill", 4)
+    browser.press("Run Backfill", DIALOG)
+
+    def backfilled() -> dict[str, str]:
+        return {id_: run["state"] for id_, run in server.runs().items() if run["run_type"] == "backfill"}
+
+    server.until(lambda: len(backfilled()) == (LAST - FIRST).days + 1, "the runs of the backfill", 120)
+    server.until(lambda: set(backfilled().values()) <= {"success", "failed"}, "their end", 2400)
+    browser.open(f"/dags/{DAG}")
+    browser.shot("08-a-failed-day", 5)
+    failed = next(run for run, state in backfilled().items() if state == "failed")
+    browser.calendar("09-calendar-with-a-failed-day")
+
+    mended()
+    browser.open(f"/dags/{DAG}/runs/{failed}")
+    browser.press("Clear Run")
+    browser.shot("10-clear-the-day", 4)
+    browser.press("Confirm", DIALOG)
+    server.until(lambda: server.runs()[failed]["state"] == "success", "the mended day", 1800)
+    browser.calendar("11-calendar-turned")
+    browser.open(f"/permalake/day?network=tangle&date={FIRST}")
+    browser.shot("12-a-day")
+
+
+def break_day(folder: Path):
+    """Cut the last line off the second day's blocks; returns what puts it back."""
+    day = sorted(path for path in (folder / "tangle").iterdir() if path.is_dir())[1]
+    file = next(day.glob("blocks-0*.jsonl.gz"))
+    whole = file.read_bytes()
+    lines = gzip.decompress(whole).splitlines(keepends=True)
+    file.write_bytes(gzip.compress(b"".join(lines[:-1])))
+    return lambda: file.write_bytes(whole)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("address", "password", "folder"):
+        parser.add_argument(f"--{name}")
+    given = parser.parse_args()
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    folder = Path(given.folder or tempfile.mkdtemp(prefix="permalake-tour-"))
+    if not given.address:
+        world = IotaWorld(
+            "stardust", messages=180, days=3, start=FIRST, seed=5, bech32_hrp="smr", milestones_per_day=6
+        )
+        iota.simulate(None, world, folder / "tangle")
+        (folder / "lake.toml").write_text(CONFIG)
+    server = LiveAirflow(folder, folder / "lake.toml")
+    try:
+        if given.address:
+            server.address = given.address
+            server.log_in(secrets.USER, given.password)
+        else:
+            server.up()
+        password = given.password or secrets.password(folder / "home" / "airflow")
+        browser = Browser(server.address)
+        try:
+            tour(server, browser, password, folder)
+        finally:
+            browser.driver.quit()
+    finally:
+        if not given.address:
+            server.down()
+
+
+if __name__ == "__main__":
+    main()

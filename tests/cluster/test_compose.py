@@ -1,0 +1,106 @@
+"""docker-compose.yml: what it promises, as far as it can be read without a Docker daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+import yaml
+from cryptography.fernet import Fernet
+
+from permalake.config import load_settings
+from permalake.orchestrate.environment import POOL
+from permalake.paths import ROOT
+
+TEXT = (ROOT / "docker-compose.yml").read_text("utf-8")
+AIRFLOW = ("airflow-apiserver", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
+VARIABLE = re.compile(r"\$\{(\w+)(:[-?])?([^}]*)\}")
+
+
+@pytest.fixture(scope="module")
+def secrets():
+    """A fresh .env, as the script prints it."""
+    script = ["sh", str(ROOT / "docker" / "secrets.sh")]
+    printed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    return dict(line.split("=", 1) for line in printed.splitlines())
+
+
+@pytest.fixture(scope="module")
+def services(secrets):
+    """The services with every variable filled in, as Compose does."""
+
+    def value(match):
+        name, kind, default = match.groups()
+        return secrets[name] if kind == ":?" else default
+
+    return yaml.safe_load(VARIABLE.sub(value, TEXT))["services"]
+
+
+def test_secrets_have_no_default_and_are_all_made_by_the_script(secrets):
+    used = {name: kind for name, kind, _ in VARIABLE.findall(TEXT)}
+    secret = {name for name in used if re.search("PASSWORD|SECRET|KEY", name)}
+    assert {name for name, kind in used.items() if kind == ":?"} == secret == set(secrets)
+    assert all(len(value) >= 16 for value in secrets.values())
+    assert len(set(secrets.values())) == len(secrets)
+    Fernet(secrets["AIRFLOW_FERNET_KEY"])
+
+
+def test_every_service_that_stays_is_checked_and_waited_for(services):
+    staying = {name for name, service in services.items() if service["restart"] != "no"}
+    assert set(services) - staying == {"airflow-init"}
+    for name in staying:
+        assert services[name]["healthcheck"]["test"][0] == "CMD", name
+    for name, service in services.items():
+        for other, how in service.get("depends_on", {}).items():
+            stays = other in staying
+            assert how["condition"] == ("service_healthy" if stays else "service_completed_successfully"), (
+                name
+            )
+
+
+def test_nothing_is_open_to_other_machines(services):
+    published = [port for service in services.values() for port in service.get("ports", ())]
+    assert len(published) == 2 and all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_all_parts_of_airflow_share_their_secrets(services):
+    keys = ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__API__SECRET_KEY")
+    for key in keys:
+        assert len({services[name]["environment"][key] for name in AIRFLOW}) == 1
+        assert services["airflow-apiserver"]["environment"][key]
+
+
+def test_every_part_gets_a_configuration_that_loads(services, monkeypatch):
+    for name in ("airflow-scheduler", "spark-worker"):
+        with monkeypatch.context() as patched:
+            for variable in [known for known in os.environ if known.startswith("PERMALAKE_")]:
+                patched.delenv(variable)
+            patched.setenv("PERMALAKE_CONFIG", str(ROOT / "permalake.toml"))
+            for variable, value in services[name]["environment"].items():
+                patched.setenv(variable, str(value))
+            settings = load_settings()
+        assert settings.lake.warehouse == "s3://lake/warehouse"
+        assert settings.lake.catalog_uri.startswith("postgresql+psycopg2://lake:")
+        assert settings.cassandra.contact_points == ("cassandra",)
+        assert settings.bigtable.table
+    master = services["airflow-scheduler"]["environment"]["PERMALAKE_SPARK_MASTER"]
+    connection = json.loads(services["airflow-scheduler"]["environment"]["AIRFLOW_CONN_SPARK_DEFAULT"])
+    assert connection["host"] == master == services["spark-worker"]["command"][-1]
+    assert services["spark-worker"]["deploy"]["replicas"] >= 2
+
+
+def test_files_and_targets_that_it_names_exist(services):
+    targets = re.findall(r"^FROM \S+ AS (\w+)$", (ROOT / "docker" / "Dockerfile").read_text("utf-8"), re.M)
+    for service in services.values():
+        if "build" in service:
+            assert service["build"]["target"] in targets
+        for volume in service.get("volumes", ()):
+            source = volume.split(":")[0]
+            assert not source.startswith(".") or (ROOT / source).exists(), source
+    for script in ("entrypoint.sh", "init.sh", "databases.sh", "secrets.sh"):
+        assert os.access(ROOT / "docker" / script, os.X_OK)
+        subprocess.run(["sh", "-n", str(ROOT / "docker" / script)], check=True)
+    assert f"pools set {POOL} " in (ROOT / "docker" / "init.sh").read_text("utf-8")

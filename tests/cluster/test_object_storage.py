@@ -1,0 +1,63 @@
+"""A warehouse on s3://: every library is told the same place, and none is told of one that is not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from permalake import jars, objects
+from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake.maintenance.storage import inner_path
+from permalake.orchestrate.environment import spark_conf
+from permalake.session import catalog_conf
+
+CATALOG = "postgresql+psycopg2://lake:secret@db/lake"
+
+
+@pytest.fixture
+def on_s3(monkeypatch):
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", "s3://bucket/warehouse")
+    monkeypatch.setenv("PERMALAKE_LAKE__CATALOG", CATALOG)
+    return Settings()
+
+
+def test_a_server_of_one_s_own_is_addressed_by_path(on_s3, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://s3:7070")
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    conf = catalog_conf(on_s3, "one")
+    assert conf["spark.sql.catalog.one.io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
+    assert conf["spark.sql.catalog.one.s3.endpoint"] == "http://s3:7070"
+    assert conf["spark.sql.catalog.one.s3.path-style-access"] == "true"
+    assert objects.file_io() == {"s3.endpoint": "http://s3:7070", "s3.region": "eu-central-1"}
+    assert objects.hadoop()["spark.hadoop.fs.s3a.path.style.access"] == "true"
+
+
+def test_amazon_s_own_needs_a_region_only(on_s3):
+    assert objects.file_io() == {"s3.region": "us-east-1"}
+    assert not any("endpoint" in key and "region" not in key for key in objects.hadoop())
+    assert not any("endpoint" in key for key in objects.spark_catalog())
+
+
+def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, tmp_path):
+    monkeypatch.setattr(jars, "JARS", tmp_path)
+    for coordinate in jars.COORDINATES:
+        (tmp_path / jars.jar_name(coordinate)).touch()
+    with pytest.raises(PermalakeError, match=r"run `python -m permalake\.jars s3`"):
+        spark_conf()
+    for coordinate in jars.S3_COORDINATES:
+        (tmp_path / jars.jar_name(coordinate)).touch()
+    conf = spark_conf()
+    assert all(jars.jar_name(one) in conf["spark.jars"] for one in jars.COORDINATES + jars.S3_COORDINATES)
+    assert conf["spark.hadoop.fs.s3.impl"].endswith("S3AFileSystem")
+
+
+def test_a_disk_knows_nothing_of_it(monkeypatch, tmp_path):
+    settings = Settings(lake={"warehouse": str(tmp_path)})  # type: ignore[arg-type]
+    assert not any("s3" in key for key in catalog_conf(settings, "one"))
+
+
+def test_listings_and_locations_name_a_file_alike():
+    assert inner_path("s3://bucket/warehouse/a.parquet") == "bucket/warehouse/a.parquet"
+    assert inner_path("file:///tmp/a.parquet") == inner_path("/tmp/a.parquet") == "/tmp/a.parquet"

@@ -1,0 +1,103 @@
+"""One Airflow for all of these tests, on three synthetic days, with a receiver of its alerts."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+import pytest
+from live_airflow import LiveAirflow
+from operator_days import DAYS, FIRST
+
+from permalake.paths import DAGS, ROOT
+from permalake.simulate import iota
+from permalake.simulate.world import IotaWorld
+
+CONFIG = """
+[lake]
+warehouse = "{lake}"
+[networks.tangle]
+protocol = "stardust"
+bech32_hrp = "smr"
+path = "tangle"
+[networks.second]
+protocol = "stardust"
+bech32_hrp = "rms"
+path = "second"
+[alerts]
+webhook = "{webhook}"
+deadline = "00:00"
+"""
+
+
+@pytest.fixture(scope="session")
+def alerts():
+    """What a local webhook was sent."""
+    received = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}/hook", received=received)
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory, alerts):
+    """A folder with small synthetic tangles and a configuration."""
+    folder = tmp_path_factory.mktemp("operators")
+    for name, hrp, days in (("tangle", "smr", DAYS), ("second", "rms", 1)):
+        world = IotaWorld(
+            "stardust",
+            messages=60 * days,
+            days=days,
+            start=FIRST,
+            seed=5,
+            bech32_hrp=hrp,
+            milestones_per_day=6,
+        )
+        totals = iota.simulate(None, world, folder / name, say=lambda line: None)
+        counts = {str(day): total.messages for day, total in totals.items()}
+        (folder / f"{name}.json").write_text(json.dumps(counts))
+    for name in ("lake", "undisturbed"):
+        text = CONFIG.format(lake=name, webhook=alerts.url)
+        (folder / f"{name}.toml").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def airflow(place):
+    """Up, with every DAG paused."""
+    bundle = "airflow.dag_processing.bundles.local.LocalDagBundle"
+    bundles = [
+        {"name": name, "classpath": bundle, "kwargs": {"path": str(path), "refresh_interval": 30}}
+        for name, path in (("permalake", DAGS), ("examples", ROOT / "docs" / "examples"))
+    ]
+    lineage = {"type": "file", "log_file_path": str(place / "lineage.jsonl"), "append": True}
+    server = LiveAirflow(
+        place,
+        place / "lake.toml",
+        AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST=json.dumps(bundles),
+        AIRFLOW__OPENLINEAGE__TRANSPORT=json.dumps(lineage),
+        AIRFLOW__OPENLINEAGE__NAMESPACE="permalake",
+    )
+    try:
+        server.up()
+        server.until(lambda: {"iota_daily", "on_published_day"} <= known(server), "DAGs", 180)
+        yield server
+    finally:
+        server.down()
+
+
+def known(server: LiveAirflow) -> set[str]:
+    return {dag["dag_id"] for dag in server.call("GET", "/dags")["dags"]}
