@@ -1,0 +1,139 @@
+"""Bigtable: events with their cells' own timestamps, beside the bare Spark connector with the same rows.
+
+``python -m bench.bigtable [MESSAGES]``: synthetic VAAs, kept in ``bench/.data``, into a real emulator of this
+benchmark's own. Ours joins the lake's tables into rows and replaces each row whole, every cell with the time
+of its VAA; the bare connector (spark-bigtable) writes the finished columns from Parquet, all with one time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from bench.store_lake import WORMHOLE, lake, spark
+from permalake.config import BigtableSettings
+from permalake.contracts.bigtable import FAMILIES
+from permalake.lake import Lake
+from permalake.services import control
+from permalake.services.daemon import free_port
+from permalake.sinks import bigtable
+from permalake.sinks.pinned import Pinned
+from permalake.transforms.bigtable_cells import event_rows
+from permalake.transforms.bigtable_v1_cells import event_rows_v1
+
+MESSAGES = 100_000
+# The peer, and the binding of slf4j 1 that it asks for and Spark 4 does not bring.
+_PEER = ("com.google.cloud.spark.bigtable:spark-bigtable_2.13:0.4.0", "org.slf4j:slf4j-nop:1.7.36")
+
+
+def run(messages: int = MESSAGES) -> list[dict]:
+    """Rows per second into table v2, ours and the bare connector's, and ours into table v1."""
+    with _emulator() as settings, tempfile.TemporaryDirectory(prefix="bench-bigtable-") as folder:
+        session = spark(*_PEER)
+        built = lake(session, WORMHOLE, messages)
+        tables = Pinned(session, Lake(built).locations(WORMHOLE))
+        finished = _finished(session, event_rows(tables), f"{folder}/v2")
+        for table in ("ours", "bare"):
+            bigtable.ensure_table(settings, table, [family.name for family in FAMILIES])
+        bigtable.ensure(settings)
+        _bare(finished.limit(1000), settings)
+        bigtable.write(event_rows(tables).limit(1000), settings, "ours")
+        bare = _timed(lambda: _bare(finished, settings))
+        ours = _timed(lambda: bigtable.write(event_rows(tables), settings, "ours"))
+        reference = built.wormhole.reference if built.wormhole else None
+        v1 = _timed(lambda: bigtable.write(event_rows_v1(tables, reference), settings, "v1"))
+        rows = finished.count()
+        cells = event_rows(tables).agg(F.sum(F.size("cells"))).collect()[0][0]
+    return [
+        {
+            "name": f"{rows:,} events into Bigtable, table v2",
+            "unit": "rows/s",
+            "ours": round(rows / ours),
+            "peer": round(rows / bare),
+            "peer_name": "the bare connector with finished rows, one timestamp",
+            "ratio": round(bare / ours, 3),
+            "cells": cells,
+            "seconds": round(ours, 1),
+            "peer_seconds": round(bare, 1),
+            "v1_rows_per_second": round(rows / v1),
+        }
+    ]
+
+
+def _finished(spark: SparkSession, rows: DataFrame, file: str) -> DataFrame:
+    """One column per cell, ``FAMILY_QUALIFIER``, in Parquet; the cells as the store has them."""
+    found = F.map_from_entries(
+        F.transform(
+            "cells", lambda one: F.struct(F.concat_ws("_", one["family"], one["qualifier"]), one["value"])
+        )
+    )
+    columns = [found[name].alias(name) for name in _columns()]
+    rows.select("row_key", *columns).write.parquet(file)
+    return spark.read.parquet(file)
+
+
+def _columns() -> dict[str, tuple[str, str]]:
+    return {
+        f"{family.name}_{qualifier}": (family.name, qualifier)
+        for family in FAMILIES
+        for qualifier in family.cells
+    }
+
+
+def _bare(rows: DataFrame, settings: BigtableSettings) -> None:
+    catalog = {
+        "table": {"name": "bare"},
+        "rowkey": "key",
+        "columns": {
+            "row_key": {"cf": "rowkey", "col": "key", "type": "string"},
+            **{
+                name: {"cf": family, "col": qualifier, "type": "binary"}
+                for name, (family, qualifier) in _columns().items()
+            },
+        },
+    }
+    (
+        rows.write.format("bigtable")
+        .option("catalog", json.dumps(catalog))
+        .option("spark.bigtable.project.id", str(settings.project))
+        .option("spark.bigtable.instance.id", str(settings.instance))
+        .option("spark.bigtable.emulator.port", os.environ["BIGTABLE_EMULATOR_HOST"].rpartition(":")[2])
+        .option("spark.bigtable.create.new.table", "false")
+        .save()
+    )
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+@contextmanager
+def _emulator() -> Iterator[BigtableSettings]:
+    """A real, empty emulator on a free port; stopped at the end."""
+    with tempfile.TemporaryDirectory(prefix="bench-bigtable-server-") as folder:
+        server = control.servers(free_port(), free_port(), Path(folder))["bigtable"]
+        control.up({"bigtable": server}, _say, Path(folder))
+        os.environ["BIGTABLE_EMULATOR_HOST"] = f"127.0.0.1:{server.port}"
+        try:
+            yield BigtableSettings(project="bench", instance="bench", table="v2", table_v1="v1")
+        finally:
+            server.daemon.stop()
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(int(sys.argv[1]) if len(sys.argv) > 1 else MESSAGES), indent=1))

@@ -1,0 +1,78 @@
+"""A whole IOTA day through `permalake run`, from gzip archive to published tables: time, rate, peak memory.
+
+``python -m bench.iota_build [MESSAGES…]``: simulates a day of each size (synthetic, kept in
+``bench/.data`` for the next time), builds it in an empty lake and reads the same input with one plain
+Python process beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.machine import watch
+
+HERE = Path(__file__).parent
+DATA = HERE / ".data"
+COMMAND = str(Path(sys.executable).with_name("permalake"))
+SIZES = (100_000, 1_000_000)
+DAY = "2023-01-01"
+
+
+def archive(messages: int) -> Path:
+    """A simulated Stardust day of that many messages, made once."""
+    folder = DATA / f"stardust-{messages}"
+    if not folder.exists():
+        part = folder.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        subprocess.run(
+            [COMMAND, "simulate", "iota", "--messages", str(messages), "--start", DAY, "--out", str(part)],
+            stdout=2,
+            check=True,
+        )
+        part.rename(folder)
+    return folder
+
+
+def environment(lake: Path, source: Path) -> dict[str, str]:
+    """Settings for a lake of its own over an archive; logs and landings lie beside it."""
+    config = lake / "permalake.toml"
+    config.write_text(
+        f'[lake]\nwarehouse = "{lake}/warehouse"\n\n[networks.bench]\nprotocol = "stardust"\n'
+        f'bech32_hrp = "smr"\nsource = "archive_rest"\npath = "{source}"\n'
+    )
+    return {**os.environ, "PERMALAKE_CONFIG": str(config)}
+
+
+def run(sizes: tuple[int, ...] = SIZES) -> list[dict]:
+    """Messages per second of the build, beside the plain reader's, and the build's peak memory."""
+    figures = []
+    for messages in sizes:
+        source = archive(messages)
+        with tempfile.TemporaryDirectory(prefix="bench-iota-") as folder:
+            built = watch([COMMAND, "run", "iota", "--date", DAY], environment(Path(folder), source))
+        plain = watch([sys.executable, str(HERE / "iota_plain.py"), str(source)])
+        figures.append(
+            {
+                "name": f"IOTA day of {messages:,} messages, built and published",
+                "unit": "messages/s",
+                "ours": round(messages / built.seconds),
+                "peer": round(messages / plain.seconds),
+                "peer_name": "one process that only parses and hashes",
+                "ratio": round(plain.seconds / built.seconds, 3),
+                "seconds": round(built.seconds, 1),
+                "cpu_seconds": round(built.cpu_seconds, 1),
+                "peak_mib": built.peak_bytes >> 20,
+                "peer_peak_mib": plain.peak_bytes >> 20,
+            }
+        )
+    return figures
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(tuple(map(int, sys.argv[1:])) or SIZES), indent=1))

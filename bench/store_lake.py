@@ -1,0 +1,113 @@
+"""Lakes of synthetic tangles for the benchmarks of the stores, built by the own jobs and kept."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from permalake import jars
+from permalake.config import Settings, load_settings
+from permalake.lake import Lake
+from permalake.paths import SPARK_JOBS
+from permalake.session import session
+
+HERE = Path(__file__).parent
+DATA = HERE / ".data"
+COMMAND = str(Path(sys.executable).with_name("permalake"))
+NETWORK = "bench"
+FIRST = date(2021, 5, 1)
+WORMHOLE = "wormhole"
+JOBS = (("iota_ingest", "iota_analytics"), ("wormhole_ingest", "wormhole_enrich"))
+_PREFIX = {"chrysalis": "iota", "stardust": "smr"}
+
+
+def spark(*more: str) -> SparkSession:
+    """A session as a job of the DAG has it, with the jars of the lake and the stores, and ``more``
+    coordinates."""
+    coordinates = (*jars.COORDINATES, *jars.STORE_COORDINATES, *more)
+    jars.resolve(coordinates)
+    return session(
+        "bench",
+        **{
+            "spark.master": os.environ.get("PERMALAKE_SPARK_MASTER", "local[*]"),
+            "spark.driver.memory": "4g",
+            "spark.ui.enabled": "false",
+            "spark.jars": jars.class_path(coordinates),
+            "spark.log.level": "ERROR",
+        },
+    )
+
+
+def lake(spark: SparkSession, protocol: str, messages: int, days: int = 1) -> Settings:
+    """Settings of a lake with the published days of a synthetic tangle (``chrysalis``, ``stardust``) or of
+    synthetic VAAs (``wormhole``); made when missing."""
+    folder = DATA / f"lake-{protocol}-{messages}-{days}"
+    config = folder / "permalake.toml"
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        _simulate(folder / "archive", protocol, messages, days)
+        config.write_text(_configuration(folder, protocol))
+        _build(spark, config, protocol, days)
+        (folder / "complete").touch()
+    return load_settings(config)
+
+
+def _simulate(folder: Path, protocol: str, messages: int, days: int) -> None:
+    kind = ["wormhole", "--guardians", "7"] if protocol == WORMHOLE else ["iota", "--protocol", protocol]
+    command = [COMMAND, "simulate", *kind, "--messages", str(messages), "--days", str(days)]
+    subprocess.run([*command, "--start", str(FIRST), "--out", str(folder)], stdout=2, check=True)
+
+
+def _configuration(folder: Path, protocol: str) -> str:
+    lines = ["[lake]", 'warehouse = "warehouse"']
+    if protocol == WORMHOLE:
+        lines += ["[wormhole]", 'path = "archive/vaas"', 'reference = "archive/reference"']
+        lines += ["[prices]", 'provider = "file"', 'path = "archive/price_history.csv"']
+    else:
+        lines += [f"[networks.{NETWORK}]", f'protocol = "{protocol}"', f'bech32_hrp = "{_PREFIX[protocol]}"']
+        lines += [f'path = "{folder}/archive"']
+    return "\n".join([*lines, ""])
+
+
+def _build(spark: SparkSession, config: Path, protocol: str, days: int) -> None:
+    """The days through the jobs of the DAG; the audit is left out, synthetic days are valid."""
+    os.environ["PERMALAKE_CONFIG"] = str(config)
+    last = FIRST + timedelta(days=days - 1)
+    network = WORMHOLE if protocol == WORMHOLE else NETWORK
+    for job in JOBS[protocol == WORMHOLE]:
+        _job(job)(
+            ["--network", network, "--start", str(FIRST), "--end", str(last), "--run-id", "bench"], spark
+        )
+    publish(load_settings(config), network)
+
+
+def publish(settings: Settings, network: str) -> None:
+    """What the run ``bench`` has staged becomes visible."""
+    front = Lake(settings)
+    attempt = front.resume(network, "bench")
+    attempt.pin()
+    for day in attempt.days_with_rows():
+        attempt.verdict(day, True, [])
+    front.publish(attempt)
+
+
+def _job(name: str) -> Callable[[list[str], SparkSession], None]:
+    spec = importlib.util.spec_from_file_location(name, SPARK_JOBS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    main: Callable[[list[str], SparkSession], None] = module.main
+    return main
+
+
+if __name__ == "__main__":
+    made = lake(spark(), sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    sys.stdout.write(f"{made.lake.warehouse}\n")
