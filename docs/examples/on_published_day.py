@@ -1,0 +1,38 @@
+"""An example of your own DAG: it runs whenever days of an IOTA network are published.
+
+Copy it into a folder that your Airflow reads. The event's extra says which network and which days; the tables
+are read with DuckDB, without Spark, in the state that readers see.
+"""
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, Asset, task
+
+with DAG(
+    "on_published_day",
+    description="Messages of every newly published day.",
+    doc_md=__doc__,
+    schedule=[Asset(name="iota_published_day", uri="permalake://published/iota")],
+    default_args={"owner": "you", "retries": 1, "execution_timeout": timedelta(minutes=5)},
+    dagrun_timeout=timedelta(hours=1),
+    tags=["example"],
+):
+
+    @task
+    def count_messages(triggering_asset_events=None) -> dict[str, int]:
+        """Messages by network and day, as published."""
+        from permalake.config import load_settings
+        from permalake.lake import Lake
+
+        lake = Lake(load_settings())
+        found = {}
+        for events in triggering_asset_events.values():
+            for event in events:
+                network = event.extra["network"]
+                sql = f'select date, message_count from "{network}".daily_extended'  # noqa: S608
+                for row in lake.query(sql).to_pylist():
+                    if str(row["date"]) in event.extra["days"]:
+                        found[f"{network} {row['date']}"] = row["message_count"]
+        return found
+
+    count_messages()
