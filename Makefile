@@ -1,9 +1,10 @@
 # Permalake. Every target makes what it needs first; `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test up down lint format docs clean
+.PHONY: help install demo test long bench tour up down env lint format docs clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+LONG := tests/operators tests/cluster/test_standalone_cluster.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 JARS := $(HOME_FOLDER)/jars/.fetched
@@ -16,8 +17,14 @@ install: $(JARS) ## environment and jars
 demo: install ## build the bundled real days through Airflow and say what came out
 	@$(PYTHON) -m permalake.demo
 
-test: install ## the whole test suite
-	@$(PYTHON) -m pytest
+test: install ## the whole test suite, in two processes
+	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(LONG:%=--ignore %)
+
+long: install ## the long tests: Airflow under its scheduler, a Spark cluster of several processes
+	@$(PYTHON) -m pytest $(LONG)
+
+bench: install ## the benchmarks, each beside its peer; writes bench/results.json and a picture
+	@$(PYTHON) -m bench
 
 up: install ## Airflow on this machine, with the sample loaded; prints address and login
 	@$(PYTHON) -m permalake.demo --quiet
@@ -25,6 +32,12 @@ up: install ## Airflow on this machine, with the sample loaded; prints address a
 
 down: ## stop what `make up` started
 	@if [ -x $(PYTHON) ]; then $(PYTHON) -m permalake.orchestrate.server down; fi
+
+env: ## fresh secrets for docker compose, in .env
+	@[ -e .env ] || { umask 077; sh docker/secrets.sh > .env; }
+
+tour: install ## Airflow in a real browser (Chromium), with screenshots into docs/tour
+	@$(PYTHON) tests/browser/tour.py
 
 lint: install ## style, types, direction of imports, generated docs
 	@$(VENV)/bin/ruff check && $(VENV)/bin/ruff format --check --quiet
@@ -60,4 +73,5 @@ $(STAMP): requirements.txt pyproject.toml
 
 $(JARS): $(STAMP) include/permalake/jars.py
 	@$(PYTHON) -m permalake.jars
+	@$(PYTHON) -m permalake.orchestrate.class_archive
 	@mkdir -p $(@D) && touch $@

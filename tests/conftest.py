@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
+from pathlib import Path
+
 import pytest
 
 from permalake import jars
 from permalake.services import control
 from permalake.services.daemon import free_port
 from permalake.session import session
+
+HERE = Path(__file__).parent
+# What takes longest begins first, so that two processes end at about the same time.
+LONG = ("sinks", "faults", "cluster", "e2e", "transforms", "audit", "enrich")
+
+
+def pytest_collection_modifyitems(items):
+    """Folders of :data:`LONG` first, in that order; all else as it was."""
+    items.sort(key=lambda item: (*LONG, folder(item)).index(folder(item)))
+
+
+def folder(item):
+    return item.path.relative_to(HERE).parts[0]
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +64,9 @@ def bigtable_server(tmp_path_factory):
 def _server(name, tmp_path_factory):
     folder = tmp_path_factory.mktemp("services")
     server = control.servers(free_port(), free_port(), folder)[name]
-    control.up({name: server}, lambda line: None)
+    # Two processes that start at once would fetch the same server into the same place.
+    with (Path(tmp_path_factory.getbasetemp()).parent / "services.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        control.up({name: server}, lambda line: None)
     yield server
     server.daemon.stop()
