@@ -11,14 +11,14 @@ import json
 import os
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.machine import say, timed
 from bench.store_lake import WORMHOLE, lake, spark
 from permalake.config import BigtableSettings
 from permalake.contracts.bigtable import FAMILIES
@@ -47,10 +47,10 @@ def run(messages: int = MESSAGES) -> list[dict]:
         bigtable.ensure(settings)
         _bare(finished.limit(1000), settings)
         bigtable.write(event_rows(tables).limit(1000), settings, "ours")
-        bare = _timed(lambda: _bare(finished, settings))
-        ours = _timed(lambda: bigtable.write(event_rows(tables), settings, "ours"))
+        bare = timed(lambda: _bare(finished, settings))
+        ours = timed(lambda: bigtable.write(event_rows(tables), settings, "ours"))
         reference = built.wormhole.reference if built.wormhole else None
-        v1 = _timed(lambda: bigtable.write(event_rows_v1(tables, reference), settings, "v1"))
+        v1 = timed(lambda: bigtable.write(event_rows_v1(tables, reference), settings, "v1"))
         rows = finished.count()
         cells = event_rows(tables).agg(F.sum(F.size("cells"))).collect()[0][0]
     return [
@@ -112,22 +112,12 @@ def _bare(rows: DataFrame, settings: BigtableSettings) -> None:
     )
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-
-
-def _timed(work: Callable[[], object]) -> float:
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
-
-
 @contextmanager
 def _emulator() -> Iterator[BigtableSettings]:
     """A real, empty emulator on a free port; stopped at the end."""
     with tempfile.TemporaryDirectory(prefix="bench-bigtable-server-") as folder:
         server = control.servers(free_port(), free_port(), Path(folder))["bigtable"]
-        control.up({"bigtable": server}, _say, Path(folder))
+        control.up({"bigtable": server}, say, Path(folder))
         os.environ["BIGTABLE_EMULATOR_HOST"] = f"127.0.0.1:{server.port}"
         try:
             yield BigtableSettings(project="bench", instance="bench", table="v2", table_v1="v1")

@@ -13,12 +13,13 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from bench.machine import say, timed
 from bench.store_lake import NETWORK, lake, spark
 from permalake.config import CassandraSettings, Settings
 from permalake.contracts import cassandra_v1 as chrysalis
@@ -62,7 +63,7 @@ def _measured(spark: SparkSession, settings: Settings, protocol: str, messages: 
         cassandra.ensure(settings.cassandra, _BARE, protocol)
         cassandra.ensure(settings.cassandra, NETWORK, protocol)
         _bare(settings, finished[:3])  # loads classes, opens connections; the rows are written once more
-        bare = _timed(lambda: _bare(settings, finished))
+        bare = timed(lambda: _bare(settings, finished))
     seconds = _ours(spark, settings)
     ours = sum(seconds.values())
     name = f"{protocol.title()} tangle of {messages:,} messages"
@@ -106,7 +107,7 @@ def _ours(spark: SparkSession, settings: Settings) -> dict[str, float]:
     parts = {"first": due[:1], "second": due[1:2], "middle": due[2:-1], "last": due[-1:]}
     micros = time.time_ns() // 1000
     return {
-        part: _timed(lambda: target.write(Batch(NETWORK, days, state, micros)))  # noqa: B023
+        part: timed(lambda: target.write(Batch(NETWORK, days, state, micros)))  # noqa: B023
         for part, days in parts.items()
     }
 
@@ -161,22 +162,12 @@ def _bare(settings: Settings, finished: list[tuple[str, str, DataFrame]]) -> Non
         )
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-
-
-def _timed(work: Callable[[], None]) -> float:
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
-
-
 @contextmanager
 def _server() -> Iterator[CassandraSettings]:
     """A real, empty Cassandra on a free port; stopped and removed at the end."""
     with tempfile.TemporaryDirectory(prefix="bench-cassandra-server-") as folder:
         server = control.servers(free_port(), free_port(), Path(folder))["cassandra"]
-        control.up({"cassandra": server}, _say, Path(folder))
+        control.up({"cassandra": server}, say, Path(folder))
         try:
             yield CassandraSettings(contact_points=("127.0.0.1",), port=server.port)
         finally:

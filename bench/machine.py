@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -22,6 +23,18 @@ def machine() -> dict:
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "python": platform.python_version(),
     }
+
+
+def say(line: str) -> None:
+    """A line of progress; standard output is for figures."""
+    sys.stderr.write(f"{line}\n")
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Wall seconds that it takes."""
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from cassandra.cluster import Session
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.machine import timed
 from bench.store_lake import spark
 from permalake import jars
 from permalake.config import CassandraSettings
@@ -109,22 +110,22 @@ def _measured(
 ) -> dict:
     table, day = variant.table, messages // DAYS
     writing = [
-        _timed(lambda: _write(spark, settings, variant, first, day))  # noqa: B023
+        timed(lambda: _write(spark, settings, variant, first, day))  # noqa: B023
         for first in range(0, messages, day)
     ]
     server.tool("flush", _KEYSPACE)
-    compacting = _timed(lambda: server.tool("compact", _KEYSPACE, table.name))
+    compacting = timed(lambda: server.tool("compact", _KEYSPACE, table.name))
     with cassandra.session(settings) as connected:
         reader = Reader(connected, variant, messages)
         first = reader.timed(0)
         deep = reader.timed(messages // 5)
         largest = _largest_mib(connected, table.name)
     # The middle day once more, a hundredth of its rows gone.
-    rebuilding = _timed(
+    rebuilding = timed(
         lambda: _write(spark, settings, variant, messages // 2, day, micros=_MICROS + 10, rebuilt=True)
     )
     server.tool("flush", _KEYSPACE)
-    again = _timed(lambda: server.tool("compact", _KEYSPACE, table.name))
+    again = timed(lambda: server.tool("compact", _KEYSPACE, table.name))
     with cassandra.session(settings) as connected:
         connected.execute(f"DROP TABLE {_KEYSPACE}.{table.name}", timeout=120)
     return {
@@ -234,12 +235,6 @@ class Reader:
 def _largest_mib(connected: Session, table: str) -> int:
     rows = connected.execute("SELECT * FROM system_views.max_partition_size")
     return next(row.mebibytes for row in rows if (row.keyspace_name, row.table_name) == (_KEYSPACE, table))
-
-
-def _timed(work: Callable[[], None]) -> float:
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
 
 
 @contextmanager

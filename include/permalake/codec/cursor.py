@@ -6,6 +6,7 @@ zeros from then on; it never raises, and never touches its neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Self, TypeAlias
 
@@ -133,6 +134,21 @@ class Cursor:
         self.position[rows] = part.position
         self.error[rows] = part.error
         return self
+
+    def listed(self, most: int, fault: Fault) -> Iterator[tuple[I64, Cursor]]:
+        """Elements of a list behind its u8 count (``fault`` beyond ``most``): first, second, … of every row
+        that has one, as (rows, a cursor at the elements). Rows that break a rule are left behind."""
+        count = self.u8()
+        self.fail(count > most, fault)
+        rows = np.flatnonzero((count > 0) & self.fine)
+        for done in range(most):
+            rows = rows[count[rows] > done]
+            if not len(rows):
+                return
+            part = self.at(rows)
+            yield rows, part
+            self.put(rows, part)
+            rows = rows[part.fine]
 
     def fail(self, where: Mask, fault: Fault) -> None:
         """Mark rows as malformed; an earlier fault stays."""

@@ -37,23 +37,14 @@ def read_features(part: Cursor, rows: I64, outputs: Outputs) -> None:
 
 
 def _read(part: Cursor, rows: I64, outputs: Outputs, allowed: I64, *, immutable: bool) -> None:
-    count = part.u8()
-    part.fail(count > MAX_FEATURES, Fault.FEATURE_COUNT)
     seen = np.zeros(len(part), np.int64)
-    active = np.flatnonzero((count > 0) & part.fine)
-    for done in range(MAX_FEATURES):
-        active = active[count[active] > done]
-        if not len(active):
-            break
-        step = part.at(active)
+    for active, step in part.listed(MAX_FEATURES, Fault.FEATURE_COUNT):
         feature = step.u8()
         bit = np.left_shift(1, np.minimum(feature, 62))
         step.fail((bit & allowed[active]) == 0, Fault.FEATURE_KIND)
         step.fail(bit <= seen[active], Fault.FEATURE_ORDER)
         seen[active] |= bit
         _read_feature(step, feature, rows[active], outputs, immutable)
-        part.put(active, step)
-        active = active[step.fine]
 
 
 def _read_feature(step: Cursor, feature: I64, rows: I64, outputs: Outputs, immutable: bool) -> None:

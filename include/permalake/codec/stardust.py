@@ -6,9 +6,9 @@ import numpy as np
 
 from permalake.codec.cursor import I64, U8, Cursor, Mask, bytes_at, disordered, duplicated, expand, text
 from permalake.codec.faults import Fault
-from permalake.codec.features import read_features
+from permalake.codec.features import MAX_FEATURES, read_features
 from permalake.codec.outputs import ALIAS, BASIC, FOUNDRY, MAX_AMOUNT, NFT, TREASURY, Outputs
-from permalake.codec.unlock_conditions import read_unlock_conditions
+from permalake.codec.unlock_conditions import MAX_CONDITIONS, read_unlock_conditions
 
 MAX_NATIVE_TOKENS = 64
 MAX_METADATA = 8192
@@ -146,30 +146,14 @@ def skip_output(cursor: Cursor) -> None:
 
 
 def _skip_conditions(cursor: Cursor) -> None:
-    count = cursor.u8()
-    cursor.fail(count > 4, Fault.CONDITION_COUNT)
-    rows = np.flatnonzero((count > 0) & cursor.fine)
-    for done in range(4):
-        rows = rows[count[rows] > done]
-        if not len(rows):
-            break
-        part = cursor.at(rows)
+    for _, part in cursor.listed(MAX_CONDITIONS, Fault.CONDITION_COUNT):
         kind = part.u8()
         part.fail(kind > 6, Fault.CONDITION_KIND)
         part.take(_CONDITION[np.minimum(kind, 6)])
-        cursor.put(rows, part)
-        rows = rows[part.fine]
 
 
 def _skip_features(cursor: Cursor) -> None:
-    count = cursor.u8()
-    cursor.fail(count > 4, Fault.FEATURE_COUNT)
-    rows = np.flatnonzero((count > 0) & cursor.fine)
-    for done in range(4):
-        rows = rows[count[rows] > done]
-        if not len(rows):
-            break
-        part = cursor.at(rows)
+    for rows, part in cursor.listed(MAX_FEATURES, Fault.FEATURE_COUNT):
         kind = part.u8()
         part.fail(kind > 3, Fault.FEATURE_KIND)
         width = np.full(len(rows), 33)
@@ -180,8 +164,6 @@ def _skip_features(cursor: Cursor) -> None:
                 width[own] = read(sized)
                 part.put(own, sized)
         part.take(width)
-        cursor.put(rows, part)
-        rows = rows[part.fine]
 
 
 def check_transaction_outputs(cursor: Cursor, transaction: I64, outputs: Outputs) -> None:

@@ -33,23 +33,14 @@ def read_address(cursor: Cursor) -> tuple[I64, U8]:
 def read_unlock_conditions(part: Cursor, rows: I64, outputs: Outputs) -> None:
     """Conditions of ``part``'s rows, which are ``rows`` of ``outputs``."""
     kinds = outputs.kind[rows]
-    count = part.u8()
-    part.fail(count > MAX_CONDITIONS, Fault.CONDITION_COUNT)
     seen = np.zeros(len(part), np.int64)
-    active = np.flatnonzero((count > 0) & part.fine)
-    for done in range(MAX_CONDITIONS):
-        active = active[count[active] > done]
-        if not len(active):
-            break
-        step = part.at(active)
+    for active, step in part.listed(MAX_CONDITIONS, Fault.CONDITION_COUNT):
         condition = step.u8()
         bit = np.left_shift(1, np.minimum(condition, 62))
         step.fail((bit & _ALLOWED[kinds[active]]) == 0, Fault.CONDITION_KIND)
         step.fail(bit <= seen[active], Fault.CONDITION_ORDER)
         seen[active] |= bit
         _read_condition(step, condition, rows[active], outputs)
-        part.put(active, step)
-        active = active[step.fine]
     required = _REQUIRED[kinds]
     part.fail((seen & required) != required, Fault.CONDITION_MISSING)
 
