@@ -53,6 +53,7 @@ def airflow_environment(
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(PLUGINS),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{database}",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": "permalake.orchestrate.metadata_locks.CONNECT_ARGS",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(logs or AIRFLOW_HOME / "logs"),
         "PATH": f"{bin_folder()}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "PYSPARK_PYTHON": sys.executable,
