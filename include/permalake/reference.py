@@ -52,8 +52,8 @@ class Token:
 @dataclass(frozen=True)
 class Chain:
     """A chain by Wormhole id: address family and bech32 prefix, what CoinGecko and DefiLlama call it, its EVM
-    chain id, its core contract (native form), the emitter of its token bridge (hex), and on Solana, where an
-    emitter is no program, the program of its token bridge."""
+    chain id, its core contract (native form), the emitters of its token and NFT bridges (hex), and on Solana,
+    where an emitter is no program, the programs of these bridges."""
 
     id: int
     name: str | None = None
@@ -65,6 +65,8 @@ class Chain:
     core: str | None = None
     token_bridge: str | None = None
     token_bridge_program: str | None = None
+    nft_bridge: str | None = None
+    nft_bridge_program: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
 
 

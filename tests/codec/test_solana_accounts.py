@@ -28,15 +28,19 @@ def test_wrapped_mints_are_the_real_ones(chain, token, mint):
     assert solana.wrapped_mint(BRIDGE, chain, bytes.fromhex(token).rjust(32, b"\0")) == mint
 
 
-def test_the_programs_of_the_reference_data_are_those_of_its_emitters():
+@pytest.mark.parametrize(("bridge", "numbers"), [("token_bridge", {1, 51}), ("nft_bridge", {1})])
+def test_the_programs_of_the_reference_data_are_those_of_its_emitters(bridge, numbers):
     chains = load_reference().chains
-    programs = {
-        number: chain.token_bridge_program for number, chain in chains.items() if chain.token_bridge_program
-    }
-    assert set(programs) == {1, 51}
-    for number, program in programs.items():
-        emitter = solana.from_base58(solana.derived_address(program, b"emitter"))
-        assert emitter.hex() == chains[number].token_bridge
+    programs = {number: getattr(chain, f"{bridge}_program") for number, chain in chains.items()}
+    assert {number for number, program in programs.items() if program} == numbers
+    for number in numbers:
+        emitter = solana.from_base58(solana.derived_address(programs[number], b"emitter"))
+        assert emitter.hex() == getattr(chains[number], bridge)
+
+
+def test_every_nft_is_wrapped_by_a_mint_of_its_own():
+    mints = {solana.wrapped_nft(BRIDGE, 2, bytes(32), token_id) for token_id in (0, 1, 2**256 - 1)}
+    assert len(mints | {solana.wrapped_mint(BRIDGE, 2, bytes(32))}) == 4
 
 
 def test_metadata_of_a_mint_is_where_metaplex_keeps_it():

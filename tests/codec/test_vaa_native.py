@@ -47,7 +47,24 @@ def one(form, chain, address):
         (15, "11" * 32, None),
         # As Wormholescan writes it in a recorded operation.
         (73, PAD + "553f022201fa7c88e6cc10d1c688b157d6fa7775", "0x553f022201fa7c88e6cc10d1c688b157d6fa7775"),
-        (65000, PAD + "71a1b9fc7959e1dca85194dafafa9081e382f4b6", None),
+        (
+            65000,
+            PAD + "71a1b9fc7959e1dca85194dafafa9081e382f4b6",
+            "0x71a1b9fc7959e1dca85194dafafa9081e382f4b6",
+        ),
+        (56, "1" * 64, "0x" + "1" * 64),
+        # USDT's contract, and the example of CPAN's CryptoTron::AddrTools.
+        (70, PAD + "a614f803b6fd780986a42c78ec9c7f77e6ded13c", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"),
+        (70, PAD + "9d1015e669c2df831003c5c54ceb48da613d9979", "TQHgMpVzWkhSsRB4BzZgmV8uW4cFL8eaBr"),
+        (70, "41" * 32, None),
+        # Special addresses as xrpl.org lists them: zero, one, genesis.
+        (66, "0" * 64, "rrrrrrrrrrrrrrrrrrrrrhoLvTp"),
+        (66, "1".rjust(64, "0"), "rrrrrrrrrrrrrrrrrrrrBZbvji"),
+        (66, PAD + "b5f762798a53d543a014caf8b297cff8f2f937e8", "rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh"),
+        (66, "12" * 32, None),
+        # Key or contract, workchain, kind of script, hash: their bytes do not tell.
+        (61, "363eaa3867841fbad0f4ed88c779e4fe66e56a2470dc98c0ec9c073d05c7b103", None),
+        *((chain, PAD + "12" * 20, None) for chain in (29, 60, 62, 65)),
         (64999, "22" * 32, None),
         (2, None, None),
         (None, "22" * 32, None),
@@ -67,6 +84,18 @@ def test_accounts_as_their_chain_writes_them(chain, address, native):
         (19, "017038850bf3af746c36803cce35009268f00d22ae2b55ffb59ac5f2a6add40b", "inj"),
         (15, hashlib.sha256(b"token.sweat").hexdigest(), "token.sweat"),
         (2, PAD + "a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"),
+        # SEP-23's contract.
+        (
+            61,
+            "363eaa3867841fbad0f4ed88c779e4fe66e56a2470dc98c0ec9c073d05c7b103",
+            "CA3D5KRYM6CB7OWQ6TWYRR3Z4T7GNZLKERYNZGGA5SOAOPIFY6YQGAXE",
+        ),
+        # The three kinds of the ledger: XRP, a currency of an issuer (a hash), a multi-purpose token.
+        (66, "0" * 64, "XRP"),
+        (66, "01" + "ab" * 31, None),
+        (66, "02" + "0" * 14 + "0000abcd" + "12" * 20, "0000ABCD" + "12" * 20),
+        (70, PAD + "a614f803b6fd780986a42c78ec9c7f77e6ded13c", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"),
+        (65000, PAD + "12" * 20, None),
     ],
 )
 def test_tokens_as_their_chain_writes_them(chain, address, native):

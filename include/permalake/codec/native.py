@@ -1,13 +1,20 @@
 """32-byte Wormhole addresses in the form that their own chain writes.
 
-EVM: 0x and the last 20 bytes. Solana: base58. Cosmos: bech32 of 20 or 32 bytes under the chain's prefix.
-Algorand: base32 with checksum, assets by number. Aptos and Sui: 0x and all 32 bytes. NEAR hashes its account
-names (SHA-256), so only known names can be told. Where a chain has no such form the result is null.
+EVM: 0x and the last 20 bytes; HyperCore's accounts, too. Solana: base58. Cosmos: bech32 of 20 or 32 bytes
+under the chain's prefix. Algorand: base32 with checksum, assets by number. Aptos, Sui and Aztec: 0x and all
+32 bytes. Tron and the XRP Ledger: base58 of 20 bytes with checksum, each with digits and version of its own;
+the ledger's tokens by kind, their first byte, as Wormhole's watcher of it writes them. Stellar's tokens:
+base32 with checksum (SEP-23).
+
+Null where the 32 bytes do not determine one form. NEAR and Stacks hash names (SHA-256, Keccak-256), of which
+only NEAR's known ones can be told. A Stellar account may be a key (G…) or a contract (C…); its tokens are
+contracts. TON's bytes lack the workchain, those of Bitcoin and Dogecoin the kind of script.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -16,9 +23,16 @@ import bech32
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+"""Digits of base58 by value, in Bitcoin's order."""
+
+_RIPPLE58 = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
+_TRON_VERSION, _XRPL_VERSION = b"\x41", b"\0"
+_CHECKSUM = 4
+_STELLAR_CONTRACT = bytes([2 << 3])
+_XRPL_MPT = 2
+_MPT_PADDING = 7
 _PADDING = bytes(12)
-_ALGORAND_CHECKSUM = 4
 _TERRA_DENOM = 1
 """First byte of a native coin's address on Terra Classic; its denomination follows, padded on the left."""
 
@@ -50,15 +64,15 @@ def native_tokens(
     return _convert(chain, address_hex, chains, _token)
 
 
-def base58(value: bytes) -> str:
-    """Base58 with a 1 for every leading zero byte."""
+def base58(value: bytes, digits: str = BASE58) -> str:
+    """Base58 with the digit zero for every leading zero byte."""
     number = int.from_bytes(value, "big")
-    digits = []
+    written = []
     while number:
         number, digit = divmod(number, 58)
-        digits.append(_BASE58[digit])
+        written.append(digits[digit])
     zeros = len(value) - len(value.lstrip(b"\0"))
-    return "1" * zeros + "".join(reversed(digits))
+    return digits[0] * zeros + "".join(reversed(written))
 
 
 def _convert(
@@ -84,36 +98,85 @@ def _convert(
 
 
 def _account(chain: Chain, address_hex: str) -> str | None:
-    address = bytes.fromhex(address_hex)
-    if chain.family == "solana":
-        return base58(address)
-    if chain.family == "cosmos" and chain.hrp:
-        return chain.names.get(address_hex) or _cosmos(chain.hrp, address)
-    if chain.family == "algorand":
-        return _algorand(address)
-    if chain.family in {"aptos", "sui"}:
-        return "0x" + address_hex
-    if chain.family == "near":
-        return chain.names.get(address_hex)
-    return None
+    form = _ACCOUNTS.get(chain.family or "")
+    return form(chain, bytes.fromhex(address_hex)) if form else None
 
 
 def _token(chain: Chain, address_hex: str) -> str | None:
-    address = bytes.fromhex(address_hex)
-    if chain.family == "algorand" and not any(address[:-8]):
-        return str(int.from_bytes(address, "big"))
-    if chain.family == "cosmos" and address[0] == _TERRA_DENOM and not address[1]:
-        denomination = address[1:].lstrip(b"\0")
-        if denomination.isascii() and denomination.decode("ascii").isprintable():
-            return denomination.decode("ascii") or None
-    return _account(chain, address_hex)
+    form = _TOKENS.get(chain.family or "")
+    return form(chain, bytes.fromhex(address_hex)) if form else None
 
 
-def _cosmos(hrp: str, address: bytes) -> str:
-    value = address[len(_PADDING) :] if address.startswith(_PADDING) else address
-    return bech32.bech32_encode(hrp, bech32.convertbits(value, 8, 5) or [])
+def _known(chain: Chain, address: bytes) -> str | None:
+    return chain.names.get(address.hex())
 
 
-def _algorand(address: bytes) -> str:
-    checksum = hashlib.new("sha512_256", address).digest()[-_ALGORAND_CHECKSUM:]
+def _cosmos(chain: Chain, address: bytes) -> str | None:
+    if not chain.hrp:
+        return None
+    value = address.removeprefix(_PADDING)
+    return _known(chain, address) or bech32.bech32_encode(chain.hrp, bech32.convertbits(value, 8, 5) or [])
+
+
+def _cosmos_token(chain: Chain, address: bytes) -> str | None:
+    denomination = address[1:].lstrip(b"\0").decode("ascii", "replace")
+    is_coin = address[0] == _TERRA_DENOM and not address[1] and denomination.isascii()
+    return (denomination or None) if is_coin and denomination.isprintable() else _cosmos(chain, address)
+
+
+def _algorand(_: Chain, address: bytes) -> str:
+    checksum = hashlib.new("sha512_256", address).digest()[-_CHECKSUM:]
     return base64.b32encode(address + checksum).decode("ascii").rstrip("=")
+
+
+def _algorand_token(chain: Chain, address: bytes) -> str:
+    return _algorand(chain, address) if any(address[:-8]) else str(int.from_bytes(address, "big"))
+
+
+def _stellar_token(_: Chain, address: bytes) -> str:
+    value = _STELLAR_CONTRACT + address
+    checksum = binascii.crc_hqx(value, 0).to_bytes(2, "little")
+    return base64.b32encode(value + checksum).decode("ascii").rstrip("=")
+
+
+def _xrpl_token(_: Chain, address: bytes) -> str | None:
+    """XRP, a multi-purpose token by its id, or, of a currency and its issuer, a hash."""
+    if not any(address):
+        return "XRP"
+    kind, padding, number = address[0], address[1 : 1 + _MPT_PADDING], address[1 + _MPT_PADDING :]
+    return number.hex().upper() if kind == _XRPL_MPT and not any(padding) else None
+
+
+def _of_20_bytes(form: Callable[[bytes], str]) -> Callable[[Chain, bytes], str | None]:
+    def work(_: Chain, address: bytes) -> str | None:
+        return form(address.removeprefix(_PADDING)) if address.startswith(_PADDING) else None
+
+    return work
+
+
+def _base58_checked(value: bytes, digits: str = BASE58) -> str:
+    checksum = hashlib.sha256(hashlib.sha256(value).digest()).digest()[:_CHECKSUM]
+    return base58(value + checksum, digits)
+
+
+def _hex(value: bytes) -> str:
+    return f"0x{value.hex()}"
+
+
+_ACCOUNTS: dict[str, Callable[[Chain, bytes], str | None]] = {
+    "solana": lambda _, address: base58(address),
+    "cosmos": _cosmos,
+    "algorand": _algorand,
+    "near": _known,
+    **dict.fromkeys(("aptos", "sui", "aztec"), lambda _, address: _hex(address)),
+    "hypercore": _of_20_bytes(_hex),
+    "tron": _of_20_bytes(lambda value: _base58_checked(_TRON_VERSION + value)),
+    "xrpl": _of_20_bytes(lambda value: _base58_checked(_XRPL_VERSION + value, _RIPPLE58)),
+}
+_TOKENS = _ACCOUNTS | {
+    "cosmos": _cosmos_token,
+    "algorand": _algorand_token,
+    "stellar": _stellar_token,
+    "xrpl": _xrpl_token,
+    "hypercore": lambda *_: None,
+}

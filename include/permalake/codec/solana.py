@@ -1,19 +1,19 @@
 """Solana's addresses and accounts, as far as chain details need them: base58, addresses that programs derive,
 SPL token accounts and mints, Metaplex metadata.
 
-Sources: the Solana documentation on program derived addresses; the layouts of the SPL token program (account:
-mint, owner, amount, …; mint: authority, supply, decimals, …) and of Metaplex token metadata (key, update
-authority, mint, then name, symbol and URI as Borsh strings).
+Sources: the Solana documentation on program derived addresses; the bridges' programs for the seeds of wrapped
+mints (wormhole-foundation/wormhole, ``solana/modules``); the layouts of the SPL token program (account: mint,
+owner, amount, …; mint: authority, supply, decimals, …) and of Metaplex token metadata (key, update authority,
+mint, then name, symbol and URI as Borsh strings).
 """
 
 from __future__ import annotations
 
 import hashlib
 
-from permalake.codec.native import base58
+from permalake.codec.native import BASE58, base58
 
-_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
+_VALUES = {letter: value for value, letter in enumerate(BASE58)}
 _KEY = 32
 _TOKEN_ACCOUNT = 165
 _MINT_DECIMALS = 44
@@ -70,6 +70,12 @@ def on_curve(key: bytes) -> bool:
 def wrapped_mint(token_bridge: str, chain: int, address: bytes) -> str:
     """The mint by which the token bridge wraps a token of another chain."""
     return derived_address(token_bridge, b"wrapped", chain.to_bytes(2, "big"), address)
+
+
+def wrapped_nft(nft_bridge: str, chain: int, address: bytes, token_id: int) -> str:
+    """The mint by which the NFT bridge wraps one NFT of another chain."""
+    seeds = b"wrapped", chain.to_bytes(2, "big"), address, token_id.to_bytes(_KEY, "big")
+    return derived_address(nft_bridge, *seeds)
 
 
 def metadata_account(mint: str) -> str:
