@@ -5,16 +5,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
-import socket
-import struct
-import threading
 import time
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-FAULTS = ("429", "503", "reset", "slow", "truncated", "half")
+from faulty_server import FaultyServer
+
 RAW_V2 = "application/vnd.iota.serializer-v1"
 
 
@@ -29,7 +25,7 @@ def plain(text):
     return text.removeprefix("0x")
 
 
-class NodeServer:
+class NodeServer(FaultyServer):
     """``faulty``: the chance that a request meets a fault; ``down``: all of them meet that one; ``after``:
     {"answers": n, "fault": one, "times": m}: m of them (all) do once n were answered. ``counts``: requests by
     path, ``answered`` those that were answered in full. Milestones up to ``pruned`` are gone with their
@@ -37,29 +33,17 @@ class NodeServer:
     Stardust node that answers in JSON whatever it is asked for, blocks apart. ``delay``: seconds before each
     answer. ``told_pruned``: what is said of ``pruned``, if not the truth."""
 
+    faults = ("429", "503", "reset", "slow", "truncated", "garbage")
+    slow = 1.0
+
     def __init__(self, folder, protocol, faulty=0.0, seed=0, raw=True):
-        self.protocol, self.faulty, self.raw = protocol, faulty, raw
-        self.down, self.lost, self.after = None, set(), {}
-        self.retry_after, self.delay, self.told_pruned = "0", 0.0, None
+        super().__init__(faulty, seed)
+        self.protocol, self.raw = protocol, raw
+        self.lost, self.after = set(), {}
+        self.retry_after, self.told_pruned = "0", None
         self.counts, self.answered, self.times = Counter(), Counter(), []
-        self.in_flight = self.busiest = 0
-        self._random, self._lock = random.Random(seed), threading.Lock()
         self._load(folder)
         self.pruned, self.confirmed = min(self.milestones) - 1, max(self.milestones)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._server.handle_error = lambda *_: None  # resets of our own
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self):
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *_):
-        self._server.shutdown()
-        self._server.server_close()
 
     def _load(self, folder):
         self.milestones = {row["index"]: row for row in lines(folder, "milestones")}
@@ -159,71 +143,22 @@ class NodeServer:
 
     # -- Misbehaviour --------------------------------------------------------------------------------
 
-    def _fault(self, path):
+    def fault(self, path):
         with self._lock:
             self.counts[path] += 1
             self.times.append((time.monotonic(), path))
-            if self.after and sum(self.answered.values()) >= self.after["answers"]:
+            answered = sum(self.answered.values())
+            if self.after and answered >= self.after["answers"] and self.after.get("times", 1) > 0:
                 self.after["times"] = self.after.get("times", 1 << 30) - 1
-                if self.after["times"] >= 0:
-                    return self.after["fault"]
-            if self.down:
-                return self.down
-            return self._random.choice(FAULTS) if self._random.random() < self.faulty else None
+                found = self.after["fault"]
+            else:
+                found = None
+        found = found or super().fault(path)
+        return f"{found} {self.retry_after}" if found and found.isdigit() else found
 
-    def _handler(self):
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_GET(self):
-                with server._lock:
-                    server.in_flight += 1
-                    server.busiest = max(server.busiest, server.in_flight)
-                try:
-                    self._serve()
-                finally:
-                    with server._lock:
-                        server.in_flight -= 1
-
-            def _serve(self):
-                time.sleep(server.delay)
-                fault = server._fault(self.path)
-                status, media, body = server.answer(self.path, self.headers.get("accept"))
-                if fault is None:
-                    with server._lock:
-                        server.answered[self.path] += status == 200
-                    self._send(status, media, body)
-                elif fault.isdigit():
-                    self._send(int(fault), "text/plain", b"busy", {"Retry-After": server.retry_after})
-                elif fault == "reset":
-                    linger = struct.pack("ii", 1, 0)
-                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                    self.close_connection = True
-                elif fault == "slow":
-                    time.sleep(1.0)
-                    self._send(status, media, body)
-                elif fault == "truncated":
-                    self._send(status, media, body[: len(body) // 2], length=len(body))
-                else:
-                    self._send(status, media, body[: len(body) // 2])
-
-            def _send(self, status, media, body, headers=None, length=None):
-                try:
-                    self.send_response(status)
-                    for name, value in (headers or {}).items():
-                        self.send_header(name, value)
-                    self.send_header("Content-Type", media)
-                    self.send_header("Content-Length", str(len(body) if length is None else length))
-                    self.end_headers()
-                    self.wfile.write(body)
-                except OSError:
-                    pass  # the client did not wait
-                self.close_connection = self.close_connection or length is not None
-
-            def log_message(self, *_):
-                """Quiet."""
-
-        return Handler
+    def respond(self, handler, _, fault):
+        status, media, body = self.answer(handler.path, handler.headers.get("accept"))
+        if fault is None:
+            with self._lock:
+                self.answered[handler.path] += status == 200
+        return status, body, media

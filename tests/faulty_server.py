@@ -25,22 +25,28 @@ FAULTS = (
     "html",
 )
 
+OTHER_JSON = b'{"prices": 7, "coins": [1], "data": 7, "operations": [1], "vaaBytes": {}}'
+
 
 class FaultyServer:
-    """Subclasses answer: ``respond(handler, body)`` gives (status, bytes) for a request and notes it. Each
-    request fails with the chance ``faulty``; ``down`` makes all of them fail in one way."""
+    """Subclasses answer. Each request fails with the chance ``faulty``; ``down`` makes all of them fail in
+    one way."""
 
     faults = FAULTS
     slow = 0.6
     """Seconds that a slow answer takes; longer than clients wait."""
+    delay = 0.0
+    """Seconds before each answer."""
 
     def __init__(self, faulty=0.0, seed=0):
         self.faulty = faulty
         self.down = None
+        self.most_at_once = self._in_flight = 0
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        self._server.handle_error = lambda *_: None  # resets of our own
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self):
@@ -58,7 +64,7 @@ class FaultyServer:
         with self._lock:
             return self._random.random() < share
 
-    def fault(self):
+    def fault(self, path):  # noqa: ARG002: for those that look at it
         """What goes wrong with a request; None when nothing does."""
         with self._lock:
             if self.down:
@@ -66,7 +72,8 @@ class FaultyServer:
             return self._random.choice(self.faults) if self._random.random() < self.faulty else None
 
     def respond(self, handler, body, fault):
-        """Status and bytes of the answer, that is sent unless ``fault`` is something."""
+        """Status and bytes of the answer, and its media type unless it is JSON; sent whole unless ``fault``
+        is something."""
         raise NotImplementedError
 
     def _handler(self):
@@ -74,6 +81,7 @@ class FaultyServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def do_GET(self):
                 self._serve(b"")
@@ -82,15 +90,27 @@ class FaultyServer:
                 self._serve(self.rfile.read(int(self.headers["Content-Length"])))
 
             def _serve(self, request):
+                with server._lock:
+                    server._in_flight += 1
+                    server.most_at_once = max(server.most_at_once, server._in_flight)
+                try:
+                    self._answer(request)
+                finally:
+                    with server._lock:
+                        server._in_flight -= 1
+
+            def _answer(self, request):
                 self.arrived = time.monotonic()
-                fault = server.fault()
-                status, body = server.respond(self, request, fault)
+                time.sleep(server.delay)
+                fault = server.fault(self.path)
+                status, body, *media = server.respond(self, request, fault)
+                self.media = media[0] if media else "application/json"
                 if fault is None:
                     self._send(status, body)
                 else:
-                    self._misbehave(fault, body)
+                    self._misbehave(fault, status, body)
 
-            def _misbehave(self, fault, body):
+            def _misbehave(self, fault, status, body):
                 code, _, until = fault.partition(" ")
                 if until == "date":
                     until = email.utils.formatdate(time.time() + 1, usegmt=True)
@@ -102,13 +122,13 @@ class FaultyServer:
                     self.close_connection = True
                 elif fault == "slow":
                     time.sleep(server.slow)
-                    self._send(200, body)
+                    self._send(status, body)
                 elif fault == "truncated":
-                    self._send(200, body[: len(body) // 2], length=len(body))
+                    self._send(status, body[: len(body) // 2], length=len(body))
                 elif fault == "garbage":
-                    self._send(200, body[: len(body) // 2])
+                    self._send(status, body[: len(body) // 2])
                 elif fault == "other json":
-                    self._send(200, b'{"prices": 7, "coins": [1]}')
+                    self._send(200, OTHER_JSON)
                 else:
                     self._send(200, b"<html>maintenance</html>")
 
@@ -117,6 +137,7 @@ class FaultyServer:
                     self.send_response(status)
                     for name, value in (headers or {}).items():
                         self.send_header(name, value)
+                    self.send_header("Content-Type", self.media)
                     self.send_header("Content-Length", str(len(body) if length is None else length))
                     self.end_headers()
                     self.wfile.write(body)
