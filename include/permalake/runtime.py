@@ -24,7 +24,7 @@ from permalake.orchestrate.environment import AIRFLOW_HOME, airflow_environment
 from permalake.orchestrate.plans import dag_id
 from permalake.orchestrate.progress import VARIABLE
 from permalake.orchestrate.request import WORMHOLE, BuildRequest
-from permalake.orchestrate.stale import stale_before
+from permalake.orchestrate.stale import oldest_stale
 from permalake.paths import HOME
 from permalake.report import Report
 from permalake.sinks.serve import waiting
@@ -52,7 +52,7 @@ def run_range(
     The oldest stale days of the network are built first, so that these go on from what those have become.
     When that fails it is said, and these are built all the same.
     """
-    if only is None and (before := stale_before(Lake(settings), network, start, end)):
+    if only is None and (before := oldest_stale(Lake(settings), network, beside=(start, end))):
         Report(f"{network} {spell(*before)}").say("stale, so they are built again first")
         try:
             _run(settings, network, *before, config=config)

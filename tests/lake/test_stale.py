@@ -12,7 +12,8 @@ from permalake.contracts import tables_of
 from permalake.lake.state import outdated
 from permalake.orchestrate import stale
 from permalake.orchestrate.request import BuildRequest
-from permalake.orchestrate.stale import stale_before, start_stale
+from permalake.orchestrate.stale import oldest_stale
+from permalake.orchestrate.stale_runs import follow_up, start_stale
 
 ANALYTICS = tables_of(NETWORK)["ms_analytics"]
 
@@ -101,26 +102,34 @@ def test_a_day_built_for_the_first_time_outdates_later_ones_that_are_there(spark
 
 def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, monkeypatch):
     lake = three_days
-    assert stale_before(lake, NETWORK, DAY3, DAY3) is None
+    assert oldest_stale(lake, NETWORK, (DAY3, DAY3)) is None
     lake.mark_stale(NETWORK, [DAY1, DAY2, DAY3], "late")
-    assert stale_before(lake, NETWORK, DAY3, DAY3) == (DAY1, DAY2)
-    assert stale_before(lake, NETWORK, DAY2, DAY2) == (DAY1, DAY1)
-    assert stale_before(lake, NETWORK, DAY1, DAY3) is None
+    assert oldest_stale(lake, NETWORK, (DAY3, DAY3)) == (DAY1, DAY2)
+    assert oldest_stale(lake, NETWORK, (DAY2, DAY2)) == (DAY1, DAY1)
+    assert oldest_stale(lake, NETWORK, (DAY1, DAY3)) is None
     monkeypatch.setattr(stale, "MOST_STALE_DAYS", 2)
-    assert stale_before(lake, NETWORK, DAY3 + timedelta(1), DAY3 + timedelta(1)) == (DAY1, DAY2)
+    assert oldest_stale(lake, NETWORK, (DAY3 + timedelta(1), DAY3 + timedelta(1))) == (DAY1, DAY2)
 
     started = []
-    monkeypatch.setattr("permalake.orchestrate.siblings.start_run", lambda *run: started.append(run) or True)
+    monkeypatch.setattr(
+        "permalake.orchestrate.stale_runs.start_run", lambda *run: started.append(run) or True
+    )
     request = BuildRequest("iota", NETWORK, DAY3, DAY3, "run")
 
-    def context(run_type):
-        run = SimpleNamespace(run_type=run_type, run_id="night")
-        return {"dag_run": run, "ti": SimpleNamespace(dag_id="iota_daily")}
+    def context(run_type, run_id="night", unpublished=0):
+        task = SimpleNamespace(dag_id="iota_daily", get_ti_count=lambda *_, **__: unpublished)
+        return {"dag_run": SimpleNamespace(run_type=run_type, run_id=run_id), "ti": task}
 
     assert start_stale(settings, context("manual"), request) is None
     assert start_stale(settings, context("scheduled"), request) == f"stale_{NETWORK}_night"
     conf = {"network": NETWORK, "start": str(DAY1), "end": str(DAY2)}
     assert started == [("iota_daily", f"stale_{NETWORK}_night", conf)]
+
+    assert follow_up(settings, context("manual"), request) is None
+    assert follow_up(settings, context("backfill", unpublished=1), request) is None
+    first = follow_up(settings, context("backfill"), request)
+    assert started[1:] == [("iota_daily", first, conf)]
+    assert follow_up(settings, context("manual", first), request)
 
 
 def test_gaps_of_a_source_are_shown_with_the_day_until_it_is_built_again(settings, lake):

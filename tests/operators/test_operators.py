@@ -84,6 +84,8 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
     airflow.until(lambda: all(state in DONE for state in backfilled().values()), "the end of every run", 1800)
     assert set(backfilled().values()) == {"success"}
 
+    lake = Lake(load_settings(place / "lake.toml"))
+    airflow.until(lambda: not lake.stale(TANGLE), "days published before their turn, built again")
     expected = undisturbed(airflow, place)
     built = rows(place / "lake.toml")
     assert built.keys() == expected.keys()

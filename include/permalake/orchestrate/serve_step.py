@@ -15,6 +15,7 @@ from permalake.orchestrate.plans import SERVE
 from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest
 from permalake.orchestrate.spark_step import Flow, SparkStep
+from permalake.orchestrate.stale_runs import follow_up
 from permalake.sinks import serve
 
 
@@ -30,7 +31,9 @@ class ServeStep(SparkStep):
         super().__init__(**kwargs)
         self._due: dict[str, list[date]] = {}
 
-    def _begin(self, settings: Settings, request: BuildRequest, context: Any) -> BuildRequest:  # noqa: ARG002
+    def _begin(self, settings: Settings, request: BuildRequest, context: Any) -> BuildRequest:
+        if follower := follow_up(settings, context, request):
+            self.log.info("started %s: days were published before their turn", follower)
         network = request.network
         if not serve.stores_of(settings, network):
             self._skip(f"no store is configured for {network} ([cassandra], [bigtable])")

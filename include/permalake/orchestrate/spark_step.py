@@ -30,7 +30,7 @@ from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest
 from permalake.orchestrate.siblings import names_no_network, start_others, type_of
 from permalake.orchestrate.sizing import java_options
-from permalake.orchestrate.stale import start_stale
+from permalake.orchestrate.stale_runs import start_stale
 
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
 _ERROR = re.compile(r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b")
