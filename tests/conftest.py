@@ -14,7 +14,12 @@ from permalake.session import session
 
 HERE = Path(__file__).parent
 # What takes longest begins first, so that two processes end at about the same time.
-LONG = ("sinks", "faults", "cluster", "e2e", "transforms", "audit", "enrich")
+LONG = ("operators", "sinks", "faults", "cluster", "e2e", "transforms", "audit", "enrich")
+
+# Tests end before the optimising compiler and generated code have earned what they cost.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Each of a schema's hundred statements would wait for the disk; a server that is killed forgets them.
+SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"
 
 
 def pytest_collection_modifyitems(items):
@@ -36,8 +41,7 @@ def spark(tmp_path_factory):
             "spark.master": "local[2]",
             "spark.jars": jars.class_path((*jars.COORDINATES, *jars.STORE_COORDINATES)),
             "spark.driver.memory": "2g",
-            # Tests end before the optimising compiler and generated code have earned what they cost.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
             "spark.sql.codegen.wholeStage": "false",
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
@@ -64,9 +68,12 @@ def bigtable_server(tmp_path_factory):
 def _server(name, tmp_path_factory):
     folder = tmp_path_factory.mktemp("services")
     server = control.servers(free_port(), free_port(), folder)[name]
+    patch = pytest.MonkeyPatch()
+    patch.setenv("JDK_JAVA_OPTIONS", f"{SHORT_LIVED} {SCHEMA_IN_MEMORY}")
     # Two processes that start at once would fetch the same server into the same place.
     with (Path(tmp_path_factory.getbasetemp()).parent / "services.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         control.up({name: server}, lambda line: None)
+    patch.undo()
     yield server
     server.daemon.stop()

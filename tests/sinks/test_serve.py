@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import signal
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import expected_cassandra
 import lake_frames
 import pytest
+from cassandra import InvalidRequest
 from pyspark.sql import functions as F
 from test_cassandra import as_set, held
 
@@ -18,6 +24,7 @@ from permalake.contracts import cassandra as store
 from permalake.errors import PermalakeError
 from permalake.lake import Lake
 from permalake.lake.state import Database
+from permalake.services import control
 from permalake.services.daemon import free_port
 from permalake.sinks import cassandra, served
 from permalake.sinks import serve as serving
@@ -225,14 +232,56 @@ def fail_at(monkeypatch, name):
 
 
 def test_a_store_that_is_down_keeps_its_days_due_and_says_why(session, settings, tables):
-    publish(settings, tables, FIRST, "run-5")
-    down = settings.model_copy(
-        update={"cassandra": settings.cassandra.model_copy(update={"port": free_port()})}
-    )
+    publish(settings, tables, SECOND, "run-5")
     with pytest.raises(PermalakeError, match="does not answer"):
-        serve(session, down, NETWORK)
-    assert due(settings) == [FIRST]
+        serve(session, at(settings, free_port()), NETWORK)
+    assert due(settings) == [SECOND]
     first, second = Lake(settings).status(NETWORK)
-    assert first.stores == {"cassandra": None}
-    assert any("does not answer" in note for note in first.notes)
-    assert second.stores["cassandra"] > second.published
+    assert second.stores == {"cassandra": None}
+    assert any("does not answer" in note for note in second.notes)
+    assert first.stores["cassandra"] > first.published
+
+
+def at(settings, port):
+    return settings.model_copy(update={"cassandra": settings.cassandra.model_copy(update={"port": port})})
+
+
+@pytest.fixture
+def mortal(tmp_path):
+    """A Cassandra that the test may kill."""
+    server = control.servers(free_port(), free_port(), tmp_path)["cassandra"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        server.up()
+        yield server
+    server.daemon.stop()
+
+
+def test_an_empty_store_is_filled_again_though_its_server_is_killed_meanwhile(
+    session, settings, tables, mortal, monkeypatch
+):
+    """The second day has all its rows back, and nothing but the server is touched after the kill."""
+    monkeypatch.setattr(serving, "_PAUSE_SECONDS", 1.0)
+    empty = at(settings, mortal.port)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(serve, session, empty, NETWORK)
+        wait_for_rows(empty.cassandra, run)
+        os.kill(mortal.daemon.record()["pid"], signal.SIGKILL)
+        assert not mortal.healthy()
+        assert due(empty) == [FIRST, SECOND]
+        mortal.up()
+        assert run.result(timeout=300) == {"cassandra": [FIRST, SECOND]}
+    check(empty, expected_cassandra.stardust(FOLDER))
+    assert due(empty) == []
+
+
+def wait_for_rows(settings, run):
+    """Until the first rows can be read, which other tables' rows are still to follow."""
+    with cassandra.session(settings) as connected:
+        while not run.done():
+            with suppress(InvalidRequest):  # no such table yet
+                if connected.execute(f"SELECT * FROM {KEYSPACE}.messages LIMIT 1").one():
+                    return
+            time.sleep(0.05)
+    run.result()
+    raise AssertionError("no rows came")

@@ -13,6 +13,7 @@ from permalake.config import CassandraSettings
 from permalake.contracts.cassandra_v1 import placed, schema
 from permalake.contracts.cql import StoreTable
 from permalake.errors import ConfigError, PermalakeError
+from permalake.sinks import connector
 
 if TYPE_CHECKING:
     from cassandra.cluster import Session
@@ -116,15 +117,20 @@ def ensure(settings: CassandraSettings, network: str, protocol: str) -> bool:
 def write(
     frame: DataFrame, settings: CassandraSettings, keyspace: str, table: StoreTable, micros: int
 ) -> None:
-    """Write whole rows with write time ``micros``: a null overwrites, and of two publishes the later wins."""
-    (
-        frame.write.format(FORMAT)
-        .mode("append")
-        .options(**_connector(settings), keyspace=keyspace, table=table.name)
-        .option("spark.cassandra.output.timestamp", str(micros))
-        .options(**_OUTPUT)
-        .save()
-    )
+    """Write whole rows with write time ``micros``: a null overwrites, and of two publishes the later wins.
+    A write that fails ends all others that are under way in this program."""
+    try:
+        (
+            frame.write.format(FORMAT)
+            .mode("append")
+            .options(**connector.options(settings), keyspace=keyspace, table=table.name)
+            .option("spark.cassandra.output.timestamp", str(micros))
+            .options(**_OUTPUT)
+            .save()
+        )
+    except Exception:
+        connector.close_sessions(frame.sparkSession)
+        raise
 
 
 def delete(
@@ -156,16 +162,6 @@ def lookup(
     return keys.select(*table.partition).mapInArrow(
         _reader(settings, keyspace, table, names, sample is not None), schema
     )
-
-
-def _connector(settings: CassandraSettings) -> dict[str, str]:
-    return {
-        "spark.cassandra.connection.host": ",".join(settings.contact_points),
-        "spark.cassandra.connection.port": str(settings.port),
-        "spark.cassandra.connection.localDC": settings.local_dc,
-        # The connector's sessions outlive a server's restart and would look for it once a minute only.
-        "spark.cassandra.connection.reconnectionDelayMS.max": "5000",
-    }
 
 
 def _deleter(

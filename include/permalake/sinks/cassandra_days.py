@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -164,8 +164,12 @@ class CassandraDays:
 
 
 def at_once(tasks: Sequence[Task]) -> None:
-    """Run independent tasks, a few at a time; the first failure is raised when all have ended."""
+    """Run independent tasks, a few at a time; after a failure no other is begun, and it is raised when those
+    under way have ended."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running = [pool.submit(task) for task in tasks]
+        wait(running, return_when=FIRST_EXCEPTION)
+        pool.shutdown(cancel_futures=True)
     for task in running:
-        task.result()
+        if not task.cancelled():
+            task.result()

@@ -1,0 +1,39 @@
+"""The Spark connector's sessions, which must not stay with a server that is gone.
+
+A session of the Java driver (4.18.1 to 4.19.3) whose schema refresh failed, because the server was gone just
+then, never ends another one: later ones queue behind it (scylladb/java-driver#841). The connector asks for
+one before each write and keeps its sessions for an hour: a write after the server had returned never ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from permalake.config import CassandraSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CACHE = "com.datastax.spark.connector.cql.CassandraConnector$"
+
+
+def options(settings: CassandraSettings) -> dict[str, str]:
+    """How the connector reaches the servers."""
+    return {
+        "spark.cassandra.connection.host": ",".join(settings.contact_points),
+        "spark.cassandra.connection.port": str(settings.port),
+        "spark.cassandra.connection.localDC": settings.local_dc,
+        # Workers' sessions outlive a server's restart and would look for it once a minute only.
+        "spark.cassandra.connection.reconnectionDelayMS.max": "5000",
+    }
+
+
+def close_sessions(spark: SparkSession) -> None:
+    """Close the sessions of the driver program: whoever waits for one fails, the next write opens its own."""
+    jvm: Any = spark.sparkContext._jvm
+    cache = getattr(getattr(jvm, _CACHE), "MODULE$").sessionCache().cache()
+    sessions = cache.values().toSeq()
+    # Emptied by hand: what a failed write has not given back would keep a closed session there.
+    cache.clear()
+    for at in range(sessions.size()):
+        sessions.apply(at).forceCloseAsync()
