@@ -12,7 +12,7 @@ from permalake import jobs
 from permalake.audit import docs
 from permalake.audit.staged import scope_of
 from permalake.config import load_settings
-from permalake.errors import PermalakeError
+from permalake.errors import RefusedError
 from permalake.lake import Lake
 from permalake.session import session
 
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
         jobs.say(f"audit {job}: {finding.severity}: {finding.line()}")
     jobs.say(f"audit {job}: {len(report.passed)} of {len(days)} days passed; docs: {page}")
     if not report.passed:
-        raise PermalakeError(f"audit of {job} failed: {report.summary()}; docs: {page}")
+        raise RefusedError(f"audit of {job} failed: {report.summary()}; docs: {page}")
 
 
 if __name__ == "__main__":

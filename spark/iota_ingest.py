@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from permalake import jobs
 from permalake.config import load_settings
 from permalake.contracts import IOTA_TABLES
-from permalake.errors import PermalakeError
+from permalake.errors import PermalakeError, RefusedError
 from permalake.lake import Lake
 from permalake.session import session
 from permalake.sources.chronicle import Published
@@ -49,7 +49,9 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
         attempt.refuse(day, reason)
         jobs.say(f"ingest {job}: {day} stays unpublished: {reason}")
     if days and len(refused) == len(days):
-        raise PermalakeError("; ".join(f"{job.network} {day}: {why}" for day, why in refused.items()))
+        reasons = "; ".join(f"{job.network} {day}: {why}" for day, why in refused.items())
+        # A live source, which has no fingerprint, may answer better next time.
+        raise (RefusedError if job.fingerprint else PermalakeError)(reasons)
     jobs.stage(attempt, base_tables(landed, network.chunk_size), IOTA_TABLES)
     jobs.say(f"ingest {job}: {jobs.counted(attempt, 'messages', 'milestones')}, {quarantined} quarantined")
 

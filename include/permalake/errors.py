@@ -13,3 +13,10 @@ class ConfigError(PermalakeError):
     """The configuration or an argument is wrong; the message names the key. Exit code 2."""
 
     exit_code = 2
+
+
+class RefusedError(PermalakeError):
+    """The input of the days was looked at and refused; another try over it ends the same
+    way. Exit code 3, of jobs alone: a command ends with 1."""
+
+    exit_code = 3

@@ -1,7 +1,7 @@
 """``make tour``: Airflow in a real browser, as a new operator meets it; screenshots into ``docs/tour``.
 
 Needs Chromium and its driver (Debian: apt-get install chromium chromium-driver). Not a test: the same is
-checked over the REST API by ``tests/operators``. Three synthetic days; the second one's input is broken.
+checked over the REST API by ``tests/operators``. Ten synthetic days, one of which lacks its prices.
 
 ``--address URL --password P --folder DIR`` goes through an Airflow that runs already.
 """
@@ -9,10 +9,12 @@ checked over the REST API by ``tests/operators``. Three synthetic days; the seco
 from __future__ import annotations
 
 import argparse
-import gzip
+import csv
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from selenium import webdriver
@@ -25,14 +27,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "operators"))
 
 from live_airflow import LiveAirflow  # noqa: E402
-from operator_days import FIRST, LAST  # noqa: E402
 
 from permalake.orchestrate import secrets  # noqa: E402
-from permalake.simulate import iota  # noqa: E402
+from permalake.simulate import iota, wormhole  # noqa: E402
 from permalake.simulate.world import IotaWorld  # noqa: E402
+from permalake.simulate.wormhole_world import WormholeWorld  # noqa: E402
 
 SHOTS = ROOT / "docs" / "tour"
-DAG = "iota_daily"
+FIRST, DAYS = date(2022, 9, 28), 10
+LAST = FIRST + timedelta(DAYS - 1)
+IOTA, WORMHOLE = "iota_daily", "wormhole_daily"
 DIALOG = "//*[@role='dialog']"
 WINDOW = "--window-size=1280,960"
 # React notices a new value only this way.
@@ -47,6 +51,12 @@ warehouse = "lake"
 protocol = "stardust"
 bech32_hrp = "smr"
 path = "tangle"
+[wormhole]
+path = "world/vaas"
+reference = "world/reference"
+[prices]
+path = "world/price_history.csv"
+max_missing = 0.5
 """
 
 
@@ -112,29 +122,27 @@ def tour(server: LiveAirflow, browser: Browser, password: str, folder: Path) -> 
     browser.find("button[type=submit]").click()
     browser.find("//a[contains(., 'Dags')]")
     browser.open("/dags")
-    browser.find(f"//a[contains(., '{DAG}')]")
+    browser.find(f"//a[contains(., '{IOTA}')]")
     browser.shot("02-dags")
-    browser.open(f"/dags/{DAG}")
+    browser.open(f"/dags/{IOTA}")
     browser.press("Dag Docs")
     browser.shot("03-documentation")
 
-    browser.open(f"/dags/{DAG}")
+    browser.open(f"/dags/{IOTA}")
     browser.press("Trigger Dag")
     browser.press("What")
     browser.fill(browser.find("[name=element_network]"), "tangle")
     browser.fill(browser.find("[name=element_start]"), str(FIRST))
     browser.shot("04-trigger-a-day")
     browser.press("Trigger", DIALOG)
-    server.until(lambda: [run for run in server.runs() if run.startswith("manual")], "the run by hand", 120)
-    manual = next(run for run in server.runs() if run.startswith("manual"))
-    server.until(lambda: server.runs()[manual]["state"] in ("success", "failed"), "its end")
-    browser.open(f"/dags/{DAG}/runs/{manual}/tasks/ingest_decode")
+    manual = ended(server, IOTA, "manual", 1)
+    (run,) = manual
+    browser.open(f"/dags/{IOTA}/runs/{run}/tasks/ingest_decode")
     browser.shot("05-task-log", 6)
-
     browser.calendar("06-calendar")
 
-    mended = break_day(folder)
-    browser.open(f"/dags/{DAG}")
+    mend = lose_prices(folder / "world" / "price_history.csv", FIRST + timedelta(4))
+    browser.open(f"/dags/{WORMHOLE}")
     browser.press("Trigger Dag")
     browser.find("//*[normalize-space()='Backfill' and not(*)]").click()
     fields = browser.driver.find_elements(By.CSS_SELECTOR, "[placeholder='Select date and time']")
@@ -143,36 +151,50 @@ def tour(server: LiveAirflow, browser: Browser, password: str, folder: Path) -> 
         browser.fill(browser.driver.switch_to.active_element, f"{day}T00:00")
     browser.shot("07-backfill", 4)
     browser.press("Run Backfill", DIALOG)
-
-    def backfilled() -> dict[str, str]:
-        return {id_: run["state"] for id_, run in server.runs().items() if run["run_type"] == "backfill"}
-
-    server.until(lambda: len(backfilled()) == (LAST - FIRST).days + 1, "the runs of the backfill", 120)
-    server.until(lambda: set(backfilled().values()) <= {"success", "failed"}, "their end", 2400)
-    browser.open(f"/dags/{DAG}")
+    runs = ended(server, WORMHOLE, "backfill", DAYS)
+    browser.open(f"/dags/{WORMHOLE}")
     browser.shot("08-a-failed-day", 5)
-    failed = next(run for run, state in backfilled().items() if state == "failed")
+    (failed,) = [run for run, state in runs.items() if state == "failed"]
     browser.calendar("09-calendar-with-a-failed-day")
 
-    mended()
-    browser.open(f"/dags/{DAG}/runs/{failed}")
+    mend()
+    browser.open(f"/dags/{WORMHOLE}/runs/{failed}")
     browser.press("Clear Run")
     browser.shot("10-clear-the-day", 4)
     browser.press("Confirm", DIALOG)
-    server.until(lambda: server.runs()[failed]["state"] == "success", "the mended day", 1800)
+    server.until(lambda: server.runs(WORMHOLE)[failed]["state"] == "success", "the mended day", 1800)
     browser.calendar("11-calendar-turned")
-    browser.open(f"/permalake/day?network=tangle&date={FIRST}")
+    browser.open(f"/permalake/day?network=wormhole&date={FIRST + timedelta(4)}")
     browser.shot("12-a-day")
 
 
-def break_day(folder: Path):
-    """Cut the last line off the second day's blocks; returns what puts it back."""
-    day = sorted(path for path in (folder / "tangle").iterdir() if path.is_dir())[1]
-    file = next(day.glob("blocks-0*.jsonl.gz"))
-    whole = file.read_bytes()
-    lines = gzip.decompress(whole).splitlines(keepends=True)
-    file.write_bytes(gzip.compress(b"".join(lines[:-1])))
-    return lambda: file.write_bytes(whole)
+def ended(server: LiveAirflow, dag: str, kind: str, count: int) -> dict[str, str]:
+    """Runs of a kind and how they ended, once as many as ``count`` have."""
+
+    def states() -> dict[str, str]:
+        return {id_: run["state"] for id_, run in server.runs(dag).items() if run["run_type"] == kind}
+
+    server.until(lambda: len(states()) == count, f"{count} {kind} runs of {dag}", 180)
+    server.until(lambda: set(states().values()) <= {"success", "failed"}, "their end", 3600)
+    return states()
+
+
+def lose_prices(file: Path, day: date) -> Callable[[], int]:
+    """Take the quotes out that serve a day; returns what puts them back."""
+    whole = file.read_text("utf-8")
+    rows = list(csv.DictReader(whole.splitlines()))
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    first, end = midnight - timedelta(hours=12), midnight + timedelta(hours=36)
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, rows[0])
+        writer.writeheader()
+        writer.writerows(row for row in rows if not first <= moment(row["quoted_at"]) < end)
+    return lambda: file.write_text(whole, "utf-8")
+
+
+def moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def main() -> None:
@@ -184,9 +206,10 @@ def main() -> None:
     folder = Path(given.folder or tempfile.mkdtemp(prefix="permalake-tour-"))
     if not given.address:
         world = IotaWorld(
-            "stardust", messages=180, days=3, start=FIRST, seed=5, bech32_hrp="smr", milestones_per_day=6
+            "stardust", messages=60, days=1, start=FIRST, seed=5, bech32_hrp="smr", milestones_per_day=6
         )
         iota.simulate(None, world, folder / "tangle")
+        wormhole.simulate(None, WormholeWorld(60 * DAYS, DAYS, FIRST, 5, guardians=4), folder / "world")
         (folder / "lake.toml").write_text(CONFIG)
     server = LiveAirflow(folder, folder / "lake.toml")
     try:

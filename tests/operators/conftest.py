@@ -12,8 +12,9 @@ from live_airflow import LiveAirflow
 from operator_days import DAYS, FIRST
 
 from permalake.paths import DAGS, ROOT
-from permalake.simulate import iota
+from permalake.simulate import iota, wormhole
 from permalake.simulate.world import IotaWorld
+from permalake.simulate.wormhole_world import WormholeWorld
 
 CONFIG = """
 [lake]
@@ -26,6 +27,12 @@ path = "tangle"
 protocol = "stardust"
 bech32_hrp = "rms"
 path = "second"
+[wormhole]
+path = "world/vaas"
+reference = "world/reference"
+[prices]
+path = "world/price_history.csv"
+max_missing = 0.5
 [alerts]
 webhook = "{webhook}"
 deadline = "00:00"
@@ -69,6 +76,7 @@ def place(tmp_path_factory, alerts):
         totals = iota.simulate(None, world, folder / name, say=lambda line: None)
         counts = {str(day): total.messages for day, total in totals.items()}
         (folder / f"{name}.json").write_text(json.dumps(counts))
+    wormhole.simulate(None, WormholeWorld(60, 1, FIRST, 5, guardians=4), folder / "world")
     for name in ("lake", "undisturbed"):
         text = CONFIG.format(lake=name, webhook=alerts.url)
         (folder / f"{name}.toml").write_text(text)

@@ -159,6 +159,35 @@ def test_the_calendar_shows_every_day(airflow):
     assert f'permalake_days{{network="{TANGLE}",state="published"}} {DAYS}' in metrics
 
 
+def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(airflow, place, alerts):
+    prices = place / "world" / "price_history.csv"
+    whole = prices.read_bytes()
+    prices.write_bytes(whole.splitlines(keepends=True)[0])
+    airflow.call("PATCH", "/dags/wormhole_daily", is_paused=False)
+    airflow.trigger("dear", "wormhole_daily", start=str(FIRST))
+
+    def state():
+        return airflow.runs("wormhole_daily")["dear"]["state"]
+
+    airflow.until(lambda: state() in DONE, "the end of the run")
+    tasks = airflow.tasks("dear", "wormhole_daily")
+    ended = [tasks[step] for step in ("ingest_decode", "enrich_analytics", "audit", "publish")]
+    assert ended == ["success", "success", "failed", "upstream_failed"]
+    (told,) = [one for one in alerts.received if (one["event"], one["dag"]) == ("failed", "wormhole_daily")]
+    assert (told["network"], told["day"], told["step"]) == ("wormhole", str(FIRST), "audit")
+    assert "few_prices_missing" in told["reason"] and "/runs/dear/tasks/audit" in told["link"]
+    assert "expectations" in airflow.page(told["docs"].removeprefix(airflow.address)).text
+    assert 'class="failed"' in airflow.page("/permalake/").text
+
+    prices.write_bytes(whole)
+    again = {"dry_run": False, "only_failed": False}
+    airflow.call("POST", "/dags/wormhole_daily/dagRuns/dear/clear", **again)
+    airflow.until(lambda: state() == "success", "the mended day")
+    assert 'class="failed"' not in airflow.page("/permalake/").text
+    (day,) = Lake(load_settings(place / "lake.toml")).status("wormhole")
+    assert day.published and not day.error
+
+
 def undisturbed(airflow, place: Path) -> dict[str, pa.Table]:
     """The same days, built as one range without a scheduler, in a lake of their own."""
     command = [str(Path(sys.executable).with_name("permalake")), "run", "iota", "--network", TANGLE]

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from permalake import jars
 from permalake.config import Settings, load_settings
-from permalake.errors import PermalakeError
+from permalake.errors import ConfigError, PermalakeError, RefusedError
 from permalake.orchestrate import lineage, spark_log
 from permalake.orchestrate.context import (
     RUN_ID,
@@ -35,7 +35,7 @@ from permalake.orchestrate.stale_runs import start_stale
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
 _ERROR = re.compile(r"(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b")
 _LOG_LINE = re.compile(r"\d\d/\d\d/\d\d .* (?:INFO|WARN) |WARNING: ")
-_CONFIG_ERROR = 2
+_FINAL = {error.exit_code for error in (ConfigError, RefusedError)}
 Flow = tuple[list[lineage.Named], list[lineage.Named]]
 
 
@@ -143,12 +143,11 @@ class SparkStep(SparkSubmitOperator):
 
 
 def failure(error: Exception, reason: str) -> AirflowException:
-    """The exception to fail with: a wrong configuration is not worth a retry, anything else is."""
+    """The exception to fail with: a wrong configuration and refused input are not worth a retry, all else
+    is."""
     code = _EXIT_CODE.search(str(error))
-    wrong_config = getattr(error, "exit_code", None) == _CONFIG_ERROR or (
-        code and int(code[1]) == _CONFIG_ERROR
-    )
-    return AirflowFailException(reason) if wrong_config else AirflowException(reason)
+    exit_code = int(code[1]) if code else getattr(error, "exit_code", None)
+    return AirflowFailException(reason) if exit_code in _FINAL else AirflowException(reason)
 
 
 def reason_of(error: Exception) -> str:
