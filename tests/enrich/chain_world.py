@@ -20,7 +20,7 @@ def chains(rows, reference):
     """
     known = load_reference(reference).chains
     found = {
-        number: SolanaChain() if number == SOLANA else EvmChain(chain.core, f"0x{chain.token_bridge[24:]}")
+        number: SolanaChain() if number == SOLANA else _evm(chain)
         for number, chain in known.items()
         if chain.token_bridge and (number == SOLANA or chain.family == "evm")
     }
@@ -37,7 +37,22 @@ def chains(rows, reference):
         if route := routes.get(row["row_key"]):
             _source(found, row, published[row["row_key"]])
             _target(found, row, route)
+    for row in rows["nft_transfer_payload"]:
+        if isinstance(chain := found.get(row["target_chain"]), EvmChain):
+            contract = nft_contract(row["origin_address"])
+            chain.wrapped_nfts[(row["origin_chain"], row["origin_address"])] = contract
+            chain.tokens[contract] = (row["symbol"], row["name"], None)
     return found
+
+
+def nft_contract(origin_address):
+    """The contract that wraps a collection in this world."""
+    return f"0x{origin_address[:40]}"
+
+
+def _evm(chain):
+    nft_bridge = {"nft_bridge": f"0x{chain.nft_bridge[24:]}"} if chain.nft_bridge else {}
+    return EvmChain(chain.core, f"0x{chain.token_bridge[24:]}", **nft_bridge)
 
 
 def _source(found, row, message):

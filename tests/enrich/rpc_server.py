@@ -9,7 +9,6 @@ from collections import defaultdict
 from functools import cache
 
 from faulty_server import FaultyServer, busiest
-
 from permalake.codec import abi
 from permalake.codec.solana import METADATA_PROGRAM, TOKEN_PROGRAMS, from_base58, metadata_account
 from permalake.enrich.evm_logs import LOG_MESSAGE_PUBLISHED
@@ -29,16 +28,23 @@ class RefusalError(Exception):
 
 
 class EvmChain:
-    """An EVM chain. ``transactions``: hash -> (sender, [(emitter, sequence)], block); ``wrapped``: (chain,
-    address) -> asset; ``tokens``: address -> (symbol, name, decimals), of which bytes are returned as
-    bytes32 and None reverts."""
+    """An EVM chain. ``transactions``: hash -> (sender, [(emitter, sequence)], block); ``wrapped`` and
+    ``wrapped_nfts``: (chain, address) -> asset; ``tokens``: address -> (symbol, name, decimals), of which
+    bytes are returned as bytes32 and None reverts."""
 
-    def __init__(self, core="0x" + "c0" * 20, bridge="0x" + "b0" * 20, first=1_600_000_000, every=12):
-        self.core, self.bridge = core, bridge
+    def __init__(
+        self,
+        core="0x" + "c0" * 20,
+        bridge="0x" + "b0" * 20,
+        nft_bridge="0x" + "bf" * 20,
+        first=1_600_000_000,
+        every=12,
+    ):
+        self.core, self.bridge, self.nft_bridge = core, bridge, nft_bridge
         self.first, self.every = first, every
         self.most_blocks = 2000
         self.last_block = 20_000_000
-        self.transactions, self.wrapped, self.tokens = {}, {}, {}
+        self.transactions, self.wrapped, self.wrapped_nfts, self.tokens = {}, {}, {}, {}
 
     def call(self, method, params):
         match method:
@@ -84,8 +90,9 @@ class EvmChain:
         ]
 
     def _view(self, contract, data):
-        if contract == self.bridge and data[:4] == abi.selector("wrappedAsset(uint16,bytes32)"):
-            found = self.wrapped.get((int.from_bytes(data[4:36], "big"), data[36:68].hex()))
+        wrapped = {self.bridge: self.wrapped, self.nft_bridge: self.wrapped_nfts}.get(contract)
+        if wrapped is not None and data[:4] == abi.selector("wrappedAsset(uint16,bytes32)"):
+            found = wrapped.get((int.from_bytes(data[4:36], "big"), data[36:68].hex()))
             return bytes.fromhex((found or "0x" + "00" * 20)[2:]).rjust(32, b"\0")
         name = _SELECTORS.get(data.hex())
         if contract not in self.tokens or name is None:

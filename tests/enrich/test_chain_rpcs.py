@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from faulty_server import FAULTS
 from rpc_server import EvmChain, RpcServer, SolanaChain
 
+from faulty_server import FAULTS
 from permalake.codec.native import base58
-from permalake.codec.solana import wrapped_mint
+from permalake.codec.solana import wrapped_mint, wrapped_nft
 from permalake.enrich.evm import Evm
 from permalake.enrich.jsonrpc import Call, Node
 from permalake.enrich.questions import Answer, Question
@@ -23,11 +23,13 @@ HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
 SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
 EMITTER, OTHER = "0e" * 32, "0f" * 32
 BRIDGE = "wormDTUJ6AWPNvk59vGQbDvGJmqbDTdgWgAqcLBCgUb"
+NFT_BRIDGE = "WnFt12ZrnzZrFZkt2xsNsaNWoQribnuQ5B5FrDbwDhD"
 ALICE, BOB = "0x" + "a1" * 20, "0x" + "b0b0" * 10
 
 
 def evm_chain():
-    return Chain(2, family="evm", core="0x" + "c0" * 20, token_bridge="00" * 12 + "b0" * 20)
+    bridges = {"token_bridge": "00" * 12 + "b0" * 20, "nft_bridge": "00" * 12 + "bf" * 20}
+    return Chain(2, family="evm", core="0x" + "c0" * 20, **bridges)
 
 
 def tx(number):
@@ -175,16 +177,31 @@ class TestTokensOnEvm:
                 Answer(reason="no address of this chain"),
             ]
 
-    def test_a_chain_without_a_token_bridge_has_no_wrapped_assets(self):
+    def test_nfts_are_wrapped_by_the_nft_bridge(self):
+        world = EvmChain()
+        world.wrapped = {(5, "01" * 32): BOB}
+        world.wrapped_nfts = {(1, "01" * 32): ALICE}
+        world.tokens = {ALICE: ("WORMSPLNFT", "Wormhole Bridged Solana-NFT", None)}
+        asked = [Question("wrapped_nft", f"{chain}:{'01' * 32}") for chain in (1, 5)]
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            told = Evm(evm_chain(), rpc).answers("wrapped_nft", asked)
+            assert len(server.answered[2]) == 4  # an NFT has no decimals to ask for
+        assert told == [
+            Answer(ALICE, "WORMSPLNFT", "Wormhole Bridged Solana-NFT"),
+            Answer(reason="not wrapped on this chain"),
+        ]
+
+    @pytest.mark.parametrize(("kind", "bridge"), [("wrapped", "token"), ("wrapped_nft", "NFT")])
+    def test_a_chain_without_a_bridge_has_no_wrapped_assets(self, kind, bridge):
         with RpcServer({2: EvmChain()}) as server, node(server, 2) as rpc:
             bare = Chain(2, family="evm")
-            (told,) = Evm(bare, rpc).answers("wrapped", [Question("wrapped", "1:" + "00" * 32)])
-            assert told == Answer(reason="no token bridge is known on this chain")
+            (told,) = Evm(bare, rpc).answers(kind, [Question(kind, "1:" + "00" * 32)])
+            assert told == Answer(reason=f"no {bridge} bridge is known on this chain")
             assert not server.requests
 
 
 class TestSolana:
-    CHAIN = Chain(1, family="solana", token_bridge_program=BRIDGE)
+    CHAIN = Chain(1, family="solana", token_bridge_program=BRIDGE, nft_bridge_program=NFT_BRIDGE)
 
     def ask(self, world, kind, asked, **faults):
         with RpcServer({1: world}, **faults) as server, node(server, 1) as rpc:
@@ -238,6 +255,18 @@ class TestSolana:
             Answer(mints[0], "WETH", "Ether (Portal)", 8),
             Answer(mints[1], decimals=0),
             Answer(reason="not attested on this chain"),
+        ]
+
+    def test_each_wrapped_nft_has_a_mint(self):
+        world = SolanaChain()
+        ids = [0, 1, 2**256 - 1]
+        mints = [wrapped_nft(NFT_BRIDGE, 2, bytes(31) + b"\5", token_id) for token_id in ids]
+        world.mints = {mints[0]: ("BAYC", "Ape 0", 0), mints[2]: (None, None, 0)}
+        asked = [Question("wrapped_nft", f"2:{5:064x}:{token_id}") for token_id in ids]
+        assert self.ask(world, "wrapped_nft", asked) == [
+            Answer(mints[0], "BAYC", "Ape 0", 0),
+            Answer(reason="not wrapped on this chain"),
+            Answer(mints[2], decimals=0),
         ]
 
     def test_tokens_that_nobody_attested_or_listed(self):

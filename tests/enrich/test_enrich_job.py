@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from chain_world import chains
+from chain_world import SOLANA, chains, nft_contract
 from price_server import PriceServer
 from rpc_server import RpcServer
 
@@ -119,6 +119,21 @@ def world(spark, tmp_path_factory):
         yield World(spark.newSession(), tmp_path_factory.mktemp("market"), patch)
 
 
+def wrapped_nfts(details, nfts, nodes):
+    """How many NFTs went to an EVM chain of ``nodes`` that is not their own, and became what wraps them."""
+    found = {row["row_key"]: row for row in details}
+    there = [
+        row
+        for row in nfts
+        if row["target_chain"] in nodes and row["target_chain"] not in (SOLANA, row["origin_chain"])
+    ]
+    for row in there:
+        told = found[row["row_key"]]
+        assert told["resulting_token_address"] == nft_contract(row["origin_address"])
+        assert told["resulting_token_symbol"] == row["symbol"]
+    return len(there)
+
+
 def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(world, history, expected):
     gecko = {coin: quotes for coin, quotes in history.items() if coin != "weth"}
     llama = {"coingecko:weth": history["weth"]}
@@ -142,6 +157,7 @@ def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(world, hist
         found = world.rows(world.run("wormhole_enrich"))
         for table, rows in found.items():
             assert differences(rows, expected[table], WORMHOLE_TABLES[table].key) == [], table
+        assert wrapped_nfts(found["chain_details"], expected["nft_transfer_payload"], nodes) >= 2
         sources = {row["price_source"] for row in found["token_transfer_details"]}
         assert {"coingecko", "defillama"} <= sources
 

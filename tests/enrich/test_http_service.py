@@ -7,11 +7,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
+from random import Random
 
 import pytest
 from price_server import FAULTS, PriceServer
 
+from faulty_server import busiest
 from permalake.net.http import Patience, RefusedError, Service, UnavailableError, retry_after
+from permalake.net.limits import Rate
 
 HASTY = Patience(read=0.3, whole=1.0, back_off=0.01, attempts=12, longest_pause=3, failures=3, rest=30)
 ONE_TRY = Patience(read=0.3, back_off=0.01, attempts=1, failures=1000)
@@ -55,6 +58,19 @@ def test_the_rate_is_never_exceeded_by_any_number_of_threads(server):
         list(pool.map(lambda _: service.get(PATH, prices, PARAMS), range(60)))
     assert len(server.calls) == 60
     assert server.busiest(1.0) <= 25
+
+
+def test_the_rate_holds_where_requests_arrive_however_long_they_are_on_their_way():
+    rate, ways, arrivals = Rate(30), Random(4), []
+
+    def ask(_):
+        with rate.request():
+            time.sleep(ways.random() * 0.5)
+            arrivals.append(time.monotonic())
+
+    with ThreadPoolExecutor(30) as pool:
+        list(pool.map(ask, range(60)))
+    assert len(arrivals) == 60 and busiest(arrivals) <= 30
 
 
 @pytest.mark.parametrize("fault", ["429 1", "503 1"])
@@ -121,6 +137,16 @@ def test_an_error_of_the_request_is_no_failure_of_the_service(server):
                 service.get("/coins/lead/market_chart/range", prices, PARAMS)
             assert (caught.value.status, caught.value.body) == (404, {"error": "coin not found"})
     assert len(server.calls) == 5
+
+
+def test_what_is_not_found_counts_only_in_whole_words_of_the_service(server):
+    server.faults, server.faulty = ("garbage",), 0.5
+    with Service("gold", server.url, 1000, None, HASTY) as service:
+        for _ in range(5):
+            with pytest.raises(RefusedError) as caught:
+                service.get("/coins/lead/market_chart/range", prices, PARAMS)
+            assert caught.value.body == {"error": "coin not found"}
+    assert len(server.calls) > 5
 
 
 def test_answers_beyond_the_limits_are_not_read_to_the_end(server):

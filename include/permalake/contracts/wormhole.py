@@ -186,13 +186,15 @@ CHAIN_ANSWERS = Table(
         Column(
             "question",
             "string",
-            "sender of a message, its reported_sender, owner of a token account, wrapped asset, token.",
-            values=("sender", "reported_sender", "owner", "wrapped", "token"),
+            "sender of a message, its reported_sender, owner of a token account, wrapped asset, wrapped_nft, "
+            "token.",
+            values=("sender", "reported_sender", "owner", "wrapped", "wrapped_nft", "token"),
         ),
         Column(
             "subject",
             "string",
-            "Row key (senders), account (owner), token's own chain:address (wrapped), address (token).",
+            "Row key (senders), account (owner), token's own chain:address (wrapped; of a wrapped_nft on "
+            "Solana with its token id), address (token).",
         ),
         Column("told", "int", "1: an answer; 0: none, for a reason.", values=(0, 1)),
         _text("address", "The sender, owner, wrapped asset or token in native form."),

@@ -22,14 +22,20 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.enrich.questions import Answer, ChainRpc, Question
-from permalake.transforms.wormhole_chain_questions import OWNER, QUESTION, SENDER, TOKEN, WRAPPED
+from permalake.transforms.wormhole_chain_questions import OWNER, QUESTION, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 from permalake.transforms.wormhole_reported import REPORTED
 
 FOR_GOOD = date(1969, 12, 31)
 _AT_ONCE = 500
 _ROWS_AT_ONCE = 20_000
 _SECONDS_AT_ONCE = 60.0
-_UNKNOWN = {SENDER: "senders", OWNER: "owners of accounts", WRAPPED: "resulting tokens", TOKEN: "tokens"}
+_UNKNOWN = {
+    SENDER: "senders",
+    OWNER: "owners of accounts",
+    WRAPPED: "resulting tokens",
+    WRAPPED_NFT: "resulting NFTs",
+    TOKEN: "tokens",
+}
 _ROWS = pa.schema(
     [
         ("chain", pa.int32()),

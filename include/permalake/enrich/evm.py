@@ -1,5 +1,5 @@
-"""Chain details from the JSON-RPC of an EVM chain (ethereum/execution-apis; ERC-20; Wormhole's core and token
-bridge contracts)."""
+"""Chain details from the JSON-RPC of an EVM chain (ethereum/execution-apis; ERC-20 and ERC-721; Wormhole's
+contracts: core, token bridge, NFT bridge)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from permalake.enrich.evm_logs import LogSearch, Published, messages_in
 from permalake.enrich.jsonrpc import Call, Node, Reply
 from permalake.enrich.questions import Answer, Question
 from permalake.reference import Chain
-from permalake.transforms.wormhole_chain_questions import SENDER, TOKEN, WRAPPED
+from permalake.transforms.wormhole_chain_questions import SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _TRANSACTION = re.compile(r"0x[0-9a-f]{64}")
 _PADDING = "0" * 24
 _HIGHEST_DECIMALS = 255
+
+_Views = tuple[tuple[str, Callable[[bytes], Any]], ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,12 @@ class Evm:
 
     def answers(self, kind: str, questions: Sequence[Question]) -> list[Answer]:
         """An answer to every question, in order. Questions about one transaction stand together."""
-        ask = {SENDER: self._senders, WRAPPED: self._wrapped, TOKEN: self._tokens}[kind]
+        ask = {
+            SENDER: self._senders,
+            WRAPPED: self._wrapped,
+            WRAPPED_NFT: self._wrapped_nfts,
+            TOKEN: self._tokens,
+        }[kind]
         return ask(questions)
 
     def close(self) -> None:
@@ -87,19 +94,25 @@ class Evm:
     # -- Tokens --------------------------------------------------------------------------------------
 
     def _wrapped(self, questions: Sequence[Question]) -> list[Answer]:
-        bridge = self._chain.token_bridge
-        if not bridge or not bridge.startswith(_PADDING):
-            return [Answer(reason="no token bridge is known on this chain")] * len(questions)
-        contract = f"0x{bridge[len(_PADDING) :]}"
-        replies = self._node.ask([_call(contract, _wrapped_asset(one), abi.address) for one in questions])
-        known = self._described(sorted({reply.value for reply in replies if reply.value}))
-        return [_or_none(reply, known, "not attested on this chain") for reply in replies]
+        if bridge := _contract(self._chain.token_bridge):
+            return self._assets(bridge, questions, _TEXTS + _DECIMALS, "not attested on this chain")
+        return [Answer(reason="no token bridge is known on this chain")] * len(questions)
+
+    def _wrapped_nfts(self, questions: Sequence[Question]) -> list[Answer]:
+        if bridge := _contract(self._chain.nft_bridge):
+            return self._assets(bridge, questions, _TEXTS, "not wrapped on this chain")
+        return [Answer(reason="no NFT bridge is known on this chain")] * len(questions)
+
+    def _assets(self, bridge: str, questions: Sequence[Question], views: _Views, none: str) -> list[Answer]:
+        replies = self._node.ask([_call(bridge, _wrapped_asset(one), abi.address) for one in questions])
+        known = self._described(sorted({reply.value for reply in replies if reply.value}), views)
+        return [_or_none(reply, known, none) for reply in replies]
 
     def _tokens(self, questions: Sequence[Question]) -> list[Answer]:
         native = {
             one: f"0x{one.subject[len(_PADDING) :]}" for one in questions if one.subject.startswith(_PADDING)
         }
-        known = self._described(sorted(set(native.values())))
+        known = self._described(sorted(set(native.values())), _TEXTS + _DECIMALS)
         answers = []
         for question in questions:
             answer = known.get(native.get(question, ""), Answer(reason="no address of this chain"))
@@ -107,23 +120,22 @@ class Evm:
             answers.append(Answer(reason="no token that tells its decimals") if silent else answer)
         return answers
 
-    def _described(self, tokens: Sequence[str]) -> dict[str, Answer]:
+    def _described(self, tokens: Sequence[str], views: _Views) -> dict[str, Answer]:
         """What tokens (native addresses) call themselves; what a token does not tell is None."""
-        asked: tuple[tuple[str, Callable[[bytes], Any]], ...] = (
-            ("symbol()", abi.text),
-            ("name()", abi.text),
-            ("decimals()", _decimals),
-        )
         replies = self._node.ask(
-            [_call(token, abi.call(name), form) for token in tokens for name, form in asked]
+            [_call(token, abi.call(f"{name}()"), form) for token in tokens for name, form in views]
         )
         found = {}
         for number, token in enumerate(tokens):
-            own = replies[number * len(asked) : (number + 1) * len(asked)]
+            own = replies[number * len(views) : (number + 1) * len(views)]
             fault = next((reply.fault for reply in own if reply.fault), None)
-            symbol, name, decimals = (reply.value for reply in own)
-            found[token] = Answer(fault=fault) if fault else Answer(token, symbol, name, decimals)
+            told = {name: reply.value for (name, _), reply in zip(views, own, strict=True)}
+            found[token] = Answer(fault=fault) if fault else Answer(token, **told)
         return found
+
+
+def _contract(emitter: str | None) -> str | None:
+    return f"0x{emitter[len(_PADDING) :]}" if emitter and emitter.startswith(_PADDING) else None
 
 
 def _wrapped_asset(question: Question) -> str:
@@ -150,6 +162,10 @@ def _bytes(result: Any) -> bytes:
 def _decimals(data: bytes) -> int | None:
     value = abi.number(data)
     return value if value is not None and value <= _HIGHEST_DECIMALS else None
+
+
+_TEXTS: _Views = (("symbol", abi.text), ("name", abi.text))
+_DECIMALS: _Views = (("decimals", _decimals),)
 
 
 def _receipt_of(core: str | None) -> Callable[[Any], _Receipt | None]:

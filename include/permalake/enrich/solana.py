@@ -12,7 +12,7 @@ from permalake.codec.native import base58
 from permalake.enrich.jsonrpc import Call, Node, Reply
 from permalake.enrich.questions import Answer, Question
 from permalake.reference import Chain
-from permalake.transforms.wormhole_chain_questions import OWNER, SENDER, TOKEN, WRAPPED
+from permalake.transforms.wormhole_chain_questions import OWNER, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
 _HEX = re.compile(r"(0x)?([0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
 _ACCOUNT, _SIGNATURE = 32, 64
@@ -30,7 +30,13 @@ class Solana:
 
     def answers(self, kind: str, questions: Sequence[Question]) -> list[Answer]:
         """An answer to every question, in order. Questions about one transaction stand together."""
-        ask = {SENDER: self._senders, OWNER: self._owners, WRAPPED: self._wrapped, TOKEN: self._tokens}[kind]
+        ask = {
+            SENDER: self._senders,
+            OWNER: self._owners,
+            WRAPPED: self._wrapped,
+            WRAPPED_NFT: self._wrapped_nfts,
+            TOKEN: self._tokens,
+        }[kind]
         return ask(questions)
 
     def close(self) -> None:
@@ -86,6 +92,16 @@ class Solana:
             chain, address = question.subject.split(":")
             mints.append(codec.wrapped_mint(bridge, int(chain), bytes.fromhex(address)))
         return self._mints(mints, "not attested on this chain")
+
+    def _wrapped_nfts(self, questions: Sequence[Question]) -> list[Answer]:
+        bridge = self._chain.nft_bridge_program
+        if not bridge:
+            return [Answer(reason="no NFT bridge is known on this chain")] * len(questions)
+        mints = []
+        for question in questions:
+            chain, address, token_id = question.subject.split(":")
+            mints.append(codec.wrapped_nft(bridge, int(chain), bytes.fromhex(address), int(token_id)))
+        return self._mints(mints, "not wrapped on this chain")
 
     def _tokens(self, questions: Sequence[Question]) -> list[Answer]:
         answers = self._mints([base58(bytes.fromhex(one.subject)) for one in questions], _NO_ACCOUNT)

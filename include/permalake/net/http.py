@@ -189,9 +189,11 @@ class Service:
         return min(random.uniform(top / 2, top), self._patience.longest_pause)  # noqa: S311
 
     def _once(self, method: str, path: str, shape: Shape[T], calls: int, request: dict[str, Any]) -> T:
-        self._rate.take(calls)
         try:
-            with self._client.stream(method, f"{self._base}{path}", **request) as response:
+            with (
+                self._rate.request(calls),
+                self._client.stream(method, f"{self._base}{path}", **request) as response,
+            ):
                 status, headers = response.status_code, response.headers
                 content = self._read(response)
         except httpx.TimeoutException:
@@ -208,7 +210,10 @@ class Service:
         if 300 <= status < 400:
             raise _PassingError(f"HTTP {status} (moved; mend its address in the configuration)")
         if status >= 400:
-            raise RefusedError(status, _document_or_none(content))
+            reason = _document_or_none(content)
+            if reason is None and content.lstrip()[:1] in {b"{", b"["}:
+                raise _PassingError(f"HTTP {status} with a reason that breaks off")
+            raise RefusedError(status, reason)
         try:
             return shape(Body(content, _media(headers.get("content-type", ""))))
         except (ValueError, KeyError, TypeError, LookupError, ArithmeticError) as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _MARGIN = 1.05
 """Requests are spaced a little wider than the rate asks for: what leaves here in even steps arrives with
@@ -16,51 +18,58 @@ class Rate:
     """A token bucket that holds one token: at most ``per_second`` requests a second, in even steps and
     without bursts, however many threads ask.
 
-    A request may hold several calls, at most :attr:`largest`: within any second no more calls go out either.
+    A request may hold several calls, at most :attr:`largest`. When a request arrives is not known here, only
+    that it does so before its answer: a call counts from when it leaves until a second after its answer is
+    in, so that no second sees more than ``largest`` arrive, however long they were on their way.
     """
 
-    def __init__(
-        self,
-        per_second: float,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.largest = max(1, int(per_second))
         self._step = _MARGIN / per_second
-        self._recent: deque[tuple[float, int]] = deque()
         self._clock = clock
-        self._sleep = sleep
-        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._changed = threading.Condition()
+        self._counted = 0
+        self._over: deque[tuple[float, int]] = deque()
         self._free_at = 0.0
         self._held_until = 0.0
 
-    def take(self, calls: int = 1) -> None:
-        """Wait until a request of so many calls may go out. The lock is held while waiting, so that a late
-        riser does not come close to the next one."""
-        with self._lock:
+    @contextmanager
+    def request(self, calls: int = 1) -> Iterator[None]:
+        """Wait until a request of so many calls may go out; it does so in the block."""
+        with self._turn:  # kept while waiting, so that a late riser does not come close to the next one
+            self._wait(calls)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._over.append((self._clock() + _MARGIN, calls))
+                self._changed.notify()
+
+    def _wait(self, calls: int) -> None:
+        with self._changed:
             while (pause := self._free_from(calls) - self._clock()) > 0:
-                self._sleep(pause)
-            now = self._clock()
-            self._free_at = now + self._step
-            self._recent.append((now, calls))
+                self._changed.wait(min(pause, threading.TIMEOUT_MAX))
+            self._counted += calls
+            self._free_at = self._clock() + self._step
 
     def _free_from(self, calls: int) -> float:
-        """When the calls of the last second leave room for these."""
-        now = self._clock()
-        while self._recent and self._recent[0][0] + _MARGIN <= now:
-            self._recent.popleft()
+        """When there is room for these calls; infinite while that hangs on an answer."""
+        while self._over and self._over[0][0] <= self._clock():
+            self._counted -= self._over.popleft()[1]
         free = max(self._free_at, self._held_until)
-        room = self.largest - sum(count for _, count in self._recent)
-        for moment, count in self._recent:
+        room = self.largest - self._counted
+        for moment, count in self._over:
             if room >= calls:
                 break
-            free = max(free, moment + _MARGIN)
+            free = max(free, moment)
             room += count
-        return free
+        return free if room >= calls else math.inf
 
     def hold(self, seconds: float) -> None:
         """No token for anyone before ``seconds`` have passed: the service asked for it."""
-        self._held_until = max(self._held_until, self._clock() + seconds)
+        with self._changed:
+            self._held_until = max(self._held_until, self._clock() + seconds)
 
 
 class Breaker:

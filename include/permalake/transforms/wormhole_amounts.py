@@ -101,6 +101,12 @@ def scaled(raw: pa.Array, decimals: pa.Array) -> pa.Array:
     return scaled_amount(raw, decimals)
 
 
+@_on_arrow(StringType())
+def word(number: pa.Array) -> pa.Array:
+    """uint256 (decimal text) as the 64 hex digits of its bytes."""
+    return pa.array([None if one is None else f"{int(one):064x}" for one in number.to_pylist()], pa.string())
+
+
 def native_account(chain: Column, address: Column, reference: Path | None) -> Column:
     """The native form of a receiver's 32 bytes (hex) on its chain."""
 

@@ -12,8 +12,16 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from permalake.transforms.wormhole_amounts import native_account, native_token
-from permalake.transforms.wormhole_chain_questions import OWNER, SENDER, WRAPPED, wrapped_subject
+from permalake.reference import load_reference
+from permalake.transforms.wormhole_amounts import native_account, native_token, word
+from permalake.transforms.wormhole_chain_questions import (
+    OWNER,
+    SENDER,
+    WRAPPED,
+    WRAPPED_NFT,
+    wrapped_nft_subject,
+    wrapped_subject,
+)
 from permalake.transforms.wormhole_reported import REPORTED
 
 _ROUTE = (
@@ -26,6 +34,9 @@ _ROUTE = (
     "symbol",
     "name",
 )
+_SPL_COLLECTION = "01" * 32
+"""Address under which Solana's NFT bridge sends every NFT of Solana; the token id is the NFT's mint
+(wormhole-foundation/wormhole, ``solana/modules/nft_bridge``)."""
 
 
 def chain_details(
@@ -34,18 +45,21 @@ def chain_details(
     """Rows of ``chain_details`` for every token and NFT transfer. ``known_transfers`` carry the token's
     symbol and name, ``nfts`` are rows of ``nft_transfer_payload``, ``answers`` rows of ``chain_answers`` that
     hold an answer. What a chain's RPC told of a sender goes before what the source's API reported."""
-    tokens = known_transfers.select(*_ROUTE, wrapped_subject().alias("asset"))
-    # The token bridge wraps no NFTs.
-    routes = tokens.unionByName(nfts.select(*_ROUTE, F.lit(None).cast("string").alias("asset")))
-    wrapped = _told(answers, WRAPPED, "target_chain", "asset").select(
+    token, nft = F.col("origin_address"), wrapped_nft_subject(load_reference(reference).chains)
+    mint = F.when(token == _SPL_COLLECTION, word(F.col("token_id"))).otherwise(token)
+    routes = known_transfers.select(*_route(WRAPPED, wrapped_subject(), token)).unionByName(
+        nfts.select(*_route(WRAPPED_NFT, nft, mint))
+    )
+    wrapped = _told(answers, F.col("question").isin(WRAPPED, WRAPPED_NFT), "target_chain", "asset").select(
         "target_chain",
+        "question",
         "asset",
         "address",
         *(F.col(name).alias(f"asset_{name}") for name in ("symbol", "name")),
     )
-    owners = _told(answers, OWNER, "target_chain", "target_address")
+    owners = _told(answers, F.col("question") == OWNER, "target_chain", "target_address")
     senders, reported = (
-        _told(answers, kind, "emitter_chain", "row_key").select(
+        _told(answers, F.col("question") == kind, "emitter_chain", "row_key").select(
             "row_key", "date", F.col("address").alias(kind)
         )
         for kind in (SENDER, REPORTED)
@@ -58,10 +72,10 @@ def chain_details(
             ["target_chain", "target_address"],
             "left",
         )
-        .join(wrapped, ["target_chain", "asset"], "left")
+        .join(wrapped, ["target_chain", "question", "asset"], "left")
     )
     receiver = native_account(F.col("target_chain"), F.col("target_address"), reference)
-    itself = native_token(F.col("origin_chain"), F.col("origin_address"), reference)
+    itself = native_token(F.col("origin_chain"), F.col("token"), reference)
     return told.select(
         "row_key",
         F.coalesce(SENDER, REPORTED).alias("sender_address"),
@@ -73,12 +87,14 @@ def chain_details(
     )
 
 
-def _told(answers: DataFrame, question: str, chain: str, subject: str) -> DataFrame:
-    return (
-        answers.where(F.col("question") == question)
-        .withColumnRenamed("chain", chain)
-        .withColumnRenamed("subject", subject)
-    )
+def _route(question: str, asset: Column, token: Column) -> list[Column]:
+    """A transfer's route, how ``chain_answers`` names what wraps its token, and the token at its home."""
+    named = (F.lit(question).alias("question"), asset.alias("asset"), token.alias("token"))
+    return [*map(F.col, _ROUTE), *named]
+
+
+def _told(answers: DataFrame, questions: Column, chain: str, subject: str) -> DataFrame:
+    return answers.where(questions).withColumnRenamed("chain", chain).withColumnRenamed("subject", subject)
 
 
 def _at_home(value: Column, elsewhere: str) -> Column:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 SENDER, OWNER, WRAPPED, TOKEN = "sender", "owner", "wrapped", "token"
-ASKED = {"evm": (SENDER, WRAPPED, TOKEN), "solana": (SENDER, OWNER, WRAPPED, TOKEN)}
+WRAPPED_NFT = "wrapped_nft"
+ASKED = {
+    "evm": (SENDER, WRAPPED, WRAPPED_NFT, TOKEN),
+    "solana": (SENDER, OWNER, WRAPPED, WRAPPED_NFT, TOKEN),
+}
 """Questions that the RPC of a chain can answer, by the chain's family."""
 QUESTION = ("chain", "question", "subject")
 
@@ -24,6 +29,14 @@ class Chain(Protocol):
 def wrapped_subject() -> Column:
     """How ``chain_answers`` names the token that is wrapped."""
     return F.concat_ws(":", F.col("origin_chain").cast("string"), F.col("origin_address"))
+
+
+def wrapped_nft_subject(chains: Mapping[int, Chain]) -> Column:
+    """How ``chain_answers`` names the NFT that is wrapped: by its collection, which is one contract on an EVM
+    chain, and on Solana, where each NFT has a mint, by its token id (decimal), too."""
+    with_mints = [number for number, chain in chains.items() if chain.family == "solana"]
+    own = F.when(F.col("target_chain").isin(*with_mints), F.col("token_id"))
+    return F.concat_ws(":", wrapped_subject(), own)
 
 
 def questions(
@@ -49,16 +62,21 @@ def questions(
         *_named("chain", SENDER, F.col("row_key")), "tx_id", "at"
     )
     owners = routes.select(*_named("target_chain", OWNER, F.col("target_address")), *_no_transaction())
-    elsewhere = transfers.where("origin_chain != target_chain")
-    wrapped = elsewhere.select(*_named("target_chain", WRAPPED, wrapped_subject()), *_no_transaction())
+    wrapped, wrapped_nfts = (
+        frame.where("origin_chain != target_chain").select(
+            *_named("target_chain", kind, subject), *_no_transaction()
+        )
+        for kind, frame, subject in (
+            (WRAPPED, transfers, wrapped_subject()),
+            (WRAPPED_NFT, nfts, wrapped_nft_subject(chains)),
+        )
+    )
     known = metadata.where("decimals IS NOT NULL").select("date", "origin_chain", "origin_address")
     untold = transfers.join(known, known.columns, "left_anti")
     tokens = untold.select(*_named("origin_chain", TOKEN, F.col("origin_address")), *_no_transaction())
-    asked = [
-        frame.where(F.col("chain").isin(*_chains(chains, kind)))
-        for kind, frame in ((SENDER, senders), (OWNER, owners), (WRAPPED, wrapped), (TOKEN, tokens))
-    ]
-    return asked[0].unionByName(asked[1]).unionByName(asked[2]).unionByName(asked[3]).distinct()
+    asked = {SENDER: senders, OWNER: owners, WRAPPED: wrapped, WRAPPED_NFT: wrapped_nfts, TOKEN: tokens}
+    spoken = (frame.where(F.col("chain").isin(*_chains(chains, kind))) for kind, frame in asked.items())
+    return reduce(DataFrame.unionByName, spoken).distinct()
 
 
 def _no_transaction() -> list[Column]:

@@ -1,0 +1,83 @@
+"""NFTs and what they become: questions about them, and their rows of ``chain_details``."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from permalake.codec.native import base58
+from permalake.reference import load_reference
+from permalake.transforms.wormhole_chain_details import chain_details
+from permalake.transforms.wormhole_chain_questions import questions
+
+DAY = dt.date(2024, 3, 10)
+EMITTER = "0e" * 32
+APES, SPL = "00" * 12 + "aa" * 20, "01" * 32
+MINT = bytes(range(32))
+ROUTE = "row_key string, date date, origin_chain int, origin_address string, target_chain int, "
+NFTS = f"{ROUTE} target_address string, symbol string, name string, token_id string"
+TRANSFERS = f"{ROUTE} target_address string, symbol string, name string"
+EVENTS = "row_key string, date date, emitter_chain int, initiating_tx_id string, timestamp timestamp"
+METADATA = "date date, origin_chain int, origin_address string, decimals int"
+ANSWERS = "chain int, question string, subject string, address string, symbol string, name string, date date"
+
+
+@pytest.fixture(scope="module")
+def moved(spark):
+    """Two NFTs of one collection to BSC and to Solana, an NFT of Solana abroad and another one home, and a
+    token of the same address as the collection."""
+    rows = [
+        (2, APES, 4, "7"),
+        (2, APES, 4, "8"),
+        (2, APES, 1, "7"),
+        (2, APES, 1, str(2**256 - 1)),
+        (1, SPL, 4, "9"),
+        (1, SPL, 1, str(int.from_bytes(MINT, "big"))),
+        (1, MINT.hex(), 1, "0"),
+    ]
+    named = [
+        (f"2:{EMITTER}:{number:016d}", DAY, chain, address, target, "00" * 32, "NFT", "Some NFT", token_id)
+        for number, (chain, address, target, token_id) in enumerate(rows)
+    ]
+    token = (f"2:{EMITTER}:{100:016d}", DAY, 2, APES, 4, "00" * 32, "APE", "ApeCoin")
+    return spark.createDataFrame([token], TRANSFERS), spark.createDataFrame(named, NFTS)
+
+
+def test_a_wrapped_nft_is_asked_for_by_collection_and_on_solana_by_token_id(spark, moved):
+    events, metadata = spark.createDataFrame([], EVENTS), spark.createDataFrame([], METADATA)
+    asked = questions(*moved, events, metadata, load_reference().chains)
+    rows = asked.where("question LIKE 'wrapped%'").select("chain", "question", "subject").collect()
+    assert sorted(map(tuple, rows)) == [
+        (1, "wrapped_nft", f"2:{APES}:{2**256 - 1}"),
+        (1, "wrapped_nft", f"2:{APES}:7"),
+        (4, "wrapped", f"2:{APES}"),
+        (4, "wrapped_nft", f"1:{SPL}"),
+        (4, "wrapped_nft", f"2:{APES}"),
+    ]
+
+
+def test_what_becomes_of_an_nft(spark, moved):
+    answers = [
+        (4, "wrapped", f"2:{APES}", "0xcoin", "APE", "ApeCoin (Wormhole)", DAY),
+        (4, "wrapped_nft", f"2:{APES}", "0xapes", "BAYC", "Apes", DAY),
+        (1, "wrapped_nft", f"2:{APES}:7", "Seven", "BAYC", "Ape 7", DAY),
+    ]
+    rows = chain_details(*moved, spark.createDataFrame(answers, ANSWERS), None).toArrow().to_pylist()
+    told = {
+        int(row["row_key"].split(":")[2]): tuple(
+            row[f"resulting_token_{name}"] for name in ("address", "symbol", "name")
+        )
+        for row in rows
+    }
+    home = (base58(MINT), "NFT", "Some NFT")
+    assert told == {
+        0: ("0xapes", "BAYC", "Apes"),
+        1: ("0xapes", "BAYC", "Apes"),
+        2: ("Seven", "BAYC", "Ape 7"),
+        3: (None, None, None),
+        4: (None, None, None),
+        5: home,
+        6: home,
+        100: ("0xcoin", "APE", "ApeCoin (Wormhole)"),
+    }
