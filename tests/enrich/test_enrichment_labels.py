@@ -1,8 +1,8 @@
-"""Recorded operations of Wormholescan through the real jobs: the sender, symbol, amount and USD that
-the service itself showed.
+"""Recorded operations of Wormholescan, served as they are, through the source ``wormholescan`` and the real
+jobs: the sender, symbol, amount and USD that the service itself showed.
 
-The transfer whose document holds no VAA is signed anew here, by a guardian of this test; its payload is the
-document's own.
+One of the documents holds no VAA: the list of VAAs has it, signed anew by a guardian of this test, with the
+document's own payload and without its transaction.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def signed_anew(operation):
         payload=payload,
     )
     vaa = encode_vaa(900, sign_body(body, {0: GUARDIAN}), body)
-    return {**operation, "vaa": {"raw": base64.b64encode(vaa).decode()}}
+    when = operation["sourceChain"]["timestamp"]
+    return {"id": operation["id"], "vaa": base64.b64encode(vaa).decode(), "timestamp": when}
 
 
 def seconds(operation):
@@ -92,13 +93,13 @@ def rows(spark, tmp_path_factory):
     (folder / "reference").mkdir()
     own = [{"index": 900, "guardians": [{"pubkey": "0x" + guardian_address(GUARDIAN).hex()}]}]
     (folder / "reference" / "guardian_sets.json").write_text(json.dumps(own))
-    operations = [recorded(SUSDS), signed_anew(recorded(SOL)), recorded(NTT)]
+    operations = [recorded(SUSDS), recorded(SOL), recorded(NTT)]
     prices = {
         "susds": [(seconds(operations[0]) - 60, "1.069")],
         "wrapped-solana": [(seconds(operations[1]), "210.25")],
     }
     with (
-        ExplorerServer([], operations) as explorer,
+        ExplorerServer([signed_anew(operations[1])], operations) as explorer,
         PriceServer(prices) as market,
         RpcServer({MOONBEAM: node(operations[0])}) as rpc,
         pytest.MonkeyPatch.context() as patch,

@@ -66,11 +66,12 @@ def documents(spark: SparkSession, settings: Settings, section: WormholeSettings
     ``files`` are read whole, of a live source the landed days around; with them what a guardian added.
     """
     found = _own_documents(spark, settings, section, days)
-    if section.guardian_url is None:
+    if section.guardian_url is not None:
+        told = landed_documents(spark, guardian.landing(settings, section), guardian.NAME, days)
+        found = found.unionByName(told)
+    if not is_live(section):
         return found
-    return found.unionByName(
-        landed_documents(spark, guardian.landing(settings, section), guardian.NAME, days)
-    )
+    return _with_transactions(found, _operations(spark, wormholescan.landing(settings, section), days))
 
 
 def _own_documents(
@@ -84,6 +85,16 @@ def _own_documents(
     if section.path is None:
         raise ConfigError("wormhole.path: missing; point it at the folder with the VAA files")
     return vaa_files.read(spark, section.path)
+
+
+def _with_transactions(documents: DataFrame, operations: DataFrame) -> DataFrame:
+    """Documents with the transactions of operations that carry no VAA themselves."""
+    bare = operations.where(F.col("vaa").isNull() & F.col("id").isNotNull())
+    told = bare.groupBy(F.lower("id").alias("operation")).agg(F.min(_tx_id()).alias("told_tx_id"))
+    return documents.join(told, F.lower("claimed_id") == F.col("operation"), "left").select(
+        *(name for name in documents.columns if name != "tx_id"),
+        F.coalesce("tx_id", "told_tx_id").alias("tx_id"),
+    )
 
 
 def landed_documents(spark: SparkSession, landed: Landing, source: str, days: Days) -> DataFrame:
@@ -122,8 +133,12 @@ def _of_operations(operations: DataFrame) -> DataFrame:
         F.when(vaa.isNull(), F.lit("the field vaa is not base64")).alias("fault"),
         never.alias("document_time"),
         never.alias("indexed_at"),
-        F.nullif(F.trim("sourceChain.transaction.txHash"), F.lit("")).alias("tx_id"),
+        _tx_id().alias("tx_id"),
     )
+
+
+def _tx_id() -> Column:
+    return F.nullif(F.trim("sourceChain.transaction.txHash"), F.lit(""))
 
 
 def _row_key(identity: Column) -> Column:
