@@ -30,9 +30,13 @@ from permalake.sinks import cassandra, served
 from permalake.sinks import serve as serving
 from permalake.sinks.serve import serve
 
-FOLDER = Path(__file__).parents[1] / "data" / "synthetic" / "chrysalis" / "expected"
+FOLDER, STARDUST = (
+    Path(__file__).parents[1] / "data" / "synthetic" / protocol / "expected"
+    for protocol in ("chrysalis", "stardust")
+)
 NETWORK, KEYSPACE = "served-tangle", "served_tangle"
 FIRST, SECOND = (dt.date.fromisoformat(row["date"]) for row in lake_frames.read(FOLDER / "date_cache"))
+SHIMMER = "served-shimmer"
 SIZE = 7
 
 
@@ -45,7 +49,10 @@ def session(spark):
 def settings(cassandra_server, tmp_path_factory):
     return Settings(
         lake=LakeSettings(warehouse=str(tmp_path_factory.mktemp("lake"))),
-        networks={NETWORK: NetworkSettings(protocol="chrysalis", bech32_hrp="iota", path=FOLDER)},
+        networks={
+            NETWORK: NetworkSettings(protocol="chrysalis", bech32_hrp="iota", path=FOLDER),
+            SHIMMER: NetworkSettings(protocol="stardust", bech32_hrp="smr", path=STARDUST),
+        },
         cassandra=CassandraSettings(
             contact_points=("127.0.0.1",), port=cassandra_server.port, partition_size=SIZE
         ),
@@ -55,12 +62,6 @@ def settings(cassandra_server, tmp_path_factory):
 @pytest.fixture(scope="module")
 def tables(session):
     """The tangle's lake tables with their dates, and what each day consumed."""
-    days = {row["milestone_index"]: row["date"] for row in lake_frames.read(FOLDER / "messages")}
-    frames = {
-        name: lake_frames.frame(session, table, FOLDER, days=days).coalesce(1)
-        for name, table in IOTA_TABLES.items()
-        if (FOLDER / f"{name}.jsonl.gz").exists()
-    }
     spent = spent_by_day()
     contract = IOTA_TABLES["consumed_outputs"]
     rows = [
@@ -78,7 +79,16 @@ def tables(session):
     consumed = session.createDataFrame(
         [tuple(row.get(name) for name in contract.names) for row in rows], contract.spark
     )
-    return {**frames, "consumed_outputs": consumed.coalesce(1)}
+    return {**frames(session, FOLDER), "consumed_outputs": consumed.coalesce(1)}
+
+
+def frames(session, folder):
+    days = {row["milestone_index"]: row["date"] for row in lake_frames.read(folder / "messages")}
+    return {
+        name: lake_frames.frame(session, table, folder, days=days).coalesce(1)
+        for name, table in IOTA_TABLES.items()
+        if (folder / f"{name}.jsonl.gz").exists()
+    }
 
 
 def spent_by_day():
@@ -95,12 +105,12 @@ def spent_by_day():
     return {FIRST: born_first - first, SECOND: created - second - (born_first - first)}
 
 
-def publish(settings, tables, day, run_id, keep=None):
-    """A day of the tangle through the lake's own front door."""
+def publish(settings, tables, day, run_id, keep=None, network=NETWORK, end=None):
+    """A day of a tangle (or all up to ``end``) through the lake's own front door."""
     lake = Lake(settings)
-    attempt = lake.begin(NETWORK, day, day, run_id)
+    attempt = lake.begin(network, day, end or day, run_id)
     for name, frame in tables.items():
-        rows = frame.where(F.col("date") == F.lit(day))
+        rows = frame.where(F.col("date").between(F.lit(day), F.lit(end or day)))
         if keep is not None and name != "consumed_outputs" and "milestone_index" in frame.columns:
             rows = rows.where(keep)
         attempt.stage(rows, IOTA_TABLES[name])
@@ -116,15 +126,19 @@ def due(settings):
 
 
 def check(settings, expected):
+    check_tables(settings, KEYSPACE, expected)
+    check_lookups(settings, expected)
+
+
+def check_tables(settings, keyspace, expected):
     for table in store.STARDUST_TABLES:
-        rows = held(settings.cassandra, KEYSPACE, table.name)
+        rows = held(settings.cassandra, keyspace, table.name)
         assert as_set(rows) == as_set(expected[table.name]), table.name
         for view in table.views:
             seen = [
                 row for row in expected[table.name] if all(row.get(name) is not None for name in view.key)
             ]
-            assert as_set(held(settings.cassandra, KEYSPACE, view.name)) == as_set(seen), view.name
-    check_lookups(settings, expected)
+            assert as_set(held(settings.cassandra, keyspace, view.name)) == as_set(seen), view.name
 
 
 def check_lookups(settings, expected):
@@ -183,7 +197,6 @@ def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, t
     publish(settings, tables, FIRST, "run-2")
     assert due(settings) == [FIRST]
     fail_at(monkeypatch, "parents")
-    monkeypatch.setattr(serving, "_TRIES", 1)
     with pytest.raises(PermalakeError, match="cut off"):
         serve(session, settings, NETWORK)
     monkeypatch.undo()
@@ -202,26 +215,46 @@ def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, t
     _, end = bounds(1)
     publish(settings, tables, SECOND, "run-4", keep=F.col("milestone_index") < end - 3)
     assert serve(session, settings, NETWORK) == {"cassandra": [SECOND]}
-    fewer = expected_cassandra.stardust(
-        FOLDER,
-        lambda name, row: (
-            "milestone_index" not in row or name == "ledger" or row["milestone_index"] < end - 3
-        ),
-    )
+    fewer = expected_cassandra.stardust(FOLDER, before_milestone(end - 3))
     check(settings, fewer)
     # What stayed lies where it lay: no partition has more rows than before.
     after = check_lookups(settings, fewer)
     assert all(rows <= before[at] for at, rows in after.items())
 
 
-def bounds(day):
+def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monkeypatch):
+    first, second = (dt.date.fromisoformat(row["date"]) for row in lake_frames.read(STARDUST / "date_cache"))
+    tables = frames(session, STARDUST)
+    publish(settings, tables, first, "run-1", network=SHIMMER, end=second)
+    assert serve(session, settings, SHIMMER) == {"cassandra": [first, second]}
+    check_tables(settings, "served_shimmer", expected_cassandra.stardust(STARDUST))
+
+    _, end = bounds(1, STARDUST)
+    publish(settings, tables, second, "run-2", F.col("milestone_index") < end - 3, SHIMMER)
+    fail_at(monkeypatch, "tags")
+    with pytest.raises(PermalakeError, match="cut off"):
+        serve(session, settings, SHIMMER)
+    monkeypatch.undo()
+    assert serve(session, settings, SHIMMER) == {"cassandra": [second]}
+    fewer = expected_cassandra.stardust(STARDUST, before_milestone(end - 3))
+    check_tables(settings, "served_shimmer", fewer)
+
+
+def before_milestone(end):
+    """Which expected rows a lake has whose last milestones are gone."""
+    return lambda name, row: "milestone_index" not in row or name == "ledger" or row["milestone_index"] < end
+
+
+def bounds(day, folder=FOLDER):
     """First milestone of a day, and the one after its last."""
-    row = lake_frames.read(FOLDER / "date_cache")[day]
+    row = lake_frames.read(folder / "date_cache")[day]
     return row["start_ms"], row["end_ms"] + 1
 
 
 def fail_at(monkeypatch, name):
+    """A write into this table fails, once and for all."""
     write = cassandra.write
+    monkeypatch.setattr(serving, "_TRIES", 1)
 
     def failing(frame, settings, keyspace, table, micros):
         if table.name == name:

@@ -133,7 +133,6 @@ class CassandraDays:
         # Written before anything is deleted: a row of another day is nowhere else if this is cut off between.
         cassandra.write(outputs.rows, self._settings, keyspace, table, lake.batch.micros)
         self._delete(outputs.gone(), keyspace, table, lake.batch)
-        outputs.close()
 
     def _lookup_tasks(self, lake: _Views) -> list[Task]:
         if self._protocol != "chrysalis":
@@ -160,7 +159,6 @@ class CassandraDays:
         cassandra.write(lookups.rows(), self._settings, homes[table.name], table, lake.batch.micros)
         self._delete(lookups.hints_gone(), homes[hints.name], hints, lake.batch)
         cassandra.write(lookups.hints(), self._settings, homes[hints.name], hints, lake.batch.micros)
-        lookups.close()
 
 
 def at_once(tasks: Sequence[Task]) -> None:

@@ -47,7 +47,7 @@ class LegacyOutputs:
         # What a day that was never written has created cannot be in the store.
         new = created.where(F.col("date").isin(list(fresh))).select(_ID)
         asked = reduce(lambda left, right: left.unionByName(right), touched).distinct()
-        self._held = held(asked.join(new, _ID, "left_anti")).persist()
+        self._held = held(asked.join(new, _ID, "left_anti")).localCheckpoint()
         lost = _lost(before, today, whole)
         elsewhere = self._held.join(_created(today), _ID, "left_anti").join(lost, _ID, "left_anti")
         # A publish that was cut off leaves an output in both states.
@@ -61,17 +61,12 @@ class LegacyOutputs:
                 spent = _consumed(whole)
         columns = [name for name in LEGACY_OUTPUTS.columns if name != "is_used"]
         outputs = created.select(*columns).unionByName(elsewhere.select(*columns))
-        self.rows = legacy_outputs({"legacy_outputs": outputs, "spent": spent}).persist()
+        self.rows = legacy_outputs({"legacy_outputs": outputs, "spent": spent}).localCheckpoint()
 
     def gone(self) -> DataFrame:
         """Keys in the store that are not those of the present state."""
         key = list(LEGACY_OUTPUTS.key)
         return self._held.select(*key).join(self.rows.select(*key), key, "left_anti")
-
-    def close(self) -> None:
-        """Give the memory back."""
-        self._held.unpersist()
-        self.rows.unpersist()
 
 
 def _lost(before: Sequence[Lake], today: Lake, whole: Lake) -> DataFrame:
@@ -80,7 +75,7 @@ def _lost(before: Sequence[Lake], today: Lake, whole: Lake) -> DataFrame:
     if not before:
         return none
     had = reduce(lambda a, b: a.unionByName(b), (_created(old) for old in before))
-    lost = had.distinct().join(_created(today), _ID, "left_anti").persist()
+    lost = had.distinct().join(_created(today), _ID, "left_anti").localCheckpoint()
     return none if lost.isEmpty() else lost.join(_created(whole), _ID, "left_anti")
 
 

@@ -60,8 +60,7 @@ class Lookups:
         known = placement.of_days(variant, dates)
         if added:
             placement.index(known.join(lack.select(*KEY).distinct(), list(KEY), "left_semi"), micros)
-        self._placed = with_partition(rows, known, order).persist()
-        self._kept = [self._placed]
+        self._placed = with_partition(rows, known, order).localCheckpoint()
         self._old = [with_partition(transforms.lookups(old)[variant], known, order) for old in before]
 
     def rows(self) -> DataFrame:
@@ -93,18 +92,12 @@ class Lookups:
         if not self._old:
             return None
         had = _union([old.select(*_PLACE) for old in self._old]).distinct()
-        asked = had.join(self._placed.select(*_PLACE), _PLACE, "left_anti").persist()
-        self._kept.append(asked)
+        asked = had.join(self._placed.select(*_PLACE), _PLACE, "left_anti").localCheckpoint()
         place = F.col("hint").alias(self._key), F.col("partition_id").cast("short").alias("partition_id")
         left = self._held(asked.select(*place), self._table, "milestone_index").select(
             F.col(self._key).alias("hint"), "partition_id"
         )
         return asked.join(left, ["hint", "partition_id"], "left_anti").select(*store.HINTS.key)
-
-    def close(self) -> None:
-        """Give the memory back."""
-        for frame in self._kept:
-            frame.unpersist()
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:

@@ -66,9 +66,8 @@ class Placement:
         """Note in the index how far these segments go, where it does not say more already."""
         from pyspark.sql import functions as F
 
-        mine = ends_of(segments).persist()
+        mine = ends_of(segments).localCheckpoint()
         further = mine.join(self.ends(mine).withColumnRenamed("taken", "noted"), list(KEY), "left").where(
             F.col("noted").isNull() | (F.col("noted") < F.col("taken"))
         )
         cassandra.write(further.select(*PLACES.columns), self._settings, self._keyspace, PLACES, micros)
-        mine.unpersist()

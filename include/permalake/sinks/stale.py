@@ -26,8 +26,7 @@ def stale_keys(
         return None
     names = list(key)
     old = reduce(lambda left, right: left.unionByName(right), (one.select(*names) for one in before))
-    gone = old.distinct().join(after.select(*names), names, "left_anti").persist()
+    gone = old.distinct().join(after.select(*names), names, "left_anti").localCheckpoint()
     if gone.isEmpty():
-        gone.unpersist()
         return None
     return gone.join(everywhere().select(*names), names, "left_anti")
