@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from permalake import jobs
@@ -32,8 +31,8 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     attempt = lake.begin(job.network, job.start, job.end, job.run_id, fingerprint=job.fingerprint)
     jobs.say(f"ingest {job}: verifying")
     reference = section(settings).reference
-    vaas = judged(candidates(given.documents, job.start, job.end), reference)
-    vaas.persist(StorageLevel.MEMORY_AND_DISK)
+    # Kept by checkpoint: of cached frames that stand in each other Spark writes the whole plan each time.
+    vaas = judged(candidates(given.documents, job.start, job.end), reference).localCheckpoint()
     quarantined = attempt.quarantine(quarantine(vaas))
     frames = events(vaas, attempt.before(spark, ATTESTED_TOKENS.name))
     if (observed := given.observations) is not None:

@@ -153,7 +153,12 @@ CHAIN_DETAILS = _per_vaa(
     "chain_details",
     "Chain-native facts of a token or NFT transfer.",
     _text("sender_address", "Sender of the transaction."),
-    _text("receiver_address", "Receiver in the target chain's native form."),
+    _text(
+        "receiver_address",
+        "Receiver in the target chain's native form; null where 32 bytes do not tell it: hashed names "
+        "(Stacks; NEAR, where no list has the name), and Stellar, TON, Bitcoin and Dogecoin, which need its "
+        "kind, too.",
+    ),
     _text("resulting_token_address", "The token on the target chain."),
     _text("resulting_token_symbol", "Its symbol."),
     _text("resulting_token_name", "Its name."),
