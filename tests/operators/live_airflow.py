@@ -96,9 +96,11 @@ class LiveAirflow:
         listed = self.call("GET", f"/dags/{dag}/dagRuns/{run_id}/taskInstances")["task_instances"]
         return {task["task_id"]: task["state"] for task in listed}
 
-    def log(self, run_id: str, task: str, attempt: int = 1, dag: str = "iota_daily") -> str:
-        path = f"/dags/{dag}/dagRuns/{run_id}/taskInstances/{task}/logs/{attempt}?full_content=true"
-        return json.dumps(self.call("GET", path), ensure_ascii=False)
+    def log(self, run_id: str, task: str) -> str:
+        """Of the last try."""
+        instance = f"/dags/iota_daily/dagRuns/{run_id}/taskInstances/{task}"
+        last = self.call("GET", instance)["try_number"]
+        return json.dumps(self.call("GET", f"{instance}/logs/{last}?full_content=true"), ensure_ascii=False)
 
     def xcom(self, run_id: str, task: str, dag: str = "iota_daily"):
         path = f"/dags/{dag}/dagRuns/{run_id}/taskInstances/{task}/xcomEntries/return_value?deserialize=true"
