@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from google.cloud.bigtable import Client
 
+from permalake.config import CassandraSettings
 from permalake.paths import ROOT
+from permalake.sinks import cassandra
 
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
 IOTA = ("run", "iota", "--date", "2022-09-28")
@@ -18,11 +21,26 @@ WORMHOLE = ("run", "wormhole", "--date", "1970-01-01", "--to", "2026-07-30")
 
 
 @pytest.fixture(scope="module")
-def permalake(tmp_path_factory):
+def stores(cassandra_server, bigtable_server):
+    """Both stores, configured by the environment."""
+    return {
+        "PERMALAKE_CASSANDRA__CONTACT_POINTS": '["127.0.0.1"]',
+        "PERMALAKE_CASSANDRA__PORT": str(cassandra_server.port),
+        "PERMALAKE_BIGTABLE__PROJECT": "sample",
+        "PERMALAKE_BIGTABLE__INSTANCE": "sample",
+        "PERMALAKE_BIGTABLE__TABLE": "events",
+        "PERMALAKE_BIGTABLE__TABLE_V1": "events_v1",
+        "BIGTABLE_EMULATOR_HOST": f"127.0.0.1:{bigtable_server.port}",
+    }
+
+
+@pytest.fixture(scope="module")
+def permalake(tmp_path_factory, stores):
     """Calls the command line on a lake of its own; returns exit code, output and errors."""
     folder = tmp_path_factory.mktemp("sample")
     environment = {
         **os.environ,
+        **stores,
         "PERMALAKE_CONFIG": str(ROOT / "permalake.toml"),
         "PERMALAKE_LAKE__WAREHOUSE": str(folder / "warehouse"),
         "PERMALAKE_SPARK_MASTER": "local[2]",
@@ -70,18 +88,37 @@ def test_all_vaas_are_published_on_their_days(permalake, built):
 
 
 def test_every_step_showed_its_progress(built):
-    for step in ("ingest_decode", "analytics", "audit", "publish"):
+    for step in ("ingest_decode", "analytics", "audit", "publish", "serve"):
         assert built["iota"].count(f"  {step} ") == 2, step
     assert "messages 81" in built["iota"]
     assert "1 day" in built["iota"].splitlines()[-1]
     assert "36 days" in built["wormhole"].splitlines()[-1]
 
 
-def test_the_status_knows_the_day(permalake, built):
-    code, out, err = permalake("status", "--network", "shimmer", "--format", "json")
-    assert code == 0, err
-    (day,) = json.loads(out)
-    assert (day["date"], day["audited"], bool(day["published"])) == ("2022-09-28", "passed", True)
+def test_the_status_knows_when_the_lake_and_each_store_got_a_day(permalake, built):
+    for network, store, days in (("shimmer", "cassandra", 1), ("wormhole", "bigtable", 36)):
+        code, out, err = permalake("status", "--network", network, "--format", "json")
+        assert code == 0, err
+        listed = json.loads(out)
+        assert len(listed) == days
+        for day in listed:
+            assert day["audited"] == "passed"
+            assert day["stores"].keys() == {store}
+            assert day["stores"][store] >= day["published"] > ""
+
+
+def test_the_stores_have_the_rows_that_the_lake_has(permalake, built, stores, monkeypatch):
+    server = CassandraSettings(contact_points=("127.0.0.1",), port=stores["PERMALAKE_CASSANDRA__PORT"])
+    with cassandra.session(server) as session:
+        for table in ("messages", "parents", "transactions", "basic_outputs", "ms_analytics"):
+            lake = rows(permalake, f"select count(*) as n from shimmer.{table}")
+            assert session.execute(f"select count(*) from shimmer.{table}").one()[0] == lake[0]["n"] > 0, (
+                table
+            )
+    monkeypatch.setenv("BIGTABLE_EMULATOR_HOST", stores["BIGTABLE_EMULATOR_HOST"])
+    events = Client(project="sample").instance("sample").table("events").read_rows()
+    lake = rows(permalake, "select row_key from wormhole.message_publication")
+    assert {row.row_key.decode() for row in events} == {row["row_key"] for row in lake}
 
 
 def test_a_second_run_changes_nothing_and_says_so(permalake, built):

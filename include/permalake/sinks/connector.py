@@ -7,6 +7,7 @@ one before each write and keeps its sessions for an hour: a write after the serv
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from permalake.config import CassandraSettings
@@ -14,6 +15,7 @@ from permalake.config import CassandraSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOG = logging.getLogger(__name__)
 _CACHE = "com.datastax.spark.connector.cql.CassandraConnector$"
 
 
@@ -29,11 +31,15 @@ def options(settings: CassandraSettings) -> dict[str, str]:
 
 
 def close_sessions(spark: SparkSession) -> None:
-    """Close the sessions of the driver program: whoever waits for one fails, the next write opens its own."""
-    jvm: Any = spark.sparkContext._jvm
-    cache = getattr(getattr(jvm, _CACHE), "MODULE$").sessionCache().cache()
-    sessions = cache.values().toSeq()
-    # Emptied by hand: what a failed write has not given back would keep a closed session there.
-    cache.clear()
-    for at in range(sessions.size()):
-        sessions.apply(at).forceCloseAsync()
+    """Close the sessions of the driver program: whoever waits for one fails, the next write opens its own.
+    Called for a write that failed, whose error is the one to be told: it raises none."""
+    try:
+        jvm: Any = spark.sparkContext._jvm
+        cache = getattr(getattr(jvm, _CACHE), "MODULE$").sessionCache().cache()
+        sessions = cache.values().toSeq()
+        # Emptied by hand: what a failed write has not given back would keep a closed session there.
+        cache.clear()
+        for at in range(sessions.size()):
+            sessions.apply(at).forceCloseAsync()
+    except Exception as error:
+        LOG.warning("sessions with Cassandra stay open: %s", error)
