@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -71,6 +73,27 @@ def test_the_rate_holds_where_requests_arrive_however_long_they_are_on_their_way
     with ThreadPoolExecutor(30) as pool:
         list(pool.map(ask, range(60)))
     assert len(arrivals) == 60 and busiest(arrivals) <= 30
+
+
+PACED = """
+import sys, time
+from pathlib import Path
+from permalake.net.shared_pace import SharedPace
+pace = SharedPace("https://node.example.org/key", Path(sys.argv[1]))
+for _ in range(10):
+    pace.wait(0.05)
+    print(time.monotonic())
+"""
+
+
+def test_processes_keep_one_pace(tmp_path):
+    command = [sys.executable, "-c", PACED, str(tmp_path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    left = sorted(float(line) for one in running for line in one.communicate()[0].split())
+    assert len(left) == 30
+    assert left[-1] - left[0] >= 29 * 0.05 - 0.02
+    assert busiest(left, 0.5) <= 12
+    assert "key" not in "".join(path.name for path in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("fault", ["429 1", "503 1"])

@@ -22,6 +22,7 @@ import httpx
 import tenacity
 
 from permalake.net.limits import Breaker, Rate
+from permalake.net.shared_pace import SharedPace
 
 T = TypeVar("T")
 Shape = Callable[[Any], T]
@@ -99,7 +100,7 @@ class Service:
         self.name = name
         self._base = base.rstrip("/")
         self._patience = patience or Patience()
-        self._rate = Rate(rate_per_second)
+        self._rate = Rate(rate_per_second, SharedPace(self._base))
         self._breaker = Breaker(self._patience.failures, self._patience.rest)
         given = self._patience
         self._client = httpx.Client(

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from permalake.net.shared_pace import SharedPace
+
 _MARGIN = 1.05
 """Requests are spaced a little wider than the rate asks for: what leaves here in even steps arrives with
 jitter, and the service counts arrivals."""
@@ -20,10 +22,17 @@ class Rate:
 
     A request may hold several calls, at most :attr:`largest`. When a request arrives is not known here, only
     that it does so before its answer: a call counts from when it leaves until a second after its answer is
-    in, so that no second sees more than ``largest`` arrive, however long they were on their way.
+    in, so that no second sees more than ``largest`` arrive, however long they were on their way. ``pace``
+    spaces them from those of other processes.
     """
 
-    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        per_second: float,
+        pace: SharedPace | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pace = pace
         self.largest = max(1, int(per_second))
         self._step = _MARGIN / per_second
         self._clock = clock
@@ -39,6 +48,8 @@ class Rate:
         """Wait until a request of so many calls may go out; it does so in the block."""
         with self._turn:  # kept while waiting, so that a late riser does not come close to the next one
             self._wait(calls)
+            if self._pace:
+                self._pace.wait(self._step * calls)
         try:
             yield
         finally:
