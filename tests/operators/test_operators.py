@@ -154,7 +154,7 @@ def test_the_calendar_shows_every_day(airflow):
     assert "Data Docs" in day
     docs = day.split('href="audit/')[1].split('"')[0]
     assert "expectations" in airflow.page(f"/permalake/audit/{docs}").text
-    assert airflow.page("/permalake/audit/../../permalake.toml").status_code == 404
+    assert airflow.page("/permalake/audit/..%2F..%2Flake.toml").status_code == 404
     metrics = airflow.page("/permalake/metrics").text
     assert f'permalake_days{{network="{TANGLE}",state="published"}} {DAYS}' in metrics
 

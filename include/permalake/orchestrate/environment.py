@@ -43,6 +43,8 @@ def airflow_environment(
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "pyiceberg=WARNING",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
+        # What a killed scheduler had started begins again after a minute, not five.
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "60",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": spark_master()}),
     }
