@@ -4,7 +4,8 @@ cost of a day against the history that is there already.
 ``python -m bench.cassandra [MESSAGES [PROTOCOL…]]``: a synthetic tangle of eleven days, kept in
 ``bench/.data``, into a real Cassandra of this benchmark's own. Ours reads the lake, shapes and places the
 rows, keeps its books and writes; the bare connector writes the finished rows from Parquet into the same
-tables and views of another network, table by table, as its documentation shows.
+tables and views of another network, table by table, as its documentation shows, with our settings for
+batches and writes in flight (with its own, a server that answers when a write is on disk is mostly idle).
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def _bare(settings: Settings, finished: list[tuple[str, str, DataFrame]]) -> Non
             .mode("append")
             .option("spark.cassandra.connection.host", store.contact_points[0])
             .option("spark.cassandra.connection.port", str(store.port))
-            .options(keyspace=keyspace, table=table)
+            .options(keyspace=keyspace, table=table, **cassandra.OUTPUT)
             .save()
         )
 
