@@ -1,9 +1,10 @@
 # Permalake. Every target makes what it needs first; `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test bench tour up down env lint format docs clean
+.PHONY: help install demo test long bench tour up down env lint format docs clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+LONG := tests/operators tests/cluster/test_standalone_cluster.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 JARS := $(HOME_FOLDER)/jars/.fetched
@@ -17,7 +18,10 @@ demo: install ## build the bundled real days through Airflow and say what came o
 	@$(PYTHON) -m permalake.demo
 
 test: install ## the whole test suite, in two processes
-	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(LONG:%=--ignore %)
+
+long: install ## the long tests: Airflow under its scheduler, a Spark cluster of several processes
+	@$(PYTHON) -m pytest $(LONG)
 
 bench: install ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench

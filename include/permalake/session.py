@@ -23,20 +23,25 @@ CONF = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.adaptive.enabled": "true",
+    # All that is ever lowered is hex; the tables that other letters need take a job two seconds to fill.
+    "spark.sql.icu.caseMappings.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
 }
 
 
 def session(name: str, **conf: str) -> SparkSession:
-    """The session of this process; under spark-submit master and jars are already set."""
+    """The session of this process. Under spark-submit master and jars are already set, and what it was told
+    holds."""
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name)
+    builder, told = SparkSession.builder.appName(name), SparkConf()
     for key, value in {**CONF, **conf}.items():
-        builder = builder.config(key, value)
+        if not told.contains(key):
+            builder = builder.config(key, value)
     return builder.getOrCreate()
 
 

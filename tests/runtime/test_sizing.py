@@ -22,8 +22,10 @@ def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(sizing, "SMALL_BYTES", 100)
     (tmp_path / "archive" / "day" / "blocks.jsonl").write_bytes(b"x" * 60)
     assert "TieredStopAtLevel=1" in sizing.java_options(settings, "shimmer")
+    assert sizing.session_conf(settings, "shimmer")["spark.sql.shuffle.partitions"] == "1"
     (tmp_path / "archive" / "day" / "milestones.jsonl.gz").write_bytes(b"x" * 5)
     assert sizing.java_options(settings, "shimmer") == "-Duser.timezone=UTC"
+    assert sizing.session_conf(settings, "shimmer") == {}
 
 
 def test_a_variable_replaces_the_choice(settings, monkeypatch):

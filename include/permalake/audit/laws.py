@@ -67,9 +67,12 @@ class Scope:
         return self.rows is not None and name in self.rows and not self.rows[name]
 
     def shared(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
-        """A frame that several laws read: computed once, kept until :meth:`release`."""
+        """A frame that several laws read: computed once, kept until :meth:`release`. Few rows are kept as
+        they are: Spark compiles code for the columns of each frame that it caches."""
         if name not in self._shared:
-            self._shared.setdefault(name, make().persist())
+            frame = make()
+            kept = frame.localCheckpoint(eager=False) if self.is_small else frame.persist()
+            self._shared.setdefault(name, kept)
         return self._shared[name]
 
     def release(self) -> None:

@@ -15,6 +15,13 @@ from permalake.orchestrate.request import WORMHOLE
 # took half the processor time. A large one needs that compiler and a collector that keeps pace.
 SMALL_BYTES = 64 << 20
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Neither do its hundred queries live long enough to be compiled, or planned anew at each stage.
+_SMALL_CONF = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 
 
 def java_options(settings: Settings, network: str) -> str:
@@ -23,6 +30,11 @@ def java_options(settings: Settings, network: str) -> str:
     chosen = os.environ.get("PERMALAKE_SPARK_JAVA_OPTIONS", sized)
     archive = class_archive.java_options() if is_local() else ""
     return " ".join(f"-Duser.timezone=UTC {chosen} {archive}".split())
+
+
+def session_conf(settings: Settings, network: str) -> dict[str, str]:
+    """Settings of the Spark session that go with the input's size."""
+    return _SMALL_CONF if is_small(settings, network) else {}
 
 
 def is_small(settings: Settings, network: str) -> bool:

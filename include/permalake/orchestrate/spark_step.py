@@ -29,7 +29,7 @@ from permalake.orchestrate.plans import comes_before, task_of
 from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest
 from permalake.orchestrate.siblings import names_no_network, start_others, type_of
-from permalake.orchestrate.sizing import java_options
+from permalake.orchestrate.sizing import java_options, session_conf
 from permalake.orchestrate.stale_runs import start_stale
 
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
@@ -134,6 +134,7 @@ class SparkStep(SparkSubmitOperator):
             self.log.info("Spark's own log, for its history server: %s", own_log)
         self.conf = {
             **spark_conf(self._jars()),
+            **session_conf(settings, request.network),
             **spark_log.conf(own_log),
             "spark.driver.memory": driver_memory(),
             "spark.driver.extraJavaOptions": java_options(settings, request.network),
