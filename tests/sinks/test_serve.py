@@ -15,6 +15,7 @@ import expected_cassandra
 import lake_frames
 import pytest
 from cassandra import InvalidRequest
+from cassandra.cluster import NoHostAvailable
 from pyspark.sql import functions as F
 from test_cassandra import as_set, held
 
@@ -312,7 +313,7 @@ def wait_for_rows(settings, run):
     """Until the first rows can be read, which other tables' rows are still to follow."""
     with cassandra.session(settings) as connected:
         while not run.done():
-            with suppress(InvalidRequest):  # no such table yet
+            with suppress(InvalidRequest, NoHostAvailable):  # no such table yet, or just now
                 if connected.execute(f"SELECT * FROM {KEYSPACE}.messages LIMIT 1").one():
                     return
             time.sleep(0.05)
