@@ -9,10 +9,6 @@ from pathlib import Path
 
 from permalake.paths import HOME
 
-_LONGEST = 60.0
-"""Seconds that departures are planned ahead at most; what says more is from before a restart, when the clock
-began anew."""
-
 
 class SharedPace:
     """Departures towards the service at ``address``, a step apart. The monotonic clock is the machine's, so
@@ -25,13 +21,13 @@ class SharedPace:
 
     def wait(self, step: float) -> None:
         """Until the next departure, which then is this one; the one after it may leave ``step`` seconds
-        later."""
+        later. Others queue at the lock meanwhile, so that a waiter that is killed leaves nothing behind."""
         with self._file.open("a+", encoding="ascii") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
+            left, before = map(float, file.read().split() or (0, 0))
             now = time.monotonic()
-            told = float(file.read() or now)
-            mine = max(now, told) if told < now + _LONGEST else now
+            if left <= now:  # else it is from before a restart, when the clock began anew
+                time.sleep(max(0.0, left + before - now))
             file.truncate(0)
-            file.write(repr(mine + step))
-        time.sleep(max(0.0, mine - now))
+            file.write(f"{time.monotonic()!r} {step!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 from permalake.config import Settings
@@ -30,14 +30,16 @@ def start_stale(settings: Settings, context: Any, request: BuildRequest) -> str 
 
 def follow_up(settings: Settings, context: Any, request: BuildRequest) -> str | None:
     """The last run of a backfill to publish starts one for days that came before their turn, and that one
-    another while some are left; its id. What fails starts none."""
+    another while some are left; its id. What fails starts none, and no days are begun with twice after one
+    backfill."""
     run, task = context["dag_run"], context["ti"]
     if type_of(run) != "backfill" and not run.run_id.startswith(_PREFIX):
         return None
     if task.get_ti_count(task.dag_id, task_ids=["publish"], states=_UNFINISHED):
         return None
     found = oldest_stale(Lake(settings), request.network)
-    return _start(context, request.network, found, f"{datetime.now(UTC):%Y%m%dT%H%M%S}")
+    backfill = run.run_id.removeprefix(f"{_PREFIX}{request.network}_").partition("~")[0]
+    return _start(context, request.network, found, f"{backfill}~{found[0]}" if found else "")
 
 
 def _start(context: Any, network: str, days: tuple[date, date] | None, name: str) -> str | None:
