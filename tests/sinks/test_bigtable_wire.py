@@ -84,6 +84,40 @@ def test_google_reads_what_was_spelled(rows):
     assert [plain(entry) for entry in parsed(entries(batch_of(rows)), 70, 300_000)] == rows
 
 
+def test_columns_are_cells_beside_those_that_are_listed():
+    values = [b"", None, RANDOM.randbytes(300), b"x"]
+    listed = [[cell(1)], [], [cell(2), cell(3)], None]
+    times = [1, 2**40, 0, 127]
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "row_key": list("abcd"),
+            "micros": pa.array(times, pa.int64()),
+            "Payload:Bytes": pa.array(values, pa.binary()),
+            "Payload:Empty": pa.nulls(4, pa.string()),
+            "Payload:Text": pa.array([None, "ü" * 70, "", None]),
+            "cells": pa.array(listed, CELLS),
+        }
+    )
+    wanted = []
+    for key, micros, data, text, more in zip(
+        "abcd", times, values, [None, ("ü" * 70).encode(), b"", None], listed, strict=True
+    ):
+        columns = {"Bytes": data, "Text": text}
+        own = [
+            {"family": "Payload", "qualifier": name, "value": value, "micros": micros}
+            for name, value in columns.items()
+            if value is not None
+        ]
+        wanted.append((key, own + (more or [])))
+    assert [plain(entry) for entry in parsed(entries(batch), 3, 1 << 20)] == wanted
+    only = batch.select(["row_key", "micros", "Payload:Text"]).slice(1, 2)
+    found = [plain(entry) for entry in parsed(entries(only), 3, 1 << 20)]
+    assert [(key, [one["value"] for one in cells]) for key, cells in found] == [
+        ("b", [("ü" * 70).encode()]),
+        ("c", [b""]),
+    ]
+
+
 def test_a_slice_and_a_choice_of_entries_are_whole(rows):
     part = batch_of(rows).slice(60, 50)
     written = entries(part)

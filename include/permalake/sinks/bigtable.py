@@ -80,23 +80,15 @@ def _families(instance: Any, name: str) -> set[str] | None:
 
 
 def write(frame: DataFrame, settings: BigtableSettings, table: str) -> int:
-    """Replace the rows of ``frame`` (``row_key``, ``cells`` as in ``transforms.bigtable_cells``); returns how
-    many. A row without cells is deleted. A request that keeps failing fails the write."""
-    return _run(frame.select("row_key", "cells"), settings, table)
+    """Replace the rows of ``frame``, as ``transforms.bigtable_cells`` has them; returns how many. A row
+    without cells is deleted. A request that keeps failing fails the write."""
+    written = frame.mapInArrow(_writer(settings, table), _COUNT).agg({"rows": "sum"}).first()
+    return int(written[0] or 0) if written else 0
 
 
 def delete(keys: DataFrame, settings: BigtableSettings, table: str) -> int:
     """Delete the rows whose ``row_key`` is in ``keys``; returns how many."""
-    from pyspark.sql import functions as F
-
-    from permalake.transforms.bigtable_cells import CELL
-
-    return _run(keys.select("row_key", F.array().cast(f"array<{CELL}>").alias("cells")), settings, table)
-
-
-def _run(frame: DataFrame, settings: BigtableSettings, table: str) -> int:
-    written = frame.mapInArrow(_writer(settings, table), _COUNT).agg({"rows": "sum"}).first()
-    return int(written[0] or 0) if written else 0
+    return write(keys.select("row_key"), settings, table)
 
 
 def _instance(settings: BigtableSettings) -> Any:

@@ -24,16 +24,32 @@ _REPLACE = b"\x12\x02\x22\x00"
 
 
 def entries(batch: pa.RecordBatch) -> pa.Array:
-    """``row_key`` and ``cells`` (as in ``transforms.bigtable_cells``) of each row as the bytes of one entry
-    field of a MutateRowsRequest."""
-    keys = batch["row_key"].cast(pa.binary())
-    rows = batch["cells"]
-    written = _mutations(rows.flatten())
+    """Rows as in ``transforms.bigtable_cells``, each as the bytes of one entry field of a
+    MutateRowsRequest."""
+    parts = [_field(_ROW_KEY, batch["row_key"].cast(pa.binary())), _REPLACE]
+    named = [name for name in batch.schema.names if ":" in name and batch[name].null_count < len(batch)]
+    if named:
+        times = varints(batch["micros"].to_numpy())
+        parts += [_mutations(_place(name), times, batch[name].cast(pa.binary())) for name in named]
+    if "cells" in batch.schema.names:
+        parts.append(_listed(batch["cells"]))
+    return _field(_ENTRIES, _joined(*parts, nulls="skip"))
+
+
+def _listed(rows: pa.ListArray) -> pa.Array:
+    """The mutations of each row's listed cells, one after another."""
+    cells = rows.flatten()
+    family, qualifier, value, micros = (
+        cells.field(name) for name in ("family", "qualifier", "value", "micros")
+    )
+    # The few columns that there are, spelled once.
+    places = pc.binary_join_element_wise(family, qualifier, ":").dictionary_encode()
+    spelled = pa.array([_place(text) for text in places.dictionary.to_pylist()], pa.binary())
+    written = _mutations(spelled.take(places.indices), varints(micros.to_numpy()), value.cast(pa.binary()))
     offsets = np.concatenate(([0], np.cumsum(pc.fill_null(pc.list_value_length(rows), 0).to_numpy())))
-    cells = pc.binary_join(
+    return pc.binary_join(
         pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), written), pa.scalar(b"", pa.binary())
     )
-    return _field(_ENTRIES, _joined(_field(_ROW_KEY, keys), _REPLACE, cells))
 
 
 def requests(table: str, written: pa.Array, rows: int, size: int) -> Iterator[tuple[int, int, bytes]]:
@@ -57,28 +73,20 @@ def _contiguous(written: pa.Array) -> pa.Buffer:
     return data[int(bounds[0]) : int(bounds[-1])]
 
 
-def _mutations(cells: pa.StructArray) -> pa.Array:
-    """Each cell as the bytes of one mutation field of an entry."""
-    family, qualifier, value, micros = (
-        cells.field(name) for name in ("family", "qualifier", "value", "micros")
-    )
-    place = pc.binary_join_element_wise(family, qualifier, "\0").dictionary_encode()
-    # The few columns that there are, spelled once.
-    columns = pa.array([_column(text) for text in place.dictionary.to_pylist()], pa.binary())
-    spelled = columns.take(place.indices)
-    times = varints(micros.to_numpy())
-    values = value.cast(pa.binary())
+def _mutations(place: pa.Array | bytes, times: pa.Array, values: pa.Array) -> pa.Array:
+    """Each cell as the bytes of one mutation field of an entry; null for a null."""
     sizes = varints(_lengths(values))
     # Lengths are worked out from the inside to the outside, so that every byte is copied once.
-    inner = np.add.reduce([_lengths(part) for part in (spelled, times, sizes, values)])
-    inner += len(_MICROS) + len(_VALUE)
+    named = len(place) if isinstance(place, bytes) else _lengths(place)
+    inner = named + _lengths(times) + _lengths(sizes) + _lengths(values) + len(_MICROS) + len(_VALUE)
     cell = varints(inner)
     mutation = varints(inner + _lengths(cell) + len(_SET_CELL))
-    return _joined(_MUTATIONS, mutation, _SET_CELL, cell, spelled, _MICROS, times, _VALUE, sizes, values)
+    return _joined(_MUTATIONS, mutation, _SET_CELL, cell, place, _MICROS, times, _VALUE, sizes, values)
 
 
-def _column(place: str) -> bytes:
-    family, _, qualifier = place.partition("\0")
+def _place(column: str) -> bytes:
+    """Family and qualifier of ``FAMILY:QUALIFIER``."""
+    family, _, qualifier = column.partition(":")
     parts = (_FAMILY, family.encode()), (_QUALIFIER, qualifier.encode())
     return b"".join(tag + _varint(len(text)) + text for tag, text in parts)
 
@@ -89,12 +97,14 @@ def _field(tag: bytes, values: pa.Array) -> pa.Array:
 
 
 def _lengths(values: pa.Array) -> np.ndarray:
-    return pc.binary_length(values).to_numpy().astype(np.int64)
+    return pc.fill_null(pc.binary_length(values), 0).to_numpy().astype(np.int64)
 
 
-def _joined(*parts: pa.Array | bytes) -> pa.Array:
+def _joined(*parts: pa.Array | bytes, nulls: str = "emit_null") -> pa.Array:
+    """The parts of each row one after another. A null among them makes the whole null, or is left out
+    (``skip``)."""
     arrays = [pa.scalar(part, pa.binary()) if isinstance(part, bytes) else part for part in parts]
-    return pc.binary_join_element_wise(*arrays, pa.scalar(b"", pa.binary()))
+    return pc.binary_join_element_wise(*arrays, pa.scalar(b"", pa.binary()), null_handling=nulls)
 
 
 def varints(values: np.ndarray) -> pa.Array:

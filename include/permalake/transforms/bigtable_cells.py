@@ -1,8 +1,9 @@
 """Lake tables → rows of the Bigtable event table v2.
 
-Rows of a store frame: ``row_key`` (text) and ``cells``, an array of ``(family, qualifier, value, micros)``.
-Values are UTF-8 text, raw bytes for ``Payload`` and ``SignedVAA``; a null makes no cell; the cell timestamp
-is the VAA's.
+Rows of a store frame: ``row_key`` (text); a column ``FAMILY:QUALIFIER`` for each cell that a row has once,
+null where it has none, all with the time ``micros``; and, for cells whose qualifiers or times are data,
+``cells``, an array of ``(family, qualifier, value, micros)``. Values are UTF-8 text, raw bytes for
+``Payload`` and ``SignedVAA``; the time of a cell is the VAA's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from pyspark.sql import functions as F
 from permalake.contracts import wormhole
 from permalake.contracts.bigtable import FAMILIES, Family
 
-CELL = "struct<family:string,qualifier:string,value:binary,micros:bigint>"
 _PUBLICATION = wormhole.MESSAGE_PUBLICATION.name
 
 
@@ -24,51 +24,33 @@ def event_rows(lake: Mapping[str, DataFrame]) -> DataFrame:
     events = _publications(lake)
     for family in FAMILIES:
         if family.table.name != _PUBLICATION:
-            own = lake[family.table.name].select("row_key", *_renamed(family))
+            own = lake[family.table.name].select("row_key", *cells_of(family))
             events = events.join(own, "row_key", "left")
-    return events.select("row_key", present(*(cells_of(family) for family in FAMILIES)))
+    return events
 
 
 def _publications(lake: Mapping[str, DataFrame]) -> DataFrame:
     family = next(family for family in FAMILIES if family.table.name == _PUBLICATION)
-    return lake[_PUBLICATION].select("row_key", F.unix_micros("timestamp").alias("micros"), *_renamed(family))
+    return lake[_PUBLICATION].select("row_key", vaa_time(), *cells_of(family))
 
 
-def _renamed(family: Family) -> Sequence[Column]:
+def vaa_time() -> Column:
+    """The time of an event's cells, from the columns of ``message_publication``."""
+    return F.unix_micros("timestamp").alias("micros")
+
+
+def cells_of(family: Family) -> Sequence[Column]:
+    """The family's cells, from the columns of its lake table."""
     return [
-        as_bytes(family.table.column(column).type, F.col(column)).alias(f"{family.name}:{qualifier}")
+        spelled(family.table.column(column).type, F.col(column)).alias(f"{family.name}:{qualifier}")
         for qualifier, column in family.cells.items()
     ]
 
 
-def cells_of(family: Family) -> Column:
-    """The family's cells as an array; nulls where a value is null. Reads the columns named
-    ``FAMILY:QUALIFIER`` and ``micros``."""
-    return F.array(
-        *(
-            cell(F.lit(family.name), F.lit(qualifier), F.col(f"`{family.name}:{qualifier}`"), F.col("micros"))
-            for qualifier in family.cells
-        )
-    )
-
-
-def cell(family: Column, qualifier: Column, value: Column, micros: Column) -> Column:
-    """One cell; null when its value is null."""
-    whole = F.struct(
-        family.alias("family"), qualifier.alias("qualifier"), value.alias("value"), micros.alias("micros")
-    )
-    return F.when(value.isNotNull(), whole).cast(CELL)
-
-
-def present(*cells: Column) -> Column:
-    """Arrays of cells as one, without nulls, named ``cells``."""
-    return F.filter(F.concat(*cells), lambda one: one.isNotNull()).alias("cells")
-
-
-def as_bytes(kind: str, value: Column) -> Column:
-    """A lake column of that contract type as the bytes of a cell."""
+def spelled(kind: str, value: Column) -> Column:
+    """A lake column of that contract type as the text, or the raw bytes, of a cell."""
     if kind == "binary":
         return value
     if kind == "timestamptz":
-        return F.encode(F.date_format(value, "yyyy-MM-dd'T'HH:mm:ss'Z'"), "UTF-8")
-    return F.encode(value.cast("string"), "UTF-8")
+        return F.date_format(value, "yyyy-MM-dd'T'HH:mm:ss'Z'")
+    return value.cast("string")

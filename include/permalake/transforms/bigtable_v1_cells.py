@@ -14,7 +14,7 @@ from permalake.codec.vaa import Vaas, decode_vaas
 from permalake.contracts import wormhole
 from permalake.contracts.bigtable import FAMILIES, FAMILIES_V1, SIGNATURES, VAA_STATE
 from permalake.reference import load_reference
-from permalake.transforms.bigtable_cells import as_bytes, cell, cells_of, present
+from permalake.transforms.bigtable_cells import cells_of, vaa_time
 
 # Between two observations whose time nobody knows.
 _STEP_MICROS = 1000
@@ -35,19 +35,14 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
         .join(signed, "row_key")
         .select(
             row_key_v1().alias("row_key"),
-            F.unix_micros("timestamp").alias("micros"),
+            vaa_time(),
             F.col("guardian_set_index").cast("string").alias("set"),
             "signatures",
-            *(
-                as_bytes(family.table.column(column).type, F.col(column)).alias(f"{family.name}:{qualifier}")
-                for family in _KEPT
-                for qualifier, column in family.cells.items()
-            ),
+            *(cell for family in _KEPT for cell in cells_of(family)),
         )
     )
-    return events.select(
-        "row_key", present(*(cells_of(family) for family in _KEPT), _signature_cells(), _state_cells())
-    )
+    cells = F.concat(_signature_cells(), _state_cells())
+    return events.withColumn("cells", cells).drop("set", "signatures")
 
 
 def _in_order(signed: DataFrame, observed: DataFrame) -> DataFrame:
@@ -77,11 +72,8 @@ def row_key_v1() -> Column:
 def _signature_cells() -> Column:
     return F.transform(
         "signatures",
-        lambda one: cell(
-            F.lit(SIGNATURES),
-            F.concat(F.lit("0x"), one["guardian"]),
-            F.encode(one["signature"], "UTF-8"),
-            F.col("micros"),
+        lambda one: _cell(
+            SIGNATURES, F.concat(F.lit("0x"), one["guardian"]), one["signature"], F.col("micros")
         ),
     )
 
@@ -98,11 +90,19 @@ def _state_cells() -> Column:
     def state(item: Column, place: Column) -> Column:  # noqa: ARG001
         listed = F.array_join(F.slice(items, F.lit(1), place + 1), ", ")
         micros = F.col("micros") - (count - 1 - place) * _STEP_MICROS
-        value = F.encode(F.concat(F.lit("["), listed, F.lit("]")), "UTF-8")
         qualifier = F.concat(F.lit("Signatures:"), F.col("set"))
-        return F.when(micros >= 0, cell(F.lit(VAA_STATE), qualifier, value, micros))
+        return _cell(VAA_STATE, qualifier, F.concat(F.lit("["), listed, F.lit("]")), micros)
 
-    return F.transform(items, state)
+    return F.filter(F.transform(items, state), lambda one: one["micros"] >= 0)
+
+
+def _cell(family: str, qualifier: Column, value: Column, micros: Column) -> Column:
+    return F.struct(
+        F.lit(family).alias("family"),
+        qualifier.alias("qualifier"),
+        value.alias("value"),
+        micros.alias("micros"),
+    )
 
 
 def _signatures(
