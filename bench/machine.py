@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import psutil
 
 _INTERVAL = 0.5
+_REST_SECONDS, _REST_PERCENT = 3, 10
 
 
 def machine() -> dict:
@@ -35,6 +36,13 @@ def timed(work: Callable[[], object]) -> float:
     began = time.monotonic()
     work()
     return time.monotonic() - began
+
+
+def at_rest(pid: int) -> None:
+    """Wait until a server does next to nothing: what it still has to do is not a part of what comes next."""
+    process = psutil.Process(pid)
+    while process.cpu_percent(_REST_SECONDS) > _REST_PERCENT:
+        pass
 
 
 @dataclass(frozen=True, slots=True)

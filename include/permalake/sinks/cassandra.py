@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -23,14 +24,17 @@ FORMAT = "org.apache.spark.sql.cassandra"
 _NAME_LIMIT = 48
 _SECONDS = 60
 _IN_FLIGHT = 64
+_KEYS = 32
 _ROWS = 10_000
 _COUNT = "rows bigint"
 OUTPUT = {
     "spark.cassandra.output.ignoreNulls": "false",
     # The connector's 5 per task leave a server idle that answers when a write is on disk.
     "spark.cassandra.output.concurrent.writes": "64",
-    # Rows of one partition go together; servers warn of large batches only when they span partitions.
-    "spark.cassandra.output.batch.size.bytes": "16384",
+    # Rows of one server go together, whatever their partitions: most partitions have few rows of a batch.
+    # Servers warn of such batches from 5 KiB on.
+    "spark.cassandra.output.batch.grouping.key": "replica_set",
+    "spark.cassandra.output.batch.size.bytes": "4096",
 }
 """How the connector writes: what this server takes fastest."""
 _ARROW = {
@@ -64,9 +68,10 @@ def check_names(networks: Iterable[str]) -> None:
 
 
 @contextmanager
-def session(settings: CassandraSettings, *, tuples: bool = False) -> Iterator[Session]:
-    """A session of the driver; :class:`PermalakeError` when no contact point answers. ``tuples`` makes rows
-    plain: a class with names, made for each answer, costs more than a short answer itself."""
+def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Session]:
+    """A session of the driver; :class:`PermalakeError` when no contact point answers. A ``plain`` one reads
+    no schema, which takes longer than a task's work, and gives rows as tuples: a class with names, made for
+    each answer, costs more than a short answer itself."""
     from cassandra.cluster import (
         EXEC_PROFILE_DEFAULT,
         Cluster,
@@ -79,7 +84,7 @@ def session(settings: CassandraSettings, *, tuples: bool = False) -> Iterator[Se
     profile = ExecutionProfile(
         load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(settings.local_dc)),
         request_timeout=_SECONDS,
-        row_factory=tuple_factory if tuples else named_tuple_factory,
+        row_factory=tuple_factory if plain else named_tuple_factory,
     )
     cluster = Cluster(
         list(settings.contact_points),
@@ -87,6 +92,8 @@ def session(settings: CassandraSettings, *, tuples: bool = False) -> Iterator[Se
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=5,
         connect_timeout=10,
+        schema_metadata_enabled=not plain,
+        token_metadata_enabled=not plain,
     )
     try:
         yield cluster.connect()
@@ -165,6 +172,19 @@ def lookup(
     )
 
 
+def _asked(batch: pa.RecordBatch) -> list[tuple]:
+    """Partition keys as the arguments of questions for several at once: a question costs the driver more
+    than a short answer does."""
+    keys = defaultdict(list)
+    for *shared, last in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        keys[tuple(shared)].append(last)
+    return [
+        (*shared, each[first : first + _KEYS])
+        for shared, each in keys.items()
+        for first in range(0, len(each), _KEYS)
+    ]
+
+
 def _deleter(
     settings: CassandraSettings, keyspace: str, table: StoreTable, micros: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -174,7 +194,7 @@ def _deleter(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from cassandra.concurrent import execute_concurrent_with_args
 
-        with session(settings) as connected:
+        with session(settings, plain=True) as connected:
             prepared = connected.prepare(statement)
             for batch in batches:
                 keys: Any = zip(*(column.to_pylist() for column in batch.columns), strict=True)
@@ -187,21 +207,22 @@ def _deleter(
 def _reader(
     settings: CassandraSettings, keyspace: str, table: StoreTable, names: list[str], one: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    matched = " AND ".join(f"{name} = ?" for name in table.partition)
+    *shared, last = table.partition
+    matched = " AND ".join([*(f"{name} = ?" for name in shared), f"{last} IN ?"])
     listed = ", ".join(names)
-    statement = f"SELECT {listed} FROM {keyspace}.{table.name} WHERE {matched}"  # noqa: S608
+    limit = " PER PARTITION LIMIT 1" if one else ""
+    statement = f"SELECT {listed} FROM {keyspace}.{table.name} WHERE {matched}{limit}"  # noqa: S608
     schema = pa.schema([(name, _ARROW[table.columns[name]]) for name in names])
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from cassandra.concurrent import execute_concurrent_with_args
 
-        with session(settings, tuples=True) as connected:
-            prepared = connected.prepare(f"{statement} LIMIT 1" if one else statement)
+        with session(settings, plain=True) as connected:
+            prepared = connected.prepare(statement)
             for batch in batches:
-                keys: Any = zip(*(column.to_pylist() for column in batch.columns), strict=True)
                 # A lazy answer: what is found is passed on as it comes, however much a key has.
                 answers = execute_concurrent_with_args(
-                    connected, prepared, list(keys), concurrency=_IN_FLIGHT, results_generator=True
+                    connected, prepared, _asked(batch), concurrency=_IN_FLIGHT, results_generator=True
                 )
                 found = (row for _, rows in answers for row in rows)
                 while rows := list(islice(found, _ROWS)):

@@ -42,8 +42,9 @@ _LOOKUPS = (
     chrysalis.HINTS,
     chrysalis.PLACES,
 )
-# Small tables cost more in planning than in data.
+# Small tables cost more in planning than in data; large ones come first, so that none ends alone.
 _AT_ONCE = 4
+_LARGE = ("messages", "parents")
 Task = Callable[[], None]
 
 
@@ -89,14 +90,17 @@ class CassandraDays:
         for keyspace, table in syncs:
             for old in lake.before:
                 self._delete(self._rows(table)(old), keyspace, table, batch)
+        # The look-ups first: each is a chain of questions to the store, in whose pauses others write.
         at_once(
-            [partial(self._write_legacy, lake)]
-            + [
-                partial(self._write_table, keyspace, table, lake)
-                for keyspace, table in self._tables
-                if table.name != "sync" and table not in _LOOKUPS and table is not stardust.LEGACY_OUTPUTS
+            [
+                *self._lookup_tasks(lake),
+                partial(self._write_legacy, lake),
+                *(
+                    partial(self._write_table, keyspace, table, lake)
+                    for keyspace, table in sorted(self._tables, key=lambda it: it[1].name not in _LARGE)
+                    if table.name != "sync" and table not in _LOOKUPS and table is not stardust.LEGACY_OUTPUTS
+                ),
             ]
-            + self._lookup_tasks(lake)
         )
         for keyspace, table in syncs:
             cassandra.write(self._rows(table)(lake.today), self._settings, keyspace, table, batch.micros)

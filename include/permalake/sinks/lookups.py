@@ -59,7 +59,8 @@ class Lookups:
         # From here on only what is recorded counts.
         known = placement.of_days(variant, dates)
         if added:
-            placement.index(known.join(lack.select(*KEY).distinct(), list(KEY), "left_semi"), micros)
+            mine = known.join(lack.select(*KEY).distinct(), list(KEY), "left_semi")
+            placement.index(mine, micros, ends)
         self._placed = with_partition(rows, known, order).localCheckpoint()
         self._old = [with_partition(transforms.lookups(old)[variant], known, order) for old in before]
 

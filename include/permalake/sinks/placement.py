@@ -62,12 +62,14 @@ class Placement:
         ]
         segments.select(*columns).sortWithinPartitions("date", "variant", "hint").writeTo(self._name).append()
 
-    def index(self, segments: DataFrame, micros: int) -> None:
-        """Note in the index how far these segments go, where it does not say more already."""
+    def index(self, segments: DataFrame, micros: int, ends: DataFrame | None = None) -> None:
+        """Note in the index how far these segments go, where it does not say more already. ``ends`` are what
+        it says, as far as the caller has asked already."""
         from pyspark.sql import functions as F
 
         mine = ends_of(segments).localCheckpoint()
-        further = mine.join(self.ends(mine).withColumnRenamed("taken", "noted"), list(KEY), "left").where(
+        noted = (self.ends(mine) if ends is None else ends).withColumnRenamed("taken", "noted")
+        further = mine.join(noted, list(KEY), "left").where(
             F.col("noted").isNull() | (F.col("noted") < F.col("taken"))
         )
         cassandra.write(further.select(*PLACES.columns), self._settings, self._keyspace, PLACES, micros)
