@@ -3,7 +3,6 @@ number of them, or into partitions of a fixed size that are filled one after ano
 
 ``python -m bench.partitions [MESSAGES]``: as many synthetic messages with one tag, published in ten days,
 into the table ``indexes`` of a real Cassandra of this benchmark's own, keyed in each of the three ways.
-The question was asked about five million.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from pyspark.sql import functions as F
 
 from bench.machine import timed
 from bench.store_lake import spark
-from permalake import jars
 from permalake.config import CassandraSettings
 from permalake.contracts.cassandra_v1 import HINTS, INDEXES
 from permalake.contracts.cql import StoreTable, create_keyspace
@@ -34,7 +32,7 @@ from permalake.services.control import LIBRARY
 from permalake.services.daemon import free_port
 from permalake.sinks import cassandra
 
-MESSAGES, DAYS, PAGE = 500_000, 10, 100
+MESSAGES, DAYS, PAGE = 5_000_000, 10, 100
 FIXED, SIZE = 16, 100_000
 _TAG = b"spam".hex()
 _PER_MILESTONE = 50
@@ -80,7 +78,9 @@ class CassandraWithJmx(Cassandra):
 
     def tool(self, *arguments: str) -> None:
         """Run nodetool."""
-        command = [jars.java(), "-cp", f"{self._jars}/*", "org.apache.cassandra.tools.NodeTool"]
+        java, *options = super()._command(self.folder)
+        opened = [option for option in options if option.startswith("--add-")]
+        command = [java, *opened, "-cp", f"{self._jars}/*", "org.apache.cassandra.tools.NodeTool"]
         command += ["-h", "127.0.0.1", "-p", str(self.jmx), *arguments]
         subprocess.run(command, stdout=2, check=True)
 
@@ -163,8 +163,9 @@ def _write(
         rows = rows.where(~gone)
     cassandra.write(rows.select(*table.columns), settings, _KEYSPACE, table, micros)
     if "partition_id" in table.columns:
+        # The tables share one table of hints; each has its own key in it.
         hints = rows.groupBy(
-            F.col("indexation").alias("hint"), F.lit("index").alias("variant"), "partition_id"
+            F.lit(variant.name).alias("hint"), F.lit("index").alias("variant"), "partition_id"
         )
         newest = hints.agg(F.max("milestone_index").alias("milestone_index"))
         cassandra.write(newest, settings, _KEYSPACE, HINTS, micros)
