@@ -3,7 +3,7 @@
 Every module of this folder with a function ``run`` is a benchmark. Each runs in a process of its own and
 returns its figures: what was measured, our value, a peer's from the same run, and their ratio (above 1:
 ours is the better one). ``bench/results.json`` keeps the last figures of each benchmark with the time and
-the machine they were measured on; ``bench/results.svg`` draws the ratios.
+the machine they were measured on; ``bench/RESULTS.md`` shows them, ``bench/results.svg`` draws the ratios.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import table
 from bench.machine import machine
 from bench.picture import draw
 
@@ -63,6 +64,7 @@ def main() -> None:
         for figure in figures:
             print(json.dumps(figure))
     draw(results, HERE / "results.svg")
+    table.write(results, HERE / "RESULTS.md")
 
 
 if __name__ == "__main__":
