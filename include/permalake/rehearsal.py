@@ -1,43 +1,49 @@
-"""Does in small what every Spark job does, so that Java meets the classes that they need.
+"""Does in small what every Spark job does, so that Java meets the classes that they need: a synthetic day
+through the jobs themselves.
 
 Run by spark-submit for :mod:`permalake.orchestrate.class_archive`, with a scratch folder as its argument.
 """
 
 from __future__ import annotations
 
+import os
+import runpy
 import sys
+from datetime import date
+from pathlib import Path
+
+from permalake.paths import SPARK_JOBS
+from permalake.session import SMALL_CONF, session
+from permalake.simulate import iota
+from permalake.simulate.world import IotaWorld
+
+_DAY = date(2022, 9, 28)
+_JOBS = ("iota_ingest", "iota_analytics", "audit")
+_CONFIG = """
+[lake]
+warehouse = "lake"
+[networks.rehearsal]
+protocol = "stardust"
+bech32_hrp = "smr"
+path = "tangle"
+"""
 
 
-def rehearse(folder: str) -> None:
-    """Tables of a catalog, Parquet, a worker in Python, aggregates, joins."""
-    from pyspark.sql import functions as F
-
-    from permalake.session import session
-
-    catalog = "spark.sql.catalog.rehearsal"
-    spark = session(
-        "rehearsal",
-        **{
-            catalog: "org.apache.iceberg.spark.SparkCatalog",
-            f"{catalog}.type": "jdbc",
-            f"{catalog}.warehouse": folder,
-            f"{catalog}.uri": f"jdbc:sqlite:{folder}/catalog.db",
-            f"{catalog}.jdbc.schema-version": "V1",
-        },
+def rehearse(folder: Path) -> None:
+    """Build and audit a day of a few messages in ``folder``."""
+    world = IotaWorld(
+        "stardust", messages=40, days=1, start=_DAY, seed=1, bech32_hrp="smr", milestones_per_day=4
     )
-    rows = spark.range(200).selectExpr("id", "date'2022-09-28' AS date", "cast(id AS string) AS text")
-    rows.mapInArrow(lambda batches: batches, rows.schema).write.parquet(f"{folder}/landing")
-    landed = spark.read.parquet(f"{folder}/landing").persist()
-    spark.sql("CREATE NAMESPACE rehearsal.small")
-    spark.sql("CREATE TABLE rehearsal.small.rows (id long, date date, text string) PARTITIONED BY (date)")
-    for _ in range(2):
-        landed.sort("id").writeTo("rehearsal.small.rows").overwrite(F.expr("date = date'2022-09-28'"))
-    table = spark.read.table("rehearsal.small.rows")
-    sums = table.groupBy("date").agg(F.count_distinct("text"), F.sum("id"), F.collect_list(F.struct("id")))
-    table.join(sums, "date").unionByName(sums.join(landed, "date")).count()
-    table.selectExpr("*", "row_number() OVER (PARTITION BY date ORDER BY id) AS place").collect()
+    iota.simulate(None, world, folder / "tangle", say=lambda _: None)
+    config = folder / "permalake.toml"
+    config.write_text(_CONFIG, "utf-8")
+    os.environ["PERMALAKE_CONFIG"] = str(config)
+    spark = session("rehearsal", **SMALL_CONF)
+    run = ["--network", "rehearsal", "--start", str(_DAY), "--end", str(_DAY), "--run-id", "rehearsal"]
+    for job in _JOBS:
+        runpy.run_path(str(SPARK_JOBS / f"{job}.py"))["main"](run, spark)
     spark.stop()
 
 
 if __name__ == "__main__":
-    rehearse(sys.argv[1])
+    rehearse(Path(sys.argv[1]))

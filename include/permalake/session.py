@@ -28,6 +28,14 @@ CONF = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
 }
+SMALL_CONF = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""For small inputs, whose hundred queries do not live long enough to be compiled, or planned anew at each
+stage."""
 
 
 def session(name: str, **conf: str) -> SparkSession:

@@ -49,7 +49,7 @@ def java_options() -> str:
 
 
 def create() -> Path | None:
-    """Run a small session and keep its classes; None when they are kept already. Other Javas' archives go.
+    """Run a small day and keep its classes; None when they are kept already. Other Javas' archives go.
 
     :class:`PermalakeError` with the last line that the session printed when it fails.
     """
@@ -68,7 +68,9 @@ def create() -> Path | None:
             scratch,
         ]
         environment = {
-            **os.environ,
+            # A rehearsal knows nothing of anyone's lake.
+            **{name: value for name, value in os.environ.items() if not name.startswith("PERMALAKE_")},
+            "PERMALAKE_HOME": scratch,
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         }
@@ -89,6 +91,8 @@ def _lake_jars() -> list[Path]:
 
 if __name__ == "__main__":
     try:
+        if not file().exists():
+            sys.stdout.write("Java's classes, kept for all later runs\n")
         create()
     except (PermalakeError, subprocess.TimeoutExpired) as error:
         sys.stderr.write(f"permalake: {error}; every submit will take a few seconds longer\n")

@@ -10,18 +10,12 @@ from permalake.config import Settings
 from permalake.orchestrate import class_archive
 from permalake.orchestrate.environment import is_local
 from permalake.orchestrate.request import WORMHOLE
+from permalake.session import SMALL_CONF
 
 # A small day ends before the optimising compiler has earned what it costs: with these, the sample's two jobs
 # took half the processor time. A large one needs that compiler and a collector that keeps pace.
 SMALL_BYTES = 64 << 20
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Neither do its hundred queries live long enough to be compiled, or planned anew at each stage.
-_SMALL_CONF = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-}
 
 
 def java_options(settings: Settings, network: str) -> str:
@@ -34,7 +28,7 @@ def java_options(settings: Settings, network: str) -> str:
 
 def session_conf(settings: Settings, network: str) -> dict[str, str]:
     """Settings of the Spark session that go with the input's size."""
-    return _SMALL_CONF if is_small(settings, network) else {}
+    return SMALL_CONF if is_small(settings, network) else {}
 
 
 def is_small(settings: Settings, network: str) -> bool:
