@@ -240,6 +240,14 @@ def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monke
     fewer = expected_cassandra.stardust(STARDUST, before_milestone(end - 3))
     check_tables(settings, "served_shimmer", fewer)
 
+    # The store loses a table: all days are due, and nothing is there twice.
+    with cassandra.session(settings.cassandra) as connected:
+        for view in store.TAGS.views:
+            connected.execute(f"DROP MATERIALIZED VIEW served_shimmer.{view.name}", timeout=60)
+        connected.execute("DROP TABLE served_shimmer.tags", timeout=60)
+    assert serve(session, settings, SHIMMER) == {"cassandra": [first, second]}
+    check_tables(settings, "served_shimmer", fewer)
+
 
 def before_milestone(end):
     """Which expected rows a lake has whose last milestones are gone."""

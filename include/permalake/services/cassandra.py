@@ -130,6 +130,8 @@ class Cassandra:
             # A thread waits for the disk with each write; 32 of them would bound the server, not its cores.
             "concurrent_writes": 128,
             "concurrent_materialized_view_writes": 128,
+            # Two seconds are short for a machine that Spark keeps busy too.
+            "write_request_timeout": "10s",
             "auto_snapshot": False,
             "data_file_directories": [str(self.folder / "data")],
             "commitlog_directory": str(self.folder / "commitlog"),
