@@ -42,4 +42,8 @@ def _row(figure: dict) -> str:
 
 
 def _number(value: object) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {_number(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_number, value))
     return f"{value:,}" if isinstance(value, int | float) else str(value)

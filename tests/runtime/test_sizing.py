@@ -48,3 +48,8 @@ def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monke
     conf = environment.spark_conf()
     assert "iceberg" in conf["spark.driver.extraClassPath"]
     assert "spark.jars" not in conf
+
+
+def test_the_set_up_has_made_the_archive_of_classes():
+    """A rehearsal that fails only warns, and every submit would take longer from then on."""
+    assert class_archive.file().stat().st_size > 100 << 20
