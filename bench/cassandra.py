@@ -1,18 +1,20 @@
 """Cassandra: published days into every table and view, beside the bare connector with the same rows; and the
 cost of a day against the history that is there already.
 
-``python -m bench.cassandra [MESSAGES [PROTOCOL…]]``: a synthetic tangle of fifteen days, kept in
-``bench/.data``, into a real Cassandra of this benchmark's own: the first day to warm up, two one by one, ten
-at once (these are compared), the last two one by one. Ours reads the lake, shapes and places the rows, keeps
-its books and writes; the bare connector writes the finished rows of the same days from Parquet into the same
-tables and views of another network, table by table, as its documentation shows, with our settings for
-batches and writes in flight (with its own, a server that answers when a write is on disk is mostly idle).
+``python -m bench.cassandra [MESSAGES [PROTOCOL…]]``: a synthetic tangle of 64 days, kept in ``bench/.data``,
+into a real Cassandra of this benchmark's own: the first day to warm up, four one by one, 55 at once (their
+rows per second are compared), the last four one by one. Ours reads the lake, shapes and places the rows,
+keeps its books and writes; after each part the bare connector writes the finished rows of the same days from
+Parquet into the same tables and views of another network, table by table, as its documentation shows, with
+our settings for batches and writes in flight (with its own, a server that answers when a write is on disk is
+mostly idle). What it takes longer for late days is the server's own growth, not ours.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import statistics
 import sys
 import tempfile
 import time
@@ -41,11 +43,9 @@ from permalake.transforms import cassandra_chrysalis
 from permalake.transforms.cassandra_stardust import STARDUST_ROWS
 from permalake.transforms.partitions import ends_of, lacking, new_segments, with_partition
 
-MESSAGES, DAYS = 150_000, 15
+MESSAGES, DAYS, SINGLES = 128_000, 64, 4
 PROTOCOLS = ("stardust", "chrysalis")
 _BARE = "bare"
-# Days whose rows the bare connector writes too, to tell what the server itself takes longer for.
-CONTROL = ("early 2", "late 2")
 Finished = list[tuple[str, str, DataFrame]]
 _PLACED = (chrysalis.ADDRESSES, chrysalis.INDEXES, chrysalis.PARENTS, chrysalis.HINTS)
 
@@ -70,44 +70,44 @@ def _measured(
     assert record is not None
     parts = _parts(settings)
     with tempfile.TemporaryDirectory(prefix="bench-cassandra-") as folder:
-        finished, *singles = (
-            _finished_rows(spark, settings, protocol, parts[part], Path(folder) / part)
-            for part in ("many", *CONTROL)
-        )
-        rows = sum(frame.count() for _, _, frame in finished)
+        finished = {
+            part: _finished_rows(spark, settings, protocol, days, Path(folder) / part)
+            for part, days in parts.items()
+        }
+        rows = sum(frame.count() for _, _, frame in finished["many"])
         cassandra.ensure(settings.cassandra, _BARE, protocol)
         cassandra.ensure(settings.cassandra, NETWORK, protocol)
-        _bare(settings, finished[:3])  # loads classes, opens connections; the rows are written once more
-        at_rest(record["pid"])
-        bare = timed(lambda: _bare(settings, finished))
-        days = dict(zip(CONTROL, singles, strict=True))
-        seconds = _ours(spark, settings, record["pid"], parts, days)
-    many = len(parts["many"])
-    early, late = ((seconds[f"{part} 1"] + seconds[f"{part} 2"]) / 2 for part in ("early", "late"))
-    bare_early, bare_late = (seconds[f"bare {part}"] for part in CONTROL)
+        ours, bare = _seconds(spark, settings, record["pid"], parts, finished)
+    many, history = len(parts["many"]), sum(map(len, parts.values())) - SINGLES
+    early, late, bare_early, bare_late = (
+        statistics.median(value for part, value in seconds.items() if part.startswith(when))
+        for seconds in (ours, bare)
+        for when in ("early", "late")
+    )
     name = f"{protocol.title()} tangle of {messages * many // DAYS:,} messages"
     return [
         {
             "name": f"{name} into Cassandra, tables with views",
             "unit": "rows/s",
-            "ours": round(rows / seconds["many"]),
-            "peer": round(rows / bare),
+            "ours": round(rows / ours["many"]),
+            "peer": round(rows / bare["many"]),
             "peer_name": "the bare connector with finished rows",
-            "ratio": round(bare / seconds["many"], 3),
+            "ratio": round(bare["many"] / ours["many"], 3),
             "rows": rows,
-            "seconds": round(seconds["many"], 1),
-            "peer_seconds": round(bare, 1),
+            "seconds": round(ours["many"], 1),
+            "peer_seconds": round(bare["many"], 1),
         },
         {
             "name": f"{protocol.title()}: a day of {messages // DAYS:,} messages into Cassandra after "
-            f"{DAYS - 2} days",
+            f"{history} days",
             "unit": "s",
             "ours": round(late, 1),
             "peer": round(early, 1),
-            "peer_name": "after one day",
+            "peer_name": f"after 1 to {SINGLES} days",
             "ratio": round(early / late, 3),
             "ratio_of_the_bare_connector": round(bare_early / bare_late, 3),
-            "each": {name: round(value, 1) for name, value in seconds.items() if name != "many"},
+            "each": {part: round(value, 1) for part, value in ours.items()},
+            "each_of_the_bare_connector": {part: round(value, 1) for part, value in bare.items()},
         },
     ]
 
@@ -120,42 +120,37 @@ def _parts(settings: Settings) -> dict[str, list[served.DueDay]]:
             served.DueDay(one.day, one.publication_id, ())
             for one in served.due(connection, NETWORK, serve.CASSANDRA)
         ]
-    return {
-        "first": due[:1],
-        "early 1": due[1:2],
-        "early 2": due[2:3],
-        "many": due[3:-2],
-        "late 1": due[-2:-1],
-        "late 2": due[-1:],
-    }
+    early = {f"early {number}": due[number : number + 1] for number in range(1, SINGLES + 1)}
+    late = {f"late {number}": due[-number:][:1] for number in range(SINGLES, 0, -1)}
+    return {"first": due[:1], **early, "many": due[SINGLES + 1 : -SINGLES], **late}
 
 
-def _ours(
+def _seconds(
     spark: SparkSession,
     settings: Settings,
     pid: int,
     parts: dict[str, list[served.DueDay]],
-    singles: dict[str, Finished],
-) -> dict[str, float]:
-    """Seconds for each part, each begun when the server has compacted what came before; after those of
-    ``singles``, their finished rows by the bare connector: what the server itself takes longer for."""
+    finished: dict[str, Finished],
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds for each part, ours and the bare connector's, each begun when the server has compacted what
+    came before."""
     target = CassandraDays(spark, settings, NETWORK)
     state = Lake(settings).locations(NETWORK)
     # As a lake that was never served: an earlier run of this benchmark has placed its rows.
     Placement(spark, settings, NETWORK)
     spark.sql(f"DELETE FROM {CATALOG}.`{NETWORK}`.{PERMANODE_PARTITIONS.name}")
     micros = time.time_ns() // 1000
-    seconds = {}
+    ours, bare = {}, {}
     for part, days in parts.items():
         # A day has a Java of its own when the DAG writes it: what earlier parts left behind is not its cost.
         gc.collect()
         spark._jvm.System.gc()
         at_rest(pid)
-        seconds[part] = timed(lambda: target.write(Batch(NETWORK, days, state, micros)))  # noqa: B023
-        if part in singles:
-            at_rest(pid)
-            seconds[f"bare {part}"] = timed(lambda: _bare(settings, singles[part]))  # noqa: B023
-    return seconds
+        ours[part] = timed(lambda: target.write(Batch(NETWORK, days, state, micros)))  # noqa: B023
+        at_rest(pid)
+        bare[part] = timed(lambda: _bare(settings, finished[part]))  # noqa: B023
+        say(f"{part}: {ours[part]:.1f} s, the bare connector {bare[part]:.1f} s")
+    return ours, bare
 
 
 def _finished_rows(
