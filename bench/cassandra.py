@@ -31,13 +31,13 @@ from permalake.contracts import cassandra_v1 as chrysalis
 from permalake.contracts.cassandra_v1 import PLACES, placed
 from permalake.contracts.placement import PERMANODE_PARTITIONS
 from permalake.lake import Lake
-from permalake.lake.state import Database
+from permalake.lake.state import STORES, Database
 from permalake.services import control
 from permalake.services.daemon import free_port
 from permalake.sinks import cassandra, serve, served
 from permalake.sinks.cassandra_days import CassandraDays
 from permalake.sinks.pinned import Pinned
-from permalake.sinks.placement import CATALOG, Placement
+from permalake.sinks.placement import Placement
 from permalake.sinks.serve import Batch
 from permalake.transforms import cassandra_chrysalis
 from permalake.transforms.cassandra_stardust import STARDUST_ROWS
@@ -138,7 +138,7 @@ def _seconds(
     state = Lake(settings).locations(NETWORK)
     # As a lake that was never served: an earlier run of this benchmark has placed its rows.
     Placement(spark, settings, NETWORK)
-    spark.sql(f"DELETE FROM {CATALOG}.`{NETWORK}`.{PERMANODE_PARTITIONS.name}")
+    spark.sql(f"DELETE FROM {STORES}.`{NETWORK}`.{PERMANODE_PARTITIONS.name}")
     micros = time.time_ns() // 1000
     ours, bare = {}, {}
     for part, days in parts.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,11 +14,13 @@ from lake_support import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit,
 
 from permalake.cli.main import main as permalake
 from permalake.contracts import tables_of
+from permalake.contracts.placement import PERMANODE_PARTITIONS
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
-from permalake.lake.maintenance import alone, compact, crowded_tables, limits, tidy
+from permalake.lake.maintenance import Limits, alone, compact, crowded_tables, limits, tidy
 from permalake.lake.state import days
 from permalake.paths import SPARK_JOBS
+from permalake.sinks.placement import Placement
 
 TARGET = 1 << 20
 ROWS = f"select * from {NETWORK}.messages order by milestone_index, white_flag_index"
@@ -115,6 +117,22 @@ def test_a_day_staged_before_is_published_after_a_compaction_of_it(spark, settin
     assert lake.publish(staged).replayed
     assert state(lake) == {DAY1: (6, 6), DAY2: (7, 7), DAY3: (9, 9)}
     assert files_per_day(lake) == {DAY1: 1, DAY2: 1, DAY3: 1}
+
+
+def test_the_record_of_placements_forgets_its_snapshots_and_keeps_its_rows(spark, settings, lake):
+    build(settings, lake, DAY1, 1, 3, "one")
+    placement = Placement(spark, settings, NETWORK)
+    for number in range(3):
+        rows = [("address", "aa", number, 0, 9, DAY1)]
+        placement.add(spark.createDataFrame(rows, PERMANODE_PARTITIONS.spark))
+    now, year = datetime.now(UTC), timedelta(days=365)
+    keep = Limits(history=now, abandoned=now - year, young=now + year)
+    done = {one.name: one for one in tidy(settings, lake._database, NETWORK, keep, "maintain")}
+    record = done[f"{NETWORK}.{PERMANODE_PARTITIONS.name}"]
+    assert record.snapshots == 2
+    assert record.removed >= 3  # the metadata that those commits had written
+    left = placement.of_days("address", [DAY1])
+    assert sorted(row["partition_id"] for row in left.collect()) == [0, 1, 2]
 
 
 def test_the_job_compacts_and_the_command_tells_the_rest(

@@ -38,6 +38,9 @@ from permalake.lake.migrations import Step, add_column, add_table, migrate, pend
 
 PUBLISHED = "permalake"
 """``catalog_name`` of the pointers that readers follow."""
+STORES = "permalake_stores"
+"""``catalog_name`` of what was recorded of the stores: it grows when a store is written, no publication moves
+it."""
 
 _BUSY_SECONDS = 60
 _TIME = String(27)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 from permalake.config import Settings
 from permalake.contracts.cassandra_v1 import PLACES, second_keyspace
 from permalake.contracts.placement import PERMANODE_PARTITIONS
+from permalake.lake.state import STORES
 from permalake.session import catalog_conf
 from permalake.sinks import cassandra
 from permalake.transforms.partitions import KEY, ends_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-CATALOG = "permalake_stores"
 
 
 class Placement:
@@ -32,10 +31,10 @@ class Placement:
         self._spark = spark
         self._settings = settings.cassandra
         self._keyspace = second_keyspace(network)
-        self._name = f"{CATALOG}.`{network}`.{PERMANODE_PARTITIONS.name}"
-        for key, value in catalog_conf(settings, CATALOG).items():
+        self._name = f"{STORES}.`{network}`.{PERMANODE_PARTITIONS.name}"
+        for key, value in catalog_conf(settings, STORES).items():
             spark.conf.set(key, value)
-        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.`{network}`")
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {STORES}.`{network}`")
         columns = ", ".join(
             f"{field.name} {field.dataType.simpleString()}" for field in PERMANODE_PARTITIONS.spark.fields
         )

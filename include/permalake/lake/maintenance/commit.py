@@ -56,15 +56,15 @@ def alone(settings: Settings, database: Database, network: str, run_id: str) -> 
         leases.release(database, run_id)
 
 
-def change(work: Work, table: str, edit: Callable[[IcebergTable], object]) -> bool:
-    """Publish what ``edit`` makes of the table, by compare and set; whether it changed anything.
+def change(work: Work, table: str, edit: Callable[[IcebergTable], object], of: str = PUBLISHED) -> bool:
+    """Publish what ``edit`` makes of the table under ``of``, by compare and set; whether it changed anything.
 
-    ``edit`` gets the table as it is published now, in a private catalog, and is called again when a day was
+    ``edit`` gets the table as it is there now, in a private catalog, and is called again when a day was
     published meanwhile. It must leave the rows as they are: other tables do not move with it.
     """
     for number in range(_TRIES):
         with work.database.write() as connection:
-            published = locations(connection, PUBLISHED, work.network)[table]
+            published = locations(connection, of, work.network)[table]
             copy_pointers(connection, work.catalog, work.network, {table: published})
         catalog = open_catalog(work.settings, work.catalog)
         try:
@@ -76,8 +76,9 @@ def change(work: Work, table: str, edit: Callable[[IcebergTable], object]) -> bo
         if new == published:
             return False
         with work.database.write() as connection:
-            if move_pointer(connection, PUBLISHED, work.network, table, old=published, new=new):
-                record_publication(connection, _record(work), KIND, {table: new})
+            if move_pointer(connection, of, work.network, table, old=published, new=new):
+                if of == PUBLISHED:
+                    record_publication(connection, _record(work), KIND, {table: new})
                 return True
         back_off(number)
     raise PermalakeError(f"{work.network}.{table}: others kept on publishing; maintain it again")

@@ -1,4 +1,4 @@
-"""Snapshot expiry: published tables forget snapshots that nobody may go back to."""
+"""Snapshot expiry: tables forget snapshots that nobody may go back to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pyiceberg.table import Table as IcebergTable
 from permalake.lake.catalog import open_table
 from permalake.lake.maintenance.commit import Work, change
 from permalake.lake.maintenance.limits import Limits
+from permalake.lake.state import PUBLISHED
 
 
 def expirable(location: str, limits: Limits) -> int:
@@ -14,8 +15,8 @@ def expirable(location: str, limits: Limits) -> int:
     return len(_old(open_table(location), limits))
 
 
-def expire(work: Work, table: str, limits: Limits) -> int:
-    """Drop those snapshots from the published table's list; how many. Their files go with the orphans."""
+def expire(work: Work, table: str, limits: Limits, of: str = PUBLISHED) -> int:
+    """Drop those snapshots from the list of a table under ``of``; how many. Files go with the orphans."""
     dropped = 0
 
     def edit(current: IcebergTable) -> None:
@@ -24,7 +25,7 @@ def expire(work: Work, table: str, limits: Limits) -> int:
         if dropped:
             current.maintenance.expire_snapshots().older_than(limits.history).commit()
 
-    change(work, table, edit)
+    change(work, table, edit, of)
     return dropped
 
 

@@ -18,7 +18,7 @@ from permalake.lake.maintenance.history import PastState
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.maintenance.orphans import LANDINGS, Orphans, landings, orphans
 from permalake.lake.maintenance.storage import remove, remove_folder
-from permalake.lake.state import PUBLISHED, Database, networks
+from permalake.lake.state import PUBLISHED, STORES, Database, networks
 
 
 @dataclass
@@ -71,10 +71,10 @@ def networks_of(database: Database) -> list[str]:
 def tidy(settings: Settings, database: Database, network: str, limits: Limits, run_id: str) -> list[Done]:
     """Expire, forget and remove what the limits say of one network; what was done, by table."""
     with alone(settings, database, network, run_id) as work:
-        done, published = _by_table(database, network)
-        for table, location in published.items():
+        done, present = _by_table(database, network)
+        for (catalog, table), location in present.items():
             if expirable(location, limits):
-                done[table].snapshots = expire(work, table, limits)
+                done[table].snapshots = expire(work, table, limits, catalog)
         with database.write() as connection:
             _count_states(done, history.forget(connection, network, limits))
             history.close(connection, network, limits)
@@ -88,10 +88,10 @@ def tidy(settings: Settings, database: Database, network: str, limits: Limits, r
 
 def would_tidy(settings: Settings, database: Database, network: str, limits: Limits) -> list[Done]:
     """What :func:`tidy` would do now, and the days that would be compacted; nothing is changed."""
-    done, published = _by_table(database, network)
+    done, present = _by_table(database, network)
     with database.read() as connection:
         _count_states(done, history.past_states(connection, network, limits)[1])
-    for table, location in published.items():
+    for (_, table), location in present.items():
         done[table].snapshots = expirable(location, limits)
     for table, days in crowded_tables(database, network, settings.lake.target_bytes).items():
         done[table].days = len(days)
@@ -111,10 +111,15 @@ def clear_landings(settings: Settings, database: Database, limits: Limits, dry_r
     return done
 
 
-def _by_table(database: Database, network: str) -> tuple[dict[str, Done], dict[str, str]]:
+def _by_table(database: Database, network: str) -> tuple[dict[str, Done], dict[tuple[str, str], str]]:
+    """What is done, by table; and where each lies, by catalog and table."""
     with database.read() as connection:
-        published = locations(connection, PUBLISHED, network)
-    return {table: Done(f"{network}.{table}") for table in sorted(published)}, published
+        present = {
+            (catalog, table): location
+            for catalog in (PUBLISHED, STORES)
+            for table, location in locations(connection, catalog, network).items()
+        }
+    return {table: Done(f"{network}.{table}") for _, table in sorted(present)}, present
 
 
 def _count_states(done: dict[str, Done], forgotten: list[PastState]) -> None:
