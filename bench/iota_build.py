@@ -20,7 +20,7 @@ from bench.machine import watch
 HERE = Path(__file__).parent
 DATA = HERE / ".data"
 COMMAND = str(Path(sys.executable).with_name("permalake"))
-SIZES = (100_000, 1_000_000)
+SIZES = (1_000_000, 5_000_000)
 DAY = "2023-01-01"
 
 

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
         landed = jobs.land(rows, attempt.landing, more=True)
     quarantined = attempt.quarantine(quarantine(landed, source.name))
     for day, count in disagreements(landed).items() if quarantined else ():
-        attempt.note(f"{count} conflicts differ from the source's (quarantine: conflict_disagreement)", day)
+        attempt.note(f"conflicts unlike the source's: {count} (quarantine: conflict_disagreement)", day)
     refused = refused_days(landed, days)
     source.distrust(refused, days)
     for day, reason in refused.items():

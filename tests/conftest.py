@@ -10,7 +10,7 @@ import pytest
 from permalake import jars
 from permalake.services import control
 from permalake.services.daemon import free_port
-from permalake.session import session
+from permalake.session import SMALL_CONF, session
 
 HERE = Path(__file__).parent
 # What takes longest begins first, so that two processes end at about the same time.
@@ -33,7 +33,8 @@ def folder(item):
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """One real local Spark session with the jars of the lake and the stores, for the whole run."""
+    """One real local Spark session with the jars of the lake and the stores, for the whole run, set as the
+    DAG's jobs set it for small inputs."""
     jars.resolve(jars.STORE_COORDINATES)
     created = session(
         "permalake-tests",
@@ -42,9 +43,8 @@ def spark(tmp_path_factory):
             "spark.jars": jars.class_path((*jars.COORDINATES, *jars.STORE_COORDINATES)),
             "spark.driver.memory": "2g",
             "spark.driver.extraJavaOptions": SHORT_LIVED,
-            "spark.sql.codegen.wholeStage": "false",
             "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "2",
+            **SMALL_CONF,
             "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
         },
     )

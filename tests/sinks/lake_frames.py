@@ -42,12 +42,3 @@ def _typed(kind, value):
     if kind.startswith("decimal"):
         return Decimal(value)
     return value
-
-
-def quick(session):
-    """Compiling plans would take longer than running them over a few rows."""
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    return session

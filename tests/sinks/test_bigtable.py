@@ -198,7 +198,7 @@ def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behin
         wormhole=WormholeSettings(path=WORLD / "input", reference=WORLD / "reference"),
         bigtable=BigtableSettings(project="p", instance="served", table="v2", table_v1="v1"),
     )
-    session = lake_frames.quick(spark.newSession())
+    session = spark.newSession()
     last = dt.date(2024, 3, 12)
     publish(whole, lake, dt.date(1970, 1, 1), last, F.lit(True))
     # Killed half-way: one table is written, the other is not.

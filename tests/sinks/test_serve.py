@@ -43,7 +43,7 @@ SIZE = 7
 
 @pytest.fixture(scope="module")
 def session(spark):
-    return lake_frames.quick(spark.newSession())
+    return spark.newSession()
 
 
 @pytest.fixture(scope="module")

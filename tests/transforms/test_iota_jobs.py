@@ -8,6 +8,7 @@ import pytest
 from iota_days import DATA, SAMPLE, SYNTHETIC, copy_archive, differences, expected, lines, rewrite
 from iota_network import Network
 
+from permalake.codec.reasons import Conflict
 from permalake.errors import PermalakeError
 
 MEASURED = json.loads((DATA / "iota" / "expected_measurements.json").read_text())
@@ -133,6 +134,14 @@ def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch):
     blocks = lines(archive / "blocks.jsonl")
     spoilt = next(block for block in blocks if block["milestone"] == 249_995)
     spoilt["raw"] = spoilt["raw"][:80] + ("0" if spoilt["raw"][80] != "0" else "1") + spoilt["raw"][81:]
+    later = {row["message_id"] for row in expected("stardust", "messages") if row["date"] == "2022-09-30"}
+    doubted = next(
+        metadata
+        for metadata in (block["metadata"] for block in blocks)
+        if metadata.get("conflictReason") == Conflict.SPENT_IN_MILESTONE
+        and metadata["blockId"].removeprefix("0x") in later
+    )
+    doubted["conflictReason"] = int(Conflict.SUM)
     rewrite(archive / "blocks.jsonl", blocks)
     network = Network(spark, tmp_path, archive, monkeypatch)
     network.run("iota_ingest", "2022-09-28", "2022-09-30")
@@ -141,9 +150,16 @@ def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch):
     assert refused[DAY].startswith("milestone 249995: id_mismatch: block ")
     assert "id_mismatch" in [reason for reason, _ in network.quarantined()]
     theirs = [row for row in expected("stardust", "messages") if row["date"] == "2022-09-30"]
+    told = next(row for row in theirs if row["message_id"] == doubted["blockId"].removeprefix("0x"))
+    told["conflict_reason"] = Conflict.SUM
     ours = [row for row in network.rows("messages") if row["date"] == "2022-09-30"]
     assert differences(ours, theirs) == ([], [])
-    network.lake.release("test")
+    attempt = network.attempt()
+    attempt.pin()
+    attempt.verdict(date(2022, 9, 30), True)
+    assert list(network.lake.publish(attempt).withheld) == [DAY]
+    notes = {day.date: list(day.notes) for day in network.lake.status("shimmer")}
+    assert "conflicts unlike the source's: 1 (quarantine: conflict_disagreement)" in notes[date(2022, 9, 30)]
     with pytest.raises(PermalakeError, match="2022-09-28: milestone 249995: id_mismatch"):
         network.run("iota_ingest", run_id="another")
 

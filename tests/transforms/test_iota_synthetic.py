@@ -4,10 +4,22 @@ import pytest
 from iota_days import SYNTHETIC, build, coordinator_keys, differences, expected, tangle
 
 from permalake.contracts import IOTA_TABLES, iota_metrics
+from permalake.session import CONF, SMALL_CONF
 
 DAYS = {"stardust": ("2022-09-28", "2022-09-30"), "chrysalis": ("2021-05-10", "2021-05-12")}
 # Not among the expected rows of the generator.
 OWN = {"quarantine", "consumed_outputs", *(table.name for table in iota_metrics.TABLES)}
+
+
+@pytest.fixture(scope="module")
+def spark(spark):
+    """Set as for large inputs: plans are compiled, and adapted while they run."""
+    ours = spark.newSession()
+    for name in SMALL_CONF:
+        ours.conf.unset(name)
+        if name in CONF:
+            ours.conf.set(name, CONF[name])
+    return ours
 
 
 @pytest.fixture(scope="module", params=["stardust", "chrysalis"])
