@@ -40,7 +40,11 @@ def tokens(lake):
     return {row["date"]: int(row["n"]) for row in rows.to_pylist()}
 
 
-def test_a_frame_is_cast_ordered_and_sorted_into_one_file_per_day(spark, lake):
+@pytest.mark.parametrize(("adaptive", "partitions"), [("false", "1"), ("false", "2"), ("true", "2")])
+def test_a_frame_is_cast_ordered_and_sorted_into_one_file_per_day(spark, lake, adaptive, partitions):
+    spark = spark.newSession()
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    spark.conf.set("spark.sql.shuffle.partitions", partitions)
     attempt = lake.begin(NETWORK, DAY1, DAY2, "run")
     shuffled = spark.range(400).select(
         f.expr("date_add(date'2022-09-28', cast(id % 2 as int))").alias("date"),

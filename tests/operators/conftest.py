@@ -39,7 +39,7 @@ deadline = "00:00"
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def alerts():
     """What a local webhook was sent."""
     received = []
@@ -59,7 +59,7 @@ def alerts():
     server.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def place(tmp_path_factory, alerts):
     """A folder with small synthetic tangles and a configuration."""
     folder = tmp_path_factory.mktemp("operators")
@@ -83,7 +83,7 @@ def place(tmp_path_factory, alerts):
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def airflow(place):
     """Up, with every DAG paused."""
     bundle = "airflow.dag_processing.bundles.local.LocalDagBundle"

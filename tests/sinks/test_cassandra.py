@@ -28,7 +28,7 @@ from permalake.transforms.cassandra_stardust import STARDUST_ROWS
 from permalake.transforms.partitions import ends_of, lacking, new_segments, with_partition
 
 DATA = Path(__file__).parents[1] / "data" / "synthetic"
-TANGLES = {"chrysalis": "chrysalis-mainnet", "stardust": "shimmer"}
+TANGLES = {"chrysalis": "chrysalis-mainnet", "stardust": "stardust-testnet"}
 SIZE = 7
 MICROS = 1_700_000_000_000_000
 

@@ -47,10 +47,19 @@ def _loose(kind: DataType) -> DataType:
 
 
 def arrange(frame: DataFrame, contract: Table) -> DataFrame:
-    """Rows gathered by day in few full files, sorted as the contract says. Spark splits a day that is too
-    large for one file and joins days that are too small for a task of their own."""
-    gathered = frame.sparkSession.sql("SELECT /*+ REBALANCE(date) */ * FROM {frame}", frame=frame)
-    return gathered.sortWithinPartitions("date", *[name for name in contract.sort if name != "date"])
+    """Rows gathered by day in few full files, sorted as the contract says."""
+    return _gathered(frame).sortWithinPartitions("date", *[name for name in contract.sort if name != "date"])
+
+
+def _gathered(frame: DataFrame) -> DataFrame:
+    """Spark splits a day that is too large for one file and joins days that are too small for a task of
+    their own, where it plans adaptively; it would not do anything elsewhere."""
+    spark = frame.sparkSession
+    if spark.conf.get("spark.sql.adaptive.enabled") == "true":
+        return spark.sql("SELECT /*+ REBALANCE(date) */ * FROM {frame}", frame=frame)
+    if spark.conf.get("spark.sql.shuffle.partitions") == "1":
+        return frame.coalesce(1)
+    return frame.repartition("date")
 
 
 def span(start: date, end: date) -> Column:
