@@ -4,7 +4,7 @@
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-LONG := tests/faults/test_kills.py tests/cluster/test_standalone_cluster.py
+LONG := tests/operators tests/cluster/test_standalone_cluster.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 JARS := $(HOME_FOLDER)/jars/.fetched
@@ -20,7 +20,7 @@ demo: install ## build the bundled real days through Airflow and say what came o
 test: install ## the whole test suite, in two processes
 	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(LONG:%=--ignore %)
 
-long: install ## the long tests: a day killed at ten points, a day on a Spark cluster of several processes
+long: install ## the long tests: Airflow under its scheduler, a Spark cluster of several processes
 	@$(PYTHON) -m pytest $(LONG)
 
 bench: install ## the benchmarks, each beside its peer; writes bench/results.json and a picture

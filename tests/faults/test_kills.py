@@ -1,17 +1,21 @@
 """Kill a run anywhere with SIGKILL, run the day again: the tables are those of a run that nobody disturbed.
 
-Ten points, half an hour: a part of ``make long``. In ``make test`` a scheduler is killed with all that it
-runs (``tests/operators``), and the same is asked.
+Every point is tried with ``PERMALAKE_FAULT_POINTS=all``; a plain run tries one, half-way.
 """
 
 from __future__ import annotations
+
+import os
 
 import pytest
 from fault_runs import start
 from fault_watch import POINTS, Watch, family, kill, rows, wait_for
 
+ALL = os.environ.get("PERMALAKE_FAULT_POINTS") == "all"
+CHOSEN = list(POINTS) if ALL else ["analytics half done"]
 
-@pytest.mark.parametrize("point", POINTS)
+
+@pytest.mark.parametrize("point", CHOSEN)
 def test_a_killed_day_run_again_is_the_same_day(point, undisturbed, lake_of_its_own):
     config = lake_of_its_own()
     watch = Watch(config.parent / "warehouse")
@@ -26,3 +30,15 @@ def test_a_killed_day_run_again_is_the_same_day(point, undisturbed, lake_of_its_
     for name, table in undisturbed.items():
         assert again[name].equals(table), name
     assert len(again["messages"]) == 81
+
+
+def test_a_killed_spark_job_is_told_on_one_line(lake_of_its_own):
+    config = lake_of_its_own()
+    watch = Watch(config.parent / "warehouse")
+    run = start(config)
+    assert wait_for(POINTS["ingest begun"], watch, run)
+    kill([process for process in family(run.pid) if process.name() == "java"])
+    assert run.wait(timeout=120) == 1
+    last = (config.parent / "run.log").read_text().strip().splitlines()[-1]
+    assert last.startswith("permalake: "), last
+    assert "Traceback" not in (config.parent / "run.log").read_text()
