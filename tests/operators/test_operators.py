@@ -92,10 +92,10 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts, spark, monkey
     for name, table in expected.items():
         assert built[name].equals(table), name
     assert len(built["daily_extended"]) == DAYS
-    assert all(one["event"] == "late" for one in alerts.received), (
-        "backfills and runs by hand have no deadline"
-    )
-    assert len(alerts.received) == 2
+    # Midnight may have come meanwhile, and with it the next scheduled runs.
+    told = [(one["event"], one["run"].partition("scheduled__")[1]) for one in alerts.received]
+    assert set(told) == {("late", "scheduled__")}, "backfills and runs by hand have no deadline"
+    assert len({one["run"] for one in alerts.received}) == len(told) >= 2
 
 
 def test_of_two_runs_of_a_day_one_builds_it_and_the_other_says_why_not(airflow):
