@@ -75,10 +75,10 @@ def test_an_exception_counts_as_failure_and_is_pinned_to_its_day(spark, tmp_path
 
     def table(name):
         frame = rows.table(name)
-        spoilt = f"if(date = '{DAYS[1]}', raise_error('lost in transit'), end_ms)"
-        return frame.selectExpr(*(f"{spoilt} AS end_ms" if c == "end_ms" else c for c in frame.columns))
+        spoilt = f"if(milestone_index = {FIRST + 2}, raise_error('lost in transit'), version)"
+        return frame.selectExpr(*(f"{spoilt} AS version" if c == "version" else c for c in frame.columns))
 
     damaged = type(rows)(table, rows=rows.rows)
-    report = Auditor(spark, "shimmer", tmp_path).run(damaged, DAYS[:2], only=["date_cache"])
+    report = Auditor(spark, "shimmer", tmp_path).run(damaged, DAYS[:2], only=["messages"])
     assert report.passed == [DAYS[0]]
     assert any("lost in transit" in line for line in report.failures(DAYS[1]))

@@ -1,18 +1,20 @@
 """Kill a run anywhere with SIGKILL, run the day again: the tables are those of a run that nobody disturbed.
 
-Every point is tried with ``PERMALAKE_FAULT_POINTS=all``; a plain run tries one, half-way.
+Every point is tried with ``PERMALAKE_FAULT_POINTS=all``; a plain run tries two, chosen by a fixed seed.
 """
 
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
 from fault_runs import start
 from fault_watch import POINTS, Watch, family, kill, rows, wait_for
 
+SEED = 20220928
 ALL = os.environ.get("PERMALAKE_FAULT_POINTS") == "all"
-CHOSEN = list(POINTS) if ALL else ["analytics half done"]
+CHOSEN = list(POINTS) if ALL else sorted(random.Random(SEED).sample(list(POINTS), 2))
 
 
 @pytest.mark.parametrize("point", CHOSEN)

@@ -6,17 +6,17 @@ The tests share one Airflow and go through its REST API; they stand in the order
 from __future__ import annotations
 
 import json
-import runpy
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
 from operator_days import DAYS, FIRST, LAST
 
-from permalake.config import CONFIG_VARIABLE, load_settings
+from permalake.config import load_settings
 from permalake.contracts import tables_of
 from permalake.lake import Lake
-from permalake.paths import SPARK_JOBS
 
 TANGLE = "tangle"
 DONE = ("success", "failed")
@@ -59,7 +59,7 @@ def test_a_scheduled_day_that_is_late_alerts_once_and_every_network_has_its_run(
     assert sorted(one["network"] for one in alerts.received) == ["second", TANGLE]
 
 
-def test_a_backfill_survives_its_scheduler(airflow, place, alerts, spark, monkeypatch):
+def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
     airflow.call("PATCH", "/dags/on_published_day", is_paused=False)
     airflow.call(
         "POST",
@@ -86,7 +86,7 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts, spark, monkey
 
     lake = Lake(load_settings(place / "lake.toml"))
     airflow.until(lambda: not lake.stale(TANGLE), "days published before their turn, built again")
-    expected = undisturbed(spark, place, monkeypatch)
+    expected = undisturbed(airflow, place)
     built = rows(place / "lake.toml")
     assert built.keys() == expected.keys()
     for name, table in expected.items():
@@ -188,20 +188,14 @@ def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(air
     assert day.published and not day.error
 
 
-def undisturbed(spark, place: Path, monkeypatch) -> dict[str, pa.Table]:
-    """The same days by the same jobs as one range, without Airflow, in a lake of their own."""
-    config = place / "undisturbed.toml"
-    monkeypatch.setenv(CONFIG_VARIABLE, str(config))
-    span = ["--start", str(FIRST), "--end", str(LAST), "--run-id", "undisturbed"]
-    for job in ("iota_ingest", "iota_analytics"):
-        runpy.run_path(str(SPARK_JOBS / f"{job}.py"))["main"](["--network", TANGLE, *span], spark)
-    lake = Lake(load_settings(config))
-    attempt = lake.resume(TANGLE, "undisturbed")
-    attempt.pin()
-    for day in attempt.days_with_rows():
-        attempt.verdict(day, True)
-    assert len(lake.publish(attempt).days) == DAYS
-    return rows(config)
+def undisturbed(airflow, place: Path) -> dict[str, pa.Table]:
+    """The same days, built as one range without a scheduler, in a lake of their own."""
+    command = [str(Path(sys.executable).with_name("permalake")), "run", "iota", "--network", TANGLE]
+    command += ["--date", str(FIRST), "--to", str(LAST)]
+    environment = airflow.environment | {"PERMALAKE_CONFIG": str(place / "undisturbed.toml")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return rows(place / "undisturbed.toml")
 
 
 def rows(config: Path) -> dict[str, pa.Table]:

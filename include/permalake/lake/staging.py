@@ -52,13 +52,11 @@ def arrange(frame: DataFrame, contract: Table) -> DataFrame:
 
 
 def _gathered(frame: DataFrame) -> DataFrame:
-    """Spark splits a day that is too large for one file and joins days that are too small for a task of
-    their own, where it plans adaptively; it would not do anything elsewhere."""
+    """Where Spark plans adaptively, it splits a day that is too large for one file and joins days that are
+    too small for a task of their own; elsewhere it would ignore the hint."""
     spark = frame.sparkSession
     if spark.conf.get("spark.sql.adaptive.enabled") == "true":
         return spark.sql("SELECT /*+ REBALANCE(date) */ * FROM {frame}", frame=frame)
-    if spark.conf.get("spark.sql.shuffle.partitions") == "1":
-        return frame.coalesce(1)
     return frame.repartition("date")
 
 
