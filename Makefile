@@ -4,7 +4,6 @@
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-LONG := tests/operators tests/cluster/test_standalone_cluster.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 JARS := $(HOME_FOLDER)/jars/.fetched
@@ -18,10 +17,10 @@ demo: install ## build the bundled real days through Airflow and say what came o
 	@$(PYTHON) -m permalake.demo
 
 test: install ## the whole test suite, in two processes
-	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(LONG:%=--ignore %)
+	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-long: install ## the long tests: Airflow under its scheduler, a Spark cluster of several processes
-	@$(PYTHON) -m pytest $(LONG)
+long: install ## two tests at full length: a backfill of ten days, a run killed at every point
+	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all $(PYTHON) -m pytest tests/operators tests/faults
 
 bench: install ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench

@@ -51,11 +51,12 @@ def environment(lake: Path, source: Path) -> dict[str, str]:
 
 def run(sizes: tuple[int, ...] = SIZES) -> list[dict]:
     """Messages per second of the build, beside the plain reader's, and the build's peak memory."""
-    figures = []
+    figures, peaks = [], {}
     for messages in sizes:
         source = archive(messages)
         with tempfile.TemporaryDirectory(prefix="bench-iota-") as folder:
             built = watch([COMMAND, "run", "iota", "--date", DAY], environment(Path(folder), source))
+        peaks[messages] = built.peak_bytes >> 20
         plain = watch([sys.executable, str(HERE / "iota_plain.py"), str(source)])
         figures.append(
             {
@@ -67,11 +68,28 @@ def run(sizes: tuple[int, ...] = SIZES) -> list[dict]:
                 "ratio": round(plain.seconds / built.seconds, 3),
                 "seconds": round(built.seconds, 1),
                 "cpu_seconds": round(built.cpu_seconds, 1),
-                "peak_mib": built.peak_bytes >> 20,
+                "peak_mib": peaks[messages],
                 "peer_peak_mib": plain.peak_bytes >> 20,
             }
         )
-    return figures
+    return [*figures, *_growth(peaks)]
+
+
+def _growth(peaks: dict[int, int]) -> list[dict]:
+    """The most memory of the largest day beside that of the smallest, Python's workers included."""
+    few, many = min(peaks), max(peaks)
+    if few == many:
+        return []
+    return [
+        {
+            "name": f"IOTA day of {many:,} messages: peak memory",
+            "unit": "MiB",
+            "ours": peaks[many],
+            "peer": peaks[few],
+            "peer_name": f"that of a day of {few:,} messages",
+            "ratio": round(peaks[few] / peaks[many], 3),
+        }
+    ]
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import whole_runs
 from permalake import jars
 from permalake.services import control
 from permalake.services.daemon import free_port
@@ -65,14 +68,37 @@ def bigtable_server(tmp_path_factory):
     yield from _server("bigtable", tmp_path_factory)
 
 
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """What a run of the bundled day publishes that nobody disturbs: built once, for all test processes."""
+    config = _shared(tmp_path_factory) / "undisturbed" / "permalake.toml"
+    with _locked(tmp_path_factory, "undisturbed"):
+        if not config.exists():
+            whole_runs.finish(whole_runs.configuration(config.parent))
+    return whole_runs.rows(config, "shimmer")
+
+
+def _shared(tmp_path_factory):
+    """The folder of this run, which its test processes share."""
+    own = Path(tmp_path_factory.getbasetemp())
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@contextmanager
+def _locked(tmp_path_factory, name):
+    """One test process at a time."""
+    with (_shared(tmp_path_factory) / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _server(name, tmp_path_factory):
     folder = tmp_path_factory.mktemp("services")
     server = control.servers(free_port(), free_port(), folder)[name]
     patch = pytest.MonkeyPatch()
     patch.setenv("JDK_JAVA_OPTIONS", f"{SHORT_LIVED} {SCHEMA_IN_MEMORY}")
     # Two processes that start at once would fetch the same server into the same place.
-    with (Path(tmp_path_factory.getbasetemp()).parent / "services.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _locked(tmp_path_factory, "services"):
         control.up({name: server}, lambda line: None)
     patch.undo()
     yield server

@@ -9,17 +9,16 @@ checked over the REST API by ``tests/operators``. Ten synthetic days, one of whi
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -27,7 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "operators"))
 
 from live_airflow import LiveAirflow  # noqa: E402
+from operator_days import lose_prices  # noqa: E402
 
+from permalake.config import load_settings  # noqa: E402
+from permalake.lake import Lake  # noqa: E402
 from permalake.orchestrate import secrets  # noqa: E402
 from permalake.simulate import iota, wormhole  # noqa: E402
 from permalake.simulate.world import IotaWorld  # noqa: E402
@@ -99,11 +101,11 @@ class Browser:
         sys.stdout.write(f"{name}.png\n")
         sys.stdout.flush()
 
-    def calendar(self, name: str) -> None:
-        """The plugin's page, inside Airflow's."""
+    def calendar(self, name: str, network: str) -> None:
+        """The plugin's page, inside Airflow's, from a network on."""
         self.open("/plugin/permalake-days")
         self.driver.switch_to.frame(self.find("iframe"))
-        self.find("h1")
+        self.driver.execute_script("arguments[0].scrollIntoView()", self.find(f"//h2[.='{network}']"))
         self.driver.switch_to.default_content()
         self.shot(name)
 
@@ -113,8 +115,8 @@ class Browser:
         self.driver.execute_script(SET_VALUE, field, value)
 
 
-def tour(server: LiveAirflow, browser: Browser, password: str, folder: Path) -> None:
-    """The whole way."""
+def log_in(browser: Browser, password: str) -> None:
+    """From the address that ``make up`` prints to the documentation of a DAG."""
     browser.open("/")
     browser.find("[name=username]").send_keys(secrets.USER)
     browser.shot("01-login")
@@ -128,6 +130,9 @@ def tour(server: LiveAirflow, browser: Browser, password: str, folder: Path) -> 
     browser.press("Dag Docs")
     browser.shot("03-documentation")
 
+
+def one_day(server: LiveAirflow, browser: Browser) -> None:
+    """A day by hand."""
     browser.open(f"/dags/{IOTA}")
     browser.press("Trigger Dag")
     browser.press("What")
@@ -135,35 +140,39 @@ def tour(server: LiveAirflow, browser: Browser, password: str, folder: Path) -> 
     browser.fill(browser.find("[name=element_start]"), str(FIRST))
     browser.shot("04-trigger-a-day")
     browser.press("Trigger", DIALOG)
-    manual = ended(server, IOTA, "manual", 1)
-    (run,) = manual
+    (run,) = ended(server, IOTA, "manual", 1)
     browser.open(f"/dags/{IOTA}/runs/{run}/tasks/ingest_decode")
     browser.shot("05-task-log", 6)
-    browser.calendar("06-calendar")
+    browser.calendar("06-calendar", "tangle")
 
+
+def ten_days(server: LiveAirflow, browser: Browser, folder: Path) -> None:
+    """A backfill of which one day fails; it is mended, cleared and goes on."""
     mend = lose_prices(folder / "world" / "price_history.csv", FIRST + timedelta(4))
     browser.open(f"/dags/{WORMHOLE}")
     browser.press("Trigger Dag")
     browser.find("//*[normalize-space()='Backfill' and not(*)]").click()
-    fields = browser.driver.find_elements(By.CSS_SELECTOR, "[placeholder='Select date and time']")
-    for field, day in zip(fields, (FIRST, LAST), strict=True):
-        field.click()
-        browser.fill(browser.driver.switch_to.active_element, f"{day}T00:00")
+    for label, day in (("From", FIRST), ("To", LAST)):
+        browser.find(f"//label[.='{label}']/following::*[@data-testid='datetime-input']").click()
+        browser.find("[placeholder='YYYY/MM/DD']").send_keys(f"{day:%Y/%m/%d}", Keys.ESCAPE)
+    browser.fill(browser.find("[name=max_active_runs]"), "2")
     browser.shot("07-backfill", 4)
     browser.press("Run Backfill", DIALOG)
     runs = ended(server, WORMHOLE, "backfill", DAYS)
-    browser.open(f"/dags/{WORMHOLE}")
-    browser.shot("08-a-failed-day", 5)
     (failed,) = [run for run, state in runs.items() if state == "failed"]
-    browser.calendar("09-calendar-with-a-failed-day")
+    browser.open(f"/dags/{WORMHOLE}/runs/{failed}")
+    browser.shot("08-a-failed-day", 5)
+    browser.calendar("09-calendar-with-a-failed-day", "wormhole")
 
     mend()
     browser.open(f"/dags/{WORMHOLE}/runs/{failed}")
-    browser.press("Clear Run")
+    browser.find("//button[contains(@aria-label, 'to clear')]").click()
     browser.shot("10-clear-the-day", 4)
     browser.press("Confirm", DIALOG)
     server.until(lambda: server.runs(WORMHOLE)[failed]["state"] == "success", "the mended day", 1800)
-    browser.calendar("11-calendar-turned")
+    lake = Lake(load_settings(folder / "lake.toml"))
+    server.until(lambda: not lake.stale("wormhole"), "days published before their turn, built again", 1800)
+    browser.calendar("11-calendar-turned", "wormhole")
     browser.open(f"/permalake/day?network=wormhole&date={FIRST + timedelta(4)}")
     browser.shot("12-a-day")
 
@@ -177,24 +186,6 @@ def ended(server: LiveAirflow, dag: str, kind: str, count: int) -> dict[str, str
     server.until(lambda: len(states()) == count, f"{count} {kind} runs of {dag}", 180)
     server.until(lambda: set(states().values()) <= {"success", "failed"}, "their end", 3600)
     return states()
-
-
-def lose_prices(file: Path, day: date) -> Callable[[], int]:
-    """Take the quotes out that serve a day; returns what puts them back."""
-    whole = file.read_text("utf-8")
-    rows = list(csv.DictReader(whole.splitlines()))
-    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    first, end = midnight - timedelta(hours=12), midnight + timedelta(hours=36)
-    with file.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, rows[0])
-        writer.writeheader()
-        writer.writerows(row for row in rows if not first <= moment(row["quoted_at"]) < end)
-    return lambda: file.write_text(whole, "utf-8")
-
-
-def moment(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def main() -> None:
@@ -221,7 +212,9 @@ def main() -> None:
         password = given.password or secrets.password(folder / "home" / "airflow")
         browser = Browser(server.address)
         try:
-            tour(server, browser, password, folder)
+            log_in(browser, password)
+            one_day(server, browser)
+            ten_days(server, browser, folder)
         finally:
             browser.driver.quit()
     finally:

@@ -1,4 +1,4 @@
-"""Looks at a lake from outside, to kill a run at a chosen moment and to compare what was published."""
+"""Looks at a lake from outside, to kill a run at a chosen moment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-import pyarrow as pa
-
-from permalake.config import load_settings
-from permalake.contracts import tables_of
-from permalake.lake import Lake
 
 
 class Watch:
@@ -111,14 +106,3 @@ def kill(processes: list[psutil.Process]) -> None:
         except psutil.NoSuchProcess:
             continue
     psutil.wait_procs(processes, timeout=20)
-
-
-def rows(config: Path, network: str) -> dict[str, pa.Table]:
-    """Every published row of a network, sorted, without the columns that hold a clock."""
-    lake = Lake(load_settings(config))
-    found = {}
-    for name, contract in tables_of(network).items():
-        columns = [column for column in contract.names if column not in contract.keeps_clock]
-        listed = ", ".join(f'"{column}"' for column in columns)
-        found[name] = lake.query(f'select {listed} from "{network}".{name} order by all')
-    return found

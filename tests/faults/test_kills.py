@@ -9,8 +9,9 @@ import os
 import random
 
 import pytest
-from fault_runs import start
-from fault_watch import POINTS, Watch, family, kill, rows, wait_for
+from fault_watch import POINTS, Watch, family, kill, wait_for
+
+from whole_runs import assert_same, finish, rows, start
 
 SEED = 20220928
 ALL = os.environ.get("PERMALAKE_FAULT_POINTS") == "all"
@@ -26,11 +27,9 @@ def test_a_killed_day_run_again_is_the_same_day(point, undisturbed, lake_of_its_
     kill(family(run.pid))
     assert not any(len(table) for table in rows(config, "shimmer").values()), "a reader saw half a day"
 
-    assert start(config).wait(timeout=400) == 0, (config.parent / "run.log").read_text()
+    finish(config)
     again = rows(config, "shimmer")
-    assert again.keys() == undisturbed.keys()
-    for name, table in undisturbed.items():
-        assert again[name].equals(table), name
+    assert_same(again, undisturbed)
     assert len(again["messages"]) == 81
 
 

@@ -63,20 +63,14 @@ def alerts():
 def place(tmp_path_factory, alerts):
     """A folder with small synthetic tangles and a configuration."""
     folder = tmp_path_factory.mktemp("operators")
-    for name, hrp, days in (("tangle", "smr", DAYS), ("second", "rms", 1)):
+    for name, hrp in (("tangle", "smr"), ("second", "rms")):
         world = IotaWorld(
-            "stardust",
-            messages=60 * days,
-            days=days,
-            start=FIRST,
-            seed=5,
-            bech32_hrp=hrp,
-            milestones_per_day=6,
+            "stardust", messages=60, days=1, start=FIRST, seed=5, bech32_hrp=hrp, milestones_per_day=6
         )
         totals = iota.simulate(None, world, folder / name, say=lambda line: None)
         counts = {str(day): total.messages for day, total in totals.items()}
         (folder / f"{name}.json").write_text(json.dumps(counts))
-    wormhole.simulate(None, WormholeWorld(60, 1, FIRST, 5, guardians=4), folder / "world")
+    wormhole.simulate(None, WormholeWorld(60 * DAYS, DAYS, FIRST, 5, guardians=4), folder / "world")
     for name in ("lake", "undisturbed"):
         text = CONFIG.format(lake=name, webhook=alerts.url)
         (folder / f"{name}.toml").write_text(text)

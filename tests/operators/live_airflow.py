@@ -41,6 +41,8 @@ class LiveAirflow:
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
             "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "2",
+            # Nobody changes a DAG here; to parse them all again and again takes a tenth of a core.
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",
             **environment,
         }
         self.address = ""
@@ -113,7 +115,7 @@ class LiveAirflow:
         while time.monotonic() < give_up:
             if found := condition():
                 return found
-            time.sleep(0.5)
+            time.sleep(1)
         raise AssertionError(f"{what}: not within {seconds:.0f} s; runs: {self._told()}")
 
     def _told(self) -> dict:

@@ -1,0 +1,60 @@
+"""`permalake run` as a process over the bundled day, and what a lake has published, to compare runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+
+from permalake.config import load_settings
+from permalake.contracts import tables_of
+from permalake.lake import Lake
+from permalake.paths import SAMPLE
+
+PERMALAKE = str(Path(sys.executable).with_name("permalake"))
+DAY = "2022-09-28"
+
+
+def configuration(folder: Path) -> Path:
+    """A configuration with a warehouse in ``folder`` and the bundled Shimmer milestones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "permalake.toml"
+    file.write_text(
+        '[lake]\nwarehouse = "warehouse"\n\n[networks.shimmer]\nprotocol = "stardust"\nbech32_hrp = "smr"\n'
+        f'source = "archive_rest"\npath = "{SAMPLE / "shimmer"}"\n'
+    )
+    return file
+
+
+def start(config: Path, **environment: str) -> psutil.Popen:
+    """``permalake run iota`` for the bundled day; what it prints goes into ``run.log``."""
+    command = [PERMALAKE, "run", "iota", "--date", DAY]
+    with (config.parent / "run.log").open("ab") as log:
+        environment = {**os.environ, "PERMALAKE_CONFIG": str(config), **environment}
+        return psutil.Popen(command, env=environment, stdout=log, stderr=log)
+
+
+def finish(config: Path, **environment: str) -> None:
+    """The same, to its end."""
+    assert start(config, **environment).wait(timeout=400) == 0, (config.parent / "run.log").read_text()
+
+
+def rows(config: Path, network: str) -> dict[str, pa.Table]:
+    """Every published row of a network, sorted, without the columns that hold a clock."""
+    lake = Lake(load_settings(config))
+    found = {}
+    for name, contract in tables_of(network).items():
+        columns = [column for column in contract.names if column not in contract.keeps_clock]
+        listed = ", ".join(f'"{column}"' for column in columns)
+        found[name] = lake.query(f'select {listed} from "{network}".{name} order by all')
+    return found
+
+
+def assert_same(found: dict[str, pa.Table], expected: dict[str, pa.Table]) -> None:
+    """The same tables with the same rows."""
+    assert found.keys() == expected.keys()
+    for name, table in expected.items():
+        assert found[name].equals(table), name
