@@ -12,6 +12,8 @@ from permalake.orchestrate.siblings import start_run, type_of
 from permalake.orchestrate.stale import oldest_stale
 
 _PREFIX = "stale_"
+_TURNS = 3
+"""How often one backfill has the same days built again."""
 _UNFINISHED = [
     *("null", "scheduled", "queued", "running", "restarting"),
     *("up_for_retry", "up_for_reschedule", "deferred"),
@@ -30,16 +32,23 @@ def start_stale(settings: Settings, context: Any, request: BuildRequest) -> str 
 
 def follow_up(settings: Settings, context: Any, request: BuildRequest) -> str | None:
     """The last run of a backfill to publish starts one for days that came before their turn, and that one
-    another while some are left; its id. What fails starts none, and no days are begun with twice after one
-    backfill."""
+    another while some are left; its id. What fails starts none. Days that another run made stale while they
+    were built again (a failed day that was cleared meanwhile) are begun with anew, a few times at most."""
     run, task = context["dag_run"], context["ti"]
     if type_of(run) != "backfill" and not run.run_id.startswith(_PREFIX):
         return None
     if task.get_ti_count(task.dag_id, task_ids=["publish"], states=_UNFINISHED):
         return None
     found = oldest_stale(Lake(settings), request.network)
-    backfill = run.run_id.removeprefix(f"{_PREFIX}{request.network}_").partition("~")[0]
-    return _start(context, request.network, found, f"{backfill}~{found[0]}" if found else "")
+    if found is None:
+        return None
+    origin, _, begun = run.run_id.removeprefix(f"{_PREFIX}{request.network}_").partition("~")
+    day, _, turn = begun.partition("~")
+    turns = int(turn or 1) + 1 if day == str(found[0]) else 1
+    if turns > _TURNS:
+        return None
+    name = f"{origin}~{found[0]}" + (f"~{turns}" if turns > 1 else "")
+    return _start(context, request.network, found, name)
 
 
 def _start(context: Any, network: str, days: tuple[date, date] | None, name: str) -> str | None:
