@@ -70,7 +70,7 @@ def place(tmp_path_factory, alerts):
         totals = iota.simulate(None, world, folder / name, say=lambda line: None)
         counts = {str(day): total.messages for day, total in totals.items()}
         (folder / f"{name}.json").write_text(json.dumps(counts))
-    wormhole.simulate(None, WormholeWorld(60 * DAYS, DAYS, FIRST, 5, guardians=4), folder / "world")
+    wormhole.simulate(None, WormholeWorld(60 * (DAYS + 1), DAYS + 1, FIRST, 5, guardians=4), folder / "world")
     for name in ("lake", "undisturbed"):
         text = CONFIG.format(lake=name, webhook=alerts.url)
         (folder / f"{name}.toml").write_text(text)

@@ -22,6 +22,7 @@ TANGLE, SECOND = "tangle", "second"
 WORMHOLE = "wormhole"
 IOTA_DAG, WORMHOLE_DAG = "iota_daily", "wormhole_daily"
 DONE = ("success", "failed")
+EVERY_DAY = [FIRST + timedelta(number) for number in range(DAYS)]
 
 
 def test_pages_are_for_whoever_is_logged_in(airflow):
@@ -65,10 +66,7 @@ def test_a_scheduled_day_that_is_late_alerts_once_and_every_network_has_its_run(
     assert sorted(one["network"] for one in alerts.received) == [SECOND, TANGLE, WORMHOLE]
 
 
-def test_a_backfill_survives_its_scheduler_and_one_day_fails_its_audit(airflow, place, alerts):
-    """The failed day is told, mended, cleared and built; then all is as an undisturbed run leaves it."""
-    bad = FIRST + timedelta(1)
-    mend = lose_prices(place / "world" / "price_history.csv", bad)
+def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
     airflow.call(
         "POST",
         "/backfills",
@@ -79,53 +77,29 @@ def test_a_backfill_survives_its_scheduler_and_one_day_fails_its_audit(airflow, 
         dag_run_conf={},
     )
 
-    def runs():
-        found = airflow.runs(WORMHOLE_DAG).values()
-        return {one["logical_date"][:10]: one for one in found if one["run_type"] == "backfill"}
+    def backfilled():
+        runs = airflow.runs(WORMHOLE_DAG).items()
+        return {id_: run["state"] for id_, run in runs if run["run_type"] == "backfill"}
 
-    airflow.until(lambda: len(runs()) == DAYS, "the runs of the backfill", 120)
+    airflow.until(lambda: len(backfilled()) == DAYS, "the runs of the backfill", 120)
     airflow.until(
-        lambda: any(
-            airflow.tasks(run["dag_run_id"], WORMHOLE_DAG)["ingest_decode"] == "success"
-            for run in runs().values()
-        ),
+        lambda: any(airflow.tasks(run, WORMHOLE_DAG)["ingest_decode"] == "success" for run in backfilled()),
         "the first finished task",
     )
     airflow.kill_scheduler()
     airflow.up()
-    airflow.until(lambda: all(run["state"] in DONE for run in runs().values()), "the end of every run", 1800)
-    assert {day: run["state"] for day, run in runs().items() if run["state"] != "success"} == {
-        str(bad): "failed"
-    }
-    run = runs()[str(bad)]["dag_run_id"]
-    tasks = airflow.tasks(run, WORMHOLE_DAG)
-    ended = [tasks[step] for step in ("ingest_decode", "enrich_analytics", "audit", "publish")]
-    assert ended == ["success", "success", "failed", "upstream_failed"]
-    (told,) = [one for one in alerts.received if one["event"] == "failed"]
-    assert (told["dag"], told["network"], told["day"]) == (WORMHOLE_DAG, WORMHOLE, str(bad))
-    assert told["step"] == "audit" and "few_prices_missing" in told["reason"]
-    assert f"/runs/{quote(run)}/tasks/audit" in told["link"]
-    assert "expectations" in airflow.page(told["docs"].removeprefix(airflow.address)).text
-    assert airflow.page("/permalake/").text.count('class="failed"') == 1
+    airflow.until(lambda: all(state in DONE for state in backfilled().values()), "the end of every run", 1800)
+    assert set(backfilled().values()) == {"success"}
 
-    mend()
-    again = {"dry_run": False, "only_failed": False}
-    airflow.call("POST", f"/dags/{WORMHOLE_DAG}/dagRuns/{quote(run)}/clear", **again)
-    airflow.until(lambda: runs()[str(bad)]["state"] == "success", "the mended day")
-    assert 'class="failed"' not in airflow.page("/permalake/").text
     lake = Lake(load_settings(place / "lake.toml"))
-    assert [(day.date, day.published is not None, day.error) for day in lake.status(WORMHOLE)] == [
-        (FIRST + timedelta(number), True, None) for number in range(DAYS)
-    ]
-
     airflow.until(lambda: not lake.stale(WORMHOLE), "days published before their turn, built again")
     built = rows(place / "lake.toml", WORMHOLE)
     assert_same(built, built_undisturbed(airflow, place))
-    assert len(built["message_publication"]) > DAYS
+    assert {one["date"] for one in built["messages_daily"].to_pylist()} == set(EVERY_DAY)
     # Midnight may have come meanwhile, and with it the next scheduled runs.
-    late = [one for one in alerts.received if one["event"] == "late"]
-    assert all("scheduled__" in one["run"] for one in late), "backfills and runs by hand have no deadline"
-    assert len({(one["dag"], one["run"]) for one in late}) == len(late) == len(alerts.received) - 1 >= 3
+    told = [(one["event"], "scheduled__" in one["run"]) for one in alerts.received]
+    assert set(told) == {("late", True)}, "backfills and runs by hand have no deadline"
+    assert len({(one["dag"], one["run"]) for one in alerts.received}) == len(told) >= 3
 
 
 def test_of_two_runs_of_a_day_one_builds_it_and_the_other_says_why_not(airflow):
@@ -155,7 +129,7 @@ def test_counts_events_and_lineage_tell_what_a_run_did(airflow, place):
     told = {(one["extra"]["network"], day) for one in events for day in one["extra"].get("days", ())}
     assert told == {
         (SECOND, str(FIRST)),
-        *((WORMHOLE, str(FIRST + timedelta(number))) for number in range(DAYS)),
+        *((WORMHOLE, str(day)) for day in EVERY_DAY),
     }
     downstream = airflow.until(
         lambda: [id_ for id_, one in airflow.runs("on_published_day").items() if one["state"] == "success"],
@@ -186,6 +160,34 @@ def test_the_calendar_shows_every_day(airflow):
     assert airflow.page("/permalake/audit/..%2F..%2Flake.toml").status_code == 404
     metrics = airflow.page("/permalake/metrics").text
     assert f'permalake_days{{network="{WORMHOLE}",state="published"}} {DAYS}' in metrics
+
+
+def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(airflow, place, alerts):
+    day = LAST + timedelta(1)
+    mend = lose_prices(place / "world" / "price_history.csv", day)
+    airflow.trigger("dear", WORMHOLE_DAG, start=str(day))
+
+    def state():
+        return airflow.runs(WORMHOLE_DAG)["dear"]["state"]
+
+    airflow.until(lambda: state() in DONE, "the end of the run")
+    tasks = airflow.tasks("dear", WORMHOLE_DAG)
+    ended = [tasks[step] for step in ("ingest_decode", "enrich_analytics", "audit", "publish")]
+    assert ended == ["success", "success", "failed", "upstream_failed"]
+    (told,) = [one for one in alerts.received if one["event"] == "failed"]
+    assert (told["dag"], told["network"], told["day"]) == (WORMHOLE_DAG, WORMHOLE, str(day))
+    assert told["step"] == "audit" and "few_prices_missing" in told["reason"]
+    assert "/runs/dear/tasks/audit" in told["link"]
+    assert "expectations" in airflow.page(told["docs"].removeprefix(airflow.address)).text
+    assert 'class="failed"' in airflow.page("/permalake/").text
+
+    mend()
+    again = {"dry_run": False, "only_failed": False}
+    airflow.call("POST", f"/dags/{WORMHOLE_DAG}/dagRuns/dear/clear", **again)
+    airflow.until(lambda: state() == "success", "the mended day")
+    assert 'class="failed"' not in airflow.page("/permalake/").text
+    last = Lake(load_settings(place / "lake.toml")).status(WORMHOLE)[-1]
+    assert (last.date, last.error) == (day, None) and last.published
 
 
 def slots(airflow, count: int) -> None:
