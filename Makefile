@@ -4,6 +4,7 @@
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+LONG := tests/operators tests/cluster/test_standalone_cluster.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 JARS := $(HOME_FOLDER)/jars/.fetched
@@ -17,10 +18,10 @@ demo: install ## build the bundled real days through Airflow and say what came o
 	@$(PYTHON) -m permalake.demo
 
 test: install ## the whole test suite, in two processes
-	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(LONG:%=--ignore %)
 
-long: install ## two tests at full length: a backfill of ten days, a run killed at every point
-	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all $(PYTHON) -m pytest tests/operators tests/faults
+long: install ## the long tests: Airflow under its scheduler, a Spark cluster, a run killed at every point
+	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all $(PYTHON) -m pytest $(LONG) tests/faults
 
 bench: install ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench
