@@ -71,10 +71,12 @@ def bigtable_server(tmp_path_factory):
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory):
     """What a run of the bundled day publishes that nobody disturbs: built once, for all test processes."""
-    config = _shared(tmp_path_factory) / "undisturbed" / "permalake.toml"
+    folder = _shared(tmp_path_factory) / "undisturbed"
     with _locked(tmp_path_factory, "undisturbed"):
-        if not config.exists():
-            whole_runs.finish(whole_runs.configuration(config.parent))
+        config = whole_runs.configuration(folder)
+        if not (folder / "built").exists():
+            whole_runs.finish(config)
+            (folder / "built").touch()
     return whole_runs.rows(config, "shimmer")
 
 

@@ -72,7 +72,7 @@ class Browser:
             "--headless=new",
             "--no-sandbox",
             "--disable-dev-shm-usage",
-            "--window-size=1280,960",
+            WINDOW,
         ):
             options.add_argument(argument)
         self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
