@@ -8,6 +8,10 @@ the libraries find themselves.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 SCHEMES = ("s3://", "s3a://")
 
@@ -31,6 +35,21 @@ def file_io() -> dict[str, str]:
     """Properties of PyIceberg's file access; harmless for files on a disk."""
     address = endpoint()
     return {"s3.region": region(), **({"s3.endpoint": address} if address else {})}
+
+
+def filesystem(location: str) -> FileSystem:
+    """The file system that holds a location."""
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    scheme, netloc, _ = PyArrowFileIO.parse_location(location)
+    return PyArrowFileIO(file_io()).fs_by_scheme(scheme, netloc)
+
+
+def inner_path(location: str) -> str:
+    """A location without scheme, as its file system and listings name it."""
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    return PyArrowFileIO.parse_location(location)[2]
 
 
 def spark_catalog() -> dict[str, str]:

@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from sqlalchemy import Connection, func, select
 
+from permalake import objects
 from permalake.contracts import tables_of
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_table
@@ -95,24 +96,13 @@ def dataset(name: TableName, location: str | None) -> ds.Dataset:
     paths = [file.file_path for file in files(table)]
     if not paths:
         return ds.dataset(schema.empty_table())
-    filesystem, _ = _filesystem(paths[0], dict(table.io.properties))
     return ds.dataset(
-        [_filesystem_path(path) for path in paths], schema=schema, format="parquet", filesystem=filesystem
+        [objects.inner_path(path) for path in paths],
+        schema=schema,
+        format="parquet",
+        filesystem=objects.filesystem(paths[0]),
     )
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, field.type) for field in schema])
-
-
-def _filesystem(path: str, properties: dict[str, str]):  # type: ignore[no-untyped-def]
-    from pyiceberg.io.pyarrow import PyArrowFileIO
-
-    scheme, netloc, inner = PyArrowFileIO.parse_location(path, properties)
-    return PyArrowFileIO(properties).fs_by_scheme(scheme, netloc), inner
-
-
-def _filesystem_path(path: str) -> str:
-    from pyiceberg.io.pyarrow import PyArrowFileIO
-
-    return PyArrowFileIO.parse_location(path)[2]

@@ -16,11 +16,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date
-from pathlib import Path
 from typing import Any
 
-import fsspec
+from pyarrow.fs import FileSelector, FileType
 
+from permalake import objects
 from permalake.config import Settings
 from permalake.spans import Span, joined, without
 
@@ -30,6 +30,7 @@ UNDATED = date(1970, 1, 1)
 Document = dict[str, Any]
 
 _SPAN = re.compile(r"(\d+)-(\d+)")
+_ENDING = ".jsonl.gz"
 
 
 class Landing:
@@ -37,8 +38,10 @@ class Landing:
 
     def __init__(self, settings: Settings, name: str, url: str) -> None:
         mark = hashlib.sha256(url.encode()).hexdigest()[:12]
-        self._files, self.root = fsspec.core.url_to_fs(f"{settings.lake.warehouse}/_landing/{name}-{mark}")
-        self._remote = "://" in settings.lake.warehouse
+        location = f"{settings.lake.warehouse}/_landing/{name}-{mark}"
+        self._files = objects.filesystem(location)
+        self._root = objects.inner_path(location)
+        self._scheme = location.partition("://")[0] if objects.is_object_store(location) else None
         self._known: dict[date, set[bytes]] = {}
 
     # -- Documents -----------------------------------------------------------------------------------
@@ -60,38 +63,41 @@ class Landing:
                 known.add(mark)
                 news[dated] += 1
         for day, lines in fresh.items():
-            name = f"{kind}-{day}-{uuid.uuid4().hex[:12]}.jsonl.gz"
+            name = f"{kind}-{day}-{uuid.uuid4().hex[:12]}{_ENDING}"
             text = "".join(f"{line}\n" for line in lines)
-            self._put(f"{self.root}/{day}/{name}", gzip.compress(text.encode(), mtime=0))
+            self._put(f"{self._root}/{day}/{name}", gzip.compress(text.encode(), mtime=0))
         return news
 
     def paths(self, kind: str, start: date, end: date) -> list[str]:
         """Files of start..end (inclusive) and the undated ones, as Spark reads them."""
         return [
-            self._files.unstrip_protocol(path) if self._remote else path
+            f"{self._scheme}://{path}" if self._scheme else path
             for day in self._days()
             if start <= day <= end or day == UNDATED
             for path in self._of(kind, day)
         ]
 
     def _days(self) -> list[date]:
-        if not self._files.exists(self.root):
-            return []
-        names = (path.rstrip("/").rsplit("/", 1)[-1] for path in self._files.ls(self.root, detail=False))
-        return sorted(date.fromisoformat(name) for name in names if _is_day(name))
+        return sorted(date.fromisoformat(name) for name in self._names() if _is_day(name))
 
     def _of(self, kind: str, day: date) -> list[str]:
-        return sorted(self._files.glob(f"{self.root}/{day}/{kind}-*.jsonl.gz"))
+        """Files of a day; of all kinds if ``kind`` is empty."""
+        start = f"{kind}-" if kind else ""
+        names = (name for name in self._names(f"{day}") if name.startswith(start))
+        return [f"{self._root}/{day}/{name}" for name in sorted(names) if name.endswith(_ENDING)]
+
+    def _names(self, folder: str = "") -> list[str]:
+        selector = FileSelector(f"{self._root}/{folder}".rstrip("/"), allow_not_found=True)
+        return [info.base_name for info in self._files.get_file_info(selector)]
 
     def _known_of(self, day: date) -> set[bytes]:
         known = self._known.get(day)
         if known is None:
             known = self._known[day] = set()
-            for path in self._of("*", day):
-                with self._files.open(path, "rb") as file, gzip.open(file, "rt", encoding="utf-8") as lines:
-                    for line in lines:
-                        known.add(_mark(line.rstrip("\n")))
-                        known.add(_mark(f"vaa {json.loads(line).get('vaa')}"))
+            for path in self._of("", day):
+                for line in gzip.decompress(self._get(path)).decode().splitlines():
+                    known.add(_mark(line))
+                    known.add(_mark(f"vaa {json.loads(line).get('vaa')}"))
         return known
 
     # -- What was listed -----------------------------------------------------------------------------
@@ -110,43 +116,51 @@ class Landing:
         runs beside each other forget nothing of each other's."""
         if span[0] >= span[1]:
             return
-        self._put(f"{self.root}/listed-{kind}/{span[0]}-{span[1]}", b"")
+        self._put(f"{self._root}/listed-{kind}/{span[0]}-{span[1]}", b"")
         for one in self._noted(kind):
             if one != span and span[0] <= one[0] and one[1] <= span[1]:
-                self._drop(f"{self.root}/listed-{kind}/{one[0]}-{one[1]}")
+                self._drop(f"{self._root}/listed-{kind}/{one[0]}-{one[1]}")
 
     def _listed(self, kind: str) -> list[Span]:
         return joined(self._noted(kind))
 
     def _noted(self, kind: str) -> list[Span]:
-        notes = self._files.glob(f"{self.root}/listed-{kind}/*")
-        spans = (_SPAN.fullmatch(path.rsplit("/", 1)[-1]) for path in notes)
+        spans = map(_SPAN.fullmatch, self._names(f"listed-{kind}"))
         return [(int(span[1]), int(span[2])) for span in spans if span]
 
     def _drop(self, path: str) -> None:
         with suppress(FileNotFoundError):  # another run was faster
-            self._files.rm_file(path)
+            self._files.delete_file(path)
 
     # -- Small notes ---------------------------------------------------------------------------------
 
     def read(self, name: str) -> Any:
         """A note, None when there is none."""
-        path = f"{self.root}/{name}"
-        return json.loads(self._files.cat_file(path)) if self._files.exists(path) else None
+        path = f"{self._root}/{name}"
+        there = self._files.get_file_info(path).type == FileType.File
+        return json.loads(self._get(path)) if there else None
 
     def write(self, name: str, value: Any) -> None:
         """Replace a note."""
-        self._put(f"{self.root}/{name}", json.dumps(value).encode())
+        self._put(f"{self._root}/{name}", json.dumps(value).encode())
+
+    def _get(self, path: str) -> bytes:
+        with self._files.open_input_file(path) as file:
+            return bytes(file.read())
 
     def _put(self, path: str, content: bytes) -> None:
         """Write a file whole: a reader sees the old one or the new one."""
-        self._files.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
-        if self._remote:
-            self._files.pipe_file(path, content)  # an object appears when it is complete
+        if self._scheme:
+            self._write(path, content)  # an object appears when it is complete
             return
+        self._files.create_dir(path.rpartition("/")[0])
         aside = f"{path}.{uuid.uuid4().hex[:8]}"
-        self._files.pipe_file(aside, content)
-        Path(aside).replace(path)
+        self._write(aside, content)
+        self._files.move(aside, path)
+
+    def _write(self, path: str, content: bytes) -> None:
+        with self._files.open_output_stream(path, compression=None) as file:
+            file.write(content)
 
 
 def _mark(text: str) -> bytes:

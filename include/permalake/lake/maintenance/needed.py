@@ -20,8 +20,8 @@ from sqlalchemy import Connection, select
 from permalake.lake.catalog import open_table
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
-from permalake.lake.maintenance.storage import inner_path
 from permalake.lake.state import PUBLISHED, pointers
+from permalake.objects import inner_path
 
 _AT_ONCE = 8
 _In = TypeVar("_In")

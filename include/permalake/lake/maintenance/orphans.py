@@ -13,9 +13,10 @@ from permalake.lake import leases
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.maintenance.needed import Needed, needed, roots
-from permalake.lake.maintenance.storage import Stored, inner_path, listing
+from permalake.lake.maintenance.storage import Stored, listing
 from permalake.lake.state import Database, attempts, moment, stamp
 from permalake.lake.state import leases as lease_table
+from permalake.objects import inner_path
 
 LANDINGS = "_attempts"
 _FOLDERS = {"data", "metadata"}

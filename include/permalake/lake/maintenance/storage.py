@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pyarrow import fs
-from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from permalake import objects
+from permalake.objects import filesystem, inner_path
 
 _AT_ONCE = 8
 
@@ -22,17 +21,6 @@ class Stored:
     path: str
     size: int
     written: datetime
-
-
-def inner_path(location: str) -> str:
-    """A location without scheme, as the file system and listings name it."""
-    return PyArrowFileIO.parse_location(location)[2]
-
-
-def filesystem(location: str) -> fs.FileSystem:
-    """The file system that holds a location."""
-    scheme, netloc, _ = PyArrowFileIO.parse_location(location)
-    return PyArrowFileIO(objects.file_io()).fs_by_scheme(scheme, netloc)
 
 
 def listing(location: str) -> list[Stored]:
