@@ -10,6 +10,7 @@ import subprocess
 import pytest
 import yaml
 from cryptography.fernet import Fernet
+from sqlalchemy import make_url
 
 from permalake.config import load_settings
 from permalake.orchestrate.environment import POOL
@@ -17,7 +18,7 @@ from permalake.paths import ROOT
 
 TEXT = (ROOT / "docker-compose.yml").read_text("utf-8")
 AIRFLOW = ("airflow-apiserver", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
-VARIABLE = re.compile(r"\$\{(\w+)(:[-?])?([^}]*)\}")
+VARIABLE = re.compile(r"\$\{(\w+)(:[-?+])?([^}]*)\}")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def services(secrets):
 
     def value(match):
         name, kind, default = match.groups()
-        return secrets[name] if kind == ":?" else default
+        return secrets[name] if kind == ":?" else default if kind == ":-" else ""
 
     return yaml.safe_load(VARIABLE.sub(value, TEXT))["services"]
 
@@ -50,7 +51,7 @@ def test_secrets_have_no_default_and_are_all_made_by_the_script(secrets):
 
 def test_every_service_that_stays_is_checked_and_waited_for(services):
     staying = {name for name, service in services.items() if service["restart"] != "no"}
-    assert set(services) - staying == {"airflow-init"}
+    assert set(services) - staying == {"airflow-init", "sample"}
     for name in staying:
         assert services[name]["healthcheck"]["test"][0] == "CMD", name
     for name, service in services.items():
@@ -71,6 +72,18 @@ def test_all_parts_of_airflow_share_their_secrets(services):
     for key in keys:
         assert len({services[name]["environment"][key] for name in AIRFLOW}) == 1
         assert services["airflow-apiserver"]["environment"][key]
+
+
+def test_the_drivers_of_airflow_s_database_are_in_the_environment(services):
+    url = make_url(services["airflow-scheduler"]["environment"]["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"])
+    for name in (url.drivername, "postgresql+asyncpg"):  # Airflow derives the second one itself
+        url.set(drivername=name).get_dialect().import_dbapi()
+
+
+def test_the_sample_is_left_out_beside_a_configuration_of_one_s_own(services):
+    (variable,) = {name for name, kind, _ in VARIABLE.findall(TEXT) if kind == ":+"}
+    assert variable == "PERMALAKE_CONFIG_FILE"
+    assert services["sample"]["command"][-1].strip() == "exec python -m permalake.demo --quiet"
 
 
 def test_every_part_gets_a_configuration_that_loads(services, monkeypatch):

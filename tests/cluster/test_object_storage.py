@@ -7,7 +7,6 @@ import pytest
 from permalake import jars, objects
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.lake.maintenance.storage import inner_path
 from permalake.orchestrate.environment import spark_conf
 from permalake.session import catalog_conf
 
@@ -53,11 +52,19 @@ def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, 
     assert conf["spark.hadoop.fs.s3.impl"].endswith("S3AFileSystem")
 
 
+def test_jars_that_every_node_has_are_not_sent(monkeypatch):
+    monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
+    sent = spark_conf()["spark.jars"].split(",")
+    monkeypatch.setenv("PERMALAKE_JARS_ON_NODES", "true")
+    assert spark_conf()["spark.jars"].split(",") == [f"local:{jar}" for jar in sent]
+
+
 def test_a_disk_knows_nothing_of_it(monkeypatch, tmp_path):
     settings = Settings(lake={"warehouse": str(tmp_path)})  # type: ignore[arg-type]
     assert not any("s3" in key for key in catalog_conf(settings, "one"))
 
 
 def test_listings_and_locations_name_a_file_alike():
-    assert inner_path("s3://bucket/warehouse/a.parquet") == "bucket/warehouse/a.parquet"
-    assert inner_path("file:///tmp/a.parquet") == inner_path("/tmp/a.parquet") == "/tmp/a.parquet"
+    assert objects.inner_path("s3://bucket/warehouse/a.parquet") == "bucket/warehouse/a.parquet"
+    for location in ("file:///tmp/a.parquet", "/tmp/a.parquet"):
+        assert objects.inner_path(location) == "/tmp/a.parquet"

@@ -116,6 +116,9 @@ def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
             "spark.cores.max": os.environ.get("PERMALAKE_SPARK_CORES", "4"),
             "spark.executor.memory": os.environ.get("PERMALAKE_SPARK_EXECUTOR_MEMORY", "2g"),
         }
+        if os.environ.get("PERMALAKE_JARS_ON_NODES"):
+            # Every executor of every submit would fetch them from the driver, 150 MB with S3's.
+            conf["spark.jars"] = ",".join(f"local:{jar}" for jar in conf["spark.jars"].split(","))
     return {name: value for name, value in conf.items() if value}
 
 
