@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
+import pytest
 from operator_days import DAYS, FIRST, LAST, lose_prices
 
 from permalake.config import load_settings
@@ -66,6 +67,7 @@ def test_a_scheduled_day_that_is_late_alerts_once_and_every_network_has_its_run(
     assert sorted(one["network"] for one in alerts.received) == [SECOND, TANGLE, WORMHOLE]
 
 
+@pytest.mark.timeout(600 + 200 * DAYS)
 def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
     airflow.call(
         "POST",
@@ -88,7 +90,9 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
     )
     airflow.kill_scheduler()
     airflow.up()
-    airflow.until(lambda: all(state in DONE for state in backfilled().values()), "the end of every run", 1800)
+    airflow.until(
+        lambda: all(state in DONE for state in backfilled().values()), "the end of every run", 200 * DAYS
+    )
     assert set(backfilled().values()) == {"success"}
 
     lake = Lake(load_settings(place / "lake.toml"))
