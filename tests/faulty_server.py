@@ -64,7 +64,7 @@ class FaultyServer:
         with self._lock:
             return self._random.random() < share
 
-    def fault(self, path):  # noqa: ARG002: for those that look at it
+    def fault(self, path):
         """What goes wrong with a request; None when nothing does."""
         with self._lock:
             if self.down:

@@ -1,5 +1,7 @@
 """One table through Great Expectations: good rows pass, one wrong value fails the one rule it breaks."""
 
+import json
+
 import pytest
 from audit_days import DAYS, FIRST, find, scope, small_network
 
@@ -46,8 +48,11 @@ def test_good_rows_pass_and_their_results_are_kept(audit, tmp_path_factory):
     assert report.failed == report.warnings == []
     of_table = {finding.table for finding in report.findings}
     assert of_table == {"messages", "tags", "ms_activity", "foundry_outputs"}
-    stored = list(tmp_path_factory.getbasetemp().glob("store*/results/**/*.json"))
-    assert any("shimmer.messages" in str(file) for file in stored)
+    [results] = tmp_path_factory.getbasetemp().glob("store[0-9]*/results")
+    for table in of_table:
+        kept = json.loads((results / table / f"{DAYS[0]}_{DAYS[-1]}.json").read_text())
+        asked = [finding for finding in report.findings if finding.table == table]
+        assert kept["success"] and len(kept["results"]) == len(asked)
 
 
 def test_a_key_that_stands_twice_is_named(audit):

@@ -115,7 +115,7 @@ class LiveAirflow:
         while time.monotonic() < give_up:
             if found := condition():
                 return found
-            time.sleep(1)
+            time.sleep(2)  # Each look costs the server a twentieth of a second.
         raise AssertionError(f"{what}: not within {seconds:.0f} s; runs: {self._told()}")
 
     def _told(self) -> dict:
