@@ -4,7 +4,7 @@
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-# A Spark cluster of its own and an S3 server, beside which the rest of the suite would take over forty minutes.
+# A Spark cluster and an S3 server of their own: with them the suite takes over forty minutes on two slow cores.
 CLUSTERS := tests/cluster/test_standalone_cluster.py tests/cluster/test_warehouse_on_s3.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed

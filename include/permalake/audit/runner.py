@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +48,8 @@ class Auditor:
         self._network = network
         self._results = store / "results"
         self._ahead: Future[DataFrame] | None = None
-        self._staged = _context().data_sources.add_spark(name="staged", persist=False)
-        self._numbers = count()
+        staged = _context().data_sources.add_spark(name="staged", persist=False)
+        self._rows = staged.add_dataframe_asset(network).add_batch_definition_whole_dataframe("days")
 
     def run(self, scope: Scope, days: Sequence[date], only: Collection[str] | None = None) -> Report:
         """Judge the rows of ``days`` that ``scope`` gives; of some tables ``only`` when told (``laws`` is one
@@ -117,9 +116,7 @@ class Auditor:
         and compared anew for each table, for nobody.
         """
         suite = gx.ExpectationSuite(name=name, expectations=[one for _, _, one in wanted.values()])
-        asset = self._staged.add_dataframe_asset(f"{name}_{next(self._numbers)}")
-        batch = asset.add_batch_definition_whole_dataframe("days").get_batch({"dataframe": rows})
-        result = batch.validate(suite, result_format="BASIC")
+        result = self._rows.get_batch({"dataframe": rows}).validate(suite, result_format="BASIC")
         file = self._results / name / f"{days[0]}_{days[-1]}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(result.to_json_dict(), indent=1), "utf-8")
