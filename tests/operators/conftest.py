@@ -38,6 +38,8 @@ webhook = "{webhook}"
 deadline = "00:00"
 """
 
+EVERY_DAG = {"iota_daily", "wormhole_daily", "lake_maintenance", "on_published_day"}
+
 
 @pytest.fixture(scope="module")
 def alerts():
@@ -95,7 +97,7 @@ def airflow(place):
     )
     try:
         server.up()
-        server.until(lambda: {"iota_daily", "on_published_day"} <= known(server), "DAGs", 180)
+        server.until(lambda: known(server) >= EVERY_DAG, "every DAG", 180)
         yield server
     finally:
         server.down()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from operator_days import DAYS, FIRST, LAST, lose_prices
 
 from permalake.config import load_settings
 from permalake.lake import Lake
+from permalake.orchestrate.environment import POOL
 from whole_runs import PERMALAKE, assert_same, rows
 
 TANGLE, SECOND = "tangle", "second"
@@ -40,23 +42,22 @@ def test_pages_are_for_whoever_is_logged_in(airflow):
 
 
 def test_a_scheduled_day_that_is_late_alerts_once_and_every_network_has_its_run(airflow, alerts):
-    slots(airflow, 0)
-    for dag in (IOTA_DAG, WORMHOLE_DAG):
-        airflow.call("PATCH", f"/dags/{dag}", is_paused=False)
-    scheduled, events = (
-        airflow.until(lambda dag=dag: scheduled_runs(airflow, dag), f"a scheduled run of {dag}", 120)[0]
-        for dag in (IOTA_DAG, WORMHOLE_DAG)
-    )
-    day = airflow.runs()[scheduled]["data_interval_start"][:10]
-    airflow.until(lambda: len(alerts.received) > 1, "the alerts of a late day", 120)
-    assert sorted((one["event"], one["dag"], one["network"], one["day"]) for one in alerts.received) == [
-        ("late", IOTA_DAG, TANGLE, day),
-        ("late", WORMHOLE_DAG, WORMHOLE, day),
-    ]
-    (told,) = [one for one in alerts.received if one["dag"] == IOTA_DAG]
-    assert told["link"].endswith(f"/dags/{IOTA_DAG}/runs/{quote(scheduled)}")
+    with no_slots(airflow):
+        for dag in (IOTA_DAG, WORMHOLE_DAG):
+            airflow.call("PATCH", f"/dags/{dag}", is_paused=False)
+        scheduled, events = (
+            airflow.until(lambda dag=dag: scheduled_runs(airflow, dag), f"a scheduled run of {dag}", 120)[0]
+            for dag in (IOTA_DAG, WORMHOLE_DAG)
+        )
+        day = airflow.runs()[scheduled]["data_interval_start"][:10]
+        airflow.until(lambda: len(alerts.received) > 1, "the alerts of a late day", 120)
+        assert sorted((one["event"], one["dag"], one["network"], one["day"]) for one in alerts.received) == [
+            ("late", IOTA_DAG, TANGLE, day),
+            ("late", WORMHOLE_DAG, WORMHOLE, day),
+        ]
+        (told,) = [one for one in alerts.received if one["dag"] == IOTA_DAG]
+        assert told["link"].endswith(f"/dags/{IOTA_DAG}/runs/{quote(scheduled)}")
 
-    slots(airflow, 2)
     sibling = f"second_{scheduled}"
     airflow.until(lambda: sibling in airflow.runs(), "the run of the second network", 180)
     conf = airflow.runs()[sibling]["conf"]
@@ -194,10 +195,16 @@ def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(air
     assert (last.date, last.error) == (day, None) and last.published
 
 
-def slots(airflow, count: int) -> None:
-    """How many days may be built at once."""
-    pool = "permalake_builds"
-    airflow.call("PATCH", f"/pools/{pool}", pool=pool, include_deferred=False, slots=count)
+@contextmanager
+def no_slots(airflow):
+    """No day may be built meanwhile."""
+    pool = airflow.call("GET", f"/pools/{POOL}")
+    change = {"pool": POOL, "include_deferred": pool["include_deferred"]}
+    airflow.call("PATCH", f"/pools/{POOL}", **change, slots=0)
+    try:
+        yield
+    finally:
+        airflow.call("PATCH", f"/pools/{POOL}", **change, slots=pool["slots"])
 
 
 def scheduled_runs(airflow, dag: str) -> list[str]:

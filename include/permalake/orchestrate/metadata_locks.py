@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from typing import Any, Self
 
@@ -28,3 +29,31 @@ class _Connection(sqlite3.Connection):
 
 CONNECT_ARGS: dict[str, Any] = {"timeout": _SECONDS, "factory": _Connection}
 """For Airflow's ``sql_alchemy_connect_args``."""
+
+
+class OneWriter:
+    """ASGI middleware: requests that may write are served one after the other.
+
+    Airflow notes what a user does from its event loop, and there waits for sqlite's write lock. Whoever holds
+    the lock may be a request that commits with that loop's next turn: both would wait until time is up.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """ASGI."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+        else:
+            async with self._turn:
+                await self._app(scope, receive, send)
+
+
+def middlewares() -> list[dict[str, Any]]:
+    """What the server needs beside Airflow's own, as a plugin hands it to Airflow: nothing but on sqlite."""
+    from airflow.configuration import conf
+
+    on_sqlite = str(conf.get("database", "sql_alchemy_conn")).startswith("sqlite")
+    return [{"middleware": OneWriter, "name": "one writer"}] if on_sqlite else []

@@ -17,7 +17,7 @@ import psutil
 from permalake.errors import PermalakeError
 from permalake.orchestrate import metadata, secrets
 from permalake.orchestrate.environment import AIRFLOW_HOME, airflow_environment, bin_folder
-from permalake.paths import ROOT
+from permalake.paths import DAGS, ROOT
 
 PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 STATE = AIRFLOW_HOME / "server.json"
@@ -55,7 +55,7 @@ def server_environment(address: str, number: int) -> dict[str, str]:
 
 
 def up() -> str:
-    """Start every part that is not running, wait until all are well; the address."""
+    """Start every part that is not running, wait until all are well and the DAGs are listed; the address."""
     number = port()
     address = f"http://localhost:{number}"
     running = _running()
@@ -137,14 +137,15 @@ def _check_free(number: int) -> None:
 
 
 def _wait_until_well(address: str) -> None:
-    """Until every part reports a heartbeat; :class:`PermalakeError` when one ends or is not well in time."""
+    """Until every part reports a heartbeat and every DAG file is read; :class:`PermalakeError` when a part
+    ends or time is up."""
     give_up = time.monotonic() + _READY_SECONDS
     while time.monotonic() < give_up:
         if gone := set(PARTS) - set(_running()):
             part = sorted(gone)[0]
             down()
             raise PermalakeError(f"{part} ended at once; its log is {LOGS / part}.log")
-        if _well(address):
+        if _well(address) and _has_read_dags(address):
             return
         time.sleep(1)
     down()
@@ -158,6 +159,23 @@ def _well(address: str) -> bool:
     except (httpx.HTTPError, ValueError):
         return False
     return all(part.get("status") == "healthy" for part in health.values() if part.get("status") is not None)
+
+
+def _has_read_dags(address: str) -> bool:
+    """Whether every file of the DAG folder shows up as a DAG or as an import error; true as well where users
+    are not Airflow's simple ones, so that nothing can be asked."""
+    login = {"username": secrets.USER, "password": secrets.password(AIRFLOW_HOME)}
+    try:
+        with httpx.Client(base_url=address, timeout=5) as client:
+            token = client.post("/auth/token", json=login)
+            if token.is_client_error:
+                return True
+            client.headers["Authorization"] = f"Bearer {token.raise_for_status().json()['access_token']}"
+            seen = [client.get(f"/api/v2/{what}").raise_for_status() for what in ("dags", "importErrors")]
+            read = sum(answer.json()["total_entries"] for answer in seen)
+    except (httpx.HTTPError, ValueError):
+        return False
+    return bool(read >= len(list(DAGS.glob("*.py"))))
 
 
 def main(verb: str) -> None:
