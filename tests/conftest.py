@@ -45,7 +45,7 @@ def spark(tmp_path_factory):
             "spark.master": "local[2]",
             "spark.jars": jars.class_path((*jars.COORDINATES, *jars.STORE_COORDINATES)),
             "spark.driver.memory": "2g",
-            "spark.driver.extraJavaOptions": SHORT_LIVED,
+            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
             "spark.ui.enabled": "false",
             **SMALL_CONF,
             "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
