@@ -6,7 +6,8 @@ judge what was staged; **publish** shows all tables of the day to readers in one
 **serve** writes what is published into Cassandra, where that is configured.
 
 A scheduled run builds the day before. Trigger it by hand with a first and last day to build a range in the
-same few Spark submits, or with a step to start at. A day that fails stays unpublished, and readers keep the
+same few Spark submits, or with a step to start at. The first submit of a small day does the Spark steps after
+it as well; their tasks take over what it has done. A day that fails stays unpublished, and readers keep the
 last good state; clear the failed task, or run the day again, once its cause is mended.
 """
 

@@ -6,7 +6,8 @@ Great Expectations judge what was staged; **publish** shows all tables of the da
 transaction, or none; **serve** writes what is published into Bigtable, where that is configured.
 
 A scheduled run builds the day before. Trigger it by hand with a first and last day to build a range in the
-same few Spark submits; start at *enrich* to fill in prices that were missing. A VAA that does not verify is
+same few Spark submits; start at *enrich* to fill in prices that were missing. The first submit of a small day
+does the Spark steps after it as well; their tasks take over what it has done. A VAA that does not verify is
 quarantined alone; the rest of its day goes on.
 """
 

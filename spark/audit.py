@@ -16,6 +16,9 @@ from permalake.errors import RefusedError
 from permalake.lake import Lake
 from permalake.session import session
 
+# Great Expectations takes as long to import as Spark to start: it begins with this job's own import.
+RUNNER = ThreadPoolExecutor(1).submit(import_module, "permalake.audit.runner")
+
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
     job = jobs.arguments("audit", argv)
@@ -27,12 +30,10 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     if not days:
         jobs.say(f"audit {job}: no rows to judge")
         return
-    with ThreadPoolExecutor(1) as pool:  # Great Expectations takes as long to import as Spark to start.
-        runner = pool.submit(import_module, "permalake.audit.runner")
-        spark = spark or session(f"audit {job}")
+    spark = spark or session(f"audit {job}")
     folder = docs.folder(job.network, attempt.id)
     scope = scope_of(spark, settings, lake, attempt)
-    report = runner.result().Auditor(spark, job.network, folder).run(scope, days)
+    report = RUNNER.result().Auditor(spark, job.network, folder).run(scope, days)
     page = docs.write(report, folder, title=str(job), run_id=job.run_id)
     for day in days:
         failures = report.failures(day)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from permalake.errors import ConfigError, PermalakeError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from permalake.lake import Attempt
 
 _STAGED_AT_ONCE = 4
+AHEAD = ("iota_analytics", "wormhole_enrich", "audit")
+"""Jobs that may run in the submit of an earlier task."""
 LOG = logging.getLogger("permalake")
 
 
@@ -33,13 +36,14 @@ class JobArguments:
     run_id: str
     fingerprint: str = ""
     force: bool = False
+    ahead: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.network} {self.start}" + ("" if self.start == self.end else f"..{self.end}")
 
 
 def arguments(job: str, argv: Sequence[str] | None = None) -> JobArguments:
-    """Parse ``--network N --start D --end D --run-id R [--fingerprint F] [--force]``."""
+    """Parse ``--network N --start D --end D --run-id R [--fingerprint F] [--force] [--ahead JOB ...]``."""
     parser = argparse.ArgumentParser(prog=job)
     parser.add_argument("--network", required=True)
     parser.add_argument("--start", required=True, type=date.fromisoformat)
@@ -47,10 +51,11 @@ def arguments(job: str, argv: Sequence[str] | None = None) -> JobArguments:
     parser.add_argument("--run-id", required=True)
     parser.add_argument("--fingerprint", default="", help="of the input, for the publication's record")
     parser.add_argument("--force", action="store_true", help="ask live sources anew")
+    parser.add_argument("--ahead", action="append", default=[], choices=AHEAD, help="to run after this one")
     given = parser.parse_args(argv)
     if given.end < given.start:
         raise ConfigError(f"--end {given.end} is before --start {given.start}")
-    return JobArguments(**vars(given))
+    return JobArguments(**vars(given) | {"ahead": tuple(given.ahead)})
 
 
 def say(line: str) -> None:
@@ -79,11 +84,17 @@ def counted(attempt: Attempt, *tables: str) -> str:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Run a job as a process: a :class:`PermalakeError` is one line and an exit code, nothing more."""
+    """Run a job as a process, and after it those that ``--ahead`` names: a :class:`PermalakeError` is one
+    line and an exit code, nothing more."""
     logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     LOG.setLevel(logging.INFO)
     try:
-        main()
+        if "--ahead" in sys.argv:
+            from permalake import ahead
+
+            ahead.run(Path(sys.argv[0]).stem, main)
+        else:
+            main()
     except PermalakeError as error:
         sys.stderr.write(f"permalake: {error}\n")
         sys.exit(error.exit_code)

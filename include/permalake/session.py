@@ -25,6 +25,8 @@ CONF = {
     "spark.sql.adaptive.enabled": "true",
     # All that is ever lowered is hex; the tables that other letters need take a job two seconds to fill.
     "spark.sql.icu.caseMappings.enabled": "false",
+    # Who called is otherwise asked for, and told to Java, at each operation on a column.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
 }
@@ -37,20 +39,28 @@ SMALL_CONF = {
 """For small inputs, whose hundred queries do not live long enough to be compiled, or planned anew at each
 stage."""
 
+# PySpark calls these by short names, for which Java looks through all jars each time, package by package.
+_OFTEN_CALLED = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils")
+
 
 def session(name: str, **conf: str) -> SparkSession:
     """The session of this process. Under spark-submit master and jars are already set, and what it was told
     holds."""
-    from pyspark import SparkConf
+    from py4j.java_gateway import java_import
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    SparkContext._ensure_initialized()  # Without a JVM a SparkConf knows nothing of what it was told.
     builder, told = SparkSession.builder.appName(name), SparkConf()
     for key, value in {**CONF, **conf}.items():
         if not told.contains(key):
             builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    for often in _OFTEN_CALLED:
+        java_import(spark.sparkContext._jvm, often)
+    return spark
 
 
 def catalog_conf(settings: Settings, catalog: str) -> dict[str, str]:

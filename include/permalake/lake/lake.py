@@ -11,7 +11,8 @@ from sqlalchemy import func, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.lake import catalog, leases, record, staging, stale
+from permalake.lake import ahead, catalog, leases, record, staging, stale
+from permalake.lake.ahead import Done
 from permalake.lake.asked import AskedPrices
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations
@@ -117,6 +118,16 @@ class Lake:
     def release(self, run_id: str) -> None:
         """Let go of the days that a run holds: it is over, for better or worse."""
         leases.release(self._database, run_id)
+
+    def take(self, network: str, run_id: str, job: str) -> Done | None:
+        """What the run's job has done ahead of its task, told once; None when it has not."""
+        with self._database.write() as connection:
+            return ahead.take(connection, network, run_id, job)
+
+    def forget(self, network: str, run_id: str) -> None:
+        """What the run's jobs have done ahead does not count any more."""
+        with self._database.write() as connection:
+            ahead.forget(connection, network, run_id)
 
     def asked_prices(self, provider: str) -> AskedPrices:
         """What a price service has been asked for so far."""

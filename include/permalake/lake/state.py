@@ -107,6 +107,14 @@ attempt_days = Table(
     Column("gaps", Text),  # JSON list of lines
 )
 
+attempt_jobs = Table(
+    "permalake_attempt_jobs",
+    _metadata,
+    Column("attempt_id", String(64), primary_key=True),
+    Column("job", String(64), primary_key=True),
+    Column("done", Text, nullable=False),  # JSON object, see permalake.lake.ahead
+)
+
 days = Table(
     "permalake_days",
     _metadata,
@@ -206,6 +214,7 @@ STEPS: Mapping[str, Step] = {
     "gaps that an attempt found in its source": add_column(attempt_days.c.gaps),
     "gaps in the source of a day": add_column(days.c.gaps),
     "how far back a network can be read": add_column(networks.c.history_from),
+    "what jobs have done ahead of their tasks": add_table(attempt_jobs),
 }
 """In the order in which they were added; a released step is never changed."""
 

@@ -12,6 +12,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from permalake import jars
 from permalake.config import Settings, load_settings
 from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.lake import Lake
+from permalake.lake.ahead import Done
 from permalake.orchestrate import lineage, spark_log
 from permalake.orchestrate.context import (
     RUN_ID,
@@ -29,7 +31,7 @@ from permalake.orchestrate.plans import comes_before, task_of
 from permalake.orchestrate.progress import emit
 from permalake.orchestrate.request import BuildRequest
 from permalake.orchestrate.siblings import names_no_network, start_others, type_of
-from permalake.orchestrate.sizing import java_options, session_conf
+from permalake.orchestrate.sizing import is_small, java_options, session_conf
 from permalake.orchestrate.stale_runs import start_stale
 
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
@@ -73,8 +75,13 @@ class SparkStep(SparkSubmitOperator):
         emit("start", step=self.task_id)
         try:
             request = self._begin(settings, request, context)
-            self._submit(settings, request, context)
+            done = None if self._starts(request) else self._taken(settings, request, tell=True)
+            if not done:
+                self._submit(settings, request, context)
+                done = self._taken(settings, request)
             facts = self._outcome(settings, request)
+            if done:
+                facts["rows"] = done.rows
         except AirflowSkipException:
             raise
         except Exception as error:
@@ -84,7 +91,8 @@ class SparkStep(SparkSubmitOperator):
             if isinstance(error, (AirflowException, PermalakeError)):
                 raise failure(error, reason) from None
             raise
-        emit("done", step=self.task_id, seconds=time.monotonic() - started, **facts)
+        seconds = done.seconds if done else time.monotonic() - started
+        emit("done", step=self.task_id, seconds=seconds, **facts)
         self._flow = self._lineage(settings, request, facts)
         return facts
 
@@ -102,6 +110,33 @@ class SparkStep(SparkSubmitOperator):
     def _outcome(self, settings: Settings, request: BuildRequest) -> dict[str, Any]:
         """What the job has done: rows staged so far, by table, and input in quarantine."""
         return {"rows": step_counts(settings, request), "quarantined": quarantined(settings, request)}
+
+    def _starts(self, request: BuildRequest) -> bool:
+        """Whether the run begins with this task."""
+        return self.first if request.only is None else self.task_id == task_of(self.kind, request.only)
+
+    def _taken(self, settings: Settings, request: BuildRequest, *, tell: bool = False) -> Done | None:
+        """What a submit of this run has done of this task; :class:`RefusedError` when it has refused the
+        days. To ``tell`` is to log what the job has said: its own submit's log has it anyway."""
+        done = Lake(settings).take(request.network, request.run_id, self.job)
+        if done and tell:
+            self.log.info("done in the submit of an earlier task, in %.1f s", done.seconds)
+            for line in done.said:
+                self.log.info(line)
+        if done and done.refused:
+            raise RefusedError(done.refused)
+        return done
+
+    def _ahead(self, settings: Settings, request: BuildRequest) -> list[str]:
+        """Jobs of the tasks after this one that its submit shall do as well: all of a small day's, whose
+        submits would take longer than their work."""
+        if not is_small(settings, request.network):
+            return []
+        jobs, following = [], self.downstream_list
+        while step := next((task for task in following if type(task) is SparkStep), None):
+            jobs.append(step.job)
+            following = step.downstream_list
+        return jobs
 
     def _jars(self) -> tuple[str, ...]:
         """Maven coordinates of what the job needs beside Spark."""
@@ -123,7 +158,10 @@ class SparkStep(SparkSubmitOperator):
         return request
 
     def _submit(self, settings: Settings, request: BuildRequest, context: Any) -> None:
+        Lake(settings).forget(request.network, request.run_id)
         arguments = request.arguments
+        for job in self._ahead(settings, request):
+            arguments += ["--ahead", job]
         if self.first and (digest := fingerprint(settings, request.network)):
             arguments += ["--fingerprint", digest]
         self.application = job_file(self.job)
