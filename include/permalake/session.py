@@ -52,7 +52,8 @@ def session(name: str, **conf: str) -> SparkSession:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    SparkContext._ensure_initialized()  # Without a JVM a SparkConf knows nothing of what it was told.
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # under spark-submit, whose settings only its JVM knows
+        SparkContext._ensure_initialized()
     builder, told = SparkSession.builder.appName(name), SparkConf()
     for key, value in {**CONF, **conf}.items():
         if not told.contains(key):
