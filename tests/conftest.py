@@ -17,7 +17,7 @@ from permalake.session import SMALL_CONF, session
 
 HERE = Path(__file__).parent
 # What takes longest begins first, so that two processes end at about the same time.
-LONG = ("operators", "sinks", "faults", "e2e", "transforms", "audit", "enrich")
+LONG = ("operators", "sinks", "faults", "cluster", "e2e", "transforms", "audit", "enrich")
 
 # Tests end before the optimising compiler and generated code have earned what they cost.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
