@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 # What takes longest begins first, so that two processes end at about the same time.
 LONG = ("operators", "sinks", "faults", "cluster", "e2e", "transforms", "audit", "enrich")
 
-# Tests end before the optimising compiler and generated code have earned what they cost.
+# A server ends before the optimising compiler has earned what it costs.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Each of a schema's hundred statements would wait for the disk; a server that is killed forgets them.
 SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"

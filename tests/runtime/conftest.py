@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
 from permalake.config import load_settings
@@ -39,3 +41,13 @@ def config(tmp_path):
 @pytest.fixture
 def settings(config):
     return load_settings(config)
+
+
+@pytest.fixture
+def metadata_file(tmp_path):
+    """A sqlite file as Airflow keeps its metadata in one, with a table of runs."""
+    path = tmp_path / "airflow.db"
+    with sqlite3.connect(path) as made:
+        made.execute("PRAGMA journal_mode=WAL")
+        made.execute("CREATE TABLE run (id)")
+    return path

@@ -7,15 +7,6 @@ import pytest
 from permalake.orchestrate.metadata_locks import CONNECT_ARGS
 
 
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "airflow.db"
-    with sqlite3.connect(path) as made:
-        made.execute("PRAGMA journal_mode=WAL")
-        made.execute("CREATE TABLE run (id int)")
-    return path
-
-
 def read_in_a_savepoint(connection):
     cursor = connection.cursor()
     cursor.execute("SAVEPOINT one")
@@ -27,8 +18,8 @@ def add(cursor):
     cursor.execute("INSERT INTO run VALUES (1)")
 
 
-def test_a_savepoint_holds_the_write_lock(file):
-    ours, other = sqlite3.connect(file, **CONNECT_ARGS), sqlite3.connect(file, timeout=0)
+def test_a_savepoint_holds_the_write_lock(metadata_file):
+    ours, other = sqlite3.connect(metadata_file, **CONNECT_ARGS), sqlite3.connect(metadata_file, timeout=0)
     cursor = read_in_a_savepoint(ours)
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         add(other)
@@ -40,8 +31,8 @@ def test_a_savepoint_holds_the_write_lock(file):
     assert ours.cursor().execute("SELECT count(*) FROM run").fetchone() == (2,)
 
 
-def test_without_it_a_write_after_a_read_is_refused_at_once(file):
-    plain, other = sqlite3.connect(file, timeout=60), sqlite3.connect(file, timeout=0)
+def test_without_it_a_write_after_a_read_is_refused_at_once(metadata_file):
+    plain, other = sqlite3.connect(metadata_file, timeout=60), sqlite3.connect(metadata_file, timeout=0)
     cursor = read_in_a_savepoint(plain)
     add(other)
     other.commit()

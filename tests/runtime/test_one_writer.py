@@ -5,21 +5,11 @@ import sqlite3
 import threading
 
 import httpx
-import pytest
 from fastapi import Depends, FastAPI
 
 from permalake.orchestrate.metadata_locks import OneWriter
 
 PATIENCE = 2.0
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "airflow.db"
-    with sqlite3.connect(path) as made:
-        made.execute("PRAGMA journal_mode=WAL")
-        made.execute("CREATE TABLE done (what text)")
-    return path
 
 
 def server(file, written: threading.Event, asked: threading.Event) -> FastAPI:
@@ -34,14 +24,14 @@ def server(file, written: threading.Event, asked: threading.Event) -> FastAPI:
 
     @app.put("/heartbeat")
     def heartbeat(opened=Depends(connection, scope="function")):  # noqa: B008 the way of FastAPI
-        opened.execute("INSERT INTO done VALUES ('heartbeat')")
+        opened.execute("INSERT INTO run VALUES ('heartbeat')")
         written.set()
         asked.wait(PATIENCE / 4)
 
     @app.patch("/mark")
     async def mark(opened=Depends(connection, scope="function")):  # noqa: B008
         asked.set()
-        opened.execute("INSERT INTO done VALUES ('mark')")
+        opened.execute("INSERT INTO run VALUES ('mark')")
 
     @app.get("/health")
     async def health():
@@ -66,11 +56,11 @@ def requests(file, wrap) -> tuple[int, int, bool]:
     return asyncio.run(both(wrap(server(file, written, asked)), written))
 
 
-def test_writers_take_turns_and_readers_do_not_wait(file):
-    assert requests(file, OneWriter) == (200, 200, True)
-    with sqlite3.connect(file) as reader:
-        assert reader.execute("SELECT what FROM done").fetchall() == [("heartbeat",), ("mark",)]
+def test_writers_take_turns_and_readers_do_not_wait(metadata_file):
+    assert requests(metadata_file, OneWriter) == (200, 200, True)
+    with sqlite3.connect(metadata_file) as reader:
+        assert reader.execute("SELECT id FROM run").fetchall() == [("heartbeat",), ("mark",)]
 
 
-def test_without_turns_the_loop_waits_for_a_request_that_waits_for_the_loop(file):
-    assert requests(file, lambda app: app) == (200, 500, True)
+def test_without_turns_the_loop_waits_for_a_request_that_waits_for_the_loop(metadata_file):
+    assert requests(metadata_file, lambda app: app) == (200, 500, True)

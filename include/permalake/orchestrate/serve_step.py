@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from permalake import jars
 from permalake.config import Settings
 from permalake.contracts import tables_of
+from permalake.lake.ahead import Done
 from permalake.orchestrate import lineage
 from permalake.orchestrate.plans import SERVE
 from permalake.orchestrate.progress import emit
@@ -60,7 +61,7 @@ class ServeStep(SparkStep):
         stores = jars.STORE_COORDINATES if serve.CASSANDRA in self._due else ()
         return (*jars.COORDINATES, *stores)
 
-    def _outcome(self, settings: Settings, request: BuildRequest) -> dict[str, Any]:
+    def _outcome(self, settings: Settings, request: BuildRequest, _done: Done | None) -> dict[str, Any]:
         """Days that each store was given."""
         left = serve.waiting(settings, request.network)
         return {

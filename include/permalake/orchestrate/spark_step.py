@@ -79,9 +79,7 @@ class SparkStep(SparkSubmitOperator):
             if not done:
                 self._submit(settings, request, context)
                 done = self._taken(settings, request)
-            facts = self._outcome(settings, request)
-            if done:
-                facts["rows"] = done.rows
+            facts = self._outcome(settings, request, done)
         except AirflowSkipException:
             raise
         except Exception as error:
@@ -107,9 +105,10 @@ class SparkStep(SparkSubmitOperator):
             return lineage.raw(settings, request.network), tables
         return tables, [] if self.job == "audit" else tables
 
-    def _outcome(self, settings: Settings, request: BuildRequest) -> dict[str, Any]:
+    def _outcome(self, settings: Settings, request: BuildRequest, done: Done | None) -> dict[str, Any]:
         """What the job has done: rows staged so far, by table, and input in quarantine."""
-        return {"rows": step_counts(settings, request), "quarantined": quarantined(settings, request)}
+        rows = done.rows if done else step_counts(settings, request)
+        return {"rows": rows, "quarantined": quarantined(settings, request)}
 
     def _starts(self, request: BuildRequest) -> bool:
         """Whether the run begins with this task."""
