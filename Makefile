@@ -16,7 +16,7 @@ help: ## list the targets
 install: $(JARS) ## environment and jars
 
 demo: install ## build the bundled real days through Airflow and say what came out
-	@$(PYTHON) -m permalake.demo
+	@$(PYTHON) -m permalake.local.demo
 
 test: install ## the whole test suite, in two processes
 	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore $(ON_S3)
@@ -28,11 +28,11 @@ bench: install ## the benchmarks, each beside its peer; writes bench/results.jso
 	@$(PYTHON) -m bench
 
 up: install ## Airflow on this machine, with the sample loaded; prints address and login
-	@$(PYTHON) -m permalake.demo --quiet
-	@$(PYTHON) -m permalake.orchestrate.server up
+	@$(PYTHON) -m permalake.local.demo --quiet
+	@$(PYTHON) -m permalake.local.airflow_server up
 
 down: ## stop what `make up` started
-	@if [ -x $(PYTHON) ]; then $(PYTHON) -m permalake.orchestrate.server down; fi
+	@if [ -x $(PYTHON) ]; then $(PYTHON) -m permalake.local.airflow_server down; fi
 
 env: ## fresh secrets for docker compose, in .env
 	@[ -e .env ] || { umask 077; sh docker/secrets.sh > .env; }
@@ -73,6 +73,6 @@ $(STAMP): requirements.txt pyproject.toml
 	@touch $@
 
 $(JARS): $(STAMP) include/permalake/jars.py
-	@$(PYTHON) -m permalake.jars
-	@$(PYTHON) -m permalake.orchestrate.class_archive
+	@$(PYTHON) -m permalake.spark.jars
+	@$(PYTHON) -m permalake.local.archive_classes
 	@mkdir -p $(@D) && touch $@

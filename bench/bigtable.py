@@ -23,14 +23,14 @@ from pyspark.sql import functions as F
 from bench.machine import say, timed
 from bench.store_lake import WORMHOLE, lake, spark
 from permalake.config import BigtableSettings
-from permalake.contracts.bigtable import FAMILIES
 from permalake.lake import Lake
-from permalake.services import control
-from permalake.services.daemon import free_port
-from permalake.sinks import bigtable
-from permalake.sinks.pinned import Pinned
-from permalake.transforms.bigtable_cells import event_rows
-from permalake.transforms.bigtable_v1_cells import event_rows_v1
+from permalake.local.services import control
+from permalake.local.services.daemon import free_port
+from permalake.stores import bigtable
+from permalake.stores.pinned import Pinned
+from permalake.wormhole.events.event_cells import event_rows
+from permalake.wormhole.events.families import FAMILIES
+from permalake.wormhole.events.signature_cells import event_rows_v1
 
 MESSAGES = 100_000
 WARMING, TURNS = 2, 5

@@ -27,21 +27,21 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.machine import at_rest, say, timed
 from bench.store_lake import NETWORK, lake, spark
 from permalake.config import CassandraSettings, Settings
-from permalake.contracts import cassandra_v1 as chrysalis
-from permalake.contracts.cassandra_v1 import PLACES, placed
-from permalake.contracts.placement import PERMANODE_PARTITIONS
+from permalake.iota.permanode import chrysalis_rows
+from permalake.iota.permanode import chrysalis_schema as chrysalis
+from permalake.iota.permanode.chrysalis_schema import PLACES, placed
+from permalake.iota.permanode.partitions import ends_of, lacking, new_segments, with_partition
+from permalake.iota.permanode.permanode_writer import CassandraDays
+from permalake.iota.permanode.placement import Placement
+from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
+from permalake.iota.permanode.stardust_rows import STARDUST_ROWS
 from permalake.lake import Lake
 from permalake.lake.state import STORES, Database
-from permalake.services import control
-from permalake.services.daemon import free_port
-from permalake.sinks import cassandra, serve, served
-from permalake.sinks.cassandra_days import CassandraDays
-from permalake.sinks.pinned import Pinned
-from permalake.sinks.placement import Placement
-from permalake.sinks.serve import Batch
-from permalake.transforms import cassandra_chrysalis
-from permalake.transforms.cassandra_stardust import STARDUST_ROWS
-from permalake.transforms.partitions import ends_of, lacking, new_segments, with_partition
+from permalake.local.services import control
+from permalake.local.services.daemon import free_port
+from permalake.stores import cassandra, serve, served
+from permalake.stores.pinned import Pinned
+from permalake.stores.serve import Batch
 
 MESSAGES, DAYS, SINGLES = 128_000, 64, 4
 PROTOCOLS = ("stardust", "chrysalis")
@@ -167,7 +167,7 @@ def _finished_rows(
         if table in _PLACED:
             rows = placings[table.name]
         elif table in chrysalis.CHRYSALIS_TABLES:
-            rows = getattr(cassandra_chrysalis, table.name)(tables)
+            rows = getattr(chrysalis_rows, table.name)(tables)
         else:
             rows = STARDUST_ROWS[table.name](tables)
         file = str(folder / keyspace / table.name)
@@ -179,12 +179,12 @@ def _finished_rows(
 def _placings(spark: SparkSession, tables: dict[str, DataFrame], size: int) -> dict[str, DataFrame]:
     nothing = spark.createDataFrame([], PERMANODE_PARTITIONS.spark)
     found, hints = {}, []
-    for variant, (table, _, order) in cassandra_chrysalis.LOOKUPS.items():
-        rows = cassandra_chrysalis.lookups(tables)[variant]
+    for variant, (table, _, order) in chrysalis_rows.LOOKUPS.items():
+        rows = chrysalis_rows.lookups(tables)[variant]
         segments = new_segments(lacking(rows, nothing), ends_of(nothing), size)
         lying = with_partition(rows, segments, order)
-        found[table.name] = cassandra_chrysalis.placed(variant, lying)
-        hints.append(cassandra_chrysalis.hints(lying))
+        found[table.name] = chrysalis_rows.placed(variant, lying)
+        hints.append(chrysalis_rows.hints(lying))
     found["hints"] = hints[0].unionByName(hints[1]).unionByName(hints[2])
     return found
 

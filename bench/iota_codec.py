@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from permalake.codec.blocks import decode_blocks
-from permalake.codec.cursor import blake2b_rows, load
+from permalake.arrays.cursor import blake2b_rows, load
+from permalake.iota.codec.blocks import decode_blocks
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "iota"
 INPUTS = (

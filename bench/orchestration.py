@@ -19,8 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from bench.machine import timed
+from permalake.intervals import joined
 from permalake.paths import SAMPLE
-from permalake.spans import joined
 
 TARGET_SECONDS = 60
 DAY = "2022-09-28"

@@ -25,12 +25,12 @@ from pyspark.sql import functions as F
 from bench.machine import timed
 from bench.store_lake import spark
 from permalake.config import CassandraSettings
-from permalake.contracts.cassandra_v1 import HINTS, INDEXES
 from permalake.contracts.cql import StoreTable, create_keyspace
-from permalake.services.cassandra import Cassandra
-from permalake.services.control import LIBRARY
-from permalake.services.daemon import free_port
-from permalake.sinks import cassandra
+from permalake.iota.permanode.chrysalis_schema import HINTS, INDEXES
+from permalake.local.services.cassandra import Cassandra
+from permalake.local.services.control import LIBRARY
+from permalake.local.services.daemon import free_port
+from permalake.stores import cassandra
 
 MESSAGES, DAYS, PAGE = 5_000_000, 10, 100
 FIXED, SIZE = 16, 100_000

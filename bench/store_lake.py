@@ -13,11 +13,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from permalake import jars
 from permalake.config import Settings, load_settings
 from permalake.lake import Lake
 from permalake.paths import SPARK_JOBS
-from permalake.session import session
+from permalake.spark import jars
+from permalake.spark.session import session
 
 HERE = Path(__file__).parent
 DATA = HERE / ".data"

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from bench.wormhole_vaas import mainnet_vaas, seconds
-from permalake.codec.vaa import Vaas, decode_vaas
+from permalake.wormhole.codec.vaa import Vaas, decode_vaas
 
 PEER = Path(__file__).parent / "vaa_peer"
 ROWS = 200_000

@@ -16,9 +16,9 @@ import sys
 from coincurve import PublicKey
 
 from bench.wormhole_vaas import mainnet_vaas, seconds
-from permalake.codec.guardians import OK, verify
-from permalake.codec.vaa import decode_vaas
-from permalake.reference import load_reference
+from permalake.wormhole.codec.guardians import OK, verify
+from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.reference import load_reference
 
 ROWS = 2_000
 

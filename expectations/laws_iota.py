@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from permalake.audit.laws import balance, covered, per_day, per_row, union, violations
-from permalake.audit.roots import broken_roots
-from permalake.audit.supply import supply_found, supply_known
-from permalake.audit.tangle import (
+from permalake.iota.laws.root_laws import broken_roots
+from permalake.iota.laws.supply_laws import supply_found, supply_known
+from permalake.iota.laws.tangle_laws import (
     AT_MILESTONE,
     INCLUDED,
     by,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from permalake.audit.laws import balance, per_day, per_row, union, violations
-from permalake.audit.running import (
+from permalake.iota.laws.carried_laws import (
     active_of_day,
     broken_chapters,
     held_at_checkpoints,
@@ -16,7 +16,7 @@ from permalake.audit.running import (
     went_on,
     whole_state,
 )
-from permalake.audit.tangle import side
+from permalake.iota.laws.tangle_laws import side
 
 ADDED_UP = (
     *("confirmed_count", "conflicting_count", "no_transaction_count", "message_bytes", "moved_tokens"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from permalake.audit.bridges import (
+from permalake.audit.laws import balance, covered, entries, violations
+from permalake.audit.suite import WARNING
+from permalake.iota.laws.tangle_laws import side
+from permalake.wormhole.laws.bridge_laws import (
     AT_ROUTE,
     far_quotes,
     keys,
@@ -16,9 +19,6 @@ from permalake.audit.bridges import (
     wrong_sums,
     wrong_values,
 )
-from permalake.audit.laws import balance, covered, entries, violations
-from permalake.audit.suite import WARNING
-from permalake.audit.tangle import side
 
 OF_MESSAGES = (
     "token_transfer_payload",

@@ -8,13 +8,13 @@ from importlib import import_module
 
 from pyspark.sql import SparkSession
 
-from permalake import jobs
 from permalake.audit import docs
 from permalake.audit.staged import scope_of
 from permalake.config import load_settings
 from permalake.errors import RefusedError
 from permalake.lake import Lake
-from permalake.session import session
+from permalake.pipeline import jobs
+from permalake.spark.session import session
 
 # Great Expectations takes as long to import as Spark to start: it begins with this job's own import.
 RUNNER = ThreadPoolExecutor(1).submit(import_module, "permalake.audit.runner")

@@ -8,15 +8,15 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from permalake import jobs
 from permalake.config import KnownLedger, NetworkSettings, load_settings
 from permalake.contracts import IOTA_TABLES
+from permalake.iota.cone.decoded import DECODED
+from permalake.iota.tables import known_ledger as known
+from permalake.iota.tables.carried_tables import LEFT_BEHIND, StateRules, state_tables
+from permalake.iota.tables.day_tables import Group, analytics_tables
 from permalake.lake import Attempt, Lake
-from permalake.session import session
-from permalake.transforms import known_ledger as known
-from permalake.transforms.decoded import DECODED
-from permalake.transforms.iota_state import LEFT_BEHIND, StateRules, state_tables
-from permalake.transforms.iota_tables import Group, analytics_tables
+from permalake.pipeline import jobs
+from permalake.spark.session import session
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:

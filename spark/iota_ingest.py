@@ -7,19 +7,19 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from permalake import jobs
 from permalake.config import load_settings
 from permalake.contracts import IOTA_TABLES
 from permalake.errors import PermalakeError, RefusedError
+from permalake.iota.cone.conflict_reasons import pending_count
+from permalake.iota.cone.decoded import DECODED
+from permalake.iota.cone.source_records import MilestoneDay
+from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
+from permalake.iota.sources.chronicle import Published
+from permalake.iota.sources.iota_source import decoded_days, open_source, resolved_days
+from permalake.iota.tables.day_tables import base_tables
 from permalake.lake import Lake
-from permalake.session import session
-from permalake.sources.chronicle import Published
-from permalake.sources.iota import decoded_days, open_source, resolved_days
-from permalake.transforms.cone_verdict import disagreements, quarantine, refused_days
-from permalake.transforms.conflicts import pending_count
-from permalake.transforms.decoded import DECODED
-from permalake.transforms.iota_tables import base_tables
-from permalake.transforms.records import MilestoneDay
+from permalake.pipeline import jobs
+from permalake.spark.session import session
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:

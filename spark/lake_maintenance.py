@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from permalake import jobs
 from permalake.config import load_settings
 from permalake.lake.maintenance import Done, alone, compact, crowded_tables
 from permalake.lake.state import Database
-from permalake.session import session
+from permalake.pipeline import jobs
+from permalake.spark.session import session
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:

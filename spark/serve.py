@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from permalake import jobs
 from permalake.config import load_settings
-from permalake.session import session
-from permalake.sinks.serve import serve
+from permalake.pipeline import jobs
+from permalake.spark.session import session
+from permalake.stores.serve import serve
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:

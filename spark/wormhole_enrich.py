@@ -7,18 +7,18 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from permalake import jobs
 from permalake.config import load_settings
 from permalake.contracts import WORMHOLE_TABLES
-from permalake.contracts.wormhole import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES, TVL_DAILY
-from permalake.enrich.cache import LakeCache
-from permalake.enrich.chains import AnswerCache, Chains
-from permalake.enrich.prices import providers
-from permalake.enrich.rpcs import rpcs
-from permalake.enrich.wormhole_days import enriched
 from permalake.lake import Lake
-from permalake.session import session
-from permalake.transforms.wormhole_tvl_daily import STATE
+from permalake.pipeline import jobs
+from permalake.spark.session import session
+from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES, TVL_DAILY
+from permalake.wormhole.enrich.chains import AnswerCache, Chains
+from permalake.wormhole.enrich.enriched_days import enriched
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_providers import providers
+from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.tables.tvl_daily import STATE
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from permalake import jobs
 from permalake.config import load_settings
 from permalake.contracts import WORMHOLE_TABLES
-from permalake.contracts.wormhole import ATTESTED_TOKENS, CHAIN_ANSWERS
 from permalake.lake import Lake
-from permalake.session import session
-from permalake.sources.wormhole import Days, section
-from permalake.transforms.wormhole_attested_tokens import STATE
-from permalake.transforms.wormhole_documents import candidates
-from permalake.transforms.wormhole_events import events
-from permalake.transforms.wormhole_observations import observations
-from permalake.transforms.wormhole_reported import reported_senders
-from permalake.transforms.wormhole_vaas import conflicts_elsewhere, judged, of_bridges, quarantine
-from permalake.wormhole_input import WormholeInput
+from permalake.pipeline import jobs
+from permalake.spark.session import session
+from permalake.wormhole.contracts.tables import ATTESTED_TOKENS, CHAIN_ANSWERS
+from permalake.wormhole.sources.day_input import WormholeInput
+from permalake.wormhole.sources.wormhole_source import Days, section
+from permalake.wormhole.tables.attested_tokens import STATE
+from permalake.wormhole.tables.documents import candidates
+from permalake.wormhole.tables.event_tables import events
+from permalake.wormhole.tables.observations import observations
+from permalake.wormhole.tables.reported_details import reported_senders
+from permalake.wormhole.tables.verified_vaas import conflicts_elsewhere, judged, of_bridges, quarantine
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import whole_runs
-from permalake import jars
-from permalake.services import control
-from permalake.services.daemon import free_port
-from permalake.session import SMALL_CONF, session
+from permalake.local.services import control
+from permalake.local.services.daemon import free_port
+from permalake.spark import jars
+from permalake.spark.session import SMALL_CONF, session
 
 HERE = Path(__file__).parent
 # What takes longest begins first, so that two processes end at about the same time.

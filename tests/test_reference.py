@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from permalake.codec.native import base58
 from permalake.errors import ConfigError
-from permalake.reference import FILES, load_reference
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.reference import FILES, load_reference
 
 SYNTHETIC = Path(__file__).parent / "data" / "synthetic" / "wormhole" / "reference"
 WETH = (2, "000000000000000000000000c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")

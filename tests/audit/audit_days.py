@@ -10,9 +10,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from permalake.audit.laws import Scope
-from permalake.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
-from permalake.codec.merkle import merkle_root
 from permalake.contracts import IOTA_TABLES
+from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
+from permalake.iota.codec.merkle import merkle_root
 
 DAYS = (dt.date(2022, 9, 28), dt.date(2022, 9, 29), dt.date(2022, 9, 30))
 FIRST, PER_DAY, BLOCKS = 100, 2, 3

@@ -7,7 +7,7 @@ from permalake.audit.catalogue import laws_of
 from permalake.audit.findings import Finding
 from permalake.audit.laws import Law, broken
 from permalake.audit.runner import interpreted
-from permalake.contracts.iota_metrics import TABLES as METRIC_TABLES
+from permalake.iota.contracts.metrics import TABLES as METRIC_TABLES
 
 # The expected rows tell nothing of consumed_outputs and the metrics: tests of their own cover these.
 UNTOLD = {

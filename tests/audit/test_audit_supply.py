@@ -7,8 +7,8 @@ from audit_days import scope
 from permalake.audit.catalogue import laws_of
 from permalake.audit.laws import broken
 from permalake.audit.runner import interpreted
-from permalake.codec import chrysalis
 from permalake.contracts import IOTA_TABLES
+from permalake.iota.codec import chrysalis
 
 SUPPLY = {
     *("supply_is_conserved", "supply_of_milestones", "treasury_pays_receipts"),

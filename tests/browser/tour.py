@@ -29,11 +29,12 @@ from live_airflow import LiveAirflow  # noqa: E402
 from operator_days import lose_prices  # noqa: E402
 
 from permalake.config import load_settings  # noqa: E402
+from permalake.iota.simulate import tangle_generator  # noqa: E402
+from permalake.iota.simulate.tangle_world import IotaWorld  # noqa: E402
 from permalake.lake import Lake  # noqa: E402
-from permalake.orchestrate import secrets  # noqa: E402
-from permalake.simulate import iota, wormhole  # noqa: E402
-from permalake.simulate.world import IotaWorld  # noqa: E402
-from permalake.simulate.wormhole_world import WormholeWorld  # noqa: E402
+from permalake.local import airflow_secrets  # noqa: E402
+from permalake.wormhole.simulate import vaa_generator  # noqa: E402
+from permalake.wormhole.simulate.bridge_world import WormholeWorld  # noqa: E402
 
 SHOTS = ROOT / "docs" / "tour"
 FIRST, DAYS = date(2022, 9, 28), 10
@@ -118,7 +119,7 @@ class Browser:
 def log_in(browser: Browser, password: str) -> None:
     """From the address that ``make up`` prints to the documentation of a DAG."""
     browser.open("/")
-    browser.find("[name=username]").send_keys(secrets.USER)
+    browser.find("[name=username]").send_keys(airflow_secrets.USER)
     browser.shot("01-login")
     browser.find("[name=password]").send_keys(password)
     browser.find("button[type=submit]").click()
@@ -199,17 +200,17 @@ def main() -> None:
         world = IotaWorld(
             "stardust", messages=60, days=1, start=FIRST, seed=5, bech32_hrp="smr", milestones_per_day=6
         )
-        iota.simulate(None, world, folder / "tangle")
-        wormhole.simulate(None, WormholeWorld(60 * DAYS, DAYS, FIRST, 5, guardians=4), folder / "world")
+        tangle_generator.simulate(None, world, folder / "tangle")
+        vaa_generator.simulate(None, WormholeWorld(60 * DAYS, DAYS, FIRST, 5, guardians=4), folder / "world")
         (folder / "lake.toml").write_text(CONFIG)
     server = LiveAirflow(folder, folder / "lake.toml")
     try:
         if given.address:
             server.address = given.address
-            server.log_in(secrets.USER, given.password)
+            server.log_in(airflow_secrets.USER, given.password)
         else:
             server.up()
-        password = given.password or secrets.password(folder / "home" / "airflow")
+        password = given.password or airflow_secrets.password(folder / "home" / "airflow")
         browser = Browser(server.address)
         try:
             log_in(browser, password)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import httpx
 
+from permalake.local.services import golang
+from permalake.local.services.control import LIBRARY
+from permalake.local.services.daemon import LOOPBACK, Daemon, free_port
 from permalake.paths import ROOT
-from permalake.services import golang
-from permalake.services.control import LIBRARY
-from permalake.services.daemon import LOOPBACK, Daemon, free_port
 
 (MODULE,) = re.findall(r"go install (\S*versitygw@\S+)", (ROOT / "docker" / "Dockerfile").read_text("utf-8"))
 BUCKET = "lake"

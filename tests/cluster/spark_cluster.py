@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from permalake.services.daemon import LOOPBACK, Daemon, free_port
+from permalake.local.services.daemon import LOOPBACK, Daemon, free_port
 
 SPARK_CLASS = str(Path(sys.executable).parent / "spark-class")
 _PACKAGE = "org.apache.spark.deploy"

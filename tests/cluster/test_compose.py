@@ -13,8 +13,8 @@ from cryptography.fernet import Fernet
 from sqlalchemy import make_url
 
 from permalake.config import load_settings
-from permalake.orchestrate.environment import POOL
 from permalake.paths import ROOT
+from permalake.pipeline.domain import POOL
 
 TEXT = (ROOT / "docker-compose.yml").read_text("utf-8")
 AIRFLOW = ("airflow-apiserver", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
@@ -83,7 +83,7 @@ def test_the_drivers_of_airflow_s_database_are_in_the_environment(services):
 def test_the_sample_is_left_out_beside_a_configuration_of_one_s_own(services):
     (variable,) = {name for name, kind, _ in VARIABLE.findall(TEXT) if kind == ":+"}
     assert variable == "PERMALAKE_CONFIG_FILE"
-    assert services["sample"]["command"][-1].strip() == "exec python -m permalake.demo --quiet"
+    assert services["sample"]["command"][-1].strip() == "exec python -m permalake.local.demo --quiet"
 
 
 def test_every_part_gets_a_configuration_that_loads(services, monkeypatch):

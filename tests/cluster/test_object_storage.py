@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from permalake import jars, objects
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.orchestrate.environment import spark_conf
-from permalake.session import catalog_conf
+from permalake.net import object_storage
+from permalake.spark import jars
+from permalake.spark.session import catalog_conf
+from permalake.spark.submit import spark_conf
 
 CATALOG = "postgresql+psycopg2://lake:secret@db/lake"
 
@@ -29,14 +30,14 @@ def test_a_server_of_one_s_own_is_addressed_by_path(on_s3, monkeypatch):
     assert conf["spark.sql.catalog.one.io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
     assert conf["spark.sql.catalog.one.s3.endpoint"] == "http://s3:7070"
     assert conf["spark.sql.catalog.one.s3.path-style-access"] == "true"
-    assert objects.file_io() == {"s3.endpoint": "http://s3:7070", "s3.region": "eu-central-1"}
-    assert objects.hadoop()["spark.hadoop.fs.s3a.path.style.access"] == "true"
+    assert object_storage.file_io() == {"s3.endpoint": "http://s3:7070", "s3.region": "eu-central-1"}
+    assert object_storage.hadoop()["spark.hadoop.fs.s3a.path.style.access"] == "true"
 
 
 def test_amazon_s_own_needs_a_region_only(on_s3):
-    assert objects.file_io() == {"s3.region": "us-east-1"}
-    assert not any("endpoint" in key and "region" not in key for key in objects.hadoop())
-    assert not any("endpoint" in key for key in objects.spark_catalog())
+    assert object_storage.file_io() == {"s3.region": "us-east-1"}
+    assert not any("endpoint" in key and "region" not in key for key in object_storage.hadoop())
+    assert not any("endpoint" in key for key in object_storage.spark_catalog())
 
 
 def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, tmp_path):
@@ -65,6 +66,6 @@ def test_a_disk_knows_nothing_of_it(monkeypatch, tmp_path):
 
 
 def test_listings_and_locations_name_a_file_alike():
-    assert objects.inner_path("s3://bucket/warehouse/a.parquet") == "bucket/warehouse/a.parquet"
+    assert object_storage.inner_path("s3://bucket/warehouse/a.parquet") == "bucket/warehouse/a.parquet"
     for location in ("file:///tmp/a.parquet", "/tmp/a.parquet"):
-        assert objects.inner_path(location) == "/tmp/a.parquet"
+        assert object_storage.inner_path(location) == "/tmp/a.parquet"

@@ -7,10 +7,10 @@ import subprocess
 import pytest
 from s3_server import BUCKET, s3_server
 
-from permalake import jars
 from permalake.config import load_settings
 from permalake.lake import Lake
 from permalake.paths import SAMPLE
+from permalake.spark import jars
 from whole_runs import PERMALAKE, assert_same, configuration, finish, rows
 
 

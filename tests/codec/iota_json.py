@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.codec.blocks import MILESTONE, TAGGED_DATA, TRANSACTION
+from permalake.iota.codec.blocks import MILESTONE, TAGGED_DATA, TRANSACTION
 
 ADDRESS_KEYS = {0: "pubKeyHash", 8: "aliasId", 16: "nftId"}
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from permalake.codec.blocks import decode_blocks
-from permalake.codec.encode import SignatureUnlock, Transaction, pack_block, pack_transaction
-from permalake.codec.encode_outputs import Address, NativeToken, Output
-from permalake.codec.faults import Fault
-from permalake.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, SINGLE
+from permalake.iota.codec.blocks import decode_blocks
+from permalake.iota.codec.encode import SignatureUnlock, Transaction, pack_block, pack_transaction
+from permalake.iota.codec.encode_outputs import Address, NativeToken, Output
+from permalake.iota.codec.faults import Fault
+from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, SINGLE
 
 A, B, C = bytes([1]) * 32, bytes([2]) * 32, bytes([3]) * 32
 OWNER, ALIAS_OWNER = Address(0, A), Address(8, A)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from permalake.codec.encode import (
+from permalake.iota.codec.encode import (
     MilestoneDraft,
     ReferenceUnlock,
     SignatureUnlock,
     TaggedData,
     Transaction,
 )
-from permalake.codec.encode_outputs import Address, NativeToken, Output, pack_output
-from permalake.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE
-from permalake.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
+from permalake.iota.codec.encode_outputs import Address, NativeToken, Output, pack_output
+from permalake.iota.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE
+from permalake.iota.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
 
 PROTOCOLS = ("chrysalis", "stardust")
 u32 = st.integers(0, 2**32 - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from permalake.codec import abi
+from permalake.wormhole.codec import abi
 
 
 def word(value):

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from permalake.codec import conflicts
-from permalake.codec.blocks import decode_blocks
-from permalake.codec.chain_rules import Case, first_broken
-from permalake.codec.conflicts import Spending, judge, touches_dust
-from permalake.codec.encode import ReferenceUnlock, SignatureUnlock, Transaction
-from permalake.codec.encode_outputs import Address, NativeToken, Output
-from permalake.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, decode_outputs
-from permalake.codec.reasons import Conflict
+from permalake.iota.codec import conflict_rules
+from permalake.iota.codec.blocks import decode_blocks
+from permalake.iota.codec.chain_rules import Case, first_broken
+from permalake.iota.codec.conflict_rules import Spending, judge, touches_dust
+from permalake.iota.codec.encode import ReferenceUnlock, SignatureUnlock, Transaction
+from permalake.iota.codec.encode_outputs import Address, NativeToken, Output
+from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, decode_outputs
+from permalake.iota.codec.reasons import Conflict
 
 SYNTHETIC = Path(__file__).parents[1] / "data" / "synthetic"
 ALICE, BOB, CAROL = (Address(0, bytes([n]) * 32) for n in (1, 2, 3))
@@ -284,7 +284,7 @@ def test_batches_and_single_transactions_are_judged_alike(monkeypatch):
     archive = Archive("stardust")
     whole = judge(archive.spending)
     everything = np.ones(len(archive.blocks.transactions), bool)
-    monkeypatch.setattr(conflicts, "_is_special", lambda *_: everything)
+    monkeypatch.setattr(conflict_rules, "_is_special", lambda *_: everything)
     assert judge(archive.spending).tolist() == whole.tolist()
 
 

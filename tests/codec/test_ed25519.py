@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from permalake.codec import ed25519
-from permalake.codec.ed25519 import is_valid
+from permalake.iota.codec import ed25519
+from permalake.iota.codec.ed25519 import is_valid
 
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493

@@ -23,7 +23,7 @@ from iota_specimens import (
     transaction,
 )
 
-from permalake.codec.encode import (
+from permalake.iota.codec.encode import (
     ReferenceUnlock,
     SignatureUnlock,
     TaggedData,
@@ -31,9 +31,9 @@ from permalake.codec.encode import (
     pack_tagged_data,
     pack_transaction,
 )
-from permalake.codec.encode_outputs import Address, Output
-from permalake.codec.faults import Fault
-from permalake.codec.outputs import TREASURY
+from permalake.iota.codec.encode_outputs import Address, Output
+from permalake.iota.codec.faults import Fault
+from permalake.iota.codec.outputs import TREASURY
 
 
 def tagged(protocol, tag=b"tag", data=b"data"):

@@ -10,10 +10,10 @@ from iota_specimens import A, B, C, fault_of
 from test_iota_block_faults import BLOCK_CASES
 from test_iota_output_faults import OUTPUT_CASES
 
-from permalake.codec.encode import MilestoneDraft, pack_block, pack_milestone, pack_milestone_essence
-from permalake.codec.faults import DecodeError, Fault
-from permalake.codec.milestones import decode_milestone
-from permalake.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
+from permalake.iota.codec.encode import MilestoneDraft, pack_block, pack_milestone, pack_milestone_essence
+from permalake.iota.codec.faults import DecodeError, Fault
+from permalake.iota.codec.milestones import decode_milestone
+from permalake.iota.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
 
 FUNDS = MigratedFunds(bytes(49), 0, A, 1_000_000)
 RECEIPT = Receipt(7, True, (FUNDS,), A, 5)

@@ -24,10 +24,10 @@ from iota_specimens import (
     transaction,
 )
 
-from permalake.codec.encode import pack_block, pack_transaction
-from permalake.codec.encode_outputs import Address, pack_output
-from permalake.codec.faults import Fault
-from permalake.codec.outputs import DUST_ALLOWANCE, SINGLE, decode_outputs
+from permalake.iota.codec.encode import pack_block, pack_transaction
+from permalake.iota.codec.encode_outputs import Address, pack_output
+from permalake.iota.codec.faults import Fault
+from permalake.iota.codec.outputs import DUST_ALLOWANCE, SINGLE, decode_outputs
 
 
 def swapped(output, first, second):

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from iota_strategies import PROTOCOLS, ids, milestones, outputs, parents, tagged_data, transactions, u64
 
-from permalake.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, TRANSACTION, decode_blocks
-from permalake.codec.encode import (
+from permalake.iota.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, TRANSACTION, decode_blocks
+from permalake.iota.codec.encode import (
     ReferenceUnlock,
     SignatureUnlock,
     Transaction,
@@ -25,10 +25,10 @@ from permalake.codec.encode import (
     pack_transaction,
     pack_unlock,
 )
-from permalake.codec.encode_outputs import Address, NativeToken, Output, pack_output
-from permalake.codec.milestones import decode_milestone
-from permalake.codec.outputs import BASIC, FOUNDRY, SINGLE, TREASURY, decode_outputs
-from permalake.codec.records import (
+from permalake.iota.codec.encode_outputs import Address, NativeToken, Output, pack_output
+from permalake.iota.codec.milestones import decode_milestone
+from permalake.iota.codec.outputs import BASIC, FOUNDRY, SINGLE, TREASURY, decode_outputs
+from permalake.iota.codec.to_records import (
     milestone_draft,
     output_record,
     repack,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from permalake.codec.bech32 import decode_address, encode_addresses
-from permalake.codec.cursor import load
-from permalake.codec.hexa import from_hex, hex_slices, to_hex
-from permalake.codec.merkle import audit_path, merkle_root, root_from_path
-from permalake.codec.slices import fixed, slices
+from permalake.arrays.cursor import load
+from permalake.arrays.hexa import from_hex, hex_slices, to_hex
+from permalake.arrays.slices import fixed, slices
+from permalake.iota.codec.bech32 import decode_address, encode_addresses
+from permalake.iota.codec.merkle import audit_path, merkle_root, root_from_path
 
 # TIP-4, example; TIP-31, examples.
 LEAVES = [

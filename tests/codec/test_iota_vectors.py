@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from iota_json import block_json, output_json, stardust_milestone
 
-from permalake.codec.blocks import decode_blocks
-from permalake.codec.faults import Fault
-from permalake.codec.hexa import from_hex, to_hex
-from permalake.codec.merkle import audit_path, merkle_root, root_from_path
-from permalake.codec.milestones import decode_milestone, verify_signatures
-from permalake.codec.outputs import decode_outputs
-from permalake.codec.records import repack
-from permalake.codec.signatures import wrongly_signed
-from permalake.codec.slices import slices
+from permalake.arrays.hexa import from_hex, to_hex
+from permalake.arrays.slices import slices
 from permalake.config import CoordinatorKey
+from permalake.iota.codec.blocks import decode_blocks
+from permalake.iota.codec.faults import Fault
+from permalake.iota.codec.merkle import audit_path, merkle_root, root_from_path
+from permalake.iota.codec.milestones import decode_milestone, verify_signatures
+from permalake.iota.codec.outputs import decode_outputs
+from permalake.iota.codec.signatures import wrongly_signed
+from permalake.iota.codec.to_records import repack
 
 DATA = Path(__file__).parents[1] / "data" / "iota"
 SINGLE = [("chrysalis_messages", "chrysalis"), ("stardust_blocks", "stardust")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from permalake.codec import solana
-from permalake.codec.native import base58
-from permalake.reference import load_reference
+from permalake.wormhole.codec import solana_accounts
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.reference import load_reference
 
 BRIDGE = "wormDTUJ6AWPNvk59vGQbDvGJmqbDTdgWgAqcLBCgUb"
 WRAPPED = [
@@ -25,7 +25,7 @@ WRAPPED = [
 
 @pytest.mark.parametrize(("chain", "token", "mint"), WRAPPED, ids=[mint for *_, mint in WRAPPED])
 def test_wrapped_mints_are_the_real_ones(chain, token, mint):
-    assert solana.wrapped_mint(BRIDGE, chain, bytes.fromhex(token).rjust(32, b"\0")) == mint
+    assert solana_accounts.wrapped_mint(BRIDGE, chain, bytes.fromhex(token).rjust(32, b"\0")) == mint
 
 
 @pytest.mark.parametrize(("bridge", "numbers"), [("token_bridge", {1, 51}), ("nft_bridge", {1})])
@@ -34,19 +34,19 @@ def test_the_programs_of_the_reference_data_are_those_of_its_emitters(bridge, nu
     programs = {number: getattr(chain, f"{bridge}_program") for number, chain in chains.items()}
     assert {number for number, program in programs.items() if program} == numbers
     for number in numbers:
-        emitter = solana.from_base58(solana.derived_address(programs[number], b"emitter"))
+        emitter = solana_accounts.from_base58(solana_accounts.derived_address(programs[number], b"emitter"))
         assert emitter.hex() == getattr(chains[number], bridge)
 
 
 def test_every_nft_is_wrapped_by_a_mint_of_its_own():
-    mints = {solana.wrapped_nft(BRIDGE, 2, bytes(32), token_id) for token_id in (0, 1, 2**256 - 1)}
-    assert len(mints | {solana.wrapped_mint(BRIDGE, 2, bytes(32))}) == 4
+    mints = {solana_accounts.wrapped_nft(BRIDGE, 2, bytes(32), token_id) for token_id in (0, 1, 2**256 - 1)}
+    assert len(mints | {solana_accounts.wrapped_mint(BRIDGE, 2, bytes(32))}) == 4
 
 
 def test_metadata_of_a_mint_is_where_metaplex_keeps_it():
     """USDC's metadata account, as explorers show it."""
     assert (
-        solana.metadata_account("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+        solana_accounts.metadata_account("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
         == "5x38Kp4hvdomTCnCrAny4UtMUt5rQBdB6px2K1Ui45Wq"
     )
 
@@ -59,25 +59,30 @@ def test_points_of_the_curve_are_told_from_derived_addresses():
         "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
         "01" + "00" * 31,
     ):
-        assert solana.on_curve(bytes.fromhex(key))
-    assert not any(solana.on_curve(solana.from_base58(mint)) for *_, mint in WRAPPED)
+        assert solana_accounts.on_curve(bytes.fromhex(key))
+    assert not any(solana_accounts.on_curve(solana_accounts.from_base58(mint)) for *_, mint in WRAPPED)
 
 
 @pytest.mark.parametrize("value", [b"", b"\0\0\1", bytes(32), b"\xff" * 64, b"Hello World!"])
 def test_base58_both_ways(value):
-    assert solana.from_base58(base58(value)) == value
+    assert solana_accounts.from_base58(base58(value)) == value
 
 
 def test_what_is_no_base58():
-    assert solana.from_base58("0OIl") is None
+    assert solana_accounts.from_base58("0OIl") is None
 
 
 def test_accounts_that_are_too_short_tell_nothing():
-    assert solana.token_account_owner(bytes(164)) is None
-    assert solana.token_account_owner(bytes(165)) == "1" * 32
-    assert solana.mint_decimals(bytes(44) + b"\x06" + bytes(37)) == 6
-    assert (solana.mint_decimals(bytes(81)), solana.mint_decimals(bytes(165))) == (None, None)
+    assert solana_accounts.token_account_owner(bytes(164)) is None
+    assert solana_accounts.token_account_owner(bytes(165)) == "1" * 32
+    assert solana_accounts.mint_decimals(bytes(44) + b"\x06" + bytes(37)) == 6
+    assert (solana_accounts.mint_decimals(bytes(81)), solana_accounts.mint_decimals(bytes(165))) == (
+        None,
+        None,
+    )
     head = b"\x04" + bytes(64)
     texts = b"".join(len(text).to_bytes(4, "little") + text for text in (b"Name\0\0", b"SYM\0"))
-    assert solana.metadata_texts(head + texts + b"rest") == ("SYM", "Name")
-    assert [solana.metadata_texts((head + texts)[:length]) for length in (0, 66, 75, 80)] == [None] * 4
+    assert solana_accounts.metadata_texts(head + texts + b"rest") == ("SYM", "Name")
+    assert [solana_accounts.metadata_texts((head + texts)[:length]) for length in (0, 66, 75, 80)] == [
+        None
+    ] * 4

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vaa_data import NETWORKS, expectations, raw_vaas, synthetic_inputs, synthetic_rows
 
-from permalake.codec.encode_vaa import encode_body, encode_vaa
-from permalake.codec.vaa import ERRORS, decode_vaas
+from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa
+from permalake.wormhole.codec.vaa import ERRORS, decode_vaas
 
 SIGNATURE = bytes(range(65))
 BODY = encode_body(

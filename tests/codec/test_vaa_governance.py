@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from vaa_data import NETWORKS, expectations, raw_vaas
 
-from permalake.codec.governance import decode_governance, is_governance
-from permalake.codec.vaa import decode_vaas
+from permalake.wormhole.codec.governance import decode_governance, is_governance
+from permalake.wormhole.codec.vaa import decode_vaas
 
 FIELDS = {
     "newContract": "new_contract",

@@ -8,10 +8,16 @@ import pyarrow as pa
 import pytest
 from vaa_data import NETWORKS, SYNTHETIC, raw_vaas, reference_directory, synthetic_inputs, synthetic_rows
 
-from permalake.codec.encode_vaa import body_digest, encode_body, encode_vaa, guardian_address, sign_body
-from permalake.codec.guardians import REASONS, quorum, recover_address, verify
-from permalake.codec.vaa import decode_vaas
-from permalake.reference import load_reference
+from permalake.wormhole.codec.encode_vaa import (
+    body_digest,
+    encode_body,
+    encode_vaa,
+    guardian_address,
+    sign_body,
+)
+from permalake.wormhole.codec.guardians import REASONS, quorum, recover_address, verify
+from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.reference import load_reference
 
 SECRETS = {index: bytes([index + 1]) * 32 for index in range(7)}
 SETS = {9: [guardian_address(secret) for secret in SECRETS.values()], 10: [guardian_address(b"\x55" * 32)]}

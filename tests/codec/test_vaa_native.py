@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from vaa_data import SYNTHETIC, synthetic_rows
 
-from permalake.codec.native import base58, native_addresses, native_tokens
-from permalake.reference import load_reference
+from permalake.wormhole.codec.native_addresses import base58, native_addresses, native_tokens
+from permalake.wormhole.reference import load_reference
 
 CHAINS = load_reference().chains
 PAD = "0" * 24

@@ -17,7 +17,9 @@ from vaa_data import (
     synthetic_rows,
 )
 
-from permalake.codec.encode_vaa import (
+from permalake.contracts import WORMHOLE_TABLES
+from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads, payload_struct_types
+from permalake.wormhole.codec.encode_vaa import (
     encode_asset_meta,
     encode_body,
     encode_nft_transfer,
@@ -25,11 +27,9 @@ from permalake.codec.encode_vaa import (
     encode_transfer_with_payload,
     encode_vaa,
 )
-from permalake.codec.guardians import verify
-from permalake.codec.payloads import bridge_kinds, decode_payloads, payload_struct_types
-from permalake.codec.vaa import decode_vaas
-from permalake.contracts import WORMHOLE_TABLES
-from permalake.reference import load_reference
+from permalake.wormhole.codec.guardians import verify
+from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.reference import load_reference
 
 TOKEN, NFT, OTHER = (bytes([n]) * 32 for n in (1, 2, 3))
 BRIDGES = SimpleNamespace(token={(2, TOKEN)}, nft={(2, NFT)})

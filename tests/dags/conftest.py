@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from permalake.orchestrate.environment import airflow_environment
+from permalake.local.airflow_env import airflow_environment
 from permalake.paths import DAGS
 
 

@@ -13,7 +13,7 @@ from google.cloud.bigtable import Client
 
 from permalake.config import CassandraSettings
 from permalake.paths import ROOT
-from permalake.sinks import cassandra
+from permalake.stores import cassandra
 
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
 IOTA = ("run", "iota", "--date", "2022-09-28")

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from rpc_server import EvmChain, SolanaChain
 
-from permalake.codec.native import base58
-from permalake.reference import load_reference
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.reference import load_reference
 
 SOLANA = 1
 

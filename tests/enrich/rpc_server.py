@@ -9,9 +9,14 @@ from collections import defaultdict
 from functools import cache
 
 from faulty_server import FaultyServer, busiest
-from permalake.codec import abi
-from permalake.codec.solana import METADATA_PROGRAM, TOKEN_PROGRAMS, from_base58, metadata_account
-from permalake.enrich.evm_logs import LOG_MESSAGE_PUBLISHED
+from permalake.wormhole.codec import abi
+from permalake.wormhole.codec.solana_accounts import (
+    METADATA_PROGRAM,
+    TOKEN_PROGRAMS,
+    from_base58,
+    metadata_account,
+)
+from permalake.wormhole.enrich.evm_logs import LOG_MESSAGE_PUBLISHED
 
 PASSING = ({"code": -32005, "message": "limit exceeded"}, {"code": -32603, "message": "internal error"})
 REVERTED = {"code": 3, "message": "execution reverted", "data": "0x"}

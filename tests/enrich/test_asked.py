@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from permalake.lake.asked import AskedPrices
+from permalake.intervals import joined, without
 from permalake.lake.state import Database
-from permalake.spans import joined, without
+from permalake.wormhole.enrich.asked_prices import AskedPrices
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -10,14 +10,14 @@ import pytest
 from rpc_server import EvmChain, RpcServer, SolanaChain
 
 from faulty_server import FAULTS
-from permalake.codec.native import base58
-from permalake.codec.solana import wrapped_mint, wrapped_nft
-from permalake.enrich.evm import Evm
-from permalake.enrich.jsonrpc import Call, Node
-from permalake.enrich.questions import Answer, Question
-from permalake.enrich.solana import Solana
 from permalake.net.http import Patience, Service
-from permalake.reference import Chain
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.codec.solana_accounts import wrapped_mint, wrapped_nft
+from permalake.wormhole.enrich.evm import Evm
+from permalake.wormhole.enrich.jsonrpc import Call, Node
+from permalake.wormhole.enrich.questions import Answer, Question
+from permalake.wormhole.enrich.solana import Solana
+from permalake.wormhole.reference import Chain
 
 HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
 SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)

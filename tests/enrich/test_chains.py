@@ -8,14 +8,14 @@ from collections import Counter
 import pytest
 from rpc_server import EvmChain, RpcServer, SolanaChain
 
-from permalake.codec.native import base58
 from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
-from permalake.contracts.wormhole import CHAIN_ANSWERS
-from permalake.enrich.chains import FOR_GOOD, AnswerCache, Chains
-from permalake.enrich.rpcs import rpcs
 from permalake.lake import Lake
 from permalake.net.http import Patience
-from permalake.reference import load_reference
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
+from permalake.wormhole.enrich.chains import FOR_GOOD, AnswerCache, Chains
+from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.reference import load_reference
 
 DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
 HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)

@@ -19,14 +19,14 @@ from rpc_server import RpcServer
 
 from permalake.config import CONFIG_VARIABLE, load_settings
 from permalake.contracts import WORMHOLE_TABLES
-from permalake.enrich.cache import LakeCache
-from permalake.enrich.chains import AnswerCache, Chains
-from permalake.enrich.prices import providers
-from permalake.enrich.rpcs import rpcs
-from permalake.enrich.wormhole_days import enriched
 from permalake.lake import Lake
 from permalake.net import http
 from permalake.paths import SPARK_JOBS
+from permalake.wormhole.enrich.chains import AnswerCache, Chains
+from permalake.wormhole.enrich.enriched_days import enriched
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_providers import providers
+from permalake.wormhole.enrich.rpcs import rpcs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 from expected_rows import differences, read

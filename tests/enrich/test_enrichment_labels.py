@@ -19,18 +19,18 @@ import pytest
 from price_server import PriceServer
 from rpc_server import EvmChain, RpcServer
 
-from permalake.codec.encode_vaa import (
+from permalake.config import CONFIG_VARIABLE, load_settings
+from permalake.lake import Lake
+from permalake.paths import SPARK_JOBS
+from permalake.wormhole.codec.encode_vaa import (
     encode_body,
     encode_transfer_with_payload,
     encode_vaa,
     guardian_address,
     sign_body,
 )
-from permalake.codec.native import base58
-from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.lake import Lake
-from permalake.paths import SPARK_JOBS
-from permalake.reference import load_reference
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.reference import load_reference
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "sources"))
 from explorer_server import ExplorerServer

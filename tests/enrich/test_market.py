@@ -10,15 +10,15 @@ import pytest
 from price_server import PriceServer
 
 from permalake.config import LakeSettings, Settings, WormholeSettings
-from permalake.contracts.wormhole import TOKEN_PRICES
-from permalake.enrich.cache import LakeCache
-from permalake.enrich.coingecko import CoinGecko
-from permalake.enrich.defillama import DefiLlama
-from permalake.enrich.market import Market
-from permalake.enrich.prices import priced
 from permalake.lake import Lake
 from permalake.net.http import Patience, Service
-from permalake.reference import Bridges, Chain, Reference, Token
+from permalake.wormhole.contracts.tables import TOKEN_PRICES
+from permalake.wormhole.enrich.coingecko import CoinGecko
+from permalake.wormhole.enrich.defillama import DefiLlama
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_providers import priced
+from permalake.wormhole.enrich.price_service import Market
+from permalake.wormhole.reference import Bridges, Chain, Reference, Token
 
 DAY = 86_400
 T0 = 19_800 * DAY

@@ -10,16 +10,16 @@ import pytest
 from price_server import PriceServer
 
 from permalake.config import Settings, load_settings
-from permalake.enrich import coingecko, defillama
-from permalake.enrich.cache import LakeCache
-from permalake.enrich.coingecko import CoinGecko
-from permalake.enrich.defillama import DefiLlama
-from permalake.enrich.file_prices import FilePrices
-from permalake.enrich.market import Market
-from permalake.enrich.prices import providers
-from permalake.enrich.quotes import Ask, Coin, usd
 from permalake.net.http import Patience, Service
-from permalake.reference import Chain
+from permalake.wormhole.enrich import coingecko, defillama
+from permalake.wormhole.enrich.coingecko import CoinGecko
+from permalake.wormhole.enrich.defillama import DefiLlama
+from permalake.wormhole.enrich.file_prices import FilePrices
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_providers import providers
+from permalake.wormhole.enrich.price_service import Market
+from permalake.wormhole.enrich.quotes import Ask, Coin, usd
+from permalake.wormhole.reference import Chain
 
 DAY, HOUR, WINDOW = 86_400, 3_600, 12 * 3_600
 T0 = 19_800 * DAY

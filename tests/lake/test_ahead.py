@@ -8,9 +8,9 @@ from types import ModuleType
 import pytest
 from lake_support import DAY1, DAY2, NETWORK, build, put, stage_day
 
-from permalake import ahead, jobs
 from permalake.errors import PermalakeError, RefusedError
 from permalake.lake import Lake
+from permalake.pipeline import ahead, jobs
 
 RUN = "run"
 

@@ -266,7 +266,7 @@ def test_one_maintenance_at_a_time_and_a_killed_one_leaves_nothing(settings, lak
 
 def test_audit_pages_go_but_for_the_latest_build_of_each_day(settings, lake, history, tmp_path, monkeypatch):
     from permalake.audit import docs
-    from permalake.orchestrate.maintenance import housekeeping
+    from permalake.pipeline.maintenance import housekeeping
 
     monkeypatch.setattr(docs, "root", lambda: tmp_path / "audit")
     with lake._database.read() as connection:

@@ -14,13 +14,13 @@ from lake_support import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit,
 
 from permalake.cli.main import main as permalake
 from permalake.contracts import tables_of
-from permalake.contracts.placement import PERMANODE_PARTITIONS
+from permalake.iota.permanode.placement import Placement
+from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.maintenance import Limits, alone, compact, crowded_tables, limits, tidy
 from permalake.lake.state import days
 from permalake.paths import SPARK_JOBS
-from permalake.sinks.placement import Placement
 
 TARGET = 1 << 20
 ROWS = f"select * from {NETWORK}.messages order by milestone_index, white_flag_index"

@@ -10,10 +10,10 @@ from lake_support import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit
 
 from permalake.contracts import tables_of
 from permalake.lake.state import outdated
-from permalake.orchestrate import stale
-from permalake.orchestrate.request import BuildRequest
-from permalake.orchestrate.stale import oldest_stale
-from permalake.orchestrate.stale_runs import follow_up, start_stale
+from permalake.orchestrate.rebuild_runs import follow_up, start_stale
+from permalake.pipeline import stale_days
+from permalake.pipeline.request import BuildRequest
+from permalake.pipeline.stale_days import oldest_stale
 
 ANALYTICS = tables_of(NETWORK)["ms_analytics"]
 
@@ -107,12 +107,12 @@ def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, 
     assert oldest_stale(lake, NETWORK, (DAY3, DAY3)) == (DAY1, DAY2)
     assert oldest_stale(lake, NETWORK, (DAY2, DAY2)) == (DAY1, DAY1)
     assert oldest_stale(lake, NETWORK, (DAY1, DAY3)) is None
-    monkeypatch.setattr(stale, "MOST_STALE_DAYS", 2)
+    monkeypatch.setattr(stale_days, "MOST_STALE_DAYS", 2)
     assert oldest_stale(lake, NETWORK, (DAY3 + timedelta(1), DAY3 + timedelta(1))) == (DAY1, DAY2)
 
     started = []
     monkeypatch.setattr(
-        "permalake.orchestrate.stale_runs.start_run", lambda *run: started.append(run) or True
+        "permalake.orchestrate.rebuild_runs.start_run", lambda *run: started.append(run) or True
     )
     request = BuildRequest("iota", NETWORK, DAY3, DAY3, "run")
 

@@ -11,10 +11,11 @@ import pytest
 from live_airflow import LiveAirflow
 from operator_days import DAYS, FIRST
 
+from permalake.iota.simulate import tangle_generator
+from permalake.iota.simulate.tangle_world import IotaWorld
 from permalake.paths import DAGS, ROOT
-from permalake.simulate import iota, wormhole
-from permalake.simulate.world import IotaWorld
-from permalake.simulate.wormhole_world import WormholeWorld
+from permalake.wormhole.simulate import vaa_generator
+from permalake.wormhole.simulate.bridge_world import WormholeWorld
 
 CONFIG = """
 [lake]
@@ -69,10 +70,12 @@ def place(tmp_path_factory, alerts):
         world = IotaWorld(
             "stardust", messages=60, days=1, start=FIRST, seed=5, bech32_hrp=hrp, milestones_per_day=6
         )
-        totals = iota.simulate(None, world, folder / name, say=lambda line: None)
+        totals = tangle_generator.simulate(None, world, folder / name, say=lambda line: None)
         counts = {str(day): total.messages for day, total in totals.items()}
         (folder / f"{name}.json").write_text(json.dumps(counts))
-    wormhole.simulate(None, WormholeWorld(60 * (DAYS + 1), DAYS + 1, FIRST, 5, guardians=4), folder / "world")
+    vaa_generator.simulate(
+        None, WormholeWorld(60 * (DAYS + 1), DAYS + 1, FIRST, 5, guardians=4), folder / "world"
+    )
     for name in ("lake", "undisturbed"):
         text = CONFIG.format(lake=name, webhook=alerts.url)
         (folder / f"{name}.toml").write_text(text)

@@ -13,8 +13,8 @@ import httpx
 import psutil
 
 from permalake import paths
+from permalake.local.services.daemon import free_port
 from permalake.paths import ROOT
-from permalake.services.daemon import free_port
 
 WAIT = float(os.environ.get("PERMALAKE_TEST_PATIENCE", "900"))
 
@@ -64,7 +64,7 @@ class LiveAirflow:
         self._server("down")
 
     def _server(self, verb: str) -> str:
-        command = [sys.executable, "-m", "permalake.orchestrate.server", verb]
+        command = [sys.executable, "-m", "permalake.local.airflow_server", verb]
         done = subprocess.run(
             command, env=self.environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
         )

@@ -18,7 +18,7 @@ from operator_days import DAYS, FIRST, LAST, lose_prices
 
 from permalake.config import load_settings
 from permalake.lake import Lake
-from permalake.orchestrate.environment import POOL
+from permalake.pipeline.domain import POOL
 from whole_runs import PERMALAKE, assert_same, rows
 
 TANGLE, SECOND = "tangle", "second"

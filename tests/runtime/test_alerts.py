@@ -17,7 +17,7 @@ from permalake.audit import docs
 from permalake.errors import ConfigError, PermalakeError
 from permalake.orchestrate import alerts
 from permalake.orchestrate.deadline import moment
-from permalake.orchestrate.spark_step import failure, reason_of
+from permalake.orchestrate.submit_task import failure, reason_of
 
 CONTEXT = {
     "ti": SimpleNamespace(

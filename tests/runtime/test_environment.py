@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from permalake.orchestrate import environment, secrets
+from permalake.local import airflow_env, airflow_secrets
 from permalake.paths import DAGS
+from permalake.spark import submit
 
 
 @pytest.fixture(autouse=True)
 def home(monkeypatch, tmp_path):
-    monkeypatch.setattr(environment, "AIRFLOW_HOME", tmp_path / "airflow")
+    monkeypatch.setattr(airflow_env, "AIRFLOW_HOME", tmp_path / "airflow")
     for name in ("PERMALAKE_SPARK_MASTER", "PERMALAKE_SPARK_DRIVER_MEMORY", "AIRFLOW__CORE__PARALLELISM"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path / "airflow"
@@ -34,7 +35,7 @@ def test_the_connection_leads_spark_submit_to_the_master(monkeypatch, tmp_path, 
     monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT", raising=False)
     if master:
         monkeypatch.setenv("PERMALAKE_SPARK_MASTER", master)
-    made = environment.airflow_environment(database=tmp_path / "a.db")
+    made = airflow_env.airflow_environment(database=tmp_path / "a.db")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", made["AIRFLOW_CONN_SPARK_DEFAULT"])
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
@@ -44,7 +45,7 @@ def test_the_connection_leads_spark_submit_to_the_master(monkeypatch, tmp_path, 
 def test_it_is_this_projects_and_the_users_own_settings_hold(monkeypatch, tmp_path, config):
     monkeypatch.setenv("AIRFLOW__CORE__PARALLELISM", "9")
     monkeypatch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "True")
-    made = environment.airflow_environment(database=tmp_path / "a.db", config=config)
+    made = airflow_env.airflow_environment(database=tmp_path / "a.db", config=config)
     assert made["AIRFLOW__CORE__DAGS_FOLDER"] == str(DAGS)
     assert made["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == f"sqlite:///{tmp_path / 'a.db'}"
     assert made["AIRFLOW__CORE__PARALLELISM"] == "9"
@@ -56,19 +57,19 @@ def test_it_is_this_projects_and_the_users_own_settings_hold(monkeypatch, tmp_pa
 
 
 def test_driver_memory_is_a_share_of_the_machine_unless_configured(monkeypatch):
-    assert 1 <= int(environment.driver_memory().removesuffix("g")) <= 8
+    assert 1 <= int(submit.driver_memory().removesuffix("g")) <= 8
     monkeypatch.setenv("PERMALAKE_SPARK_DRIVER_MEMORY", "3500m")
-    assert environment.driver_memory() == "3500m"
+    assert submit.driver_memory() == "3500m"
 
 
 def test_secrets_are_made_once_and_are_nobody_elses(home, monkeypatch):
-    first = secrets.environment(home)
-    assert secrets.environment(home) == first
-    assert len(secrets.password(home)) >= 12
+    first = airflow_secrets.environment(home)
+    assert airflow_secrets.environment(home) == first
+    assert len(airflow_secrets.password(home)) >= 12
     assert first["AIRFLOW__API_AUTH__JWT_SECRET"] != first["AIRFLOW__API__SECRET_KEY"]
     passwords = Path(first["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"])
-    assert json.loads(passwords.read_text()) == {"admin": secrets.password(home)}
+    assert json.loads(passwords.read_text()) == {"admin": airflow_secrets.password(home)}
     for file in (passwords, home / "secrets.json"):
         assert file.stat().st_mode & 0o077 == 0
     monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "mine")
-    assert secrets.environment(home)["AIRFLOW__CORE__FERNET_KEY"] == "mine"
+    assert airflow_secrets.environment(home)["AIRFLOW__CORE__FERNET_KEY"] == "mine"

@@ -8,7 +8,7 @@ import pytest
 
 import permalake
 from permalake.config import load_settings
-from permalake.orchestrate.fingerprint import fingerprint
+from permalake.pipeline.fingerprint import fingerprint
 
 
 def test_the_same_input_has_the_same_fingerprint(config, settings):

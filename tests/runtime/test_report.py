@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.report import Report
+from permalake.local.report import Report
 
 
 def lines(capsys, *events, seconds=52.0):

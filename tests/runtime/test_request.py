@@ -8,8 +8,8 @@ import pytest
 
 from permalake.config import load_settings
 from permalake.errors import ConfigError
-from permalake.orchestrate import plans
-from permalake.orchestrate.request import BuildRequest, choose_network, parse_day, request_of
+from permalake.pipeline import domain
+from permalake.pipeline.request import BuildRequest, choose_network, parse_day, request_of
 
 DAY = date(2022, 9, 28)
 
@@ -68,14 +68,14 @@ def test_a_range_does_not_run_backwards():
 
 
 def test_steps_are_found_in_their_task():
-    assert plans.task_of("wormhole", "enrich") == "enrich_analytics"
-    assert plans.task_of("wormhole", "enrich_analytics") == "enrich_analytics"
-    assert plans.task_of("iota", "decode") == "ingest_decode"
+    assert domain.task_of("wormhole", "enrich") == "enrich_analytics"
+    assert domain.task_of("wormhole", "enrich_analytics") == "enrich_analytics"
+    assert domain.task_of("iota", "decode") == "ingest_decode"
     with pytest.raises(ConfigError, match="ingest, decode, analytics, audit, publish"):
-        plans.task_of("iota", "enrich")
+        domain.task_of("iota", "enrich")
 
 
 def test_a_later_start_leaves_earlier_tasks_alone():
-    left = [task for task in plans.TASKS["wormhole"] if plans.comes_before("wormhole", task, "enrich")]
+    left = [task for task in domain.TASKS["wormhole"] if domain.comes_before("wormhole", task, "enrich")]
     assert left == ["ingest_decode"]
-    assert not any(plans.comes_before("iota", task, None) for task in plans.TASKS["iota"])
+    assert not any(domain.comes_before("iota", task, None) for task in domain.TASKS["iota"])

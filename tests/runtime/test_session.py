@@ -3,12 +3,12 @@
 import os
 import subprocess
 
-from permalake.orchestrate.environment import bin_folder
-from permalake.session import CONF, SMALL_CONF
+from permalake.spark.session import CONF, SMALL_CONF
+from permalake.spark.submit import bin_folder
 
 ASK = """
 import sys
-from permalake.session import session
+from permalake.spark.session import session
 spark = session("asked")
 print(*(f"{name}={spark.conf.get(name)}" for name in sys.argv[1:]))
 """

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from permalake.orchestrate import siblings
+from permalake.orchestrate import network_runs
 
 
 @pytest.mark.parametrize(
@@ -20,24 +20,24 @@ from permalake.orchestrate import siblings
     ],
 )
 def test_runs_with_an_interval_and_no_network_are_for_all(kind, network, run_type, expected):
-    assert siblings.names_no_network(kind, {"network": network}, run_type) is expected
+    assert network_runs.names_no_network(kind, {"network": network}, run_type) is expected
 
 
 @pytest.mark.parametrize(("run_type", "shares"), [("scheduled", True), ("backfill", False)])
 def test_the_other_networks_get_the_runs_day_and_parameters(settings, monkeypatch, run_type, shares):
     asked = []
-    monkeypatch.setattr(siblings, "start_run", lambda *call: asked.append(call) or True)
+    monkeypatch.setattr(network_runs, "start_run", lambda *call: asked.append(call) or True)
     run = SimpleNamespace(run_type=run_type, run_id="scheduled__1", conf={"force": True, "only": None})
     context = {"dag_run": run, "ti": SimpleNamespace(dag_id="iota_daily")}
-    assert siblings.start_others(settings, context, "2022-09-28") == ["testnet_scheduled__1"]
+    assert network_runs.start_others(settings, context, "2022-09-28") == ["testnet_scheduled__1"]
     ((dag, run_id, conf),) = asked
     assert (dag, run_id) == ("iota_daily", "testnet_scheduled__1")
     expected = {"force": True, "network": "testnet", "start": "2022-09-28"}
-    assert conf == expected | ({siblings.SCHEDULED: True} if shares else {})
+    assert conf == expected | ({network_runs.SCHEDULED: True} if shares else {})
 
 
 def test_the_type_of_a_run_is_told_as_tasks_and_the_scheduler_see_it():
     from airflow.sdk.api.datamodels._generated import DagRunType
 
-    assert siblings.type_of(SimpleNamespace(run_type=DagRunType.SCHEDULED)) == "scheduled"
-    assert siblings.type_of(SimpleNamespace(run_type="backfill")) == "backfill"
+    assert network_runs.type_of(SimpleNamespace(run_type=DagRunType.SCHEDULED)) == "scheduled"
+    assert network_runs.type_of(SimpleNamespace(run_type="backfill")) == "backfill"

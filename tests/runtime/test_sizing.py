@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from permalake.config import load_settings
-from permalake.orchestrate import class_archive, environment, sizing
+from permalake.pipeline import sizing
+from permalake.spark import class_archive, submit
 
 
 @pytest.fixture
@@ -43,9 +44,9 @@ def test_a_local_driver_maps_archived_classes(settings, tmp_path, monkeypatch):
 
 def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monkeypatch):
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
-    assert "iceberg" in environment.spark_conf()["spark.jars"]
+    assert "iceberg" in submit.spark_conf()["spark.jars"]
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "local[2]")
-    conf = environment.spark_conf()
+    conf = submit.spark_conf()
     assert "iceberg" in conf["spark.driver.extraClassPath"]
     assert "spark.jars" not in conf
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 import time
 
-from permalake.orchestrate import spark_log
+from permalake.spark import event_log
 
 
 def test_every_submit_has_a_folder_and_old_ones_go(tmp_path, monkeypatch):
-    monkeypatch.setenv(spark_log.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(event_log.VARIABLE, str(tmp_path))
     old, recent = tmp_path / "old", tmp_path / "recent"
     for folder, days in ((old, 31), (recent, 29)):
         folder.mkdir()
         (folder / "local-1.zstd").touch()
         os.utime(folder, (time.time() - days * 86400,) * 2)
-    made = spark_log.folder("shimmer_2022-09-28_audit")
+    made = event_log.folder("shimmer_2022-09-28_audit")
     assert made.is_dir() and made.parent == tmp_path
     assert not old.exists() and recent.exists()
-    conf = spark_log.conf(made)
+    conf = event_log.conf(made)
     assert conf["spark.eventLog.dir"] == f"file://{made}"
 
 
 def test_an_empty_variable_turns_it_off(monkeypatch):
-    monkeypatch.setenv(spark_log.VARIABLE, "")
-    assert spark_log.conf(spark_log.folder("x")) == {}
+    monkeypatch.setenv(event_log.VARIABLE, "")
+    assert event_log.conf(event_log.folder("x")) == {}

@@ -13,8 +13,8 @@ import time
 import pytest
 
 from permalake.errors import PermalakeError
-from permalake.services import control
-from permalake.services.daemon import LOOPBACK, Daemon, free_port
+from permalake.local.services import control
+from permalake.local.services.daemon import LOOPBACK, Daemon, free_port
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_cassandra_answers_after_a_kill_with_what_it_confirmed(cassandra_server,
     """kill -9 right after the last confirmed write; the rows are there after a new start."""
     from cassandra.cluster import Cluster
 
-    from permalake.services.cassandra import Cassandra
+    from permalake.local.services.cassandra import Cassandra
 
     server = Cassandra(tmp_path / "own", cassandra_server.library, free_port())
     server.up()

@@ -5,7 +5,8 @@ import json
 import pytest
 from worlds import tangle
 
-from permalake.codec.encode import (
+from permalake.errors import ConfigError
+from permalake.iota.codec.encode import (
     MilestoneDraft,
     ReferenceUnlock,
     SignatureUnlock,
@@ -17,13 +18,12 @@ from permalake.codec.encode import (
     pack_tagged_data,
     pack_transaction,
 )
-from permalake.codec.encode_outputs import Address, Output
-from permalake.codec.merkle import merkle_root
-from permalake.codec.milestones import decode_milestone, verify_signatures
-from permalake.codec.receipts import MigratedFunds, Receipt
-from permalake.errors import ConfigError
-from permalake.simulate import iota
-from permalake.simulate.spine import hashed
+from permalake.iota.codec.encode_outputs import Address, Output
+from permalake.iota.codec.merkle import merkle_root
+from permalake.iota.codec.milestones import decode_milestone, verify_signatures
+from permalake.iota.codec.receipts import MigratedFunds, Receipt
+from permalake.iota.simulate import tangle_generator
+from permalake.iota.simulate.spine import hashed
 
 KINDS = {"SignatureLockedSingle": 0, "SignatureLockedDustAllowance": 1}
 
@@ -32,7 +32,7 @@ KINDS = {"SignatureLockedSingle": 0, "SignatureLockedDustAllowance": 1}
 def logs(tmp_path_factory):
     """The lines in order of their files, and the totals."""
     folder = tmp_path_factory.mktemp("logs") / "world"
-    totals = iota.simulate(None, tangle("chrysalis", layout="chronicle"), folder)
+    totals = tangle_generator.simulate(None, tangle("chrysalis", layout="chronicle"), folder)
     files = sorted(folder.rglob("*.log"), key=lambda file: int(file.name.split("to")[0]))
     lines = []
     for file in files:

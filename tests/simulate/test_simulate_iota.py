@@ -10,8 +10,8 @@ from worlds import START, build_tangle, digests, figures, tangle
 
 from permalake.config import load_settings
 from permalake.errors import ConfigError
-from permalake.simulate import iota
-from permalake.simulate.world import IotaWorld
+from permalake.iota.simulate import tangle_generator
+from permalake.iota.simulate.tangle_world import IotaWorld
 
 KINDS = ("basic", "alias", "foundry", "nft", "legacy")
 
@@ -102,18 +102,20 @@ def test_the_snippet_checks_the_signers(built):
 
 @pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
 def test_a_seed_makes_the_same_bytes(spark, tmp_path, protocol, monkeypatch):
-    monkeypatch.setattr("permalake.simulate.world._EPOCH_MESSAGES", 300)
+    monkeypatch.setattr("permalake.iota.simulate.tangle_world._EPOCH_MESSAGES", 300)
     world = tangle(protocol, messages=900, milestones_per_day=9)
     assert world.epoch_count > 2
-    iota.simulate(spark, world, tmp_path / "a")
-    iota.simulate(None, world, tmp_path / "b")
-    iota.simulate(None, replace(world, seed=4), tmp_path / "c")
+    tangle_generator.simulate(spark, world, tmp_path / "a")
+    tangle_generator.simulate(None, world, tmp_path / "b")
+    tangle_generator.simulate(None, replace(world, seed=4), tmp_path / "c")
     assert digests(tmp_path / "a") == digests(tmp_path / "b")
     assert digests(tmp_path / "a") != digests(tmp_path / "c")
 
 
 def test_it_says_that_it_is_synthetic(tmp_path):
-    iota.simulate(None, tangle("stardust", messages=500, milestones_per_day=5), tmp_path / "a", packed=False)
+    tangle_generator.simulate(
+        None, tangle("stardust", messages=500, milestones_per_day=5), tmp_path / "a", packed=False
+    )
     assert (tmp_path / "a" / "README.md").read_text().startswith("# Synthetic")
     assert json.loads((tmp_path / "a" / "world.json").read_text())["network"] == "synthetic-smr"
     [line, *_] = (tmp_path / "a" / START.isoformat() / "milestones.jsonl").read_text().splitlines()
@@ -144,5 +146,5 @@ def test_what_cannot_be_is_refused(changes, named):
 def test_a_folder_in_use_is_left_alone(tmp_path):
     (tmp_path / "kept").write_text("kept")
     with pytest.raises(ConfigError, match="not empty"):
-        iota.simulate(None, tangle("stardust"), tmp_path)
+        tangle_generator.simulate(None, tangle("stardust"), tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["kept"]

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from worlds import build_vaas, digests, vaas
 
-from permalake.simulate import wormhole
-from permalake.simulate.wormhole_vaas import BAD
+from permalake.wormhole.simulate import vaa_generator
+from permalake.wormhole.simulate.messages import BAD
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +64,11 @@ def test_tokens_are_known_and_priced(built):
 
 
 def test_a_seed_makes_the_same_bytes(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("permalake.simulate.wormhole_world._PART", 40)
+    monkeypatch.setattr("permalake.wormhole.simulate.bridge_world._PART", 40)
     world = vaas(messages=150)
-    wormhole.simulate(spark, world, tmp_path / "a")
-    wormhole.simulate(None, world, tmp_path / "b")
-    wormhole.simulate(None, vaas(messages=150, seed=4), tmp_path / "c")
+    vaa_generator.simulate(spark, world, tmp_path / "a")
+    vaa_generator.simulate(None, world, tmp_path / "b")
+    vaa_generator.simulate(None, vaas(messages=150, seed=4), tmp_path / "c")
     assert digests(tmp_path / "a") == digests(tmp_path / "b")
     assert digests(tmp_path / "a") != digests(tmp_path / "c")
     assert (tmp_path / "a" / "README.md").read_text().startswith("# Synthetic")

@@ -7,11 +7,12 @@ from collections import Counter
 from datetime import date, timedelta
 
 from permalake.config import CONFIG_VARIABLE, load_settings
+from permalake.iota.simulate import tangle_generator
+from permalake.iota.simulate.tangle_world import IotaWorld
 from permalake.lake import Lake
 from permalake.paths import SPARK_JOBS
-from permalake.simulate import iota, wormhole
-from permalake.simulate.world import IotaWorld
-from permalake.simulate.wormhole_world import WormholeWorld
+from permalake.wormhole.simulate import vaa_generator
+from permalake.wormhole.simulate.bridge_world import WormholeWorld
 
 START = date(2022, 9, 28)
 HRP = {"stardust": "smr", "chrysalis": "iota"}
@@ -79,15 +80,15 @@ class Built:
 
 
 def build_tangle(spark, folder, monkeypatch, world):
-    totals = iota.simulate(None, world, folder / "world")
-    snippet = iota.network_snippet(world)
+    totals = tangle_generator.simulate(None, world, folder / "world")
+    snippet = tangle_generator.network_snippet(world)
     jobs = ("iota_ingest", "iota_analytics")
     return Built(spark, folder, monkeypatch, world, snippet, world.network, jobs), totals
 
 
 def build_vaas(spark, folder, monkeypatch, world):
-    totals = wormhole.simulate(None, world, folder / "world")
-    snippet = wormhole.wormhole_snippet(world)
+    totals = vaa_generator.simulate(None, world, folder / "world")
+    snippet = vaa_generator.wormhole_snippet(world)
     jobs = ("wormhole_ingest", "wormhole_enrich")
     return Built(spark, folder, monkeypatch, world, snippet, "wormhole", jobs), totals
 

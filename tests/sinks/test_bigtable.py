@@ -14,15 +14,17 @@ import pytest
 from pyspark.sql import functions as F
 
 from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeSettings
-from permalake.contracts import WORMHOLE_TABLES, wormhole
-from permalake.contracts.bigtable import FAMILIES, FAMILIES_V1, prefix_of_chain, prefix_of_emitter
+from permalake.contracts import WORMHOLE_TABLES
 from permalake.errors import PermalakeError
 from permalake.lake import Lake
-from permalake.sinks import bigtable, bigtable_days
-from permalake.sinks import serve as serving
-from permalake.sinks.serve import serve
-from permalake.transforms.bigtable_cells import event_rows, spelled
-from permalake.transforms.bigtable_v1_cells import event_rows_v1, row_key_v1
+from permalake.stores import bigtable
+from permalake.stores import serve as serving
+from permalake.stores.serve import serve
+from permalake.wormhole.contracts import tables as wormhole
+from permalake.wormhole.events import events_writer
+from permalake.wormhole.events.event_cells import event_rows, spelled
+from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, prefix_of_chain, prefix_of_emitter
+from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
 
 WORLD = Path(__file__).parents[1] / "data" / "synthetic" / "wormhole"
 NAMES = [family.table.name for family in FAMILIES]
@@ -177,7 +179,7 @@ def test_a_server_that_refuses_fails_the_write(settings, lake):
 
 
 def test_a_store_that_is_down_says_what_to_do(monkeypatch):
-    from permalake.services.daemon import free_port
+    from permalake.local.services.daemon import free_port
 
     monkeypatch.setenv("BIGTABLE_EMULATOR_HOST", f"127.0.0.1:{free_port()}")
     down = BigtableSettings(project="p", instance="i", table="t")
@@ -204,7 +206,7 @@ def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behin
     # Killed half-way: one table is written, the other is not.
     with monkeypatch.context() as patch:
         patch.setattr(serving, "_TRIES", 1)
-        patch.setattr(bigtable_days, "event_rows_v1", None)
+        patch.setattr(events_writer, "event_rows_v1", None)
         with pytest.raises(PermalakeError, match="bigtable took not all"):
             serve(session, whole, "wormhole")
     assert serving.waiting(whole, "wormhole")["bigtable"][-1] == last

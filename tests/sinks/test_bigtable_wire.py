@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from google.cloud.bigtable_v2.types import MutateRowsRequest
 
-from permalake.sinks.bigtable_wire import entries, requests, varints
+from permalake.stores.bigtable_wire import entries, requests, varints
 
 TABLE = "projects/p/instances/i/tables/t"
 CELLS = pa.list_(

@@ -15,17 +15,17 @@ from pyspark.sql import functions as F
 
 from permalake.config import CassandraSettings
 from permalake.contracts import IOTA_TABLES
-from permalake.contracts import cassandra as store
-from permalake.contracts import cassandra_v1 as v1
-from permalake.contracts.cassandra_v1 import keyspace_of
-from permalake.contracts.placement import PERMANODE_PARTITIONS
 from permalake.errors import ConfigError, PermalakeError
-from permalake.services.daemon import free_port
-from permalake.sinks import cassandra, connector
-from permalake.sinks.cassandra_days import at_once
-from permalake.transforms import cassandra_chrysalis as transforms_v1
-from permalake.transforms.cassandra_stardust import STARDUST_ROWS
-from permalake.transforms.partitions import ends_of, lacking, new_segments, with_partition
+from permalake.iota.permanode import chrysalis_rows as transforms_v1
+from permalake.iota.permanode import chrysalis_schema as v1
+from permalake.iota.permanode import stardust_schema as store
+from permalake.iota.permanode.chrysalis_schema import keyspace_of
+from permalake.iota.permanode.partitions import ends_of, lacking, new_segments, with_partition
+from permalake.iota.permanode.permanode_writer import at_once
+from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
+from permalake.iota.permanode.stardust_rows import STARDUST_ROWS
+from permalake.local.services.daemon import free_port
+from permalake.stores import cassandra, connector
 
 DATA = Path(__file__).parents[1] / "data" / "synthetic"
 TANGLES = {"chrysalis": "chrysalis-mainnet", "stardust": "stardust-testnet"}
@@ -286,7 +286,7 @@ def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_or
 
 
 def test_bytes_beyond_127_fit_their_signed_columns(spark):
-    from permalake.transforms.cassandra_stardust import small, state_byte, tiny
+    from permalake.iota.permanode.stardust_rows import small, state_byte, tiny
 
     row = (
         spark.range(1)

@@ -21,15 +21,15 @@ from test_cassandra import as_set, held
 
 from permalake.config import CassandraSettings, LakeSettings, NetworkSettings, Settings
 from permalake.contracts import IOTA_TABLES
-from permalake.contracts import cassandra as store
 from permalake.errors import PermalakeError
+from permalake.iota.permanode import stardust_schema as store
 from permalake.lake import Lake
 from permalake.lake.state import Database
-from permalake.services import control
-from permalake.services.daemon import free_port
-from permalake.sinks import cassandra, served
-from permalake.sinks import serve as serving
-from permalake.sinks.serve import serve
+from permalake.local.services import control
+from permalake.local.services.daemon import free_port
+from permalake.stores import cassandra, served
+from permalake.stores import serve as serving
+from permalake.stores.serve import serve
 
 FOLDER, STARDUST = (
     Path(__file__).parents[1] / "data" / "synthetic" / protocol / "expected"

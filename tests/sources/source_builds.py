@@ -8,10 +8,10 @@ from iota_days import Built, coordinator_keys, shaped, tangle
 
 from permalake.config import NetworkSettings
 from permalake.contracts import IOTA_TABLES
-from permalake.sources.iota import decoded_days, resolved_days
-from permalake.transforms import cone_verdict
-from permalake.transforms.conflicts import pending_count
-from permalake.transforms.iota_tables import analytics_tables, base_tables
+from permalake.iota.cone import verdict
+from permalake.iota.cone.conflict_reasons import pending_count
+from permalake.iota.sources.iota_source import decoded_days, resolved_days
+from permalake.iota.tables.day_tables import analytics_tables, base_tables
 
 
 def settings(sample, **source):
@@ -36,9 +36,9 @@ def build_from(spark, source, network, span, landing, published=None):
         resolved = resolved_days(landed, network, pending, table, days[0].date)
         resolved.write.mode("append").parquet(str(landing))
         landed = spark.read.parquet(str(landing))
-    refused = cone_verdict.refused_days(landed, days)
+    refused = verdict.refused_days(landed, days)
     source.distrust(refused, days)
-    built = Built(refused=refused, quarantine=cone_verdict.quarantine(landed, source.name).collect())
+    built = Built(refused=refused, quarantine=verdict.quarantine(landed, source.name).collect())
     built.decoded = landed
     built.tables = {name: shaped(name, frame) for name, frame in base_tables(landed, 250_000).items()}
     return built

@@ -7,9 +7,9 @@ import pytest
 
 from permalake import paths
 from permalake.errors import PermalakeError
-from permalake.sources import archive_index
-from permalake.sources.archive_rest import ArchiveRest
-from permalake.transforms.records import Record
+from permalake.iota.cone.source_records import Record
+from permalake.iota.sources import archive_index
+from permalake.iota.sources.archive_rest import ArchiveRest
 
 DAY = 86_400
 FIRST_DAY = date(2023, 1, 1)

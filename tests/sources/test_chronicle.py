@@ -13,9 +13,9 @@ from permalake import paths
 from permalake.config import NetworkSettings
 from permalake.contracts import IOTA_TABLES
 from permalake.errors import ConfigError, PermalakeError
-from permalake.sources.chronicle import Chronicle, Published
-from permalake.sources.iota import open_source
-from permalake.transforms.records import Record
+from permalake.iota.cone.source_records import Record
+from permalake.iota.sources.chronicle import Chronicle, Published
+from permalake.iota.sources.iota_source import open_source
 
 LOGS = DATA / "synthetic" / "chronicle" / "logs"
 SPAN = ("2021-05-10", "2021-05-12")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from explorer_server import ExplorerServer
 
-from permalake.codec.encode_vaa import encode_body, encode_vaa
 from permalake.config import Settings
 from permalake.net import http
-from permalake.sources import guardian
-from permalake.sources.guardian import Gap
-from permalake.transforms.wormhole_gaps import gaps
+from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa
+from permalake.wormhole.sources import guardian
+from permalake.wormhole.sources.guardian import Gap
+from permalake.wormhole.tables.sequence_gaps import gaps
 
 DAY = dt.date(2024, 3, 11)
 EMITTER = "ab" * 32

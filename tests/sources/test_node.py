@@ -10,7 +10,7 @@ from source_builds import build_from, settings
 from permalake import paths
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
-from permalake.sources.node import Node
+from permalake.iota.sources.node import Node
 
 SPANS = {"stardust": ("2022-09-28", "2022-09-30"), "chrysalis": ("2021-05-10", "2021-05-12")}
 TABLES = {

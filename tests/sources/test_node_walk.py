@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 from node_server import NodeServer
 
-from permalake.codec.rest_json import pack_json_block, pack_json_milestone, pack_json_output
 from permalake.errors import PermalakeError
+from permalake.iota.codec.rest_json import pack_json_block, pack_json_milestone, pack_json_output
+from permalake.iota.cone.source_records import Record
+from permalake.iota.sources.node_api import NodeAddress
+from permalake.iota.sources.node_cache import STRETCH, Landing
+from permalake.iota.sources.node_fetch import Wanted, land
+from permalake.iota.sources.node_time import Timeline
 from permalake.net.http import Patience
-from permalake.sources.landing import STRETCH, Landing
-from permalake.sources.node_api import NodeAddress
-from permalake.sources.node_fetch import Wanted, land
-from permalake.sources.node_time import Timeline
-from permalake.transforms.records import Record
 
 DATA = Path(__file__).parents[1] / "data"
 ARCHIVES = {protocol: DATA / "synthetic" / protocol / "archive" for protocol in ("stardust", "chrysalis")}

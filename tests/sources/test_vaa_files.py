@@ -8,7 +8,7 @@ import json
 import pytest
 
 from permalake.errors import ConfigError
-from permalake.sources import vaa_files
+from permalake.wormhole.sources import vaa_files
 
 VAA = bytes.fromhex("0100000000")
 BASE64 = base64.b64encode(VAA).decode()

@@ -15,8 +15,8 @@ from explorer_server import ExplorerServer
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.net import http
-from permalake.sources import wormholescan
-from permalake.sources.vaa_documents import body_time, days_of_document
+from permalake.wormhole.sources import wormholescan
+from permalake.wormhole.sources.vaa_documents import body_time, days_of_document
 
 WORLD = Path(__file__).parents[1] / "data" / "synthetic" / "wormhole"
 FIRST, SECOND, THIRD = (dt.date(2024, 3, day) for day in (10, 11, 12))

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame
 
 from permalake.config import CoordinatorKey
 from permalake.contracts import IOTA_TABLES
-from permalake.sources.archive_rest import ArchiveRest
-from permalake.transforms import cone_verdict
-from permalake.transforms.cone import ConeRules, decoded
-from permalake.transforms.conflicts import resolved
-from permalake.transforms.iota_state import StateRules, state_tables
-from permalake.transforms.iota_tables import analytics_tables, base_tables
+from permalake.iota.cone import verdict
+from permalake.iota.cone.conflict_reasons import resolved
+from permalake.iota.cone.prove import ConeRules, decoded
+from permalake.iota.sources.archive_rest import ArchiveRest
+from permalake.iota.tables.carried_tables import StateRules, state_tables
+from permalake.iota.tables.day_tables import analytics_tables, base_tables
 
 DATA = Path(__file__).parents[1] / "data"
 SYNTHETIC = DATA / "synthetic"
@@ -60,8 +60,8 @@ def build(spark, path, start, end, landing, protocol="stardust", hrp="smr", keys
     reasons = resolved(spark.read.parquet(str(landing)), protocol, few=True)
     reasons.write.mode("append").parquet(str(landing))
     landed = spark.read.parquet(str(landing)).cache()
-    built = Built(decoded=landed, refused=cone_verdict.refused_days(landed, days))
-    built.quarantine = cone_verdict.quarantine(landed, source.name).collect()
+    built = Built(decoded=landed, refused=verdict.refused_days(landed, days))
+    built.quarantine = verdict.quarantine(landed, source.name).collect()
     made = {name: shaped(name, frame) for name, frame in base_tables(landed, 250_000).items()}
 
     def history(name):

@@ -15,7 +15,7 @@ from datetime import date, timedelta
 import numpy as np
 from iota_days import SYNTHETIC, expected, tangle
 
-from permalake.codec.bech32 import encode_addresses
+from permalake.iota.codec.bech32 import encode_addresses
 
 KINDS = {0: "legacy", 1: "legacy", 2: "treasury", 3: "basic", 4: "alias", 5: "foundry", 6: "nft"}
 ADDRESS, RETURN, TIMELOCK, EXPIRATION, STATE_CONTROLLER, GOVERNOR, IMMUTABLE = range(7)

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 from iota_days import SYNTHETIC, coordinator_keys, tangle
 
-from permalake.sources.archive_rest import ArchiveRest
-from permalake.transforms.cone import ConeRules, chunked, decode, whole_milestones
-from permalake.transforms.cone_batch import ConeState
-from permalake.transforms.cone_order import white_flag_order
-from permalake.transforms.cone_verdict import refused_days
-from permalake.transforms.decoded import ARROW, DECODED, Row
-from permalake.transforms.records import Record
+from permalake.iota.cone.batch import ConeState
+from permalake.iota.cone.decoded import ARROW, DECODED, Row
+from permalake.iota.cone.prove import ConeRules, chunked, decode, whole_milestones
+from permalake.iota.cone.source_records import Record
+from permalake.iota.cone.verdict import refused_days
+from permalake.iota.cone.white_flag import white_flag_order
+from permalake.iota.sources.archive_rest import ArchiveRest
 
 FIRST, LAST = 249_992, 250_007
 SPANS = {

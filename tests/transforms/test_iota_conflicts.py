@@ -6,15 +6,15 @@ from datetime import date
 import pytest
 from iota_days import SYNTHETIC, coordinator_keys, copy_archive, expected, lines, rewrite, tangle
 
-from permalake.codec.bech32 import decode_address
-from permalake.codec.encode_outputs import Address, Output, pack_output
-from permalake.codec.outputs import BASIC, SINGLE
-from permalake.codec.reasons import Conflict
-from permalake.sources.archive_rest import ArchiveRest
-from permalake.transforms.cone import ConeRules, decoded
-from permalake.transforms.cone_verdict import disagreements, quarantine, refused_days
-from permalake.transforms.conflicts import HISTORY, pending_count, resolved
-from permalake.transforms.decoded import Row, of_kind
+from permalake.iota.codec.bech32 import decode_address
+from permalake.iota.codec.encode_outputs import Address, Output, pack_output
+from permalake.iota.codec.outputs import BASIC, SINGLE
+from permalake.iota.codec.reasons import Conflict
+from permalake.iota.cone.conflict_reasons import HISTORY, pending_count, resolved
+from permalake.iota.cone.decoded import Row, of_kind
+from permalake.iota.cone.prove import ConeRules, decoded
+from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
+from permalake.iota.sources.archive_rest import ArchiveRest
 
 SPANS = {
     "stardust": (date(2022, 9, 28), date(2022, 9, 30)),

@@ -8,8 +8,8 @@ import pytest
 from iota_days import DATA, SAMPLE, SYNTHETIC, copy_archive, differences, expected, lines, rewrite
 from iota_network import Network
 
-from permalake.codec.reasons import Conflict
 from permalake.errors import PermalakeError
+from permalake.iota.codec.reasons import Conflict
 
 MEASURED = json.loads((DATA / "iota" / "expected_measurements.json").read_text())
 DAY = date(2022, 9, 28)

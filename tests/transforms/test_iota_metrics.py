@@ -16,13 +16,14 @@ from pyspark.sql import functions as F
 
 from permalake.audit.catalogue import laws_of
 from permalake.audit.laws import Scope, broken
-from permalake.codec.bech32 import decode_address
-from permalake.contracts import IOTA_TABLES, iota_metrics
+from permalake.contracts import IOTA_TABLES
 from permalake.errors import PermalakeError
-from permalake.transforms import known_ledger, ledger_daily
-from permalake.transforms.decoded import DECODED
-from permalake.transforms.iota_state import LEFT_BEHIND, StateRules, state_tables
-from permalake.transforms.running import GOES_ON, Ending, chained
+from permalake.iota.codec.bech32 import decode_address
+from permalake.iota.cone.decoded import DECODED
+from permalake.iota.contracts import metrics
+from permalake.iota.tables import known_ledger, ledger_daily
+from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
+from permalake.iota.tables.carried_tables import LEFT_BEHIND, StateRules, state_tables
 
 OF_ADDRESSES = ("active_addresses", "address_balances", "token_distribution", "richest_addresses")
 OF_OUTPUTS = ("ledger_outputs", "unlock_conditions")
@@ -223,7 +224,7 @@ def test_laws_name_what_is_damaged_and_nothing_else(world, spark):
         value = F.col(column) + F.expr(f"if({where} and date = '{day}', 1, 0)").cast("int")
         tables[name] = tables[name].withColumn(column, value)
         wanted |= found
-    laws = [law for law in laws_of("shimmer") if law.table in {table.name for table in iota_metrics.TABLES}]
+    laws = [law for law in laws_of("shimmer") if law.table in {table.name for table in metrics.TABLES}]
     scope = Scope(tables.__getitem__, chunk_size=250_000)
     rows = broken(spark, laws, scope).collect()
     scope.release()

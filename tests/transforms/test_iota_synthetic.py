@@ -3,12 +3,13 @@
 import pytest
 from iota_days import SYNTHETIC, build, coordinator_keys, differences, expected, tangle
 
-from permalake.contracts import IOTA_TABLES, iota_metrics
-from permalake.session import CONF, SMALL_CONF
+from permalake.contracts import IOTA_TABLES
+from permalake.iota.contracts import metrics
+from permalake.spark.session import CONF, SMALL_CONF
 
 DAYS = {"stardust": ("2022-09-28", "2022-09-30"), "chrysalis": ("2021-05-10", "2021-05-12")}
 # Not among the expected rows of the generator.
-OWN = {"quarantine", "consumed_outputs", *(table.name for table in iota_metrics.TABLES)}
+OWN = {"quarantine", "consumed_outputs", *(table.name for table in metrics.TABLES)}
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from permalake.transforms.ledger_history import history_before
+from permalake.iota.cone.ledger_history import history_before
 
 
 def test_the_ledger_before_a_day_is_what_earlier_days_published(spark):

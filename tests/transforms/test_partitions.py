@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from pyspark.sql import functions as F
 
-from permalake.contracts.placement import PERMANODE_PARTITIONS
-from permalake.transforms.partitions import ends_of, lacking, new_segments, with_partition
+from permalake.iota.permanode.partitions import ends_of, lacking, new_segments, with_partition
+from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 
 DAYS = [dt.date(2021, 5, day) for day in (10, 11, 12)]
 SCHEMA = "variant string, hint string, date date, milestone_index int, message_id string"

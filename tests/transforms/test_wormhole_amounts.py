@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from pyspark.sql import functions as F
 
-from permalake.transforms.wormhole_amounts import LIMB_NAMES, joined, limbs, notional
+from permalake.wormhole.tables.exact_amounts import LIMB_NAMES, joined, limbs, notional
 
 LARGEST = str(2**256 - 1)
 

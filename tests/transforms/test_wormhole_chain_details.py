@@ -6,10 +6,10 @@ import datetime as dt
 
 import pytest
 
-from permalake.codec.native import base58
-from permalake.reference import load_reference
-from permalake.transforms.wormhole_chain_details import chain_details
-from permalake.transforms.wormhole_chain_questions import questions
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.tables.chain_details import chain_details
+from permalake.wormhole.tables.chain_questions import questions
 
 DAY = dt.date(2024, 3, 10)
 EMITTER = "0e" * 32

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from permalake.transforms.wormhole_documents import candidates
+from permalake.wormhole.tables.documents import candidates
 
 EMITTER = bytes([7]) * 32
 SCHEMA = (

@@ -10,9 +10,9 @@ import pytest
 from test_wormhole_vaas import BRIDGE, PAYLOAD, SECRETS, SET, guardian_address
 from test_wormhole_world import job
 
-from permalake.codec.encode_vaa import encode_body, encode_vaa, sign_body
 from permalake.config import CONFIG_VARIABLE, load_settings
 from permalake.lake import Lake
+from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa, sign_body
 
 FIRST, SECOND, THIRD = (dt.date(2024, 3, day) for day in (10, 11, 12))
 

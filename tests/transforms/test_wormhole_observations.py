@@ -12,13 +12,13 @@ import pytest
 from test_wormhole_late import vaa
 from test_wormhole_vaas import BRIDGE, SECRETS, SET, guardian_address
 
-from permalake.codec.encode_vaa import sign_body
-from permalake.codec.vaa import decode_vaas
 from permalake.contracts import WORMHOLE_TABLES
 from permalake.errors import ConfigError
-from permalake.sources import observation_files
-from permalake.transforms.bigtable_v1_cells import event_rows_v1
-from permalake.transforms.wormhole_observations import observations
+from permalake.wormhole.codec.encode_vaa import sign_body
+from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.events.signature_cells import event_rows_v1
+from permalake.wormhole.sources import observation_files
+from permalake.wormhole.tables.observations import observations
 
 DAY = dt.date(2024, 3, 10)
 KEY = f"2:{BRIDGE.hex()}:{7:016}"

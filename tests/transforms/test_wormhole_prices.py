@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from permalake.enrich.file_prices import FilePrices
 from permalake.errors import ConfigError
-from permalake.transforms.wormhole_prices import nearest
+from permalake.wormhole.enrich.file_prices import FilePrices
+from permalake.wormhole.tables.nearest_quotes import nearest
 
 TOKEN = "ab" * 32
 CSV = f"""quoted_at,chain,token_address,symbol,coingecko_id,decimals,price_usd

@@ -5,10 +5,16 @@ import json
 
 import pytest
 
-from permalake.codec.encode_vaa import encode_body, encode_transfer, encode_vaa, guardian_address, sign_body
-from permalake.transforms.wormhole_messages_daily import messages_daily
-from permalake.transforms.wormhole_payloads import token_transfer_payload
-from permalake.transforms.wormhole_vaas import judged, published, quarantine, quorum_state
+from permalake.wormhole.codec.encode_vaa import (
+    encode_body,
+    encode_transfer,
+    encode_vaa,
+    guardian_address,
+    sign_body,
+)
+from permalake.wormhole.tables.messages_daily import messages_daily
+from permalake.wormhole.tables.payload_tables import token_transfer_payload
+from permalake.wormhole.tables.verified_vaas import judged, published, quarantine, quorum_state
 
 SET = 77
 SECRETS = {n: bytes([n + 1]) * 32 for n in range(4)}

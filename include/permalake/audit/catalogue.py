@@ -12,8 +12,8 @@ from permalake import paths
 from permalake.audit.laws import Law
 from permalake.audit.suite import CRITICAL, Severity, Suite, basics
 from permalake.contracts import Table, tables_of
-from permalake.contracts.wormhole import NAMESPACE
 from permalake.errors import PermalakeError
+from permalake.wormhole.contracts.tables import NAMESPACE
 
 
 @dataclass(frozen=True, slots=True)

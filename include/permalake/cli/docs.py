@@ -58,14 +58,14 @@ def index_page() -> str:
 
 def dags_page() -> str:
     """The Markdown page of the DAGs, from the documentation they carry themselves."""
-    from permalake.orchestrate.describe import describe_dags
+    from permalake.local.describe import describe_dags
 
     return describe_dags()
 
 
 def cql(protocol: str) -> str:
     """The CQL that creates what a network of this protocol needs; the sinks execute the same statements."""
-    from permalake.contracts.cassandra_v1 import schema
+    from permalake.iota.permanode.chrysalis_schema import schema
 
     notice = (
         "-- Generated from the store contracts by `make docs`; changes belong there.\n"

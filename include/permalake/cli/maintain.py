@@ -33,8 +33,8 @@ def command(
     """
     settings = load_settings(config)
 
-    from permalake.orchestrate import maintenance
     from permalake.paths import HOME
+    from permalake.pipeline import maintenance
 
     run_id = f"maintain-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     networks = maintenance.chosen(settings, network)

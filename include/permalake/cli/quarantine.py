@@ -95,7 +95,7 @@ def retry(
 
 def _retry(settings: Settings, network: str, day: date | None, config: str | None) -> int:
     from permalake.lake import Lake
-    from permalake.runtime import run_range
+    from permalake.local.run import run_range
 
     days = [found for found in Lake(settings).days_with_rejected(network) if day in {None, found}]
     if not days:

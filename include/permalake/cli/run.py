@@ -9,7 +9,7 @@ import typer
 
 from permalake.config import load_settings
 from permalake.errors import ConfigError
-from permalake.orchestrate import plans, request
+from permalake.pipeline import domain, request
 
 
 def command(  # noqa: PLR0917
@@ -41,15 +41,15 @@ def command(  # noqa: PLR0917
 
       permalake run iota --network shimmer --date 2022-09-28 --force
     """
-    if kind not in plans.KINDS:
-        raise ConfigError(f"run {kind}: no such DAG; choose one of {', '.join(plans.KINDS)}")
+    if kind not in domain.KINDS:
+        raise ConfigError(f"run {kind}: no such DAG; choose one of {', '.join(domain.KINDS)}")
     start, end = _days(day, to)
     if only is not None:
-        plans.task_of(kind, only)
+        domain.task_of(kind, only)
     settings = load_settings(config)
     chosen = request.choose_network(settings, kind, network)
 
-    from permalake.runtime import run_range
+    from permalake.local.run import run_range
 
     raise typer.Exit(run_range(settings, chosen, start, end, only=only, force=force, config=config))
 

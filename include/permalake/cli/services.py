@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from permalake.services import control
+from permalake.local.services import control
 
 app = typer.Typer(
     add_completion=False,

@@ -73,8 +73,8 @@ def iota(  # noqa: PLR0917
 
       permalake simulate iota --protocol chrysalis --format chronicle --out /data/logs
     """
-    from permalake.simulate.iota import NETWORK, network_snippet, simulate
-    from permalake.simulate.world import IotaWorld
+    from permalake.iota.simulate.tangle_generator import NETWORK, network_snippet, simulate
+    from permalake.iota.simulate.tangle_world import IotaWorld
 
     world = IotaWorld(
         protocol=protocol,
@@ -126,8 +126,8 @@ def wormhole(  # noqa: PLR0917
 
     Example: permalake simulate wormhole --messages 50000 --days 7 --seed 3 --out /data/vaas
     """
-    from permalake.simulate.wormhole import NETWORK, simulate, wormhole_snippet
-    from permalake.simulate.wormhole_world import WormholeWorld
+    from permalake.wormhole.simulate.bridge_world import WormholeWorld
+    from permalake.wormhole.simulate.vaa_generator import NETWORK, simulate, wormhole_snippet
 
     world = WormholeWorld(messages, days, start.date(), seed, guardians, bad, copies, addresses)
     begun = time.monotonic()
@@ -149,7 +149,7 @@ def _spark(effort: int) -> SparkSession | None:
     before Spark is up."""
     if effort < _WORTH_SPARK:
         return None
-    from permalake.session import session
+    from permalake.spark.session import session
 
     spark = session(
         "simulate", **{"spark.sql.extensions": "", "spark.ui.enabled": "false", "spark.log.level": "ERROR"}

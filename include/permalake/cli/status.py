@@ -33,7 +33,7 @@ def command(
     settings = load_settings(config)
 
     from permalake.lake import Lake
-    from permalake.sinks.serve import stores_of
+    from permalake.stores.serve import stores_of
 
     days = [_with_stores(day, stores_of(settings, day.network)) for day in Lake(settings).status(network)]
     if network and not days and network not in settings.namespaces:

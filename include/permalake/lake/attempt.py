@@ -12,7 +12,7 @@ from sqlalchemy import select
 from permalake.config import Settings
 from permalake.contracts import QUARANTINE, Table, tables_of
 from permalake.errors import PermalakeError
-from permalake.lake import ahead, apart, record, staging, stale
+from permalake.lake import apart, record, staging, stale, step_ledger
 from permalake.lake.catalog import locations, move_pointer, open_table
 from permalake.lake.counts import day_of, files, rows_per_day
 from permalake.lake.leases import Heartbeat, beat, spell
@@ -233,7 +233,7 @@ class Attempt:
         """A job of the run has ended after ``seconds``: for its task, which :meth:`Lake.take` tells."""
         rows = {table: sum(per_day.values()) for table, per_day in sorted(self.counts().items())}
         with self._database.write() as connection:
-            ahead.put(connection, self.id, job, ahead.Done(rows, seconds, [*said], refused))
+            step_ledger.put(connection, self.id, job, step_ledger.Done(rows, seconds, [*said], refused))
 
     def counts(self) -> dict[str, dict[date, int]]:
         """Rows per table and day of start..end as staged (as pinned, once pinned), from metadata.

@@ -15,10 +15,10 @@ from pyiceberg.types import ListType, NestedField
 from sqlalchemy import Connection, and_, delete, insert, select
 from sqlalchemy.engine import make_url
 
-from permalake import objects
 from permalake.config import Settings
 from permalake.contracts import Table, tables_of
 from permalake.lake.state import PUBLISHED, Database, namespaces, networks, pointers
+from permalake.net import object_storage
 
 PROPERTIES = {
     "format-version": "2",
@@ -44,13 +44,13 @@ def open_catalog(settings: Settings, name: str) -> SqlCatalog:
         uri=url.render_as_string(hide_password=False),
         warehouse=settings.lake.warehouse,
         schema_version="v1",
-        **objects.file_io(),
+        **object_storage.file_io(),
     )
 
 
 def open_table(location: str) -> IcebergTable:
     """The table as one metadata file tells it, whatever the catalog says by now."""
-    return StaticTable.from_metadata(location, objects.file_io())
+    return StaticTable.from_metadata(location, object_storage.file_io())
 
 
 def ensure(settings: Settings, database: Database, network: str) -> None:

@@ -11,14 +11,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import locations, move_pointer
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import (
-    PUBLISHED,
-    Database,
-    attempt_tables,
-    now,
-    publication_tables,
-    publications,
-)
+from permalake.lake.state import PUBLISHED, Database, attempt_tables, now, publication_tables, publications
 
 _TRIES = 12
 

@@ -11,9 +11,8 @@ from sqlalchemy import func, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
-from permalake.lake import ahead, catalog, leases, record, staging, stale
-from permalake.lake.ahead import Done
-from permalake.lake.asked import AskedPrices
+from permalake.intervals import ranges
+from permalake.lake import catalog, leases, record, staging, stale, step_ledger
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations
 from permalake.lake.publish import Publication, publish
@@ -21,7 +20,8 @@ from permalake.lake.query import Answer, answer
 from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, Database, days, publications
 from permalake.lake.status import DayStatus, status
-from permalake.spans import ranges
+from permalake.lake.step_ledger import Done
+from permalake.wormhole.enrich.asked_prices import AskedPrices
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,12 +122,12 @@ class Lake:
     def take(self, network: str, run_id: str, job: str) -> Done | None:
         """What the run's job has done ahead of its task, told once; None when it has not."""
         with self._database.write() as connection:
-            return ahead.take(connection, network, run_id, job)
+            return step_ledger.take(connection, network, run_id, job)
 
     def forget(self, network: str, run_id: str) -> None:
         """What the run's jobs have done ahead does not count any more."""
         with self._database.write() as connection:
-            ahead.forget(connection, network, run_id)
+            step_ledger.forget(connection, network, run_id)
 
     def asked_prices(self, provider: str) -> AskedPrices:
         """What a price service has been asked for so far."""

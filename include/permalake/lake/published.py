@@ -10,7 +10,6 @@ import pyarrow.dataset as ds
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from sqlalchemy import Connection, func, select
 
-from permalake import objects
 from permalake.contracts import tables_of
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_table
@@ -24,6 +23,7 @@ from permalake.lake.state import (
     publications,
     stamp,
 )
+from permalake.net import object_storage
 
 TableName = tuple[str, str]
 State = dict[TableName, str | None]
@@ -97,10 +97,10 @@ def dataset(name: TableName, location: str | None) -> ds.Dataset:
     if not paths:
         return ds.dataset(schema.empty_table())
     return ds.dataset(
-        [objects.inner_path(path) for path in paths],
+        [object_storage.inner_path(path) for path in paths],
         schema=schema,
         format="parquet",
-        filesystem=objects.filesystem(paths[0]),
+        filesystem=object_storage.filesystem(paths[0]),
     )
 
 

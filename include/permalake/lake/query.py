@@ -12,10 +12,10 @@ import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from permalake.contracts.views import VIEWS, views_of
-from permalake.contracts.wormhole import NAMESPACE
 from permalake.errors import PermalakeError
 from permalake.lake.published import State, TableName, check_history, dataset, state
 from permalake.lake.state import Database
+from permalake.wormhole.contracts.tables import NAMESPACE
 
 _BATCH = 20_000
 _LOCKS = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
-from permalake.session import catalog_conf
+from permalake.spark.session import catalog_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

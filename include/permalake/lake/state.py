@@ -112,7 +112,7 @@ attempt_jobs = Table(
     _metadata,
     Column("attempt_id", String(64), primary_key=True),
     Column("job", String(64), primary_key=True),
-    Column("done", Text, nullable=False),  # JSON object, see permalake.lake.ahead
+    Column("done", Text, nullable=False),  # JSON object, see permalake.lake.step_ledger
 )
 
 days = Table(

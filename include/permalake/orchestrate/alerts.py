@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from permalake.config import AlertsSettings, Settings, load_settings
 from permalake.errors import PermalakeError
-from permalake.orchestrate.request import WORMHOLE, choose_network
-from permalake.orchestrate.siblings import first_network
+from permalake.orchestrate.network_runs import first_network
+from permalake.pipeline.request import WORMHOLE, choose_network
 
 log = logging.getLogger(__name__)
 TIMEOUT = 10

@@ -10,11 +10,11 @@ from typing import Any
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import Lake
-from permalake.orchestrate.fingerprint import fingerprint
-from permalake.orchestrate.plans import NEED_LANDING, task_of
-from permalake.orchestrate.progress import emit
-from permalake.orchestrate.request import BuildRequest, request_of
-from permalake.orchestrate.siblings import first_network, names_no_network, type_of
+from permalake.orchestrate.network_runs import first_network, names_no_network, type_of
+from permalake.pipeline.domain import NEED_LANDING, task_of
+from permalake.pipeline.fingerprint import fingerprint
+from permalake.pipeline.progress import emit
+from permalake.pipeline.request import BuildRequest, request_of
 
 # Key of a DAG run's conf by which a run without a scheduler brings a run id of its own, and of the XCom by
 # which a run that starts at a later step tells which run's staging it goes on with.

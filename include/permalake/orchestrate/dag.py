@@ -10,11 +10,10 @@ from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRul
 
 from permalake.orchestrate.alerts import on_failure
 from permalake.orchestrate.deadline import deadline
-from permalake.orchestrate.environment import POOL
-from permalake.orchestrate.plans import SERVE, TASKS, dag_id, steps
-from permalake.orchestrate.publish import PublishStep
-from permalake.orchestrate.serve_step import ServeStep
-from permalake.orchestrate.spark_step import SparkStep
+from permalake.orchestrate.publish_task import PublishStep
+from permalake.orchestrate.serve_task import ServeStep
+from permalake.orchestrate.submit_task import SparkStep
+from permalake.pipeline.domain import POOL, SERVE, TASKS, dag_id, steps
 
 # Days before this one have no data anywhere; runs by hand may still name them (governance VAAs of 1970).
 FIRST_DAY = datetime(2018, 1, 1, tzinfo=UTC)

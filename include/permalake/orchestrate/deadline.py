@@ -18,7 +18,7 @@ from airflow.sdk.definitions.deadline import BaseDeadlineReference, DeadlineAler
 from permalake.config import AlertsSettings, load_settings
 from permalake.errors import PermalakeError
 from permalake.orchestrate.alerts import missed, send
-from permalake.orchestrate.siblings import SCHEDULED, type_of
+from permalake.orchestrate.network_runs import SCHEDULED, type_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
-from permalake.orchestrate.request import WORMHOLE
+from permalake.pipeline.request import WORMHOLE
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage

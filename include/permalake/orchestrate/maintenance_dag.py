@@ -11,10 +11,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
-from permalake.orchestrate import maintenance
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
-from permalake.orchestrate.environment import job_file
-from permalake.orchestrate.spark_step import failure, reason_of
+from permalake.orchestrate.submit_task import failure, reason_of
+from permalake.pipeline import maintenance
+from permalake.spark.submit import job_file
 
 
 class CompactStep(SparkSubmitOperator):

@@ -15,7 +15,7 @@ from permalake.errors import PermalakeError
 from permalake.lake import DayStatus, Lake
 from permalake.pages.calendar import MONTHS_SHOWN, calendar_page, day_page
 from permalake.pages.days import Freshness, freshness, prometheus
-from permalake.sinks.serve import stores_of
+from permalake.stores.serve import stores_of
 
 
 def application() -> FastAPI:

@@ -21,7 +21,7 @@ from permalake.lake.catalog import open_table
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.state import PUBLISHED, pointers
-from permalake.objects import inner_path
+from permalake.net.object_storage import inner_path
 
 _AT_ONCE = 8
 _In = TypeVar("_In")

@@ -16,7 +16,7 @@ from permalake.lake.maintenance.needed import Needed, needed, roots
 from permalake.lake.maintenance.storage import Stored, listing
 from permalake.lake.state import Database, attempts, moment, stamp
 from permalake.lake.state import leases as lease_table
-from permalake.objects import inner_path
+from permalake.net.object_storage import inner_path
 
 LANDINGS = "_attempts"
 _FOLDERS = {"data", "metadata"}

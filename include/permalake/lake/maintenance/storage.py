@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from pyarrow import fs
 
-from permalake.objects import filesystem, inner_path
+from permalake.net.object_storage import filesystem, inner_path
 
 _AT_ONCE = 8
 

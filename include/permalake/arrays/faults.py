@@ -1,0 +1,11 @@
+"""Faults that any row of bytes can have, whatever its format. Formats number their own faults from 3 on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NONE: Final = 0
+TRUNCATED: Final = 1
+"""The row ends before its last field does."""
+TRAILING: Final = 2
+"""Bytes are left after the last field."""

@@ -1,0 +1,134 @@
+"""Chrysalis messages in the JSON dialect of Chronicle archive files to bytes, a whole batch at a time.
+
+In that dialect ids and addresses are hex, other bytes lists of numbers, hashes of the legacy network lists of
+trits, and variants ``{"type", "data"}``. The bytes are right when they have the message's id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from permalake.arrays.hexa import from_hex
+from permalake.arrays.ragged import bytes_of, concatenated, counts, decimals, joined, one, sized, uints
+from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
+from permalake.iota.codec.receipts import MigratedFunds, Receipt
+
+Json = Mapping[str, Any]
+Columns = Mapping[str, pa.Array]
+
+_INDEXATION = b"\x02\0\0\0"
+_TRANSACTION = b"\0\0\0\0"
+_OUTPUT_KINDS = {"SignatureLockedSingle": b"\0", "SignatureLockedDustAllowance": b"\x01"}
+_TRITS, _TRITS_PER_BYTE = 243, 5
+
+
+def pack_messages(columns: Columns, payload: pa.BinaryArray) -> pa.BinaryArray:
+    """Messages of ``network_id`` and ``nonce`` (decimal), ``parents`` (hex texts) around packed payloads."""
+    parents = columns["parents"]
+    return concatenated(
+        decimals(columns["network_id"]),
+        uints(counts(parents), 1),
+        joined(parents, _hexed(parents)),
+        sized(payload, 4),
+        decimals(columns["nonce"]),
+    )
+
+
+def pack_indexations(index: pa.Array, data: pa.Array) -> pa.BinaryArray:
+    """Indexation payloads of lists of numbers; null where the index is."""
+    return concatenated(_INDEXATION, sized(bytes_of(index), 2), sized(bytes_of(data), 4))
+
+
+def pack_transactions(columns: Columns) -> pa.BinaryArray:
+    """Transaction payloads.
+
+    ``inputs`` list<hex>, ``outputs`` list<struct<kind, address, amount>>, ``index`` and ``data`` of the
+    indexation inside (null: none), ``unlocks`` list<struct<reference, public_key, signature>>.
+    """
+    inputs, outputs, unlocks = columns["inputs"], columns["outputs"], columns["unlocks"]
+    inner = pc.fill_null(pack_indexations(columns["index"], columns["data"]), b"")
+    return concatenated(
+        _TRANSACTION,
+        b"\0",
+        uints(counts(inputs), 2),
+        joined(inputs, concatenated(b"\0", _hexed(inputs))),
+        uints(counts(outputs), 2),
+        joined(outputs, pack_outputs(one(pc.list_flatten(outputs)))),
+        sized(inner, 4),
+        uints(counts(unlocks), 2),
+        joined(unlocks, _unlocks(one(pc.list_flatten(unlocks)))),
+    )
+
+
+def _hexed(lists: pa.Array) -> pa.BinaryArray:
+    return from_hex(one(pc.list_flatten(lists)))
+
+
+def pack_outputs(outputs: pa.StructArray) -> pa.BinaryArray:
+    """Outputs of ``kind``, ``address`` (hex) and ``amount`` (decimal)."""
+    kind, address, amount = outputs.flatten()
+    known = pa.array(list(_OUTPUT_KINDS), pa.string())
+    coded = pa.array(list(_OUTPUT_KINDS.values()), pa.binary()).take(pc.index_in(kind, known))
+    return concatenated(coded, b"\0", from_hex(one(address)), decimals(amount))
+
+
+def _unlocks(unlocks: pa.StructArray) -> pa.BinaryArray:
+    reference, public_key, signature = unlocks.flatten()
+    number = pc.fill_null(reference, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    referring = concatenated(b"\x01", uints(number, 2))
+    signed = concatenated(b"\0\0", bytes_of(one(public_key)), bytes_of(one(signature)))
+    return pc.if_else(pc.is_null(reference), signed, referring)
+
+
+def pack_milestone_text(text: str) -> bytes:
+    """A milestone payload with its type; ValueError, KeyError or TypeError when the text is none."""
+    told = json.loads(text)
+    essence = told["essence"]
+    keys = tuple(bytes(key) for key in essence["public_keys"])
+    receipt = essence.get("receipt")
+    draft = MilestoneDraft(
+        index=essence["index"],
+        timestamp=essence["timestamp"],
+        parents=tuple(bytes.fromhex(parent) for parent in essence["parents"]),
+        applied_root=bytes(essence["merkle_proof"]),
+        receipt=_receipt(receipt["data"]) if receipt else None,
+        public_keys=keys,
+        next_pow_score=essence["next_pow_score"],
+        next_pow_score_index=essence["next_pow_score_milestone_index"],
+    )
+    signed = list(zip(keys, map(bytes, told["signatures"]), strict=True))
+    return pack_milestone(pack_milestone_essence(draft, "chrysalis"), signed, "chrysalis")
+
+
+def _receipt(told: Json) -> Receipt:
+    treasury = told["transaction"]["data"]
+    funds = tuple(
+        MigratedFunds(
+            _packed_trits(fund["tail_transaction_hash"]),
+            0,
+            bytes.fromhex(fund["output"]["address"]["data"]),
+            fund["output"]["amount"],
+        )
+        for fund in told["funds"]
+    )
+    return Receipt(
+        migrated_at=told["migrated_at"],
+        final=told["last"],
+        funds=funds,
+        treasury_input=bytes.fromhex(treasury["input"]["data"]),
+        treasury_output=treasury["output"]["data"]["amount"],
+    )
+
+
+def _packed_trits(trits: Sequence[int]) -> bytes:
+    """Balanced trits, five to a byte, the least first (t5b1)."""
+    if len(trits) != _TRITS or not set(trits) <= {-1, 0, 1}:
+        raise ValueError(f"{len(trits)} trits are no hash")
+    fives = (trits[at : at + _TRITS_PER_BYTE] for at in range(0, _TRITS, _TRITS_PER_BYTE))
+    return bytes(sum(trit * 3**place for place, trit in enumerate(five)) % 256 for five in fives)

@@ -1,0 +1,88 @@
+"""Unlock conditions of Stardust outputs (TIP-18), all rows in lockstep."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from permalake.arrays.cursor import I64, U8, Cursor
+from permalake.iota.codec.faults import Fault
+from permalake.iota.codec.outputs import (
+    ALIAS,
+    ALIAS_ADDRESS,
+    BASIC,
+    ED25519,
+    FOUNDRY,
+    NFT,
+    NFT_ADDRESS,
+    Outputs,
+)
+
+ADDRESS, STORAGE_RETURN, TIMELOCK, EXPIRATION, STATE_CONTROLLER, GOVERNOR, IMMUTABLE_ALIAS = range(7)
+MAX_CONDITIONS = 4
+
+# By output type: bit set of the conditions allowed and of those required.
+_ALLOWED, _REQUIRED = np.zeros(256, np.int64), np.zeros(256, np.int64)
+for _kind, _allowed, _required in (
+    (BASIC, 0b1111, 0b1),
+    (ALIAS, 1 << STATE_CONTROLLER | 1 << GOVERNOR, 1 << STATE_CONTROLLER | 1 << GOVERNOR),
+    (FOUNDRY, 1 << IMMUTABLE_ALIAS, 1 << IMMUTABLE_ALIAS),
+    (NFT, 0b1111, 0b1),
+):
+    _ALLOWED[_kind], _REQUIRED[_kind] = _allowed, _required
+
+
+def read_address(cursor: Cursor) -> tuple[I64, U8]:
+    """Address type and 32 bytes of every row."""
+    kind = cursor.u8()
+    known = (kind == ED25519) | (kind == ALIAS_ADDRESS) | (kind == NFT_ADDRESS)
+    cursor.fail(~known, Fault.ADDRESS_KIND)
+    return kind, cursor.bytes(32)
+
+
+def read_unlock_conditions(part: Cursor, rows: I64, outputs: Outputs) -> None:
+    """Conditions of ``part``'s rows, which are ``rows`` of ``outputs``."""
+    kinds = outputs.kind[rows]
+    seen = np.zeros(len(part), np.int64)
+    for active, step in part.listed(MAX_CONDITIONS, Fault.CONDITION_COUNT):
+        condition = step.u8()
+        bit = np.left_shift(1, np.minimum(condition, 62))
+        step.fail((bit & _ALLOWED[kinds[active]]) == 0, Fault.CONDITION_KIND)
+        step.fail(bit <= seen[active], Fault.CONDITION_ORDER)
+        seen[active] |= bit
+        _read_condition(step, condition, rows[active], outputs)
+    required = _REQUIRED[kinds]
+    part.fail((seen & required) != required, Fault.CONDITION_MISSING)
+
+
+def _read_condition(step: Cursor, condition: I64, rows: I64, outputs: Outputs) -> None:
+    owners = {
+        ADDRESS: outputs.address,
+        STORAGE_RETURN: outputs.storage_return,
+        EXPIRATION: outputs.expiration_return,
+        STATE_CONTROLLER: outputs.state_controller,
+        GOVERNOR: outputs.governor,
+        IMMUTABLE_ALIAS: outputs.address,
+    }
+    for wanted in range(IMMUTABLE_ALIAS + 1):
+        own = np.flatnonzero((condition == wanted) & step.fine)
+        if not len(own):
+            continue
+        body = step.at(own)
+        if wanted in owners:
+            kind, value = read_address(body)
+            owners[wanted].put(rows[own], kind, value)
+            if wanted == IMMUTABLE_ALIAS:
+                body.fail(kind != ALIAS_ADDRESS, Fault.ADDRESS_KIND)
+                outputs.chain_id[rows[own], 0] = kind
+                outputs.chain_id[rows[own], 1:33] = value
+        if wanted == STORAGE_RETURN:
+            amount = body.u64()
+            body.fail(
+                (amount == 0) | (amount > outputs.amount[rows[own]].astype(np.uint64)), Fault.STORAGE_RETURN
+            )
+            outputs.storage_return_amount[rows[own]] = np.where(body.fine, amount, 0)
+        elif wanted in (TIMELOCK, EXPIRATION):
+            time = body.u32()
+            body.fail(time == 0, Fault.CONDITION_TIME)
+            (outputs.timelock_time if wanted == TIMELOCK else outputs.expiration_time)[rows[own]] = time
+        step.put(own, body)

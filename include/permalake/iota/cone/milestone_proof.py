@@ -1,0 +1,283 @@
+"""Proof of the milestones of a batch: signatures, links, white-flag order and Merkle roots."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from permalake.iota.codec import blocks as payload
+from permalake.iota.codec.faults import DecodeError
+from permalake.iota.codec.merkle import merkle_root
+from permalake.iota.codec.milestones import Milestone, decode_milestone, verify_signatures
+from permalake.iota.cone.batch import Batch, ConeState, Problem
+from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, MilestoneDay, State
+from permalake.iota.cone.white_flag import white_flag_order
+
+if TYPE_CHECKING:
+    from permalake.iota.cone.prove import ConeRules
+
+
+@dataclass(slots=True)
+class Cone:
+    """A milestone and the block rows that it references, in white-flag order (on Chrysalis its own message
+    last). ``fine`` until a check fails."""
+
+    milestone: Milestone
+    raw: bytes
+    date: date
+    order: list[int] = field(default_factory=list)
+    message_row: int = -1
+    fine: bool = True
+
+
+class _Prover:
+    def __init__(self, batch: Batch, rules: ConeRules, state: ConeState):
+        self.batch, self.rules, self.state = batch, rules, state
+        self.begins = [day.first for day in rules.days]
+        decoded, milestone = batch.decoded, batch.blocks.milestone
+        child = np.repeat(np.arange(len(milestone)), np.diff(decoded.parent_offset))
+        here = batch.edge >= 0
+        reach = np.full(len(batch.edge), np.iinfo(np.int64).max)
+        reach[here] = milestone[child[here]] - milestone[batch.edge[here]]
+        self.child = child
+        absent = np.flatnonzero((reach < 0) | (reach > BELOW_MAX_DEPTH))
+        self.absent = _by(milestone[child[absent]], absent)
+        self.edges = np.where(reach == 0, batch.edge, -1).tolist()
+        self.first_edge = decoded.parent_offset.tolist()
+        self.member = bytearray(len(milestone))
+        self.members = np.frombuffer(self.member, np.uint8) if len(milestone) else np.zeros(0, np.uint8)
+
+    def fail(self, cone: Cone, reason: str, detail: str, row: int = -1) -> None:
+        origin = self.batch.blocks.origin[row].as_py() if row >= 0 else ""
+        raw = self.batch.blocks.raw[row].as_py() if row >= 0 else None
+        self.batch.problems.append(Problem(cone.milestone.index, reason, detail, origin or "", raw))
+        cone.fine = False
+
+    def spenders(self, milestone: int) -> list[bytes]:
+        """Transactions that the source names as having consumed something at that milestone."""
+        consumed = self.batch.consumed
+        rows = np.flatnonzero(consumed.milestone == milestone)
+        return pc.unique(consumed.link.take(pa.array(rows))).to_pylist()
+
+    def is_entry_point(self, milestone: int) -> bool:
+        """Whether an absent parent of that milestone's cone lies before the source's beginning."""
+        return milestone - self.rules.source_first <= BELOW_MAX_DEPTH
+
+    def day(self, milestone: int) -> MilestoneDay:
+        return self.rules.days[max(bisect_right(self.begins, milestone) - 1, 0)]
+
+
+def prove(batch: Batch, rules: ConeRules, state: ConeState) -> list[Cone]:
+    """The cones of the batch in order; what does not hold is in ``batch.problems``. Context milestones are
+    only remembered in ``state``."""
+    prover = _Prover(batch, rules, state)
+    _report_malformed(prover)
+    sound = np.flatnonzero(batch.sound)
+    rows_by_milestone = _by(batch.blocks.milestone[sound], sound)
+    candidates = _milestones(prover)
+    cones = []
+    for index in sorted(rows_by_milestone.keys() | candidates.keys()):
+        rows = rows_by_milestone.get(index, np.zeros(0, np.int64))
+        found = candidates.get(index)
+        if found is None:
+            _orphans(prover, index, rows)
+        else:
+            cone, claimed, context = found
+            if not context:
+                _check_milestone(prover, cone, claimed)
+                _check_cone(prover, cone, rows, claimed)
+                cones.append(cone)
+            state.last = (index, cone.milestone.milestone_id)
+    for index in sorted(rows_by_milestone)[-BELOW_MAX_DEPTH:]:
+        state.remember(index, [batch.decoded.block_id[row].tobytes() for row in rows_by_milestone[index]])
+    return cones
+
+
+def _by(milestone: np.ndarray, values: np.ndarray) -> dict[int, np.ndarray]:
+    """Values (in milestone order) by milestone."""
+    index, begins = np.unique(milestone, return_index=True)
+    return dict(zip(index.tolist(), np.split(values, begins[1:]), strict=True)) if len(values) else {}
+
+
+def _report_malformed(prover: _Prover) -> None:
+    lines = prover.batch.malformed
+    for row in range(len(lines)):
+        origin, raw = str(lines.origin[row]), lines.raw[row].as_py()
+        problem = Problem(
+            int(lines.milestone[row]), "malformed", "line is no record", origin, raw, breaks=False
+        )
+        prover.batch.problems.append(problem)
+
+
+def _milestones(prover: _Prover) -> dict[int, tuple[Cone, int, bool]]:
+    """Decoded milestones by index, with the row of the claim and whether it is only context."""
+    claims = prover.batch.milestones
+    found: dict[int, tuple[Cone, int, bool]] = {}
+    for row in range(len(claims)):
+        index, raw, origin = int(claims.milestone[row]), claims.raw[row].as_py(), str(claims.origin[row])
+        context = bool(claims.context[row])
+        try:
+            milestone = decode_milestone(raw, prover.rules.protocol)
+        except DecodeError as error:
+            if not context:
+                problem = Problem(index, "malformed", f"milestone payload: {error}", origin, raw)
+                prover.batch.problems.append(problem)
+            continue
+        if index not in found:
+            found[index] = Cone(milestone, raw, prover.day(index).date), row, context
+        elif found[index][0].raw != raw and not context:
+            detail = "the source holds two different payloads of it"
+            prover.batch.problems.append(Problem(index, "milestone_conflict", detail, origin, raw))
+            found[index][0].fine = False
+    return found
+
+
+def _orphans(prover: _Prover, index: int, rows: np.ndarray) -> None:
+    if not prover.batch.blocks.context[rows[0]]:
+        detail = f"{len(rows)} blocks belong to it, but the source does not hold it"
+        prover.batch.problems.append(Problem(index, "milestone_missing", detail))
+
+
+def _check_milestone(prover: _Prover, cone: Cone, row: int) -> None:
+    milestone, claims, rules = cone.milestone, prover.batch.milestones, prover.rules
+    claimed = claims.id[row].as_py()
+    if claimed is not None and claimed != milestone.milestone_id:
+        detail = f"its bytes have the milestone id {milestone.milestone_id.hex()}, not {claimed.hex()}"
+        prover.fail(cone, "id_mismatch", detail)
+    for problem in verify_signatures(milestone, rules.keys, rules.threshold):
+        prover.fail(cone, "milestone_signature", problem)
+    if datetime.fromtimestamp(milestone.timestamp, UTC).date() != cone.date:
+        prover.fail(cone, "milestone_time", f"its time {milestone.timestamp} is out of order with its index")
+    before = prover.state.last
+    if before is None or before[0] != milestone.index - 1:
+        if milestone.index != rules.source_first:
+            prover.fail(cone, "milestone_gap", f"milestone {milestone.index - 1} before it is missing")
+    elif milestone.previous_milestone_id not in (None, before[1]):
+        prover.fail(
+            cone, "milestone_link", f"it does not follow milestone {before[0]}: previous milestone id differs"
+        )
+
+
+def _check_cone(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) -> None:
+    batch = prover.batch
+    cone.message_row = _own_message(prover, cone, rows, claimed)
+    prover.members[rows] = 1
+    if cone.message_row >= 0:
+        prover.member[cone.message_row] = 0
+    roots = batch.rows_of_ids(pa.array(cone.milestone.parents, pa.binary(32))).tolist()
+    for row, parent in _absent_parents(prover, cone, roots):
+        child = f"block {batch.decoded.block_id[row].tobytes().hex()}" if row >= 0 else "the milestone"
+        prover.fail(cone, "parent_missing", f"{child} refers to {parent.hex()}, which is not there", row)
+    cone.order = white_flag_order(roots, prover.first_edge, prover.edges, prover.member)
+    left = rows[prover.members[rows] == 1].tolist()
+    if left:
+        first = batch.decoded.block_id[left[0]].tobytes().hex()
+        detail = f"block {first} is not in its cone" + (
+            f", nor are {len(left) - 1} more" if len(left) > 1 else ""
+        )
+        prover.fail(cone, "not_in_cone", detail, left[0])
+    if cone.message_row >= 0:
+        cone.order.append(cone.message_row)
+    _fill_states(prover, cone)
+    if cone.fine:
+        _check_claims(prover, cone, claimed)
+    if cone.fine:
+        _check_roots(prover, cone)
+
+
+def _own_message(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) -> int:
+    """Chrysalis: the row of the message that carries the milestone; it is referenced by its own milestone."""
+    if prover.rules.protocol != "chrysalis":
+        return -1
+    batch = prover.batch
+    carriers = [
+        row
+        for row in rows[batch.decoded.payload_kind[rows] == payload.MILESTONE].tolist()
+        if batch.decoded.milestones[row].milestone_id == cone.milestone.milestone_id
+    ]
+    named = batch.milestones.link[claimed].as_py()
+    for row in carriers:
+        if named in (None, batch.decoded.block_id[row].tobytes()):
+            return row
+    prover.fail(cone, "milestone_message_missing", "the message that carries it is not in the source")
+    return -1
+
+
+def _absent_parents(prover: _Prover, cone: Cone, roots: list[int]) -> Iterator[tuple[int, bytes]]:
+    """(row, parent id) for every distinct parent that is neither here, nor referenced before, nor an entry
+    point; row -1 is the milestone itself."""
+    batch, index = prover.batch, cone.milestone.index
+    wanted: dict[bytes, tuple[int, int]] = {}  # parent id → (its row, its child's row)
+    for edge in prover.absent.get(index, np.zeros(0, np.int64)).tolist():
+        wanted.setdefault(
+            batch.decoded.parent[edge].tobytes(), (int(batch.edge[edge]), int(prover.child[edge]))
+        )
+    for parent, root in zip(cone.milestone.parents, roots, strict=True):
+        if root < 0 or not 0 <= index - batch.blocks.milestone[root] <= BELOW_MAX_DEPTH:
+            wanted.setdefault(parent, (root, -1))
+    for parent, (root, row) in wanted.items():
+        # A parent that is here lies too far back, or ahead of its child: no entry point either way.
+        referenced = index - prover.state.referenced.get(parent, -index) <= BELOW_MAX_DEPTH
+        if root >= 0 or not (referenced or prover.is_entry_point(index)):
+            yield row, parent
+
+
+def _fill_states(prover: _Prover, cone: Cone) -> None:
+    """Where the source tells no state: included is the first message of each transaction that consumed."""
+    batch, order = prover.batch, np.asarray(cone.order, np.int64)
+    state = batch.blocks.state
+    untold = order[state[order] < 0]
+    if not len(untold):
+        return
+    is_transaction = batch.decoded.payload_kind[untold] == payload.TRANSACTION
+    state[untold[~is_transaction]] = State.NO_TRANSACTION
+    spenders = set(prover.spenders(cone.milestone.index))
+    transactions = batch.decoded.transactions
+    for row in untold[is_transaction].tolist():
+        at = int(transactions.block.searchsorted(row))
+        transaction_id = transactions.transaction_id[at].tobytes()
+        state[row] = State.INCLUDED if transaction_id in spenders else State.CONFLICTING
+        spenders.discard(transaction_id)
+
+
+def _check_claims(prover: _Prover, cone: Cone, claimed: int) -> None:
+    batch, order = prover.batch, np.asarray(cone.order, np.int64)
+    size = int(batch.milestones.number[claimed])
+    if size not in (-1, len(order)):
+        prover.fail(cone, "cone_size", f"{len(order)} blocks instead of {size}")
+    number = batch.blocks.number[order]
+    wrong = np.flatnonzero((number != -1) & (number != np.arange(len(order))))
+    if len(wrong):
+        row = int(order[wrong[0]])
+        block = batch.decoded.block_id[row].tobytes().hex()
+        detail = f"block {block} has white-flag index {wrong[0]}, the source says {number[wrong[0]]}"
+        prover.fail(cone, "white_flag_order", detail, row)
+    is_transaction = batch.decoded.payload_kind[order] == payload.TRANSACTION
+    state = batch.blocks.state[order]
+    wrong = np.flatnonzero(is_transaction != np.isin(state, (int(State.CONFLICTING), int(State.INCLUDED))))
+    if len(wrong):
+        row = int(order[wrong[0]])
+        block = batch.decoded.block_id[row].tobytes().hex()
+        prover.fail(cone, "inclusion_state", f"block {block}: its state does not fit its payload", row)
+
+
+def _check_roots(prover: _Prover, cone: Cone) -> None:
+    batch = prover.batch
+    order = np.asarray(cone.order, np.int64)
+    ids = [block_id.tobytes() for block_id in batch.decoded.block_id[order]]
+    is_included = (batch.blocks.state[order] == State.INCLUDED).tolist()
+    included = [block_id for block_id, counts in zip(ids, is_included, strict=True) if counts]
+    milestone = cone.milestone
+    if milestone.inclusion_root is not None and merkle_root(ids) != milestone.inclusion_root:
+        prover.fail(cone, "inclusion_root", "its blocks do not have the Merkle root that it states")
+    elif merkle_root(included) != milestone.applied_root:
+        prover.fail(
+            cone, "applied_root", "its included transactions do not have the Merkle root that it states"
+        )

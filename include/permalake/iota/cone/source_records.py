@@ -1,0 +1,65 @@
+"""The record frame: what every IOTA source hands to the cone, one row per milestone, block or ledger change.
+
+A source only reads. Ids, states and orders in a record are the source's claims; the cone
+(:mod:`permalake.iota.cone.prove`) proves them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from enum import IntEnum
+
+from pyspark.sql import types as t
+
+# TIP-2 and the protocol parameter below_max_depth: no cone reaches further back than this.
+BELOW_MAX_DEPTH = 15
+
+
+class Record(IntEnum):
+    """Kinds of records, in the order in which the cone wants them within a milestone."""
+
+    MILESTONE = (
+        0  # id milestone id, raw payload with its u32 type, link carrying message id, number cone size
+    )
+    BLOCK = 1  # id block id, raw bytes, state, conflict, number white-flag index
+    CONSUMED = 2  # id output id, raw output, link spending transaction id; all that included ones consume
+    CHANGES = 3  # raw created output ids, link consumed output ids (34 bytes each, concatenated)
+    MALFORMED = 4  # raw the line as it was read
+
+
+class State(IntEnum):
+    """Ledger inclusion state of a block, as the tables have it.
+
+    A source that does not know it leaves it null: then the transactions that CONSUMED records name as
+    spending (the first message of each, in white-flag order) are the included ones.
+    """
+
+    CONFLICTING = 0
+    INCLUDED = 1
+    NO_TRANSACTION = 2
+
+
+RECORD = t.StructType(
+    [
+        t.StructField("kind", t.ByteType(), False),
+        t.StructField("milestone", t.IntegerType(), False),
+        t.StructField("id", t.BinaryType()),
+        t.StructField("raw", t.BinaryType()),
+        t.StructField("link", t.BinaryType()),
+        t.StructField("state", t.ByteType()),
+        t.StructField("conflict", t.ShortType()),
+        t.StructField("number", t.IntegerType()),
+        t.StructField("origin", t.StringType()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MilestoneDay:
+    """Milestones of a UTC date, first and last inclusive; ``gaps`` are absent indexes, inclusive."""
+
+    date: date
+    first: int
+    last: int
+    gaps: tuple[tuple[int, int], ...] = ()

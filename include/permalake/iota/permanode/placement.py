@@ -1,0 +1,74 @@
+"""Which rows of the partitioned look-ups of a network went where: recorded in the lake, indexed in the store.
+
+The lake's table lies under a ``catalog_name`` of its own: it grows when a store is written, not when days are
+published, so it is no part of an attempt and never moved by a publication. A day's own segments are read from
+it by date. How far a key is filled by all days is asked of an index in the store, so that the cost of a day
+does not grow with history; the index is written from the lake's record and can be written again at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from permalake.config import Settings
+from permalake.iota.permanode.chrysalis_schema import PLACES, second_keyspace
+from permalake.iota.permanode.partitions import KEY, ends_of
+from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
+from permalake.lake.state import STORES
+from permalake.spark.session import catalog_conf
+from permalake.stores import cassandra
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Placement:
+    """Segments of one network; rows are only ever added."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, network: str) -> None:
+        self._spark = spark
+        self._settings = settings.cassandra
+        self._keyspace = second_keyspace(network)
+        self._name = f"{STORES}.`{network}`.{PERMANODE_PARTITIONS.name}"
+        for key, value in catalog_conf(settings, STORES).items():
+            spark.conf.set(key, value)
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {STORES}.`{network}`")
+        columns = ", ".join(
+            f"{field.name} {field.dataType.simpleString()}" for field in PERMANODE_PARTITIONS.spark.fields
+        )
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name} ({columns}) USING iceberg PARTITIONED BY (date)")
+
+    def of_days(self, variant: str, dates: Sequence[date]) -> DataFrame:
+        """Segments of a look-up table that hold rows of these days."""
+        from pyspark.sql import functions as F
+
+        rows = self._spark.read.table(self._name)
+        return rows.where((F.col("variant") == variant) & F.col("date").isin(list(dates)))
+
+    def ends(self, keys: DataFrame) -> DataFrame:
+        """How far the partitions of ``keys`` (``variant``, ``hint``) are filled: ``variant, hint, taken``."""
+        return cassandra.lookup(keys.select(*KEY).distinct(), self._settings, self._keyspace, PLACES)
+
+    def add(self, segments: DataFrame) -> None:
+        """Record segments; once this returns they hold for ever."""
+        from pyspark.sql import functions as F
+
+        columns = [
+            F.col(field.name).cast(field.dataType).alias(field.name)
+            for field in PERMANODE_PARTITIONS.spark.fields
+        ]
+        segments.select(*columns).sortWithinPartitions("date", "variant", "hint").writeTo(self._name).append()
+
+    def index(self, segments: DataFrame, micros: int, ends: DataFrame | None = None) -> None:
+        """Note in the index how far these segments go, where it does not say more already. ``ends`` are what
+        it says, as far as the caller has asked already."""
+        from pyspark.sql import functions as F
+
+        mine = ends_of(segments).localCheckpoint()
+        noted = (self.ends(mine) if ends is None else ends).withColumnRenamed("taken", "noted")
+        further = mine.join(noted, list(KEY), "left").where(
+            F.col("noted").isNull() | (F.col("noted") < F.col("taken"))
+        )
+        cassandra.write(further.select(*PLACES.columns), self._settings, self._keyspace, PLACES, micros)

@@ -1,0 +1,215 @@
+"""Lake tables → rows of the permanode's Stardust schema, of which Chrysalis networks use all but a few.
+
+Each function takes the lake tables of some days, by name, and returns the rows of one store table with the
+columns of its contract. Where the permanode's key makes one row of several, the last in white-flag order
+stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from permalake.contracts.cql import StoreTable
+from permalake.iota.permanode import stardust_schema as store
+
+Lake = Mapping[str, DataFrame]
+Rows = Callable[[Lake], DataFrame]
+
+OUTPUT_KINDS = {
+    "basic_outputs": "extended",
+    "alias_outputs": "alias",
+    "foundry_outputs": "foundry",
+    "nft_outputs": "nft",
+    "legacy_outputs": "legacy",
+}
+"""Lake table -> kind of output in ``addresses_hints``."""
+TAG_KINDS = {"tags": "tag", "basic_outputs": "ext_output", "nft_outputs": "nft_output"}
+"""Lake table -> kind of table in ``tag_hints``."""
+ADDRESS_COLUMNS = ("address", "sender", "issuer", "state_controller", "governor", "dust_return_address")
+"""Columns that hold an address: each is a variant in ``addresses_hints``."""
+CHRONICLE = 0
+"""Number of this permanode in ``synced_by`` and ``logged_by``."""
+
+
+def tiny(value: Column) -> Column:
+    """0..255 as CQL's signed tinyint: 128 and above turn negative."""
+    return F.when(value > 127, value - 256).otherwise(value).cast("tinyint")
+
+
+def small(value: Column) -> Column:
+    """0..65535 as CQL's signed smallint."""
+    return F.when(value > 32767, value - 65536).otherwise(value).cast("smallint")
+
+
+def state_byte(value: Column) -> Column:
+    """An inclusion state as a blob: one byte."""
+    return F.unhex(F.lpad(F.hex(value), 2, "0"))
+
+
+def shaped(frame: DataFrame, table: StoreTable, **own: Column) -> DataFrame:
+    """The contract's columns in order, cast; ``own`` gives those that do not simply carry over. A null key
+    column is written as ``''``."""
+    columns = []
+    for field in table.spark:
+        value = own.get(field.name, F.col(field.name))
+        if field.name in table.key and table.columns[field.name] == "text":
+            value = F.coalesce(value, F.lit(""))
+        columns.append(value.cast(field.dataType).alias(field.name))
+    return frame.select(*columns)
+
+
+def messages(lake: Lake) -> DataFrame:
+    """``messages``."""
+    return shaped(
+        lake["messages"],
+        store.MESSAGES,
+        est_milestone_index=F.lit(None),
+        conflict_reason=tiny(F.col("conflict_reason")),
+    )
+
+
+def transactions(lake: Lake) -> DataFrame:
+    """``transactions``."""
+    return shaped(
+        lake["transactions"],
+        store.TRANSACTIONS,
+        est_milestone_index=F.lit(None),
+        idx=small(F.col("idx")),
+    )
+
+
+def milestones(lake: Lake) -> DataFrame:
+    """``milestones``; the message is ``''`` where it is not known."""
+    return shaped(lake["milestones"], store.MILESTONES)
+
+
+def tag_hints(lake: Lake) -> DataFrame:
+    """``tag_hints``: every tag with its kind and range."""
+    hints = [
+        lake[name].select("tag", F.lit(kind).alias("table_kind"), "ms_range_id")
+        for name, kind in TAG_KINDS.items()
+    ]
+    return shaped(_union(hints).where("tag IS NOT NULL").distinct(), store.TAG_HINTS)
+
+
+def addresses_hints(lake: Lake) -> DataFrame:
+    """``addresses_hints``: every address with the kind of output, its part in it, and range."""
+    hints = [
+        lake[name].select(
+            F.col(column).alias("address"),
+            F.lit(kind).alias("output_kind"),
+            F.lit(column).alias("variant"),
+            "ms_range_id",
+        )
+        for name, kind in OUTPUT_KINDS.items()
+        for column in ADDRESS_COLUMNS
+        if column in lake[name].columns
+    ]
+    return shaped(_union(hints).where("address IS NOT NULL").distinct(), store.ADDRESSES_HINTS)
+
+
+def _outputs(table: StoreTable) -> Rows:
+    def rows(lake: Lake) -> DataFrame:
+        return shaped(_last(lake[table.name], lake, table), table)
+
+    return rows
+
+
+def _last(outputs: DataFrame, lake: Lake, table: StoreTable) -> DataFrame:
+    """Of several rows with one key the last in white-flag order, by the message of the transaction that
+    created the output."""
+    if table.partition == ("output_id",):
+        return outputs
+    placed = (
+        lake["transactions"]
+        .where("inclusion_state = 1")
+        .select("transaction_id", "message_id")
+        .distinct()
+        .join(lake["messages"].select("message_id", "white_flag_index"), "message_id")
+        .select("transaction_id", "white_flag_index")
+    )
+    latest_first = Window.partitionBy(*table.key).orderBy(
+        F.col("white_flag_index").desc(), F.col("output_id").desc()
+    )
+    return (
+        outputs.withColumn("transaction_id", F.substring("output_id", 1, 64))
+        .join(placed, "transaction_id", "left")
+        .withColumn("place", F.row_number().over(latest_first))
+        .where("place = 1")
+    )
+
+
+def legacy_outputs(lake: Lake) -> DataFrame:
+    """``legacy_outputs`` in their present state: ``is_used`` once any day of ``spent`` (output_id, of all
+    published days) has consumed them. ``lake["legacy_outputs"]`` holds the outputs to be written, of any
+    day."""
+    used = F.col("spent_id").isNotNull()
+    spent = lake["spent"].select(F.col("output_id").alias("spent_id")).distinct()
+    outputs = lake["legacy_outputs"].join(spent, F.col("output_id") == F.col("spent_id"), "left")
+    return shaped(outputs, store.LEGACY_OUTPUTS, is_used=used)
+
+
+def tags(lake: Lake) -> DataFrame:
+    """``tags``."""
+    return shaped(lake["tags"], store.TAGS, inclusion_state=state_byte(F.col("inclusion_state")))
+
+
+def parents(lake: Lake) -> DataFrame:
+    """``parents``, with the time of the milestone."""
+    timed = lake["parents"].join(times(lake), "milestone_index")
+    return shaped(timed, store.PARENTS, est_milestone_index=F.lit(None))
+
+
+def times(lake: Lake) -> DataFrame:
+    """``milestone_index`` and ``ms_timestamp`` of every milestone."""
+    return lake["milestones"].select(
+        "milestone_index", F.timestamp_seconds("timestamp").alias("ms_timestamp")
+    )
+
+
+def sync(lake: Lake) -> DataFrame:
+    """``sync``: every milestone of the days, complete with its raw bytes."""
+    return shaped(lake["ms_analytics"], store.SYNC, synced_by=F.lit(CHRONICLE), logged_by=F.lit(CHRONICLE))
+
+
+def _same(table: StoreTable) -> Rows:
+    def rows(lake: Lake) -> DataFrame:
+        return shaped(lake[table.name], table)
+
+    return rows
+
+
+def _union(frames: list[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames)
+
+
+STARDUST_ROWS: dict[str, Rows] = {
+    "messages": messages,
+    "transactions": transactions,
+    "milestones": milestones,
+    "tag_hints": tag_hints,
+    "addresses_hints": addresses_hints,
+    **{
+        table.name: _outputs(table)
+        for table in (store.BASIC_OUTPUTS, store.ALIAS_OUTPUTS, store.FOUNDRY_OUTPUTS, store.NFT_OUTPUTS)
+    },
+    "legacy_outputs": legacy_outputs,
+    "tags": tags,
+    "parents": parents,
+    **{
+        table.name: _same(table)
+        for table in (
+            store.MS_ANALYTICS,
+            store.DAILY_ANALYTICS,
+            store.ADDRESS_ANALYTICS,
+            store.DATE_CACHE,
+            store.METRICS_CACHE,
+        )
+    },
+    "sync": sync,
+}
+"""How each table of the Stardust schema is made."""

@@ -1,0 +1,205 @@
+"""One epoch of a synthetic tangle: its cones as archive files, and what the milestones need of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TextIO
+
+from permalake.iota.codec.encode_outputs import Output, pack_output
+from permalake.iota.codec.outputs import BASIC, SINGLE
+from permalake.iota.simulate.archive_lines import Shape
+from permalake.iota.simulate.chronicle_logs import entry
+from permalake.iota.simulate.chrysalis_ledger import ChrysalisLedger
+from permalake.iota.simulate.cones import Cone, ConeMaker, Message
+from permalake.iota.simulate.epoch_ledger import Booked, Coin, Draft, Ledger, owned
+from permalake.iota.simulate.owners import Owners
+from permalake.iota.simulate.spine import Lead, anchor, funding, funding_block, hashed
+from permalake.iota.simulate.stardust_ledger import StardustLedger
+from permalake.iota.simulate.tag_choice import Tags
+from permalake.iota.simulate.tangle_world import Epoch, IotaWorld
+from permalake.iota.simulate.wallets import BANK, Wallets
+from permalake.seeds import opened
+
+_CONFLICTING, _INCLUDED, _NO_TRANSACTION = range(3)
+FILES = ("blocks", "created_outputs", "consumed_outputs", "utxo_changes")
+
+
+@dataclass
+class Summary:
+    """What the milestone that closes a cone has to know, and the cone's totals. Ids in hex, concatenated;
+    ``created`` and ``consumed`` only where a receipt adds to them."""
+
+    milestone: int
+    day: str
+    time: int
+    size: int
+    tips: list[str]
+    applied_root: str
+    path: list[str] = field(default_factory=list)
+    included: int = 0
+    transferred: int = 0
+    conflicts: dict[str, int] = field(default_factory=dict)
+    created: list[str] = field(default_factory=list)
+    consumed: list[str] = field(default_factory=list)
+    created_amount: int = 0
+    consumed_amount: int = 0
+
+
+def make_epoch(world: IotaWorld, epoch: Epoch, lead: Lead, folder: Path, packed: bool) -> Iterator[Summary]:
+    """Write the epoch's files into ``folder`` and yield a summary of each milestone."""
+    rng = Random(f"{world.seed}/epoch {epoch.number}")  # noqa: S311 (reproducible, not secret)
+    tagger = Tags(world.protocol, world.tags)
+    ledger = _ledger(world, lead, rng, tagger)
+    maker = ConeMaker(world, rng, ledger, tagger, lead.anchor)
+    payload, outputs = funding(world, epoch, lead)
+    draft = _funding_draft(payload, outputs, lead)
+    anchored = hashed(anchor(world, epoch.first, lead.anchor))
+    first: tuple[Draft | None, bytes | None] = (draft, funding_block(world, payload, anchored))
+    with ExitStack() as files:
+        writer = _writer(world, ledger, folder / f"{epoch.number:06d}", packed, files)
+        for at, (time, size) in enumerate(zip(epoch.times, epoch.sizes, strict=True)):
+            milestone = epoch.first + at
+            own = size - 1
+            room = own - 2 - (first[0] is not None)
+            count = min(_binomial(rng, own, world.transaction_share), room) + (first[0] is not None)
+            drafts = ledger.fill(world.index(milestone), time, count, first[0])
+            cone = maker.make(milestone, own, drafts, first[1])
+            first = None, None
+            yield writer.write(cone, milestone, epoch, at)
+
+
+def _writer(world: IotaWorld, ledger: Ledger, place: Path, packed: bool, files: ExitStack) -> _Writer:
+    """A writer of an epoch's files, which ``place`` names (folder, number)."""
+    shape, folder, number = Shape(world.protocol), place.parent, place.name
+    if world.layout == "chronicle":
+        # Messages wait for their milestones, a line for each.
+        entries = files.enter_context(opened(folder / f"entries-{number}", packed=False))
+        return _LogWriter(world, shape, ledger, {"blocks": entries})
+    names = {name: shape.blocks_file if name == "blocks" else name for name in FILES}
+    out = {
+        name: files.enter_context(opened(folder / f"{file}-{number}.jsonl", packed))
+        for name, file in names.items()
+    }
+    return _Writer(world, shape, ledger, out)
+
+
+def _ledger(world: IotaWorld, lead: Lead, rng: Random, tagger: Tags) -> Ledger:
+    wallets = Wallets(world.seed, world.wallets)
+    owners = Owners(wallets)
+    for number in range(min(world.wallets, 100)):
+        owners.known(number)
+    kind = StardustLedger if world.protocol == "stardust" else ChrysalisLedger
+    ledger = kind(world, wallets, rng, owners=owners, tagger=tagger)
+    bank_kind = BASIC if world.protocol == "stardust" else SINGLE
+    bank = Output(bank_kind, lead.bank_amount, owned(wallets[BANK].address))
+    ledger.unspent[lead.bank_id] = Coin(lead.bank_id, bank, pack_output(bank))
+    ledger.booked[lead.bank_id] = Booked(lead.bank_block, lead.bank_index, lead.bank_time)
+    return ledger
+
+
+def _funding_draft(payload: bytes, outputs: tuple[Output, ...], lead: Lead) -> Draft:
+    transaction_id = hashed(payload)
+    coins = tuple(
+        Coin(transaction_id + at.to_bytes(2, "little"), output, pack_output(output))
+        for at, output in enumerate(outputs)
+    )
+    return Draft(payload, transaction_id, (lead.bank_id,), coins, repeatable=False)
+
+
+def _binomial(rng: Random, count: int, share: float) -> int:
+    """How many of ``count`` there are, about; exact enough and quick for large cones."""
+    spread = (count * share * (1 - share)) ** 0.5
+    return max(0, min(count, round(rng.gauss(count * share, spread))))
+
+
+class _Nowhere(io.StringIO):
+    """Takes lines that a format has no file for."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+class _Writer:
+    def __init__(self, world: IotaWorld, shape: Shape, ledger: Ledger, out: dict[str, TextIO]):
+        self._world, self._shape, self._ledger = world, shape, ledger
+        self._out: dict[str, TextIO] = {name: out.get(name) or _Nowhere() for name in FILES}
+
+    def write(self, cone: Cone, milestone: int, epoch: Epoch, at: int) -> Summary:
+        index = self._world.index(milestone)
+        self._blocks(cone, index)
+        created, consumed, created_amount, consumed_amount = self._changes(cone, index, epoch.times[at])
+        has_receipt = self._world.has_receipt(milestone)
+        if not has_receipt:
+            self._out["utxo_changes"].write(self._shape.changes(index, created, consumed))
+        conflicts = Counter(str(message.reason) for message in cone.messages if message.reason)
+        return Summary(
+            milestone=milestone,
+            day=epoch.day.isoformat(),
+            time=epoch.times[at],
+            size=epoch.sizes[at],
+            tips=[tip.hex() for tip in cone.tips],
+            applied_root=cone.applied_root.hex(),
+            path=[sibling.hex() for _, sibling in cone.path],
+            included=len(cone.included),
+            transferred=created_amount,
+            conflicts=dict(sorted(conflicts.items())),
+            created=[output_id.hex() for output_id in created] if has_receipt else [],
+            consumed=[output_id.hex() for output_id in consumed] if has_receipt else [],
+            created_amount=created_amount,
+            consumed_amount=consumed_amount,
+        )
+
+    def _blocks(self, cone: Cone, index: int) -> None:
+        shape, write = self._shape, self._out["blocks"].write
+        for number, message in enumerate(cone.messages):
+            # Stardust: the message of the milestone before is the cone's first.
+            more = {"whiteFlagIndex": number + 1} if shape.is_stardust else {}
+            if message.reason:
+                more["conflictReason"] = message.reason
+            write(shape.block(index, message.block_id, message.raw, message.parents, _state(message), **more))
+
+    def _changes(self, cone: Cone, index: int, time: int) -> tuple[list[bytes], list[bytes], int, int]:
+        ledger, shape = self._ledger, self._shape
+        created, consumed, gained, lost = [], [], 0, 0
+        for draft in cone.included:
+            for coin in draft.coins:
+                created.append(coin.output_id)
+                gained += coin.output.amount
+                self._out["created_outputs"].write(shape.created(index, coin, ledger.booked[coin.output_id]))
+            for output_id in draft.inputs:
+                coin = ledger.gone[output_id]
+                consumed.append(output_id)
+                lost += coin.output.amount
+                booked = ledger.booked.pop(output_id)
+                line = shape.consumed(index, time, coin, booked, draft.transaction_id)
+                self._out["consumed_outputs"].write(line)
+        return created, consumed, gained, lost
+
+
+class _LogWriter(_Writer):
+    def _blocks(self, cone: Cone, index: int) -> None:
+        entries = (entry(index, message.block_id, message.raw, _state(message)) for message in cone.messages)
+        self._out["blocks"].write(",".join(entries) + "\n")
+
+
+def _state(message: Message) -> int:
+    if not message.draft:
+        return _NO_TRANSACTION
+    return _CONFLICTING if message.reason else _INCLUDED
+
+
+def as_line(summary: Summary) -> str:
+    """The summary as a JSON line."""
+    return json.dumps(asdict(summary), separators=(",", ":")) + "\n"
+
+
+def from_line(line: str) -> Summary:
+    """What :func:`as_line` wrote."""
+    return Summary(**json.loads(line))

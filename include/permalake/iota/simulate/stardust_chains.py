@@ -1,0 +1,165 @@
+"""Lives of NFTs, aliases and foundries in a synthetic tangle (TIP-18): made, moved, ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from permalake.iota.codec.encode_outputs import NO_ID, Address, NativeToken, Output
+from permalake.iota.codec.outputs import ALIAS, ALIAS_ADDRESS, BASIC, FOUNDRY, NFT
+from permalake.iota.simulate.amounts import LEAST
+from permalake.iota.simulate.epoch_ledger import Coin, Draft, Spend, owned
+from permalake.iota.simulate.spine import hashed
+
+if TYPE_CHECKING:
+    from permalake.iota.simulate.stardust_ledger import StardustLedger
+
+ALIAS_UNLOCK = 2
+_BURNT = 0.15
+
+
+def chain_id(coin: Coin) -> bytes:
+    """Id of an alias or NFT: a new one's is the hash of its output's id."""
+    return coin.output.chain_id if coin.output.chain_id != NO_ID else hashed(coin.output_id)
+
+
+def mint_nft(ledger: StardustLedger) -> Draft | None:
+    """A new NFT, issued by who pays for it."""
+    spends = ledger.spends("plain", 1)
+    if not spends or spends[0].coin.output.amount < 3 * LEAST:
+        return None
+    nft = Output(
+        NFT,
+        2 * LEAST,
+        owned(ledger.somebody().address),
+        issuer=_me(spends[0]),
+        immutable_metadata=b'{"standard":"IRC27","name":"synthetic %d"}' % ledger.rng.randrange(10**6),
+        metadata=b"synthetic" if ledger.rng.random() < 0.3 else b"",
+        tag=b"nft" if ledger.rng.random() < 0.3 else b"",
+    )
+    return ledger.draft(spends, [nft, *ledger.shared(spends[0].coin.output.amount - nft.amount, 2)])
+
+
+def move_nft(ledger: StardustLedger) -> Draft | None:
+    """An NFT to a new owner, or burnt."""
+    coin = ledger.pick("nft")
+    if coin is None:
+        return None
+    if ledger.rng.random() < _BURNT:
+        return ledger.draft([ledger.spend(coin)], ledger.shared(coin.output.amount, 1))
+    moved = replace(
+        coin.output, chain_id=chain_id(coin), address=owned(ledger.somebody().address), tag=b"", metadata=b""
+    )
+    return ledger.draft([ledger.spend(coin)], [moved])
+
+
+def create_alias(ledger: StardustLedger) -> Draft | None:
+    """A new alias; state controller and governor may be one."""
+    spends = ledger.spends("plain", 1)
+    if not spends or spends[0].coin.output.amount < 4 * LEAST:
+        return None
+    controller = ledger.somebody()
+    governor = controller if ledger.rng.random() < 0.3 else ledger.somebody()
+    alias = Output(
+        ALIAS,
+        3 * LEAST,
+        state_controller=owned(controller.address),
+        governor=owned(governor.address),
+        issuer=_me(spends[0]) if ledger.rng.random() < 0.5 else None,
+        state_metadata=b"state 0",
+    )
+    return ledger.draft(spends, [alias, *ledger.shared(spends[0].coin.output.amount - alias.amount, 1)])
+
+
+def move_alias(ledger: StardustLedger) -> Draft | None:
+    """A state transition, or one of governance that names a new state controller."""
+    coin = ledger.pick("alias")
+    if coin is None:
+        return None
+    if ledger.rng.random() < 0.3:
+        governed = replace(
+            coin.output,
+            chain_id=chain_id(coin),
+            state_controller=owned(ledger.somebody().address),
+            sender=None,
+        )
+        return ledger.draft([governing(ledger, coin)], [governed])
+    return ledger.draft([controlling(ledger, coin)], [next_state(coin)])
+
+
+def destroy_alias(ledger: StardustLedger) -> Draft | None:
+    """The governor ends an alias that has no foundry."""
+    coin = ledger.pick("alias")
+    if coin is None or coin.output.foundry_counter:
+        return None
+    return ledger.draft([governing(ledger, coin)], ledger.shared(coin.output.amount, 1))
+
+
+def found(ledger: StardustLedger) -> Draft | None:
+    """An alias opens a foundry and mints all its tokens into one output."""
+    coin, spends = ledger.pick("alias"), ledger.spends("plain", 1)
+    if coin is None or not spends or spends[0].coin.output.amount < 3 * LEAST:
+        return None
+    alias = replace(next_state(coin), foundry_counter=coin.output.foundry_counter + 1)
+    serial, supply = alias.foundry_counter, 1 + ledger.rng.getrandbits(ledger.rng.choice((20, 64, 200)))
+    home = Address(ALIAS_ADDRESS, alias.chain_id)
+    foundry = Output(
+        FOUNDRY, LEAST, home, serial_number=serial, minted=supply, maximum=supply * 2, metadata=b"synthetic"
+    )
+    token = NativeToken(home.pack() + serial.to_bytes(4, "little") + b"\0", supply)
+    holder = Output(
+        BASIC,
+        spends[0].coin.output.amount - LEAST,
+        owned(ledger.somebody().address),
+        native_tokens=(token,),
+    )
+    draft = ledger.draft([controlling(ledger, coin), *spends], [alias, foundry, holder])
+    _, made, held = (made.output_id for made in draft.coins)
+    draft.note = lambda: _opened(ledger, alias.chain_id, draft.coins[0].output_id, made, held)
+    return draft
+
+
+def _opened(ledger: StardustLedger, alias: bytes, at: bytes, foundry: bytes, held: bytes) -> None:
+    ledger.alias_at[alias] = at
+    ledger.minted.append((alias, foundry, held))
+
+
+def dissolve(ledger: StardustLedger) -> Draft | None:
+    """All tokens of a foundry are melted and it is closed, if its alias and they have not moved since."""
+    while ledger.minted:
+        alias_id, foundry_id, held_id = ledger.minted.pop(ledger.rng.randrange(len(ledger.minted)))
+        ids = (ledger.alias_at[alias_id], foundry_id, held_id)
+        coins = [ledger.unspent.get(output_id) for output_id in ids]
+        if any(output_id in ledger.taken for output_id in ids):
+            continue
+        alias, foundry, held = coins
+        if alias and foundry and held:
+            behind = Spend(foundry, None, ALIAS_UNLOCK, 0)
+            amount = foundry.output.amount + held.output.amount
+            spends = [controlling(ledger, alias), behind, ledger.spend(held)]
+            return ledger.draft(spends, [next_state(alias), *ledger.shared(amount, 2)])
+    return None
+
+
+def next_state(coin: Coin) -> Output:
+    """An alias after a state transition."""
+    index = coin.output.state_index + 1
+    return replace(
+        coin.output, chain_id=chain_id(coin), state_index=index, state_metadata=b"state %d" % index
+    )
+
+
+def controlling(ledger: StardustLedger, coin: Coin) -> Spend:
+    """An alias as an input of its state controller."""
+    return Spend(coin, ledger.owners.of(coin.output.state_controller))
+
+
+def governing(ledger: StardustLedger, coin: Coin) -> Spend:
+    """An alias as an input of its governor."""
+    return Spend(coin, ledger.owners.of(coin.output.governor))
+
+
+def _me(spend: Spend) -> Address:
+    if spend.owner is None:
+        raise ValueError("an issuer signs")
+    return owned(spend.owner.address)

@@ -1,0 +1,185 @@
+"""What a synthetic tangle is asked to be, and how its messages fall into days, milestones and epochs.
+
+An *epoch* is a run of milestones of one day that is made on its own: a pure function of the world, its number
+and the few ids that lead into it (:mod:`permalake.iota.simulate.spine`). Spark spreads epochs over its tasks,
+and one epoch is all that a task holds in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from hashlib import blake2b
+from random import Random
+from typing import Literal
+
+from permalake.errors import ConfigError
+from permalake.iota.codec.chrysalis import SUPPLY as CHRYSALIS_SUPPLY
+from permalake.iota.codec.outputs import Protocol
+
+STARDUST_SUPPLY = 1_813_620_509_061_365
+# A tenth of what Chrysalis will ever hold is yet to be migrated.
+_TREASURY_SHARE = 10
+_EPOCH_MESSAGES = 50_000
+_ALLOTMENT = 10**12
+_SECONDS = 86_400
+
+
+Layout = Literal["archive_rest", "chronicle"]
+# Number of the milestone whose receipt brings all funds into a world written as Chronicle logs.
+OPENING = -1
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Milestones ``first``.. (counted from 0 over the whole world) of ``day``; ``sizes`` are their cones'
+    messages, those that carry milestones included."""
+
+    number: int
+    day: date
+    first: int
+    times: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class IotaWorld:
+    """Parameters of a synthetic tangle; equal parameters make equal bytes.
+
+    ``empty_days`` counts days from 0. Shares are of messages (transactions) and of transactions (conflicts,
+    reattachments). ``layout`` is the source's format: Chronicle logs do not tell consumed outputs, so that a
+    world written as these begins with a milestone more, whose receipt mints all funds.
+    """
+
+    protocol: Protocol
+    messages: int
+    days: int
+    start: date
+    seed: int
+    bech32_hrp: str
+    milestones_per_day: int = 0
+    first_milestone: int = 1_000
+    transaction_share: float = 0.1
+    conflict_share: float = 0.04
+    reattachment_share: float = 0.03
+    wallets: int = 2_000
+    tags: int = 1_000
+    receipt_every: int = 50
+    empty_days: tuple[int, ...] = ()
+    layout: Layout = "archive_rest"
+
+    def __post_init__(self) -> None:
+        for name in ("transaction_share", "conflict_share", "reattachment_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name}: {getattr(self, name)} is no share; choose 0 to 1")
+        for name in ("days", "wallets", "tags", "receipt_every", "first_milestone"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}: {getattr(self, name)} is too few; choose at least 1")
+        if not self.filled_days:
+            raise ConfigError("empty_days: every day is empty; leave at least one of them out")
+        if self.messages < 4 * self.milestone_count:
+            raise ConfigError(
+                f"messages: {self.messages} do not fill {self.milestone_count} milestones; ask for at least "
+                f"{4 * self.milestone_count} messages or for fewer milestones a day"
+            )
+        if self.layout == "chronicle" and (self.protocol != "chrysalis" or self.first_milestone < 2):
+            raise ConfigError("format: chronicle is for chrysalis, from milestone 2 on; choose archive_rest")
+        if not 0 < self.per_day <= _SECONDS:
+            raise ConfigError(f"milestones_per_day: {self.per_day} is not 1 to {_SECONDS}")
+
+    @cached_property
+    def filled_days(self) -> tuple[date, ...]:
+        """The days that have milestones."""
+        return tuple(
+            self.start + timedelta(day) for day in range(self.days) if day not in set(self.empty_days)
+        )
+
+    @property
+    def per_day(self) -> int:
+        """Milestones a day: as asked, else one in ten seconds where there are messages enough."""
+        return self.milestones_per_day or max(1, min(8_640, self.messages // (20 * len(self.filled_days))))
+
+    @property
+    def milestone_count(self) -> int:
+        """Milestones of all days."""
+        return self.per_day * len(self.filled_days)
+
+    @property
+    def network(self) -> str:
+        """Name of the network, as in the protocol parameters: it says what it is."""
+        return f"synthetic-{self.bech32_hrp}"
+
+    @property
+    def network_id(self) -> int:
+        """First 8 bytes of the name's BLAKE2b-256, little-endian, as the protocols have it."""
+        return int.from_bytes(blake2b(self.network.encode(), digest_size=32).digest()[:8], "little")
+
+    @property
+    def supply(self) -> int:
+        """Base tokens, those in the treasury included."""
+        return STARDUST_SUPPLY if self.protocol == "stardust" else CHRYSALIS_SUPPLY
+
+    @property
+    def treasury(self) -> int:
+        """Base tokens not yet migrated when the world begins (Chrysalis)."""
+        if self.layout == "chronicle":
+            return self.supply
+        return 0 if self.protocol == "stardust" else self.supply // _TREASURY_SHARE
+
+    @property
+    def allotment(self) -> int:
+        """Base tokens that each epoch gets to work with."""
+        return min(_ALLOTMENT, self.supply // 2 // (self.epoch_count + 1))
+
+    @property
+    def bank(self) -> int:
+        """Base tokens from which the epochs get theirs; what else there is lies still."""
+        return self.allotment * (self.epoch_count + 1)
+
+    @property
+    def epoch_length(self) -> int:
+        """Milestones in an epoch."""
+        return max(1, min(self.per_day, _EPOCH_MESSAGES * self.milestone_count // self.messages))
+
+    @property
+    def epoch_count(self) -> int:
+        """Epochs of all days."""
+        return len(self.filled_days) * -(-self.per_day // self.epoch_length)
+
+    def index(self, milestone: int) -> int:
+        """Milestone index of the ``milestone``-th milestone."""
+        return self.first_milestone + milestone
+
+    def has_receipt(self, milestone: int) -> bool:
+        """Whether that milestone carries a receipt."""
+        if milestone == OPENING:
+            return True
+        return self.protocol == "chrysalis" and milestone % self.receipt_every == self.receipt_every // 2
+
+    def epochs(self) -> Iterator[Epoch]:
+        """All epochs in order."""
+        sizes, number, milestone = self._sizes(), 0, 0
+        for day in self.filled_days:
+            midnight = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+            for begin in range(0, self.per_day, self.epoch_length):
+                within = range(begin, min(begin + self.epoch_length, self.per_day))
+                times = tuple(midnight + self._second(i) for i in within)
+                yield Epoch(number, day, milestone, times, tuple(next(sizes) for _ in within))
+                number, milestone = number + 1, milestone + len(within)
+
+    def _second(self, place: int) -> int:
+        """The second of a day at which its ``place``-th milestone is; with an opening, it comes before."""
+        late = _SECONDS // 2 if self.layout == "chronicle" else 0
+        return (place * _SECONDS + late) // self.per_day
+
+    def _sizes(self) -> Iterator[int]:
+        """Messages of every milestone: uneven, at least 4 each, ``messages`` in all."""
+        uneven = Random(f"{self.seed}/sizes")  # noqa: S311 (reproducible, not secret)
+        left, weight = self.messages - 4 * self.milestone_count, float(self.milestone_count)
+        for remaining in range(self.milestone_count, 0, -1):
+            share = min(uneven.gammavariate(4, 0.25), weight) / weight if remaining > 1 else 1.0
+            extra = int(left * share)
+            yield 4 + extra
+            left, weight = left - extra, max(weight - share * weight, 1e-9) if remaining > 1 else 0.0

@@ -1,0 +1,87 @@
+"""The source of an IOTA network, as configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from permalake.config import NetworkSettings
+from permalake.errors import ConfigError
+from permalake.iota.cone.conflict_reasons import resolved
+from permalake.iota.cone.ledger_history import Tables, history_before
+from permalake.iota.cone.prove import ConeRules, decoded
+from permalake.iota.cone.source_records import MilestoneDay
+from permalake.iota.sources.archive_rest import ArchiveRest
+from permalake.iota.sources.chronicle import Chronicle, Published
+from permalake.iota.sources.node import Node
+
+_FEW = 200_000
+
+
+class IotaSource(Protocol):
+    """Gives the records of a network's days."""
+
+    name: str
+
+    @property
+    def first_milestone(self) -> int:
+        """Index of the first milestone that the source holds."""
+
+    def days(self, start: date, end: date) -> list[MilestoneDay]:
+        """The dates of ``start``..``end`` that have milestones, in order."""
+
+    def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
+        """Records of the days' milestones, with those before them that their cones may refer to."""
+
+    def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
+        """Days that did not hold, with the reason: what the source keeps of them is not used again."""
+
+
+def open_source(spark: SparkSession, name: str, network: NetworkSettings, published: Published) -> IotaSource:
+    """The source that is configured for network ``name``; :class:`ConfigError` when it cannot be read."""
+    if network.source == "node":
+        return Node(spark, name, network)
+    if network.path is None or not network.path.is_dir():
+        raise ConfigError(f"networks.{name}.path: {network.path} is no directory")
+    if network.source == "archive_rest":
+        return ArchiveRest(spark, network.path)
+    if network.protocol != "chrysalis":
+        raise ConfigError(f"networks.{name}.source: chronicle is for chrysalis; take archive_rest or node")
+    return Chronicle(spark, network.path, published)
+
+
+def decoded_days(source: IotaSource, days: Sequence[MilestoneDay], network: NetworkSettings) -> DataFrame:
+    """Proven, decoded rows of some days of a source."""
+    rules = ConeRules(
+        protocol=network.protocol,
+        bech32_hrp=network.bech32_hrp,
+        days=tuple(days),
+        source_first=source.first_milestone,
+        keys=network.coordinator_public_keys,
+        threshold=network.coordinator_threshold,
+        transaction_signatures=network.transaction_signatures,
+    )
+    return decoded(source.records(days), rules)
+
+
+def resolved_days(
+    landed: DataFrame, network: NetworkSettings, pending: int, published: Tables, first: date
+) -> DataFrame:
+    """What is to be landed besides the decoded rows: the ``pending`` conflicting messages, each with its
+    reason recomputed.
+
+    Chronicle's logs give no reasons: there the ``published`` tables tell of the days before ``first``, so
+    that a day alone has the reasons that it has in a range.
+    """
+    by_lake = network.source == "chronicle"
+    history = history_before(published, network.protocol, first) if by_lake else None
+    return resolved(
+        landed,
+        network.protocol,
+        signatures=network.transaction_signatures,
+        history=history,
+        few=pending <= _FEW,
+    )

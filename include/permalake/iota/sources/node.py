@@ -1,0 +1,192 @@
+"""The ``node`` source: the REST API of a node, fetched by Spark tasks and landed on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake import paths
+from permalake.config import NetworkSettings
+from permalake.errors import ConfigError, PermalakeError
+from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, RECORD, MilestoneDay
+from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo
+from permalake.iota.sources.node_cache import STRETCH, Landing
+from permalake.iota.sources.node_fetch import Wanted, fetch
+from permalake.iota.sources.node_time import Timeline
+from permalake.net.http import Patience, RefusedError, UnavailableError
+
+# What no build has asked for this long is not kept any longer.
+_KEEP_SECONDS = 24 * 3_600.0
+# A node that does not answer at all is more likely to be a wrong address than one that will in a minute.
+_FIRST_ATTEMPTS = 5
+# Reasons that say that the node lacks something, not that what it told is wrong.
+_LACKS = ("milestone_gap", "milestone_missing", "parent_missing", "consumed_missing")
+
+
+class Node:
+    """A node as the source of a network's milestones. What was fetched once is not asked for again."""
+
+    name = "node"
+
+    def __init__(self, spark: SparkSession, network: str, settings: NetworkSettings):
+        self._spark = spark
+        self._address = NodeAddress(
+            f"networks.{network}.url",
+            settings.url or "",
+            settings.protocol,
+            settings.rate_per_second,
+            settings.concurrency,
+            settings.timeout,
+        )
+        self._landing = Landing(paths.HOME / "landing" / network)
+        self._info = self._reach(settings.timeout)
+        with self._asked() as api:
+            self._check_landing(api)
+            self._held_from = _first_held(api, self._info)
+            self._begin = self._landed_before(self._held_from)
+
+    @property
+    def first_milestone(self) -> int:
+        """Index of the first milestone that the node holds, or that was landed before it was pruned."""
+        return self._begin
+
+    def days(self, start: date, end: date) -> list[MilestoneDay]:
+        """The dates of ``start``..``end`` that have milestones, in order; :class:`PermalakeError` for a date
+        that the node has pruned or not reached."""
+        with self._asked() as api:
+
+            def ask(index: int) -> int | None:
+                return (api.timestamp if index >= self._held_from else self._landing.time_of)(index)
+
+            times = Timeline(
+                ask,
+                self._begin,
+                self._info.confirmed,
+                self._landing.root / "times.json",
+            )
+            try:
+                self._check_reach(times, start, end)
+                wanted = range(start.toordinal(), end.toordinal() + 1)
+                return [day for at in wanted if (day := times.day(date.fromordinal(at)))]
+            finally:
+                times.save()
+
+    def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
+        """Records of the days' milestones and of those before them that their cones may refer to. What is not
+        landed is fetched now; :class:`PermalakeError` when the node cannot be asked."""
+        first = max(min(day.first for day in days) - BELOW_MAX_DEPTH, self._begin)
+        last = max(day.last for day in days)
+        self._landing.prune(first, last, _KEEP_SECONDS)
+        landed = self._spark.read.schema(RECORD).parquet(*map(str, self._land(first, last)))
+        return landed.where((F.col("kind") >= 0) & F.col("milestone").between(first, last))
+
+    def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
+        """Drop what was landed of days that did not hold, unless the node merely lacked something."""
+        for day in days:
+            reason = refused.get(day.date, "")
+            if reason and not any(lack in reason for lack in _LACKS):
+                self._landing.forget(day.first, day.last)
+
+    def _land(self, first: int, last: int) -> list[Path]:
+        """Files with all of ``first``..``last``."""
+        files, wanted = [], []
+        for stretch in range(first // STRETCH, last // STRETCH + 1):
+            begin, end = max(first, stretch * STRETCH), min(last, (stretch + 1) * STRETCH - 1)
+            whole = self._landing.whole(stretch)
+            if whole and whole.first <= begin and whole.last >= end:
+                files.append(whole.path)
+            else:
+                wanted.append(Wanted(stretch, begin, end))
+        if wanted:
+            files += fetch(self._spark, wanted, self._address, self._landing.root, self._begin)
+        return files
+
+    # -- Reaching the node ---------------------------------------------------------------------------
+
+    @contextmanager
+    def _asked(self) -> Iterator[NodeApi]:
+        with closing(self._address.connect()) as api:
+            try:
+                yield api
+            except UnavailableError as error:
+                raise PermalakeError(str(error)) from None
+            except RefusedError as refusal:
+                raise PermalakeError(f"{self._address.name}: HTTP {refusal.status}") from None
+
+    def _reach(self, timeout: float) -> NodeInfo:
+        patience = Patience(read=timeout, connect=min(timeout, 10.0), attempts=_FIRST_ATTEMPTS)
+        with closing(replace(self._address, patience=patience).connect()) as api:
+            kind = f"is it the address of a {api.protocol} node"
+            try:
+                info = api.info()
+            except RefusedError as refusal:
+                line = f"{self._address.name}: HTTP {refusal.status} for {api.root}/info; {kind}?"
+                raise ConfigError(line) from None
+            except UnavailableError as error:
+                raise PermalakeError(f"{error}; {kind}, and is it up?") from None
+        if info.pruned >= info.confirmed:
+            raise PermalakeError(f"{self._address.name}: the node holds no milestone; is it synchronised?")
+        return info
+
+    def _check_landing(self, api: NodeApi) -> None:
+        """What is landed must be of the same tangle: its newest milestone that the node holds too is
+        compared, and all is dropped when it differs, or there is none."""
+        landed = self._landing.newest_milestone(self._info.pruned + 1, self._info.confirmed)
+        if landed:
+            index, raw = landed
+            found = api.milestone(index)
+            if found and found.raw == raw:
+                return
+        self._landing.forget_all()
+
+    def _landed_before(self, first: int) -> int:
+        """The first milestone, once what was landed before the node pruned it counts too."""
+        while whole := self._landing.holds(first - 1):
+            first = whole.first
+        return first
+
+    def _check_reach(self, times: Timeline, start: date, end: date) -> None:
+        earliest, latest = _date(times.at(times.first)), _date(times.at(times.last))
+        name = self._address.name
+        if start < earliest and self._info.pruned:
+            raise PermalakeError(
+                f"{name}: {start} cannot be built: the node has pruned what lies before milestone "
+                f"{times.first} of {earliest}; take an archive for it"
+            )
+        if end > latest:
+            raise PermalakeError(
+                f"{name}: {end} cannot be built yet: the node's last milestone {times.last} is of {latest}"
+            )
+
+
+def _first_held(api: NodeApi, info: NodeInfo) -> int:
+    """The first milestone that the node has with its cone, whatever it says of its pruning."""
+    lacks, first = info.pruned, info.pruned + 1
+    if api.timestamp(first) is None:
+        first = info.confirmed
+        while first - lacks > 1:
+            middle = (lacks + first) // 2
+            if api.timestamp(middle) is None:
+                lacks = middle
+            else:
+                first = middle
+    while first - 1 > max(info.pruned - BELOW_MAX_DEPTH, 0) and _has_cone(api, first - 1):
+        first -= 1
+    return first
+
+
+def _has_cone(api: NodeApi, index: int) -> bool:
+    """Whether a milestone is there with blocks that it references; some payloads outlive their cones."""
+    found = api.milestone(index)
+    states = map(api.state, found.milestone.parents if found else ())
+    return any(state is not None and state.milestone == index for state in states)
+
+
+def _date(moment: int) -> date:
+    return datetime.fromtimestamp(moment, UTC).date()

@@ -1,0 +1,339 @@
+"""What a node's REST API says, in both dialects: v1 (Chrysalis, TIP-13) and core v2 (Stardust, TIP-25).
+
+Bytes are asked for where the API has them, and JSON is packed where it has not. Answers that prove themselves
+(a block by its id, a payload by its form) are checked at once, so that a broken one is asked for again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import pyarrow as pa
+
+from permalake.iota.codec.faults import DecodeError
+from permalake.iota.codec.milestones import Milestone, decode_milestone
+from permalake.iota.codec.outputs import Protocol, decode_outputs
+from permalake.iota.codec.reader import Reader
+from permalake.iota.codec.rest_json import pack_json_block, pack_json_milestone, pack_json_output
+from permalake.iota.cone.source_records import State
+from permalake.net.http import Body, Patience, RefusedError, Service, document
+
+_RAW_V2 = "application/vnd.iota.serializer-v1"
+_RAW_V1 = "application/octet-stream"
+_GONE = frozenset({404, 410})
+_STATES = {
+    "conflicting": State.CONFLICTING,
+    "included": State.INCLUDED,
+    "noTransaction": State.NO_TRANSACTION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """A node and how it may be asked, by one process. ``name`` is what errors call it."""
+
+    name: str
+    url: str
+    protocol: Protocol
+    rate_per_second: float
+    concurrency: int
+    timeout: float
+    patience: Patience | None = None
+
+    def connect(self) -> NodeApi:
+        """The node's API in the dialect of its protocol."""
+        dialect = CoreV2 if self.protocol == "stardust" else RestV1
+        usual = Patience(read=self.timeout, whole=2 * self.timeout, failures=self.concurrency)
+        return dialect(
+            Service(
+                self.name,
+                dialect.base(self.url),
+                self.rate_per_second,
+                patience=self.patience or usual,
+                connections=self.concurrency,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """Which milestones a node holds: ``pruned`` is the last one that it dropped (0: none)."""
+
+    confirmed: int
+    pruned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A milestone: its payload with the u32 type, and on Chrysalis the message that carries it."""
+
+    raw: bytes
+    milestone: Milestone
+    message_id: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockState:
+    """What a node knows of a block besides its bytes; ``milestone`` references it (None: none yet)."""
+
+    milestone: int | None
+    state: State | None
+    conflict: int
+    white_flag_index: int | None
+
+
+class NodeApi(ABC):
+    """A node. What it does not hold is None; :class:`UnavailableError` when it cannot be asked."""
+
+    protocol: Protocol
+    root: str
+
+    def __init__(self, service: Service):
+        self._service = service
+
+    @classmethod
+    def base(cls, url: str) -> str:
+        """The address without the API's own path."""
+        return url.rstrip("/").removesuffix(cls.root)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._service.close()
+
+    def info(self) -> NodeInfo:
+        """What the node holds; :class:`RefusedError` when there is no such API."""
+        return self._service.get(f"{self.root}/info", self._info)
+
+    @abstractmethod
+    def milestone(self, index: int) -> Signed | None:
+        """A confirmed milestone."""
+
+    @abstractmethod
+    def timestamp(self, index: int) -> int | None:
+        """Time of a milestone (unix s)."""
+
+    @abstractmethod
+    def block(self, block_id: bytes) -> bytes | None:
+        """The bytes of a block, proven by its id."""
+
+    @abstractmethod
+    def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
+        """Ids of the outputs that a milestone created and consumed."""
+
+    @abstractmethod
+    def output(self, output_id: bytes) -> bytes | None:
+        """The bytes of an output, spent or not."""
+
+    @abstractmethod
+    def state(self, block_id: bytes) -> BlockState | None:
+        """What the node knows of a block."""
+
+    @staticmethod
+    @abstractmethod
+    def _info(told: Any) -> NodeInfo: ...
+
+    def _json(self, path: str, shape: Any) -> Any:
+        try:
+            return self._service.get(f"{self.root}{path}", shape)
+        except RefusedError as refusal:
+            return _nothing(refusal)
+
+    def _body(self, path: str, shape: Any, accept: str) -> Any:
+        try:
+            return self._service.get_body(f"{self.root}{path}", shape, accept)
+        except RefusedError as refusal:
+            return _nothing(refusal)
+
+
+class CoreV2(NodeApi):
+    """Core REST API v2 (TIP-25). A node that answers a request for bytes with JSON is understood too."""
+
+    protocol = "stardust"
+    root = "/api/core/v2"
+
+    @staticmethod
+    def _info(told: Any) -> NodeInfo:
+        status = told["status"]
+        confirmed = status.get("confirmedMilestone") or status["latestMilestone"]
+        return NodeInfo(_u32(confirmed["index"]), _u32(status.get("pruningIndex") or 0))
+
+    def milestone(self, index: int) -> Signed | None:
+        def shape(body: Body) -> Signed:
+            return Signed(*_decoded(_bytes(body, pack_json_milestone), "stardust", index))
+
+        found: Signed | None = self._body(f"/milestones/by-index/{index}", shape, _RAW_V2)
+        return found
+
+    def timestamp(self, index: int) -> int | None:
+        found = self.milestone(index)
+        return found.milestone.timestamp if found else None
+
+    def block(self, block_id: bytes) -> bytes | None:
+        def shape(body: Body) -> bytes:
+            return _proven(_bytes(body, pack_json_block), block_id)
+
+        found: bytes | None = self._body(f"/blocks/0x{block_id.hex()}", shape, _RAW_V2)
+        return found
+
+    def state(self, block_id: bytes) -> BlockState | None:
+        found: BlockState | None = self._json(f"/blocks/0x{block_id.hex()}/metadata", _state)
+        return found
+
+    def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
+        path = f"/milestones/by-index/{index}/utxo-changes"
+        found: tuple[list[bytes], list[bytes]] | None = self._json(path, lambda told: _changes(told, index))
+        return found
+
+    def output(self, output_id: bytes) -> bytes | None:
+        def shape(body: Body) -> bytes:
+            return _well_formed(_bytes(body, lambda told: pack_json_output(told["output"])), "stardust")
+
+        found: bytes | None = self._body(f"/outputs/0x{output_id.hex()}", shape, _RAW_V2)
+        return found
+
+
+class RestV1(NodeApi):
+    """REST API v1 (TIP-13): JSON in an envelope, bytes of messages only."""
+
+    protocol = "chrysalis"
+    root = "/api/v1"
+
+    @staticmethod
+    def _info(told: Any) -> NodeInfo:
+        status = told["data"]
+        confirmed = status.get("confirmedMilestoneIndex", status.get("solidMilestoneIndex"))
+        return NodeInfo(_u32(confirmed), _u32(status.get("pruningIndex") or 0))
+
+    def milestone(self, index: int) -> Signed | None:
+        named = self._named(index)
+        raw = self.block(named[0]) if named else None
+        return carried(raw, index, named[0]) if named and raw else None
+
+    def carrier(self, index: int) -> bytes | None:
+        """Id of the message that carries a milestone."""
+        named = self._named(index)
+        return named[0] if named else None
+
+    def timestamp(self, index: int) -> int | None:
+        named = self._named(index)
+        return named[1] if named else None
+
+    def _named(self, index: int) -> tuple[bytes, int] | None:
+        def shape(told: Any) -> tuple[bytes, int]:
+            data = told["data"]
+            if data["index"] != index:
+                raise ValueError("another milestone")
+            return _id(data["messageId"], 32), _u32(data["timestamp"])
+
+        found: tuple[bytes, int] | None = self._json(f"/milestones/{index}", shape)
+        return found
+
+    def block(self, block_id: bytes) -> bytes | None:
+        path = f"/messages/{block_id.hex()}/raw"
+        found: bytes | None = self._body(path, lambda body: _proven(body.content, block_id), _RAW_V1)
+        return found
+
+    def state(self, block_id: bytes) -> BlockState | None:
+        path = f"/messages/{block_id.hex()}/metadata"
+        found: BlockState | None = self._json(path, lambda told: _state(told["data"]))
+        return found
+
+    def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
+        def shape(told: Any) -> tuple[list[bytes], list[bytes]]:
+            return _changes(told["data"], index)
+
+        found: tuple[list[bytes], list[bytes]] | None = self._json(f"/milestones/{index}/utxo-changes", shape)
+        return found
+
+    def output(self, output_id: bytes) -> bytes | None:
+        def shape(told: Any) -> bytes:
+            return _well_formed(pack_json_output(told["data"]["output"]), "chrysalis")
+
+        found: bytes | None = self._json(f"/outputs/{output_id.hex()}", shape)
+        return found
+
+
+def _nothing(refusal: RefusedError) -> None:
+    """None for what the node does not hold; anything else that it refuses is an error."""
+    if refusal.status not in _GONE:
+        raise refusal
+
+
+def _bytes(body: Body, pack: Any) -> bytes:
+    """The bytes of an answer, packed from JSON when that is what came (no structure begins with a brace)."""
+    is_json = body.media.endswith("json") or body.content[:1] == b"{"
+    return pack(document(body)) if is_json else body.content
+
+
+def _proven(raw: bytes, block_id: bytes) -> bytes:
+    if blake2b(raw, digest_size=32).digest() != block_id:
+        raise ValueError("bytes of another id")
+    return raw
+
+
+def _well_formed(raw: bytes, protocol: Protocol) -> bytes:
+    if decode_outputs(pa.array([raw], pa.binary()), protocol).error[0]:
+        raise ValueError("no output")
+    return raw
+
+
+def _decoded(raw: bytes, protocol: Protocol, index: int) -> tuple[bytes, Milestone]:
+    try:
+        milestone = decode_milestone(raw, protocol)
+    except DecodeError as error:
+        raise ValueError(f"milestone {index}: {error}") from None
+    if milestone.index != index:
+        raise ValueError("another milestone")
+    return raw, milestone
+
+
+def carried(message: bytes, index: int, message_id: bytes) -> Signed:
+    """The milestone in a Chrysalis message; ValueError when it carries none of that index."""
+    reader = Reader(message)
+    reader.take(8)
+    reader.take(32 * reader.uint(1))
+    return Signed(*_decoded(reader.take(reader.uint(4)), "chrysalis", index), message_id)
+
+
+def parents_of(raw: bytes, protocol: Protocol) -> list[bytes]:
+    """The parents of a block whose bytes are proven; none when they are malformed."""
+    at = 1 if protocol == "stardust" else 8
+    count = raw[at] if len(raw) > at else 0
+    parents = [raw[at + 1 + 32 * i : at + 33 + 32 * i] for i in range(count)]
+    return [parent for parent in parents if len(parent) == 32]
+
+
+def _state(told: Mapping[str, Any]) -> BlockState:
+    milestone, number = told.get("referencedByMilestoneIndex"), told.get("whiteFlagIndex")
+    state = told.get("ledgerInclusionState")
+    return BlockState(
+        _u32(milestone) if milestone else None,
+        _STATES[state] if state is not None else None,
+        _u32(told.get("conflictReason") or 0) & 0xFF,
+        _u32(number) if number is not None else None,
+    )
+
+
+def _changes(told: Mapping[str, Any], index: int) -> tuple[list[bytes], list[bytes]]:
+    if told["index"] != index:
+        raise ValueError("another milestone")
+    created, consumed = (told.get(name) or () for name in ("createdOutputs", "consumedOutputs"))
+    return [_id(one, 34) for one in created], [_id(one, 34) for one in consumed]
+
+
+def _id(text: str, width: int) -> bytes:
+    value = bytes.fromhex(text.removeprefix("0x"))
+    if len(value) != width:
+        raise ValueError(f"an id of {len(value)} bytes")
+    return value
+
+
+def _u32(value: Any) -> int:
+    number = int(value)
+    if not 0 <= number < 2**32:
+        raise ValueError(f"{number} is no u32")
+    return number

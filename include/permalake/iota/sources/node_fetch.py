@@ -1,0 +1,93 @@
+"""Fetching stretches of milestones from a node, split over Spark tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from permalake.errors import PermalakeError
+from permalake.iota.sources.node_api import NodeAddress
+from permalake.iota.sources.node_cache import Landing
+from permalake.iota.sources.node_walk import Walk
+from permalake.net.http import RefusedError, UnavailableError
+
+_WANTED = pa.schema([(name, pa.int32()) for name in ("stretch", "first", "last", "task")])
+_LANDED = pa.schema([("stretch", pa.int32()), ("path", pa.string()), ("error", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Milestones ``first``..``last`` of a stretch."""
+
+    stretch: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Where a stretch was landed, or why it was not."""
+
+    stretch: int
+    path: str | None
+    error: str | None = None
+
+
+def fetch(
+    spark: SparkSession, wanted: Sequence[Wanted], address: NodeAddress, root: Path, begin: int
+) -> list[Path]:
+    """Land the wanted stretches below ``root``; their files. The tasks share the node's rate and concurrency.
+
+    :class:`PermalakeError` when the node cannot be asked; what it had answered by then is landed.
+    """
+    tasks = min(len(wanted), spark.sparkContext.defaultParallelism, address.concurrency)
+    share = replace(
+        address,
+        rate_per_second=address.rate_per_second / tasks,
+        concurrency=address.concurrency // tasks,
+    )
+    rows = [asdict(one) | {"task": i * tasks // len(wanted)} for i, one in enumerate(wanted)]
+    done = (
+        spark.createDataFrame(pa.Table.from_pylist(rows, _WANTED))
+        .repartitionById(tasks, "task")
+        .mapInArrow(_task(share, root, begin), "stretch int, path string, error string")
+        .collect()
+    )
+    failed = sorted((row["stretch"], row["error"]) for row in done if row["error"])
+    if failed:
+        raise PermalakeError(f"{failed[0][1]}; what was fetched is kept, run it again to go on")
+    return [Path(row["path"]) for row in done]
+
+
+def _task(
+    address: NodeAddress, root: Path, begin: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        wanted = sorted((Wanted(r["stretch"], r["first"], r["last"]) for r in rows), key=lambda w: w.stretch)
+        done = [asdict(one) for one in land(address, Landing(root), wanted, begin)]
+        yield pa.RecordBatch.from_pylist(done, _LANDED)
+
+    return run
+
+
+def land(address: NodeAddress, landing: Landing, wanted: Iterable[Wanted], begin: int) -> Iterator[Landed]:
+    """Land stretches one after another, with up to ``address.concurrency`` requests at a time. The first that
+    fails is the last."""
+    with closing(address.connect()) as api, ThreadPoolExecutor(address.concurrency) as pool:
+        for one in wanted:
+            try:
+                walk = Walk(api, landing, pool, (one.first, one.last), begin)
+                yield Landed(one.stretch, str(walk.run().path))
+            except (PermalakeError, UnavailableError) as error:
+                yield Landed(one.stretch, None, str(error))
+                return
+            except RefusedError as refusal:
+                yield Landed(one.stretch, None, f"{address.name}: HTTP {refusal.status}")
+                return

@@ -1,0 +1,64 @@
+"""Which frame becomes which table of an IOTA day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from permalake.iota.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE, TREASURY
+from permalake.iota.tables import activity, daily, output_tables, tangle
+
+_OUTPUTS = {
+    "basic_outputs": (output_tables.basic_outputs, (BASIC,)),
+    "alias_outputs": (output_tables.alias_outputs, (ALIAS,)),
+    "foundry_outputs": (output_tables.foundry_outputs, (FOUNDRY,)),
+    "nft_outputs": (output_tables.nft_outputs, (NFT,)),
+    "legacy_outputs": (output_tables.legacy_outputs, (SINGLE, DUST_ALLOWANCE)),
+    "treasury_outputs": (output_tables.treasury_outputs, (TREASURY,)),
+}
+Tables = Callable[[str], DataFrame]
+Group = dict[str, Callable[[], DataFrame]]
+
+
+def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
+    """Tables that are projections of the decoded rows."""
+    created = output_tables.kinds_created(decoded)
+    by_kind = {name: table(decoded, chunk_size) for name, (table, _) in _OUTPUTS.items()}
+    for name, (_, kinds) in _OUTPUTS.items():
+        if created.isdisjoint(kinds):
+            by_kind[name] = by_kind[name].limit(0)
+    return {
+        "milestones": tangle.milestones(decoded),
+        "messages": tangle.messages(decoded),
+        "parents": tangle.parents(decoded),
+        "tags": tangle.tags(decoded, chunk_size),
+        "transactions": tangle.transactions(decoded),
+        **by_kind,
+        "consumed_outputs": output_tables.consumed_outputs(decoded),
+    }
+
+
+def analytics_tables(decoded: DataFrame, staged: Tables, chunk_size: int) -> list[Group]:
+    """Analytics of the days alone, in groups of which each reads what an earlier one staged: ``staged`` gives
+    a table of these days that was staged before."""
+    per_milestone = activity.per_milestone(decoded).persist()
+    return [
+        {
+            "ms_analytics": partial(activity.ms_analytics, per_milestone, chunk_size),
+            "address_analytics": partial(activity.address_analytics, decoded),
+            "date_cache": lambda: daily.date_cache(staged("milestones")),
+        },
+        {
+            "ms_activity": lambda: activity.ms_activity(per_milestone, staged("address_analytics")),
+            "metrics_cache": lambda: daily.metrics_cache(staged("address_analytics"), staged("tags")),
+        },
+        {
+            "daily_analytics": lambda: daily.daily_analytics(staged("metrics_cache"), staged("date_cache")),
+            "daily_extended": lambda: daily.daily_extended(
+                staged("messages"), staged("transactions"), staged("metrics_cache"), staged("ms_analytics")
+            ),
+            "daily_activity": lambda: daily.daily_activity(staged("ms_activity"), staged("ms_analytics")),
+        },
+    ]

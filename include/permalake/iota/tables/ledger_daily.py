@@ -1,0 +1,163 @@
+"""What days changed in the ledger by kind of output and by unlock condition, and the ledger at their ends:
+``ledger_outputs``, ``unlock_conditions``, and the size in ``ledger_totals``.
+
+Figures follow inx-chronicle's ``ledger`` analytics. Storage deposit follows TIP-19: an output weighs its id
+(34 bytes) as key, and its bytes and 40 bytes of metadata (block id, milestone index and time) as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from permalake.iota.codec.outputs import TREASURY
+from permalake.iota.cone.decoded import Row, of_kind
+from permalake.iota.cone.source_records import State
+from permalake.iota.contracts.metrics import CONDITIONS, KINDS
+from permalake.iota.tables.carried_sums import Chained, Rows, running
+from permalake.iota.tables.output_tables import kind_name
+
+_KEY_BYTES, _METADATA_BYTES, _KEY_WEIGHT = 34, 40, 10
+_TREASURY_BYTES = 9
+_FIELDS = ("kind", "amount", "length", "timelock_time", "expiration_time", "storage_return_amount")
+_HOLDS = {
+    "timelock": "timelock_time",
+    "expiration": "expiration_time",
+    "storage_deposit_return": "storage_return_amount",
+}
+_OUTPUTS = ("count", "amount", "bytes")
+_CONDITIONED = ("count", "amount", "return_amount")
+
+
+def flows(decoded: DataFrame) -> DataFrame:
+    """What included transactions and receipts created and consumed, in one pass, as :func:`sums`."""
+    return sums(_of_transactions(decoded).unionByName(_of_receipts(decoded)))
+
+
+def sums(moves: DataFrame) -> DataFrame:
+    """Sums per (date, is_created, kind), a dozen rows a day, of outputs with the wire's kind, ``amount``,
+    ``length`` and unlock conditions."""
+    conditioned = [
+        total.alias(f"{condition}_{measure}")
+        for condition, field in _HOLDS.items()
+        for measure, total in (
+            ("count", F.count_if(F.col(field) > 0)),
+            ("amount", F.coalesce(F.sum(F.when(F.col(field) > 0, F.col("amount"))), F.lit(0))),
+        )
+    ]
+    return moves.groupBy("date", "is_created", kind_name(F.col("kind")).alias("kind")).agg(
+        F.count("*").alias("count"),
+        F.sum("amount").alias("amount"),
+        F.sum("length").alias("bytes"),
+        *conditioned,
+        F.sum("storage_return_amount").alias("returned"),
+    )
+
+
+def ledger_outputs(flows: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
+    """``ledger_outputs``: every kind on every day. ``state``: its rows of the day before."""
+    return _ledger(flows, days, state, key="kind", values=KINDS, measures=_OUTPUTS)
+
+
+def unlock_conditions(flows: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
+    """``unlock_conditions``: every condition on every day. ``state``: its rows of the day before."""
+    each = [
+        {
+            "date": flow["date"],
+            "is_created": flow["is_created"],
+            "condition": condition,
+            "count": flow[f"{condition}_count"],
+            "amount": flow[f"{condition}_amount"],
+            "return_amount": flow["returned"] if condition == "storage_deposit_return" else 0,
+        }
+        for flow in flows
+        for condition in CONDITIONS
+    ]
+    return _ledger(each, days, state, key="condition", values=CONDITIONS, measures=_CONDITIONED)
+
+
+def ledger_size(ledger_outputs: Rows, day: date, v_byte_cost: int | None, rented: bool) -> dict[str, Any]:
+    """The ledger's size at the end of a day. ``rented``: outputs need a storage deposit (Stardust)."""
+    held = [row for row in ledger_outputs if row["date"] == day and row["kind"] != "treasury"]
+    outputs = sum(row["unspent_count"] for row in held)
+    keys = _KEY_BYTES * outputs
+    data = _METADATA_BYTES * outputs + sum(row["unspent_bytes"] for row in held)
+    deposit = None if v_byte_cost is None else v_byte_cost * (_KEY_WEIGHT * keys + data)
+    return {
+        "outputs": outputs,
+        "amount": sum(row["unspent_amount"] for row in held),
+        "key_bytes": keys if rented else None,
+        "data_bytes": data if rented else None,
+        "storage_deposit": deposit if rented else None,
+    }
+
+
+def _ledger(
+    flows: Rows,
+    days: Sequence[Chained],
+    state: Rows,
+    *,
+    key: str,
+    values: Sequence[str],
+    measures: Sequence[str],
+) -> list[dict[str, Any]]:
+    """What each day created and consumed, and what is unspent at its end."""
+    columns = [f"{side}_{name}" for side in ("created", "consumed", "unspent") for name in measures]
+    moved = {(day.day, value): dict.fromkeys(columns, 0) for day in days for value in values}
+    for flow in flows:
+        row = moved.get((flow["date"], flow[key]))
+        if row is None:  # a day that is refused
+            continue
+        side, sign = ("created", 1) if flow["is_created"] else ("consumed", -1)
+        for name in measures:
+            row[f"{side}_{name}"] += flow[name]
+            row[f"unspent_{name}"] += sign * flow[name]
+    changes = [{"date": day, key: value, **row} for (day, value), row in moved.items()]
+    unspent = running(days, key, [f"unspent_{name}" for name in measures], changes, state)
+    return [moved[row["date"], row[key]] | row for row in unspent]
+
+
+def _of_transactions(decoded: DataFrame) -> DataFrame:
+    # Lists of fields, zipped: so only these fields of the outputs are read.
+    included = of_kind(decoded, Row.BLOCK).where(F.col("inclusion_state") == int(State.INCLUDED))
+
+    def zipped(outputs: str, is_created: bool) -> Column:
+        fields = F.arrays_zip(*(F.col(f"{outputs}.{name}") for name in _FIELDS))
+        return F.transform(
+            fields,
+            lambda one: F.struct(
+                F.lit(is_created).alias("is_created"), *(one[name].alias(name) for name in _FIELDS)
+            ),
+        )
+
+    moves = F.concat(zipped("outputs", True), zipped("consumed", False))
+    return included.select("date", F.explode(moves).alias("move")).select("date", "move.*")
+
+
+def _of_receipts(decoded: DataFrame) -> DataFrame:
+    """Funds that receipts create, and the treasury before and after."""
+
+    def move(is_created: bool, kind: Column, amount: Column, length: Column) -> Column:
+        return F.struct(
+            F.lit(is_created).alias("is_created"),
+            *(kind.cast("byte").alias("kind"), amount.alias("amount"), length.cast("int").alias("length")),
+            *(F.lit(0).cast("long").alias(name) for name in _FIELDS[3:]),
+        )
+
+    left, treasury = F.col("receipt.treasury_output"), (F.lit(TREASURY), F.lit(_TREASURY_BYTES))
+    deposits = F.aggregate("receipt.funds", F.lit(0).cast("long"), lambda total, fund: total + fund["amount"])
+    funds = F.transform(
+        "receipt.funds", lambda fund: move(True, fund["kind"], fund["amount"], F.length(fund["data"]))
+    )
+    before = move(False, treasury[0], left + deposits, treasury[1])
+    after = move(True, treasury[0], left, treasury[1])
+    return (
+        of_kind(decoded, Row.MILESTONE)
+        .where("receipt is not null")
+        .select("date", F.explode(F.concat(funds, F.array(before, after))).alias("move"))
+        .select("date", "move.*")
+    )

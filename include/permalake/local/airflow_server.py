@@ -1,0 +1,205 @@
+"""``make up`` and ``make down``: Airflow on this machine, in the background."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import psutil
+
+from permalake.errors import PermalakeError
+from permalake.local import airflow_metadata, airflow_secrets
+from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
+from permalake.paths import DAGS, ROOT
+from permalake.spark.submit import bin_folder
+
+PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+STATE = AIRFLOW_HOME / "server.json"
+LOGS = AIRFLOW_HOME / "logs"
+_READY_SECONDS = 180
+_GRACE_SECONDS = 20
+
+
+def port() -> int:
+    """``PERMALAKE_PORT``, or Airflow's own 8080."""
+    value = os.environ.get("PERMALAKE_PORT", "8080")
+    if not value.isdigit():
+        raise PermalakeError(f"PERMALAKE_PORT {value}: not a port; use a number, for example 8081")
+    return int(value)
+
+
+def server_environment(address: str, number: int) -> dict[str, str]:
+    """The environment that all parts of the server share."""
+    database = airflow_metadata.copy_to(AIRFLOW_HOME / "airflow.db")
+    own = {
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(number),
+        "AIRFLOW__API__BASE_URL": address,
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(number + 1),
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(number + 2),
+    }
+    config = None if "PERMALAKE_CONFIG" in os.environ else ROOT / "permalake.toml"
+    return {
+        **airflow_environment(database=database, config=config),
+        **airflow_secrets.environment(AIRFLOW_HOME),
+        **own,
+    }
+
+
+def up() -> str:
+    """Start every part that is not running, wait until all are well and the DAGs are listed; the address."""
+    number = port()
+    address = f"http://localhost:{number}"
+    running = _running()
+    if set(running) == set(PARTS):
+        return str(json.loads(STATE.read_text())["address"])
+    down()
+    _check_free(number)
+    environment = server_environment(address, number)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    state: dict[str, dict[str, float]] = {}
+    for part in PARTS:
+        with (LOGS / f"{part}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [str(bin_folder() / "airflow"), part],
+                env=environment,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        state[part] = {"group": process.pid, "born": psutil.Process(process.pid).create_time()}
+        STATE.write_text(json.dumps({"address": address, "parts": state}))
+    _wait_until_well(address)
+    return address
+
+
+def down() -> list[str]:
+    """Stop what :func:`up` started, each part with its whole process group; the names of what ran."""
+    running = _running()
+    for group in running.values():
+        _signal(group, signal.SIGTERM)
+    give_up = time.monotonic() + _GRACE_SECONDS
+    while any(_alive(group) for group in running.values()) and time.monotonic() < give_up:
+        time.sleep(0.2)
+    for group in running.values():
+        _signal(group, signal.SIGKILL)
+    STATE.unlink(missing_ok=True)
+    return list(running)
+
+
+def _running() -> dict[str, int]:
+    """Process groups that :func:`up` started and that are still the same processes."""
+    if not STATE.exists():
+        return {}
+    running = {}
+    for part, known in json.loads(STATE.read_text())["parts"].items():
+        try:
+            process = psutil.Process(int(known["group"]))
+            if process.create_time() == known["born"] and process.status() != psutil.STATUS_ZOMBIE:
+                running[part] = process.pid
+        except psutil.NoSuchProcess:
+            continue
+    return running
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _signal(group: int, sign: int) -> None:
+    try:
+        os.killpg(group, sign)
+    except ProcessLookupError:
+        return
+
+
+def _check_free(number: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", number))
+        except OSError:
+            raise PermalakeError(f"port {number} is taken; choose another with PERMALAKE_PORT") from None
+
+
+def _wait_until_well(address: str) -> None:
+    """Until every part reports a heartbeat and every DAG file is read; :class:`PermalakeError` when a part
+    ends or time is up."""
+    give_up = time.monotonic() + _READY_SECONDS
+    while time.monotonic() < give_up:
+        if gone := set(PARTS) - set(_running()):
+            part = sorted(gone)[0]
+            down()
+            raise PermalakeError(f"{part} ended at once; its log is {LOGS / part}.log")
+        if _well(address) and _has_read_dags(address):
+            return
+        time.sleep(1)
+    down()
+    raise PermalakeError(f"Airflow was not ready within {_READY_SECONDS} s; the logs are in {LOGS}")
+
+
+def _well(address: str) -> bool:
+    try:
+        answer = httpx.get(f"{address}/api/v2/monitor/health", timeout=5)
+        health = answer.raise_for_status().json()
+    except (httpx.HTTPError, ValueError):
+        return False
+    return all(part.get("status") == "healthy" for part in health.values() if part.get("status") is not None)
+
+
+def _has_read_dags(address: str) -> bool:
+    """Whether every file of the DAG folder shows up as a DAG or as an import error; true as well where users
+    are not Airflow's simple ones, so that nothing can be asked."""
+    login = {"username": airflow_secrets.USER, "password": airflow_secrets.password(AIRFLOW_HOME)}
+    try:
+        with httpx.Client(base_url=address, timeout=5) as client:
+            token = client.post("/auth/token", json=login)
+            if token.is_client_error:
+                return True
+            client.headers["Authorization"] = f"Bearer {token.raise_for_status().json()['access_token']}"
+            seen = [client.get(f"/api/v2/{what}").raise_for_status() for what in ("dags", "importErrors")]
+            read = sum(answer.json()["total_entries"] for answer in seen)
+    except (httpx.HTTPError, ValueError):
+        return False
+    return bool(read >= len(list(DAGS.glob("*.py"))))
+
+
+def main(verb: str) -> None:
+    """The command of the Makefile."""
+    if verb == "up":
+        address = up()
+        sys.stdout.write(
+            f"Airflow   {address}\n"
+            f"login     {airflow_secrets.USER}\n"
+            f"password  {airflow_secrets.password(AIRFLOW_HOME)}\n"
+            f"logs      {_shown(LOGS)}\nstop      make down\n"
+        )
+    else:
+        stopped = down()
+        sys.stdout.write(f"stopped {', '.join(stopped)}\n" if stopped else "nothing was running\n")
+
+
+def _shown(path: Path) -> Path:
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except PermalakeError as error:
+        sys.exit(f"permalake: {error}")

@@ -1,0 +1,87 @@
+"""``make demo``: the bundled real days through Airflow, and what came out."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from datetime import date
+
+from permalake.config import Settings, load_settings
+from permalake.errors import PermalakeError
+from permalake.lake import DayStatus, Lake
+from permalake.local.run import LOGS, run_range
+from permalake.paths import HOME, ROOT
+
+CONFIG = ROOT / "permalake.toml"
+SAMPLE = (
+    ("shimmer", date(2022, 9, 28), date(2022, 9, 28)),
+    # Governance VAAs without a time of their own lie on 1970-01-01; the last of the 36 days is in 2026.
+    ("wormhole", date(1970, 1, 1), date(2026, 7, 30)),
+)
+
+
+def demo(settings: Settings) -> None:
+    """Build the sample; days that are already published are left alone."""
+    for network, start, end in SAMPLE:
+        run_range(settings, network, start, end, config=CONFIG)
+
+
+def summary(settings: Settings) -> str:
+    """What the lake holds of the sample, and where to look next."""
+    lake = Lake(settings)
+    lines = []
+    for network, _, _ in SAMPLE:
+        days = lake.status(network)
+        lines += ["", *_network(network, days), *_quarantined(lake, network, days)]
+    return "\n".join([*lines, "", *_next(settings), ""])
+
+
+def _network(network: str, days: list[DayStatus]) -> list[str]:
+    published = [day for day in days if day.published]
+    rows: Counter[str] = Counter()
+    for day in published:
+        rows.update(day.rows)
+    filled = {table: count for table, count in rows.items() if count}
+    width = max(map(len, filled), default=0)
+    span = f" ({published[0].date}..{published[-1].date})" if len(published) > 1 else ""
+    title = f"{network}: {_count(len(published), 'day')} published{span}, {sum(rows.values())} rows"
+    return [title, *(f"  {table:<{width}}  {count:>7}" for table, count in filled.items())]
+
+
+def _quarantined(lake: Lake, network: str, days: list[DayStatus]) -> list[str]:
+    total = sum(day.quarantined for day in days)
+    if not total:
+        return ["  quarantined: nothing"]
+    # The network is one of SAMPLE's own names.
+    sql = f'select reason, count(*) as n from "{network}".quarantine group by 1 order by 2 desc, 1'  # noqa: S608
+    reasons = ", ".join(f"{row['n']} {row['reason']}" for row in lake.query(sql).to_pylist())
+    return [f"  quarantined: {reasons}"]
+
+
+def _next(settings: Settings) -> list[str]:
+    return [
+        "Where to look next",
+        '  .venv/bin/permalake query "select * from shimmer.ms_analytics order by milestone_index"',
+        '  .venv/bin/permalake query "select * from wormhole.notional_transferred_daily order by date"',
+        "  .venv/bin/permalake status            per network and day: built, audited, published, rows",
+        "  .venv/bin/permalake quarantine list   what was refused, and why",
+        "  .venv/bin/permalake tables            what every table and column means",
+        f"  {settings.lake.warehouse}   the lake",
+        f"  {HOME / 'audit' / 'index.html'}   audit results of every day (Data Docs)",
+        f"  {LOGS}   the logs of the runs",
+        "  make up                               the Airflow UI with both DAGs",
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+if __name__ == "__main__":
+    try:
+        configured = load_settings(CONFIG)
+        demo(configured)
+        if "--quiet" not in sys.argv:
+            sys.stdout.write(summary(configured))
+    except PermalakeError as error:
+        sys.exit(f"permalake: {error}")

@@ -1,0 +1,164 @@
+"""Runs a DAG for a day or a range of days from the command line, and shows how far it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake import Lake
+from permalake.lake.leases import spell
+from permalake.local import airflow_metadata
+from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
+from permalake.local.report import Report
+from permalake.orchestrate.context import RUN_ID, release, unchanged
+from permalake.paths import HOME
+from permalake.pipeline.domain import dag_id
+from permalake.pipeline.progress import VARIABLE
+from permalake.pipeline.request import WORMHOLE, BuildRequest
+from permalake.pipeline.stale_days import oldest_stale
+from permalake.stores.serve import waiting
+
+LOGS = HOME / "logs"
+_GRACE = 15
+
+
+def run_range(
+    settings: Settings,
+    network: str,
+    start: date,
+    end: date,
+    *,
+    only: str | None = None,
+    force: bool = False,
+    config: str | os.PathLike[str] | None = None,
+) -> int:
+    """Build days ``start`` to ``end`` (inclusive) of ``network`` through its DAG; the exit code, 0.
+
+    Prints one line per step. What Airflow and Spark print goes to a log file. A run that fails is a
+    :class:`PermalakeError` with the step, its reason and that file. Days that are published and unchanged
+    are not built again unless ``force``.
+
+    The oldest stale days of the network are built first, so that these go on from what those have become.
+    When that fails it is said, and these are built all the same.
+    """
+    if only is None and (before := oldest_stale(Lake(settings), network, beside=(start, end))):
+        Report(f"{network} {spell(*before)}").say("stale, so they are built again first")
+        try:
+            _run(settings, network, *before, config=config)
+        except PermalakeError as error:
+            sys.stderr.write(f"permalake: {error}\n")
+    return _run(settings, network, start, end, only=only, force=force, config=config)
+
+
+def _run(
+    settings: Settings,
+    network: str,
+    start: date,
+    end: date,
+    *,
+    only: str | None = None,
+    force: bool = False,
+    config: str | os.PathLike[str] | None = None,
+) -> int:
+    kind = WORMHOLE if network == WORMHOLE else "iota"
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    request = BuildRequest(kind, network, start, end, f"cli-{stamp}", only, force)
+    report = Report(f"{dag_id(kind)} {network} {request.days}")
+    if unchanged(settings, request) and not waiting(settings, network):
+        report.say("published and unchanged; --force builds it again")
+        return 0
+    run = Run(request, _log_file(request, stamp), config)
+    began = time.monotonic()
+    report.say("through Airflow")
+    try:
+        for event in run.events():
+            report.show(event)
+    finally:
+        if not run.succeeded:
+            release(settings, request)
+    if run.succeeded and not report.failure:
+        report.close(time.monotonic() - began)
+        return 0
+    raise PermalakeError(
+        f"{report.title}: {report.failure or 'the run did not get through'}; the log is {run.log}"
+    )
+
+
+class Run:
+    """A DAG run in a process group of its own, on a private copy of Airflow's metadata database."""
+
+    def __init__(self, request: BuildRequest, log: Path, config: str | os.PathLike[str] | None) -> None:
+        self.request = request
+        self.log = log
+        self.config = config
+        self.succeeded = False
+
+    def events(self) -> Iterator[dict]:
+        """What happens, as it happens; ends with the run."""
+        place = AIRFLOW_HOME / "runs" / self.request.run_id
+        database = airflow_metadata.copy_to(place / "airflow.db")
+        environment = airflow_environment(database=database, config=self.config, logs=place / "logs")
+        reader, writer = os.pipe()
+        try:
+            with self.log.open("wb") as log, os.fdopen(reader, "rb") as pipe:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "permalake.local.headless", self.request.kind, self._conf()],
+                    env={**environment, VARIABLE: str(writer)},
+                    pass_fds=[writer],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                os.close(writer)
+                try:
+                    yield from map(json.loads, pipe)
+                    self.succeeded = process.wait() == 0
+                finally:
+                    if not self.succeeded:
+                        _end(process)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _conf(self) -> str:
+        request = self.request
+        return json.dumps(
+            {
+                RUN_ID: request.run_id,
+                "network": request.network,
+                "start": str(request.start),
+                "end": str(request.end),
+                "only": request.only,
+                "force": request.force,
+            }
+        )
+
+
+def _log_file(request: BuildRequest, stamp: str) -> Path:
+    folder = LOGS / dag_id(request.kind)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{request.network}_{request.days}_{stamp}.log"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the run: the process, its Spark submit and that one's workers."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sign)
+        except ProcessLookupError:
+            return
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            continue

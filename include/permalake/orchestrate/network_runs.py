@@ -1,0 +1,64 @@
+"""One run per network and day, where several IOTA networks are configured.
+
+A run with an interval of its own (scheduled, or of a backfill) that names no network builds the first one
+configured, and starts a run of the same DAG for each of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowException
+
+from permalake.config import Settings
+from permalake.pipeline.request import WORMHOLE
+
+SCHEDULED = "permalake_scheduled"
+"""Key of a run's conf: it was started by a scheduled run and shares its deadline."""
+_WITH_INTERVAL = ("scheduled", "backfill")
+
+
+def type_of(run: Any) -> str:
+    """``scheduled``, ``manual``, ``backfill``: a task is given an enumeration whose text is not its value."""
+    return str(getattr(run.run_type, "value", run.run_type))
+
+
+def names_no_network(kind: str, params: Mapping[str, Any], run_type: str) -> bool:
+    """Whether a run is meant for every configured network."""
+    return kind != WORMHOLE and run_type in _WITH_INTERVAL and not params.get("network")
+
+
+def first_network(settings: Settings) -> str | None:
+    """The network that such a run builds itself."""
+    return next(iter(settings.networks), None)
+
+
+def start_others(settings: Settings, context: Any, day: str) -> list[str]:
+    """Start a run of this DAG for every network but the first; the ids of the new ones. A run that is there
+    already (this one was cleared and runs again) is left as it is."""
+    run = context["dag_run"]
+    started = []
+    for network in list(settings.networks)[1:]:
+        conf = {name: value for name, value in (run.conf or {}).items() if value is not None}
+        conf |= {"network": network, "start": day}
+        if type_of(run) == "scheduled":
+            conf[SCHEDULED] = True
+        run_id = f"{network}_{run.run_id}"
+        if start_run(context["ti"].dag_id, run_id, conf):
+            started.append(run_id)
+    return started
+
+
+def start_run(dag_id: str, run_id: str, conf: dict[str, Any]) -> bool:
+    """Ask Airflow for a run, as TriggerDagRunOperator does; false when there is one of this id."""
+    from airflow.sdk.exceptions import ErrorType
+    from airflow.sdk.execution_time import task_runner
+    from airflow.sdk.execution_time.comms import ErrorResponse, TriggerDagRun
+
+    answer = task_runner.SUPERVISOR_COMMS.send(TriggerDagRun(dag_id=dag_id, run_id=run_id, conf=conf))
+    if not isinstance(answer, ErrorResponse):
+        return True
+    if answer.error == ErrorType.DAGRUN_ALREADY_EXISTS:
+        return False
+    raise AirflowException(f"a run for {conf['network']} could not be started: {answer.detail}")

@@ -1,0 +1,110 @@
+"""Maintenance of the whole lake, network by network; knows no Airflow."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from permalake.audit import docs
+from permalake.config import CONFIG_VARIABLE, Settings, config_file
+from permalake.errors import ConfigError, PermalakeError
+from permalake.lake.maintenance import (
+    Done,
+    clear_landings,
+    crowded_tables,
+    limits,
+    networks_of,
+    tidy,
+    told_of,
+    would_tidy,
+)
+from permalake.lake.state import Database
+from permalake.spark.submit import bin_folder, driver_memory, job_file, spark_conf, spark_master
+
+JOB = "lake_maintenance"
+PAGES = "audit pages"
+_SAID = re.compile(r"\d\d:\d\d:\d\d (.* compacted .*)")
+
+
+def chosen(settings: Settings, network: str | None = None) -> list[str]:
+    """One network or all that the lake holds; :class:`ConfigError` names them when it does not hold it."""
+    known = networks_of(Database(settings.lake.catalog_uri))
+    if network is None:
+        return known
+    if network not in known:
+        raise ConfigError(f"network {network}: not in the lake (there: {', '.join(known) or 'none'})")
+    return [network]
+
+
+def crowded(settings: Settings, networks: Sequence[str]) -> list[str]:
+    """Those networks that have something to compact."""
+    database = Database(settings.lake.catalog_uri)
+    return [name for name in networks if crowded_tables(database, name, settings.lake.target_bytes)]
+
+
+def housekeeping(
+    settings: Settings, networks: Sequence[str], run_id: str, dry_run: bool = False
+) -> Iterator[Done]:
+    """Everything but compaction; what was done (or would be), table by table."""
+    database = Database(settings.lake.catalog_uri)
+    until = limits(settings.lake)
+    for network in networks:
+        if dry_run:
+            yield from would_tidy(settings, database, network, until)
+        else:
+            yield from tidy(settings, database, network, until, run_id)
+    yield clear_landings(settings, database, until, dry_run)
+    with database.read() as connection:
+        keep = told_of(connection)
+    old = docs.outdated(keep, until.abandoned)
+    files = [file for folder in old for file in folder.rglob("*") if file.is_file()]
+    done = Done(PAGES, removed=len(files), freed=sum(file.stat().st_size for file in files))
+    if old and not dry_run:
+        docs.remove(old)
+    yield done
+
+
+def job_arguments(networks: Sequence[str], run_id: str) -> list[str]:
+    """Arguments of the Spark job that compacts."""
+    return [*(part for name in networks for part in ("--network", name)), "--run-id", run_id]
+
+
+def job_conf() -> dict[str, str]:
+    """Spark settings of its submit."""
+    return {
+        **spark_conf(),
+        "spark.driver.memory": driver_memory(),
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    }
+
+
+def compact(
+    networks: Sequence[str], run_id: str, log: Path, config: str | os.PathLike[str] | None = None
+) -> Iterator[str]:
+    """Submit the Spark job from this process; a line per table as it is done. The rest of what Spark prints
+    goes to ``log``, which the :class:`PermalakeError` of a failure names."""
+    command = [str(bin_folder() / "spark-submit"), "--master", spark_master()]
+    command += [part for key, value in job_conf().items() for part in ("--conf", f"{key}={value}")]
+    command += [job_file(JOB), *job_arguments(networks, run_id)]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if file := config_file(config):
+        environment[CONFIG_VARIABLE] = str(file)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    last = "no output"
+    with (
+        log.open("w", encoding="utf-8") as kept,
+        subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process,
+    ):
+        for line in process.stdout or ():
+            kept.write(line)
+            last = line.strip() or last
+            if said := _SAID.match(line):
+                yield said[1]
+    if process.returncode:
+        raise PermalakeError(f"compaction failed: {last.removeprefix('permalake: ')}; the log is {log}")

@@ -1,0 +1,29 @@
+"""Stale days are built again beside a run's own: before them on the command line, as a run of their own under
+a scheduler."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from permalake.intervals import ranges
+from permalake.lake import Lake
+
+MOST_STALE_DAYS = 31
+"""Days in a row that one run builds again."""
+
+
+def oldest_stale(
+    lake: Lake, network: str, beside: tuple[date, date] | None = None
+) -> tuple[date, date] | None:
+    """The oldest stale days in a row, at most :data:`MOST_STALE_DAYS`, that are none of ``beside`` (first and
+    last): those are built anyway."""
+    days = [
+        day
+        for first, last in lake.stale(network)
+        for day in (first + timedelta(days=number) for number in range((last - first).days + 1))
+        if beside is None or not beside[0] <= day <= beside[1]
+    ]
+    if not days:
+        return None
+    first, last = ranges(days)[0]
+    return first, min(last, first + timedelta(days=MOST_STALE_DAYS - 1))

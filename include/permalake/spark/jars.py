@@ -1,0 +1,128 @@
+"""The jars that Spark needs, resolved once into the project's own folder by the Ivy that Spark brings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from permalake.errors import PermalakeError
+from permalake.paths import JARS
+
+COORDINATES = (
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+    "org.postgresql:postgresql:42.7.8",
+)
+# What writes into Cassandra; fetched when it is first written, not needed for the lake. The connector's own
+# dependencies are listed as far as Spark does not bring them (it has Scala, slf4j, commons).
+STORE_COORDINATES = (
+    "com.datastax.spark:spark-cassandra-connector_2.13:3.5.1",
+    "com.datastax.spark:spark-cassandra-connector-driver_2.13:3.5.1",
+    "org.apache.cassandra:java-driver-core-shaded:4.18.1",
+    "org.apache.cassandra:java-driver-query-builder:4.18.1",
+    "org.apache.cassandra:java-driver-mapper-runtime:4.18.1",
+    "com.datastax.oss:java-driver-shaded-guava:25.1-jre-graal-sub-1",
+    "com.datastax.oss:native-protocol:1.5.1",
+    "com.typesafe:config:1.4.1",
+    "org.hdrhistogram:HdrHistogram:2.1.12",
+    "org.reactivestreams:reactive-streams:1.0.3",
+)
+
+# What reaches a warehouse on s3://: Iceberg's own access, and Hadoop's for landings.
+S3_COORDINATES = (
+    "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
+    "org.apache.hadoop:hadoop-aws:3.4.2",
+    "software.amazon.awssdk:s3-transfer-manager:2.54.17",
+    "software.amazon.awssdk:apache-client:2.54.17",
+)
+
+MORE = {"s3": S3_COORDINATES, "stores": STORE_COORDINATES}
+"""What ``python -m permalake.spark.jars NAME…`` fetches besides."""
+
+# A settings file of our own: Spark's default chain also asks ~/.m2, where a half-resolved jar fails the run.
+_IVY_SETTINGS = """<ivysettings>
+  <settings defaultResolver="central"/>
+  <caches defaultCacheDir="{cache}"/>
+  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+</ivysettings>
+"""
+
+
+def jar_name(coordinate: str) -> str:
+    """File name of a Maven coordinate ``group:artifact:version``."""
+    _, artifact, version = coordinate.split(":")
+    return f"{artifact}-{version}.jar"
+
+
+def missing(coordinates: Sequence[str] = COORDINATES) -> list[str]:
+    """Coordinates whose jar is not in the project's folder."""
+    return [coordinate for coordinate in coordinates if not (JARS / jar_name(coordinate)).is_file()]
+
+
+def class_path(coordinates: Sequence[str] = COORDINATES) -> str:
+    """The jars as one ``--jars`` value; :class:`PermalakeError` when the set-up has not fetched them."""
+    if lacking := missing(coordinates):
+        what = "permalake services up"
+        if set(lacking) & {*COORDINATES, *S3_COORDINATES}:
+            what = "make install" if set(lacking) & set(COORDINATES) else "python -m permalake.spark.jars s3"
+        raise PermalakeError(f"{jar_name(lacking[0])} is missing in {JARS}; run `{what}`")
+    return ",".join(str(JARS / jar_name(coordinate)) for coordinate in coordinates)
+
+
+def java() -> str:
+    """Path of a Java 17+ binary; :class:`PermalakeError` that says how to get one."""
+    home = os.environ.get("JAVA_HOME")
+    binary = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    advice = "install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+    if not binary or not Path(binary).exists():
+        raise PermalakeError(f"Java is missing; {advice}")
+    text = subprocess.run([binary, "-version"], capture_output=True, text=True, check=False).stderr
+    version = text.partition('version "')[2].partition(".")[0]
+    if not version.isdigit() or int(version) < 17:
+        raise PermalakeError(f"Java {version or 'of unknown version'} is too old; {advice}")
+    return binary
+
+
+def resolve(coordinates: Sequence[str] = COORDINATES) -> list[Path]:
+    """Fetch what is missing; returns the new files. A jar appears whole or not at all."""
+    lacking = missing(coordinates)
+    if not lacking:
+        return []
+    JARS.mkdir(parents=True, exist_ok=True)
+    new = []
+    with tempfile.TemporaryDirectory(dir=JARS) as scratch:
+        for coordinate in lacking:
+            retrieve(coordinate, Path(scratch), "-notransitive")
+            fetched = Path(scratch) / jar_name(coordinate)
+            new.append(fetched.rename(JARS / fetched.name))
+    return new
+
+
+def retrieve(coordinate: str, folder: Path, *options: str) -> None:
+    """Fetch a coordinate, with all that it depends on unless ``-notransitive``, into ``folder``;
+    :class:`PermalakeError` when it does not arrive."""
+    import pyspark
+
+    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    settings = folder / "ivysettings.xml"
+    settings.write_text(_IVY_SETTINGS.format(cache=folder / "cache"), "utf-8")
+    command = [java(), "-jar", str(ivy), "-settings", str(settings), *options, "-warn"]
+    command += ["-dependency", *coordinate.split(":"), "-confs", "default", "-types", "jar", "bundle"]
+    command += ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).jar"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode or not (folder / jar_name(coordinate)).is_file():
+        last = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["no output"]
+        raise PermalakeError(f"{coordinate} could not be fetched ({last[0].strip()}); check the network")
+
+
+if __name__ == "__main__":
+    try:
+        for file in resolve(COORDINATES + sum((MORE[name] for name in sys.argv[1:]), ())):
+            sys.stdout.write(f"fetched {file.name}\n")
+    except PermalakeError as error:
+        sys.exit(f"permalake: {error}")

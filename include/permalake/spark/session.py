@@ -1,0 +1,91 @@
+"""The Spark session that every job and test uses, and how it reaches the catalog database."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from sqlalchemy.engine import make_url
+
+from permalake.config import Settings
+from permalake.errors import ConfigError
+from permalake.net import object_storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# UTC everywhere: a date is the UTC date, on any machine.
+CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.adaptive.enabled": "true",
+    # All that is ever lowered is hex; the tables that other letters need take a job two seconds to fill.
+    "spark.sql.icu.caseMappings.enabled": "false",
+    # Who called is otherwise asked for, and told to Java, at each operation on a column.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+SMALL_CONF = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""For small inputs, whose hundred queries do not live long enough to be compiled, or planned anew at each
+stage."""
+
+# PySpark calls these by short names, for which Java looks through all jars each time, package by package.
+_OFTEN_CALLED = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils")
+
+
+def session(name: str, **conf: str) -> SparkSession:
+    """The session of this process. Under spark-submit master and jars are already set, and what it was told
+    holds."""
+    from py4j.java_gateway import java_import
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # under spark-submit, whose settings only its JVM knows
+        SparkContext._ensure_initialized()
+    builder, told = SparkSession.builder.appName(name), SparkConf()
+    for key, value in {**CONF, **conf}.items():
+        if not told.contains(key):
+            builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    for often in _OFTEN_CALLED:
+        java_import(spark.sparkContext._jvm, often)
+    return spark
+
+
+def catalog_conf(settings: Settings, catalog: str) -> dict[str, str]:
+    """Spark settings that make ``catalog`` a name for the Iceberg catalog entries of that name in the
+    catalog database."""
+    url = make_url(settings.lake.catalog_uri)
+    prefix = f"spark.sql.catalog.{catalog}"
+    conf = {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.warehouse": settings.lake.warehouse,
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.cache-enabled": "false",
+    }
+    if object_storage.is_object_store(settings.lake.warehouse):
+        conf |= {f"{prefix}.{key}": value for key, value in object_storage.spark_catalog().items()}
+    backend = url.get_backend_name()
+    if backend == "sqlite":
+        # With the default of 0 one commit in eight of three processes failed on a locked database.
+        conf[f"{prefix}.uri"] = f"jdbc:sqlite:{url.database}?busy_timeout=60000"
+    elif backend == "postgresql":
+        conf[f"{prefix}.uri"] = f"jdbc:postgresql://{url.host}:{url.port or 5432}/{url.database}"
+        conf[f"{prefix}.jdbc.user"] = url.username or ""
+        conf[f"{prefix}.jdbc.password"] = str(url.password or "")
+    else:
+        raise ConfigError(f"lake.catalog: {backend} is not supported; use sqlite:/// or postgresql://")
+    return conf

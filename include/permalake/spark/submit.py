@@ -1,0 +1,78 @@
+"""How a Spark job of this project is submitted: master, memory, jars and settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from permalake.config import load_settings
+from permalake.net import object_storage
+from permalake.paths import SPARK_JOBS
+from permalake.spark import class_archive, jars
+
+GIB = 1 << 30
+
+
+def bin_folder() -> Path:
+    """Where this environment's ``spark-submit`` and ``airflow`` are."""
+    return Path(sys.executable).parent
+
+
+def spark_master() -> str:
+    """``PERMALAKE_SPARK_MASTER`` (``spark://…``, ``yarn``, ``k8s://…``), or every core of this machine."""
+    return os.environ.get("PERMALAKE_SPARK_MASTER", "local[*]")
+
+
+def driver_memory() -> str:
+    """``PERMALAKE_SPARK_DRIVER_MEMORY``, or a quarter of this machine's, from 1 to 8 GiB.
+
+    On a local master the driver is the executor too; the rest is for its Python workers.
+    """
+    if configured := os.environ.get("PERMALAKE_SPARK_DRIVER_MEMORY"):
+        return configured
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{min(8, max(1, total // 4 // GIB))}g"
+
+
+def is_local() -> bool:
+    """Whether the driver is the executor too."""
+    return spark_master().startswith("local")
+
+
+def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
+    """Spark settings of a submit that must be known before the session starts."""
+    remote = object_storage.is_object_store(load_settings().lake.warehouse)
+    if remote:
+        coordinates = (*coordinates, *jars.S3_COORDINATES)
+    more = [coordinate for coordinate in coordinates if coordinate not in jars.COORDINATES]
+    conf = {
+        "spark.ui.enabled": os.environ.get("PERMALAKE_SPARK_UI", "false"),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "WARN",
+        "spark.jars": jars.class_path(coordinates),
+    }
+    if remote:
+        conf |= object_storage.hadoop()
+    if is_local() and not remote:
+        # On the class path of Java itself: nothing is copied, and the classes may come from an archive.
+        conf |= {
+            "spark.driver.extraClassPath": class_archive.class_path(),
+            "spark.jars": jars.class_path(more),
+        }
+    if not is_local():
+        conf |= {
+            # Left out, one application takes every core of a standalone cluster, and the next one waits.
+            "spark.cores.max": os.environ.get("PERMALAKE_SPARK_CORES", "4"),
+            "spark.executor.memory": os.environ.get("PERMALAKE_SPARK_EXECUTOR_MEMORY", "2g"),
+        }
+        if os.environ.get("PERMALAKE_JARS_ON_NODES"):
+            # Every executor of every submit would fetch them from the driver, 150 MB with S3's.
+            conf["spark.jars"] = ",".join(f"local:{jar}" for jar in conf["spark.jars"].split(","))
+    return {name: value for name, value in conf.items() if value}
+
+
+def job_file(job: str) -> str:
+    """Path of a Spark job of this project, by its name."""
+    return str(SPARK_JOBS / f"{job}.py")

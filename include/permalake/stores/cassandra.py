@@ -1,0 +1,239 @@
+"""Rows into Cassandra: written by the Spark connector, deleted by the driver in Spark's workers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from permalake.config import CassandraSettings
+from permalake.contracts.cql import StoreTable
+from permalake.errors import ConfigError, PermalakeError
+from permalake.iota.permanode.chrysalis_schema import placed, schema
+from permalake.stores import connector
+
+if TYPE_CHECKING:
+    from cassandra.cluster import Session
+    from pyspark.sql import DataFrame
+
+FORMAT = "org.apache.spark.sql.cassandra"
+_NAME_LIMIT = 48
+_SECONDS = 60
+_IN_FLIGHT = 64
+_KEYS = 32
+_ROWS = 10_000
+_COUNT = "rows bigint"
+OUTPUT = {
+    "spark.cassandra.output.ignoreNulls": "false",
+    # The connector's 5 per task leave a server idle that answers when a write is on disk; 64 such batches
+    # make it time out at tables with views.
+    "spark.cassandra.output.concurrent.writes": "16",
+    # Rows of one server go together, whatever their partitions: most partitions have few rows of a batch.
+    # Servers warn of such batches from 5 KiB on.
+    "spark.cassandra.output.batch.grouping.key": "replica_set",
+    "spark.cassandra.output.batch.size.bytes": "4096",
+}
+"""How the connector writes: what this server takes fastest."""
+_ARROW = {
+    "text": pa.string(),
+    "blob": pa.binary(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+
+
+def configured(settings: CassandraSettings) -> bool:
+    """Whether anything is published into Cassandra."""
+    return bool(settings.contact_points)
+
+
+def check_names(networks: Iterable[str]) -> None:
+    """Every network has keyspaces of its own that Cassandra takes; :class:`ConfigError` names the culprit."""
+    owners: dict[str, str] = {}
+    for network in networks:
+        for keyspace in sorted({keyspace for keyspace, _ in placed(network, "chrysalis")}):
+            if len(keyspace) > _NAME_LIMIT or keyspace.startswith("system"):
+                raise ConfigError(f"networks.{network}: Cassandra takes no keyspace {keyspace}; rename it")
+            if owners.setdefault(keyspace, network) != network:
+                raise ConfigError(
+                    f"networks.{network}: shares keyspace {keyspace} with {owners[keyspace]}; rename one"
+                )
+
+
+@contextmanager
+def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Session]:
+    """A session of the driver; :class:`PermalakeError` when no contact point answers. A ``plain`` one reads
+    no schema, which takes longer than a task's work, and gives rows as tuples: a class with names, made for
+    each answer, costs more than a short answer itself."""
+    from cassandra.cluster import (
+        EXEC_PROFILE_DEFAULT,
+        Cluster,
+        ExecutionProfile,
+        NoHostAvailable,
+    )
+    from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+    from cassandra.query import named_tuple_factory, tuple_factory
+
+    profile = ExecutionProfile(
+        load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(settings.local_dc)),
+        request_timeout=_SECONDS,
+        row_factory=tuple_factory if plain else named_tuple_factory,
+    )
+    cluster = Cluster(
+        list(settings.contact_points),
+        port=settings.port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        protocol_version=5,
+        connect_timeout=10,
+        schema_metadata_enabled=not plain,
+        token_metadata_enabled=not plain,
+    )
+    try:
+        yield cluster.connect()
+    except NoHostAvailable as error:
+        where = ", ".join(f"{point}:{settings.port}" for point in settings.contact_points)
+        reason = next((str(fault) for fault in getattr(error, "errors", {}).values()), str(error))
+        raise PermalakeError(
+            f"Cassandra does not answer at {where} ({' '.join(reason.split())}); check cassandra.* and that "
+            "the server is up (`permalake services status`)"
+        ) from None
+    finally:
+        cluster.shutdown()
+
+
+def ensure(settings: CassandraSettings, network: str, protocol: str) -> bool:
+    """Keyspaces, tables, indexes and views of a network exist; whether a table was missing (and so not all is
+    there that was written)."""
+    with session(settings) as connected:
+        known = {
+            (keyspace, table)
+            for keyspace, metadata in connected.cluster.metadata.keyspaces.items()
+            for table in metadata.tables
+        }
+        for statement in schema(network, protocol, settings.local_dc, settings.replication):
+            connected.execute(statement)
+    return not known.issuperset((keyspace, table.name) for keyspace, table in placed(network, protocol))
+
+
+def write(
+    frame: DataFrame, settings: CassandraSettings, keyspace: str, table: StoreTable, micros: int
+) -> None:
+    """Write whole rows with write time ``micros``: a null overwrites, and of two publishes the later wins.
+    A write that fails ends all others that are under way in this program."""
+    try:
+        (
+            frame.write.format(FORMAT)
+            .mode("append")
+            .options(**connector.options(settings), keyspace=keyspace, table=table.name)
+            .option("spark.cassandra.output.timestamp", str(micros))
+            .options(**OUTPUT)
+            .save()
+        )
+    except Exception:
+        connector.close_sessions(frame.sparkSession)
+        raise
+
+
+def delete(
+    keys: DataFrame, settings: CassandraSettings, keyspace: str, table: StoreTable, micros: int
+) -> int:
+    """Delete the rows with these primary keys as of write time ``micros``; returns how many keys."""
+    deleted = (
+        keys.select(*table.key)
+        .mapInArrow(_deleter(settings, keyspace, table, micros), _COUNT)
+        .agg({"rows": "sum"})
+        .first()
+    )
+    return int(deleted[0] or 0) if deleted else 0
+
+
+def lookup(
+    keys: DataFrame,
+    settings: CassandraSettings,
+    keyspace: str,
+    table: StoreTable,
+    sample: str | None = None,
+) -> DataFrame:
+    """All rows of the partitions in ``keys`` (each once); with ``sample`` the partition's key and that column
+    of one of its rows. Each partition is read by itself, so the cost is that of the keys alone."""
+    from pyspark.sql import types as t
+
+    names = list(table.columns) if sample is None else [*table.partition, sample]
+    schema = t.StructType([t.StructField(name, table.spark[name].dataType) for name in names])
+    return keys.select(*table.partition).mapInArrow(
+        _reader(settings, keyspace, table, names, sample is not None), schema
+    )
+
+
+def _asked(batch: pa.RecordBatch) -> list[tuple]:
+    """Partition keys as the arguments of questions for several at once: a question costs the driver more
+    than a short answer does."""
+    keys = defaultdict(list)
+    for *shared, last in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        keys[tuple(shared)].append(last)
+    return [
+        (*shared, each[first : first + _KEYS])
+        for shared, each in keys.items()
+        for first in range(0, len(each), _KEYS)
+    ]
+
+
+def _deleter(
+    settings: CassandraSettings, keyspace: str, table: StoreTable, micros: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    matched = " AND ".join(f"{name} = ?" for name in table.key)
+    statement = f"DELETE FROM {keyspace}.{table.name} USING TIMESTAMP {micros} WHERE {matched}"  # noqa: S608
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from cassandra.concurrent import execute_concurrent_with_args
+
+        with session(settings, plain=True) as connected:
+            prepared = connected.prepare(statement)
+            for batch in batches:
+                keys: Any = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                execute_concurrent_with_args(connected, prepared, list(keys), concurrency=_IN_FLIGHT)
+                yield pa.RecordBatch.from_pydict({"rows": pa.array([batch.num_rows], pa.int64())})
+
+    return run
+
+
+def _reader(
+    settings: CassandraSettings, keyspace: str, table: StoreTable, names: list[str], one: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    *shared, last = table.partition
+    matched = " AND ".join([*(f"{name} = ?" for name in shared), f"{last} IN ?"])
+    listed = ", ".join(names)
+    limit = " PER PARTITION LIMIT 1" if one else ""
+    statement = f"SELECT {listed} FROM {keyspace}.{table.name} WHERE {matched}{limit}"  # noqa: S608
+    schema = pa.schema([(name, _ARROW[table.columns[name]]) for name in names])
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from cassandra.concurrent import execute_concurrent_with_args
+
+        with session(settings, plain=True) as connected:
+            prepared = connected.prepare(statement)
+            for batch in batches:
+                # A lazy answer: what is found is passed on as it comes, however much a key has.
+                answers = execute_concurrent_with_args(
+                    connected, prepared, _asked(batch), concurrency=_IN_FLIGHT, results_generator=True
+                )
+                found = (row for _, rows in answers for row in rows)
+                while rows := list(islice(found, _ROWS)):
+                    columns = list(zip(*rows, strict=True))
+                    yield pa.RecordBatch.from_arrays(
+                        [
+                            pa.array(values, field.type, from_pandas=False)
+                            for values, field in zip(columns, schema, strict=True)
+                        ],
+                        schema=schema,
+                    )
+
+    return run

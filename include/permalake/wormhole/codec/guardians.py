@@ -1,0 +1,150 @@
+"""Guardian signatures: who signed a VAA, and whether that makes a quorum.
+
+A VAA counts when every signature recovers to the guardian it names and at least ``floor(2n/3) + 1`` of the
+``n`` guardians of its set signed (wormhole-foundation/wormhole, ``Messages.sol``). Sets do not expire here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from coincurve import GLOBAL_CONTEXT
+from coincurve._libsecp256k1 import ffi, lib
+from numpy.typing import NDArray
+from sha3 import keccak_256
+
+from permalake.arrays.cursor import I64, U8
+from permalake.wormhole.codec.vaa import ERRORS, SIGNATURE_SIZE, Bool, Vaas
+
+GuardianSets = Mapping[int, Sequence[bytes]]
+_Count = TypeVar("_Count", int, I64)
+
+REASONS = ("ok", "malformed", "unknown_guardian_set", "duplicate_guardian", "bad_signature", "no_quorum")
+OK, MALFORMED, UNKNOWN_SET, DUPLICATE, BAD_SIGNATURE, NO_QUORUM = range(6)
+
+_ADDRESS_SIZE = 20
+_UNCOMPRESSED_SIZE = 65
+# Guardians write 0 or 1; the verifying contracts add 27 and accept no other.
+_RECOVERY_IDS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """``reason`` u8[n] indexes REASONS; ``valid_signatures`` i64[n] counts signatures that recover to their
+    guardian (0 where none had to be looked at); ``quorum`` i64[n] is what the set asks for (0 unknown)."""
+
+    reason: U8
+    valid_signatures: I64
+    quorum: I64
+
+    def ok(self) -> Bool:
+        """Rows that may be published."""
+        return self.reason == OK
+
+    def reason_text(self) -> pa.StringArray:
+        """Reason as one word."""
+        return pa.array(REASONS).take(pa.array(self.reason))
+
+    def detail(self, vaas: Vaas) -> pa.StringArray:
+        """What was found, one line; null where the VAA is fine."""
+        lines: list[str | None] = [None] * len(vaas)
+        for row in np.flatnonzero(self.reason).tolist():
+            valid, signed = self.valid_signatures[row], vaas.signature_count[row]
+            lines[row] = {
+                MALFORMED: ERRORS[vaas.error[row]],
+                UNKNOWN_SET: f"guardian set {vaas.guardian_set_index[row]} is not known",
+                DUPLICATE: "a guardian signs twice",
+                BAD_SIGNATURE: f"{valid} of {signed} signatures are valid",
+                NO_QUORUM: f"{valid} valid signatures, {self.quorum[row]} are needed",
+            }[int(self.reason[row])]
+        return pa.array(lines, pa.string())
+
+
+def quorum(guardians: _Count) -> _Count:
+    """Signatures that a set of so many guardians asks for (one number, or i64[n])."""
+    return guardians * 2 // 3 + 1
+
+
+def verify(vaas: Vaas, guardian_sets: GuardianSets) -> Verification:
+    """Check every VAA against the guardian set it names. The first reason that applies, in REASONS' order."""
+    addresses, sizes = _tables(vaas.guardian_set_index, guardian_sets)
+    size = sizes[:, 1]
+    known = size > 0
+    needed = np.where(known, quorum(size), 0)
+    reason = np.zeros(len(vaas), np.uint8)
+    row = vaas.signature_row
+    twice = (row[1:] == row[:-1]) & (vaas.guardian_index[1:] == vaas.guardian_index[:-1])
+    reason[row[1:][twice]] = DUPLICATE
+    reason[~known] = UNKNOWN_SET
+    reason[vaas.error != 0] = MALFORMED
+
+    check = np.flatnonzero((reason[row] == OK) & (vaas.guardian_index < size[row]))
+    recovered = recover_addresses(vaas.data, vaas.signature_start[check], vaas.digest, row[check])
+    expected = addresses[sizes[row[check], 0] + vaas.guardian_index[check]]
+    # What does not recover is nobody's, even in a set with a zero address.
+    theirs = (recovered == expected).all(axis=1) & recovered.any(axis=1)
+    valid = np.bincount(row[check][theirs], minlength=len(vaas)).astype(np.int64)
+
+    fine = reason == OK
+    reason[fine & (valid < needed)] = NO_QUORUM
+    reason[fine & (valid < vaas.signature_count)] = BAD_SIGNATURE
+    return Verification(reason, valid, needed)
+
+
+def recover_addresses(data: U8, signature_start: I64, digest: U8, digest_row: I64) -> U8:
+    """Address behind each signature, u8[k, 20]; zeros where it does not recover.
+
+    ``signature_start`` points into ``data``, ``digest_row`` into ``digest``. Calls libsecp256k1 without
+    coincurve's objects, and without copying signature or digest.
+    """
+    parse, recover = lib.secp256k1_ecdsa_recoverable_signature_parse_compact, lib.secp256k1_ecdsa_recover
+    serialize, context = lib.secp256k1_ec_pubkey_serialize, GLOBAL_CONTEXT.ctx
+    signature = ffi.new("secp256k1_ecdsa_recoverable_signature *")
+    key = ffi.new("secp256k1_pubkey *")
+    size = ffi.new("size_t *", _UNCOMPRESSED_SIZE)
+    public = ffi.new("unsigned char[]", _UNCOMPRESSED_SIZE)
+    point = memoryview(ffi.buffer(public))[1:]
+    first_signature = ffi.from_buffer("unsigned char[]", data)
+    first_digest = ffi.from_buffer("unsigned char[]", digest)
+    recovery_id = data[signature_start + SIGNATURE_SIZE - 1]
+    nobody = bytes(_ADDRESS_SIZE)
+    found = []
+    for start, hashed, parity in zip(
+        signature_start.tolist(), (digest_row * 32).tolist(), recovery_id.tolist(), strict=True
+    ):
+        if (
+            parity < _RECOVERY_IDS
+            and parse(context, signature, first_signature + start, parity)
+            and recover(context, key, signature, first_digest + hashed)
+        ):
+            serialize(context, public, size, key, lib.SECP256K1_EC_UNCOMPRESSED)
+            found.append(keccak_256(point).digest()[12:])
+        else:
+            found.append(nobody)
+    return np.frombuffer(b"".join(found), np.uint8).reshape(-1, _ADDRESS_SIZE)
+
+
+def recover_address(digest: bytes, signature: bytes) -> bytes | None:
+    """Address that made one 65-byte signature; None where it does not recover."""
+    data = np.frombuffer(signature, np.uint8)
+    hashed = np.frombuffer(digest, np.uint8).reshape(1, 32)
+    zero = np.zeros(1, np.int64)
+    address = recover_addresses(data, zero, hashed, zero).tobytes()
+    return address if any(address) else None
+
+
+def _tables(index: NDArray[np.uint32], guardian_sets: GuardianSets) -> tuple[U8, I64]:
+    """Guardians of the sets in use, u8[g, 20], and per row where its set begins and its size, i64[n, 2]."""
+    used, of_row = np.unique(index, return_inverse=True)
+    guardians: list[bytes] = []
+    spans = np.zeros((len(used), 2), np.int64)
+    for position, number in enumerate(used.tolist()):
+        members = guardian_sets.get(number, ())
+        spans[position] = len(guardians), len(members)
+        guardians.extend(members)
+    table = np.frombuffer(b"".join(guardians), np.uint8).reshape(-1, _ADDRESS_SIZE)
+    return table, spans[of_row]

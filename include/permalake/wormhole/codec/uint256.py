@@ -1,0 +1,40 @@
+"""Unsigned 256-bit integers: exact decimal text, and token amounts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from permalake.arrays.cursor import U8
+
+WORD = 32
+_HIGH = 24
+MAX_DECIMALS = 8
+"""The token bridge cuts amounts to at most 8 decimals before it sends them."""
+
+
+def to_decimal_text(values: U8) -> pa.StringArray:
+    """Decimal text of big-endian words, u8[k, 32]. Those below 2^64 never become Python objects."""
+    words = np.ascontiguousarray(values)
+    low = words[:, _HIGH:].copy().view(">u8")[:, 0].astype(np.uint64)
+    text = pa.array(low).cast(pa.string())
+    large = words[:, :_HIGH].any(axis=1)
+    if not large.any():
+        return text
+    exact = [str(int.from_bytes(word.tobytes(), "big")) for word in words[large]]
+    return pc.replace_with_mask(text, pa.array(large), pa.array(exact, pa.string()))
+
+
+def scaled_amount(raw: pa.StringArray, decimals: pa.Array) -> pa.StringArray:
+    """``raw / 10^min(decimals, 8)``, exact and without trailing zeros; null when either is null.
+
+    ``raw`` is decimal text of any length. Works on the digits: as many zeros are appended as make eight
+    decimals, then the text is cut before the last eight.
+    """
+    kept = pc.min_element_wise(pc.cast(decimals, pa.int32()), MAX_DECIMALS, skip_nulls=False)
+    zeros = pa.array(["0" * missing for missing in range(MAX_DECIMALS, -1, -1)]).take(kept)
+    digits = pc.utf8_lpad(pc.binary_join_element_wise(raw, zeros, ""), width=MAX_DECIMALS + 1, padding="0")
+    whole = pc.utf8_slice_codeunits(digits, 0, -MAX_DECIMALS)
+    fraction = pc.utf8_rtrim(pc.utf8_slice_codeunits(digits, -MAX_DECIMALS), characters="0")
+    return pc.if_else(pc.equal(fraction, ""), whole, pc.binary_join_element_wise(whole, fraction, "."))

@@ -1,0 +1,245 @@
+"""Chain details from RPCs, each asked for once and kept in ``chain_answers``, a reason where there was none.
+
+What was found of accounts, assets and tokens is kept for good, under a day before all others; what was not
+found only for the day that needed it, as a token may be attested the next day. A fault is not kept: the next
+run asks again.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import groupby, islice
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.wormhole.enrich.questions import Answer, ChainRpc, Question
+from permalake.wormhole.tables.chain_questions import OWNER, QUESTION, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
+from permalake.wormhole.tables.reported_details import REPORTED
+
+FOR_GOOD = date(1969, 12, 31)
+_AT_ONCE = 500
+_ROWS_AT_ONCE = 20_000
+_SECONDS_AT_ONCE = 60.0
+_UNKNOWN = {
+    SENDER: "senders",
+    OWNER: "owners of accounts",
+    WRAPPED: "resulting tokens",
+    WRAPPED_NFT: "resulting NFTs",
+    TOKEN: "tokens",
+}
+_ROWS = pa.schema(
+    [
+        ("chain", pa.int32()),
+        ("question", pa.string()),
+        ("subject", pa.string()),
+        ("told", pa.int32()),
+        ("address", pa.string()),
+        ("symbol", pa.string()),
+        ("name", pa.string()),
+        ("decimals", pa.int32()),
+        ("reason", pa.string()),
+        ("asked_at", pa.timestamp("us", tz="UTC")),
+        ("date", pa.date32()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class AnswerCache:
+    """Where answers are kept: how to read ``chain_answers``, how to add to it, and where remarks on a day
+    (None: on every day) go."""
+
+    read: Callable[[SparkSession], DataFrame]
+    add: Callable[[DataFrame], int]
+    remark: Callable[[str, date | None], None]
+
+
+@dataclass
+class _Round:
+    """What one chain has told so far: rows to be kept, and questions left without an answer."""
+
+    asked: int
+    answered: int = 0
+    fault: str = ""
+    rows: queue.SimpleQueue[list[dict[str, Any]]] = field(default_factory=queue.SimpleQueue)
+
+
+class Chains:
+    """The RPCs of the configured chains behind the lake's cache.
+
+    With ``again`` questions that came to nothing are asked once more, whatever was asked before.
+    """
+
+    def __init__(
+        self,
+        rpcs: Mapping[int, ChainRpc],
+        cache: AnswerCache,
+        *,
+        again: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._rpcs = rpcs
+        self._cache = cache
+        self._again = again
+        self._clock = clock
+
+    def answers(self, spark: SparkSession, questions: DataFrame) -> DataFrame:
+        """Rows of ``chain_answers`` with an answer to these questions (chain, question, subject, date, tx_id,
+        at), and what the source's API reported of their days; asks what is not known yet. A chain without
+        RPC, and the fault of one, are remarks, never errors."""
+        asked = questions.localCheckpoint()
+        days = asked.agg(F.min("date").alias("first"), F.max("date").alias("last")).first()
+        if days is None or days["first"] is None:
+            return self._cache.read(spark).limit(0)
+        inside = F.col("date").between(F.lit(days["first"]), F.lit(days["last"]))
+        near = (F.col("date") == F.lit(FOR_GOOD)) | inside
+        unsettled = self._unsettled(asked, self._cache.read(spark).where(near)).localCheckpoint()
+        counted = {
+            (row["chain"], row["with_rpc"]): row["count"]
+            for row in unsettled.groupBy("chain", self._has_rpc().alias("with_rpc")).count().collect()
+        }
+        self._ask(spark, unsettled, {chain: count for (chain, mine), count in counted.items() if mine})
+        if not all(mine for _, mine in counted):
+            self._remark_untold(unsettled.where(~self._has_rpc()))
+        told = self._cache.read(spark).where(near & (F.col("told") == 1))
+        mine = told.join(asked.select(*QUESTION).distinct(), list(QUESTION), "left_semi")
+        return mine.unionByName(told.where(F.col("question") == REPORTED))
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        for rpc in self._rpcs.values():
+            rpc.close()
+
+    def __enter__(self) -> Chains:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- What is known -------------------------------------------------------------------------------
+
+    def _has_rpc(self) -> Column:
+        return F.col("chain").isin(list(self._rpcs))
+
+    def _unsettled(self, asked: DataFrame, kept: DataFrame) -> DataFrame:
+        """Questions that nobody has answered, and whose lack of an answer is not known either."""
+        for_good = kept.where((F.col("date") == F.lit(FOR_GOOD)) & (F.col("told") == 1))
+        of_day = kept.where((F.col("told") == 1) | F.lit(not self._again))
+        return asked.join(for_good.select(*QUESTION), list(QUESTION), "left_anti").join(
+            of_day.select(*QUESTION, "date"), [*QUESTION, "date"], "left_anti"
+        )
+
+    def _remark_untold(self, untold: DataFrame) -> None:
+        """A remark on each day with questions to chains that have no RPC."""
+        reported = self._cache.read(untold.sparkSession).where(F.col("question") == REPORTED)
+        senders = reported.select(F.lit(SENDER).alias("question"), "subject", "date")
+        left = untold.join(senders, ["question", "subject", "date"], "left_anti")
+        rows = (
+            left.groupBy("date", "question")
+            .agg(F.count("*").alias("count"), F.collect_set("chain").alias("chains"))
+            .collect()
+        )
+        for day in sorted({row["date"] for row in rows}):
+            of_day = [row for row in rows if row["date"] == day]
+            chains = sorted({chain for row in of_day for chain in row["chains"]})
+            counts = {row["question"]: row["count"] for row in of_day}
+            told = ", ".join(f"{word} {counts[kind]}" for kind, word in _UNKNOWN.items() if kind in counts)
+            numbers = ", ".join(map(str, chains))
+            self._cache.remark(f"chain details: no chains.ID.rpc_url of {numbers}; unknown: {told}", day)
+
+    # -- What is asked -------------------------------------------------------------------------------
+
+    def _ask(self, spark: SparkSession, unsettled: DataFrame, counts: Mapping[int, int]) -> None:
+        """All chains at once, each at its own pace; what they tell is kept now and then."""
+        if not counts:
+            return
+        rounds = {chain: _Round(count) for chain, count in counts.items()}
+        with ThreadPoolExecutor(len(rounds)) as pool:
+            work = [
+                pool.submit(self._ask_chain, chain, unsettled.where(F.col("chain") == chain), one)
+                for chain, one in rounds.items()
+            ]
+            self._keep_all(spark, rounds.values(), work)
+        for chain, one in sorted(rounds.items()):
+            if one.answered < one.asked:
+                left = one.asked - one.answered
+                self._cache.remark(
+                    f"chain details: {one.fault}; {left} question{'s' * (left > 1)} to chain {chain} without "
+                    "an answer, fill in later with --only enrich",
+                    None,
+                )
+
+    def _ask_chain(self, chain: int, questions: DataFrame, told: _Round) -> None:
+        order = ("question", "tx_id", "at", "subject", "date")
+        rows = questions.orderBy(*order).toLocalIterator()
+        for kind, of_kind in groupby(rows, key=lambda row: row["question"]):
+            for some in _chunks(of_kind):
+                asked = [Question(kind, own[0]["subject"], own[0]["tx_id"], own[0]["at"]) for own in some]
+                answers = self._rpcs[chain].answers(kind, asked)
+                told.rows.put(self._rows(chain, some, answers))
+                for own, answer in zip(some, answers, strict=True):
+                    told.answered += 0 if answer.fault else len(own)
+                    told.fault = told.fault or answer.fault or ""
+                if all(answer.fault for answer in answers):
+                    return  # the node is down: what is left is for another run
+
+    def _rows(
+        self, chain: int, asked: Sequence[list[Row]], answers: Iterable[Answer]
+    ) -> list[dict[str, Any]]:
+        moment = int(self._clock() * 1_000_000)
+        rows = []
+        for own, answer in zip(asked, answers, strict=True):
+            if answer.fault:
+                continue
+            is_for_good = answer.reason is None and own[0]["question"] != SENDER
+            values = {name: value for name, value in vars(answer).items() if name != "fault"}
+            values |= {"chain": chain, "question": own[0]["question"], "subject": own[0]["subject"]}
+            values |= {"told": int(answer.reason is None), "asked_at": moment}
+            days = [FOR_GOOD] if is_for_good else [row["date"] for row in own]
+            rows += [{**values, "date": day} for day in days]
+        return rows
+
+    def _keep_all(self, spark: SparkSession, rounds: Iterable[_Round], work: Sequence[Future[None]]) -> None:
+        """Keep what was told every minute or so, and at the end: killed in between, only that is asked
+        again."""
+        rows: list[dict[str, Any]] = []
+        since = time.monotonic()
+        busy = True
+        while busy:
+            busy = not all(one.done() for one in work)
+            time.sleep(0.05 if busy else 0)
+            for one in rounds:
+                while not one.rows.empty():
+                    rows += one.rows.get()
+            if rows and (
+                not busy or len(rows) >= _ROWS_AT_ONCE or time.monotonic() - since > _SECONDS_AT_ONCE
+            ):
+                self._keep(spark, rows)
+                rows, since = [], time.monotonic()
+        for done in work:
+            done.result()
+
+    def _keep(self, spark: SparkSession, rows: list[dict[str, Any]]) -> None:
+        for_good = [row for row in rows if row["date"] == FOR_GOOD]
+        of_days = [row for row in rows if row["date"] != FOR_GOOD]
+        for some in (for_good, of_days):  # apart, as what is kept is compared with the days in between
+            if some:
+                self._cache.add(spark.createDataFrame(pa.Table.from_pylist(some, schema=_ROWS)))
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[list[Row]]]:
+    """Questions, some hundred at a time: the rows of each, one per day that asks it."""
+    questions = (list(own) for _, own in groupby(rows, key=lambda row: row["subject"]))
+    while some := list(islice(questions, _AT_ONCE)):
+        yield some

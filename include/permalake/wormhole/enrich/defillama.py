@@ -1,0 +1,181 @@
+"""Price service ``defillama``: the record nearest to a moment, for many coins and moments at once.
+
+Routes ``/batchHistorical?coins={…}&searchWidth=`` and ``/prices/historical/{timestamp}/{coins}`` as in the
+DefiLlama API reference (api-docs.defillama.com). Coins are ``coingecko:id`` or ``chain:address``. A key (of
+the paid plan) is a part of the address there.
+
+Only single records are told, each the nearest to the moment asked for. So the two ends of a bucket of five
+minutes are asked: as long as records lie no closer than that, the nearest to any whole second in between is
+one of these two. The ends are the last second before the bucket and its own last second: of two records
+equally near to a wanted second, the earlier is strictly nearest to an end before it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
+
+from permalake.intervals import Span
+from permalake.net.http import RefusedError, Service, UnavailableError
+from permalake.wormhole.enrich.quotes import Answer, Ask, Coin, Quote, usd
+from permalake.wormhole.reference import Chain
+
+NAME = "defillama"
+PUBLIC = "https://coins.llama.fi"
+_PRO = "https://pro-api.llama.fi/{key}/coins"
+_BUCKET = 300
+_MOMENTS = 150
+"""Coins times moments of a request: both go into its address, which must not grow long."""
+_COINS = 30
+_THREADS = 4
+
+
+class DefiLlama:
+    """DefiLlama's batches of historical prices; one moment after the other where there are no batches."""
+
+    name = NAME
+    bucket = _BUCKET
+
+    def __init__(
+        self,
+        service: Service,
+        chains: Mapping[int, Chain],
+        window: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._service = service
+        self._chains = chains
+        self._width = {
+            "searchWidth": f"{math.ceil(window / 60)}m" if window % 3600 else f"{int(window // 3600)}h"
+        }
+        self._clock = clock
+        self._batches = True
+
+    def coin(self, token: Coin) -> str | None:
+        """``coingecko:id``, or ``chain:address`` of a token that no list knows."""
+        if token.coingecko_id:
+            return f"coingecko:{token.coingecko_id}"
+        chain = self._chains.get(token.chain)
+        if chain is None or not chain.llama or not token.native_address:
+            return None
+        return f"{chain.llama}:{token.native_address}"
+
+    def needed(self, first: int, last: int) -> Span:
+        """The bucket itself; the service looks around on its own."""
+        return first // _BUCKET * _BUCKET, (last // _BUCKET + 1) * _BUCKET
+
+    def answers(self, asks: Iterable[Ask]) -> Iterator[Answer]:
+        """As few requests as their length allows."""
+        pieces = [piece for ask in asks for piece in _pieces(ask)]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            yield from pool.map(self._answer, list(_packed(pieces)))
+
+    def _answer(self, asks: tuple[Ask, ...]) -> Answer:
+        now = math.floor(self._clock())
+        moments: dict[str, set[int]] = defaultdict(set)
+        for ask in asks:
+            moments[ask.coin].update(min(moment, now) for moment in _ends(ask.span))
+        wanted = {coin: sorted(of_coin) for coin, of_coin in moments.items()}
+        try:
+            return Answer(asks, self._quotes(wanted))
+        except UnavailableError as error:
+            return Answer(asks, fault=str(error))
+
+    def _quotes(self, wanted: dict[str, list[int]]) -> list[Quote]:
+        try:
+            return self._batch(wanted) if self._batches else self._one_by_one(wanted)
+        except RefusedError as refused:
+            if self._batches and refused.status in (404, 405):
+                self._batches = False
+                return self._quotes(wanted)
+            if refused.status in (401, 402, 403):
+                self._service.give_up(
+                    f"HTTP {refused.status}; set PERMALAKE_PRICES__API_KEY to a key that it takes"
+                )
+            if refused.status in (404, 405):
+                self._service.give_up(f"HTTP {refused.status}; check prices.url")
+            raise UnavailableError(f"{self.name}: HTTP {refused.status}") from None
+
+    def _batch(self, wanted: dict[str, list[int]]) -> list[Quote]:
+        params = {"coins": json.dumps(wanted, separators=(",", ":")), **self._width}
+        return _chosen(wanted, self._service.get("/batchHistorical", _records, params))
+
+    def _one_by_one(self, wanted: dict[str, list[int]]) -> list[Quote]:
+        coins: dict[int, list[str]] = defaultdict(list)
+        for coin, moments in wanted.items():
+            for moment in moments:
+                coins[moment].append(coin)
+        found: set[Quote] = set()
+        for moment, of_moment in sorted(coins.items()):
+            path = f"/prices/historical/{moment}/{quote(','.join(of_moment), safe=':,')}"
+            found.update(_chosen(of_moment, self._service.get(path, _single, self._width)))
+        return sorted(found, key=lambda one: (one.coin, one.micros))
+
+
+def base(url: str | None, key: str | None) -> str:
+    """Where to ask: the configured address, else the paid service with a key, the public one without."""
+    return url or (_PRO.format(key=quote(key, safe="")) if key else PUBLIC)
+
+
+def _ends(span: Span) -> list[int]:
+    """The moments to ask for: before each bucket its last second, and that of the last bucket."""
+    first, beyond = span[0] // _BUCKET, -(-span[1] // _BUCKET)
+    return [_BUCKET * number - 1 for number in range(first, beyond + 1)]
+
+
+def _pieces(ask: Ask) -> Iterator[Ask]:
+    """An ask in parts of at most one request."""
+    step = (_MOMENTS - 1) * _BUCKET
+    start, end = ask.span
+    for at in range(start, end, step):
+        yield Ask(ask.coin, (at, min(at + step, end)))
+
+
+def _packed(asks: Iterable[Ask]) -> Iterator[tuple[Ask, ...]]:
+    together: list[Ask] = []
+    moments = 0
+    coins: set[str] = set()
+    for ask in asks:
+        size = len(_ends(ask.span))
+        if together and (moments + size > _MOMENTS or len(coins | {ask.coin}) > _COINS):
+            yield tuple(together)
+            together, moments, coins = [], 0, set()
+        together.append(ask)
+        moments += size
+        coins.add(ask.coin)
+    if together:
+        yield tuple(together)
+
+
+def _chosen(coins: Iterable[str], records: dict[str, list[tuple[int, Any]]]) -> list[Quote]:
+    """Quotes of the coins asked for; the service may write an address in another letter case."""
+    folded = {name.lower(): records_of for name, records_of in records.items()}
+    quotes = {
+        Quote(coin, seconds * 1_000_000, price)
+        for coin in coins
+        for seconds, value in records.get(coin, folded.get(coin.lower(), []))
+        if (price := usd(value)) is not None
+    }
+    return sorted(quotes, key=lambda one: (one.coin, one.micros))
+
+
+def _records(document: Any) -> dict[str, list[tuple[int, Any]]]:
+    """``{"coins": {coin: {"prices": [{"timestamp": s, "price": usd}, …]}}}`` → coin: (unix s, price)."""
+    return {
+        coin: [(int(one["timestamp"]), one["price"]) for one in of_coin["prices"]]
+        for coin, of_coin in dict(document["coins"]).items()
+    }
+
+
+def _single(document: Any) -> dict[str, list[tuple[int, Any]]]:
+    """``{"coins": {coin: {"timestamp": s, "price": usd}}}`` → coin: (unix s, price)."""
+    return {
+        coin: [(int(of_coin["timestamp"]), of_coin["price"])]
+        for coin, of_coin in dict(document["coins"]).items()
+    }

@@ -1,0 +1,81 @@
+"""The enriched and analytical tables of a range of days, from its published events."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.config import Settings
+from permalake.wormhole.enrich import price_providers
+from permalake.wormhole.enrich.chains import Chains
+from permalake.wormhole.enrich.price_providers import PriceProvider
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.tables import token_transfer_details as transfers
+from permalake.wormhole.tables import transfers_daily as daily
+from permalake.wormhole.tables import tvl_daily as tvl
+from permalake.wormhole.tables.chain_details import chain_details
+from permalake.wormhole.tables.chain_questions import questions
+from permalake.wormhole.tables.nearest_quotes import WANTED
+from permalake.wormhole.tables.token_metadata import TOKEN, completed, token_metadata
+
+Tables = Callable[[str], DataFrame]
+
+
+def enriched(
+    spark: SparkSession,
+    settings: Settings,
+    table: Tables,
+    start: dt.date,
+    end: dt.date,
+    *,
+    providers: Sequence[PriceProvider],
+    chains: Chains,
+) -> dict[str, DataFrame]:
+    """Frames of the tables that follow from the events of ``start..end``, by table name.
+
+    ``table`` gives a whole table by name: history as published, and the range as staged. ``providers`` tell
+    prices, the first one first; ``chains`` what only RPCs know.
+    """
+    # Kept by checkpoint, here and in what this calls: of cached frames that stand in each other Spark writes
+    # the whole plan at every stage of every query, and works them out again when a cache below them grows.
+    reference = settings.wormhole.reference if settings.wormhole else None
+    inside = F.col("date").between(F.lit(start), F.lit(end))
+    events, payloads = table("message_publication"), table("token_transfer_payload").where(inside)
+    listed = spark.createDataFrame(load_reference(reference).token_table())
+    known_chains = load_reference(reference).chains
+    metadata = token_metadata(payloads, table("attested_tokens").where(inside), listed)
+    nfts, published = table("nft_transfer_payload").where(inside), events.where(inside)
+    asked = questions(payloads, nfts, published, metadata, known_chains)
+    told = chains.answers(spark, asked).localCheckpoint()
+    known = transfers.identified(payloads, published, completed(metadata, payloads, told)).localCheckpoint()
+    held = tvl.balances(
+        known, _state(table("tvl_daily"), start), published.select("date").distinct()
+    ).localCheckpoint()
+    wanted = _priceable(spark, reference, known.select(*WANTED).union(held.select(*WANTED)))
+    priced = price_providers.priced(spark, providers, wanted, settings.prices.window_hours)
+    details = transfers.token_transfer_details(known, priced, reference).localCheckpoint()
+    on_chain = chain_details(known, nfts, told, reference).localCheckpoint()
+    return {
+        "token_transfer_details": details,
+        "chain_details": on_chain,
+        "token_prices": transfers.token_prices(priced),
+        "notional_transferred_daily": daily.notional_transferred_daily(known, details),
+        "addresses_daily": daily.addresses_daily(known, on_chain),
+        "tvl_daily": tvl.tvl_daily(held, priced),
+    }
+
+
+def _state(balances: DataFrame, start: dt.date) -> DataFrame:
+    """The balances of the latest day before ``start``: one partition, however long the history is."""
+    before = balances.where(F.col("date") < F.lit(start))
+    latest = before.agg(F.max("date")).first()[0]  # type: ignore[index]
+    return before.where(F.col("date") == F.lit(latest)) if latest else before.limit(0)
+
+
+def _priceable(spark: SparkSession, reference: Path | None, wanted: DataFrame) -> DataFrame:
+    denied = spark.createDataFrame(load_reference(reference).denied_table()).toDF(*TOKEN)
+    return wanted.join(F.broadcast(denied), [*TOKEN], "left_anti").select(*WANTED).distinct()

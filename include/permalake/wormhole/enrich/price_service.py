@@ -1,0 +1,275 @@
+"""Prices from a service, each asked for once: kept in ``token_prices``, with a memory of what was asked.
+
+A token is asked for by the name that the service has for it. Several tokens may share one (USDC on two
+chains): it is asked for once, and what was found for one of them serves the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from itertools import groupby, islice
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.intervals import Span, joined, without
+from permalake.wormhole.codec.native_addresses import native_tokens
+from permalake.wormhole.enrich.quotes import Answer, Ask, Coin, PriceService, Quote
+from permalake.wormhole.reference import Reference, TokenId
+from permalake.wormhole.tables.nearest_quotes import TOKEN, WANTED, nearest
+
+_COINS_AT_ONCE = 200
+_QUOTES_AT_ONCE = 100_000
+_ROWS = pa.schema(
+    [
+        ("origin_chain", pa.int32()),
+        ("origin_address", pa.string()),
+        ("provider", pa.string()),
+        ("quote_time", pa.timestamp("us", tz="UTC")),
+        ("price_usd", pa.decimal128(38, 18)),
+        ("fetched_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+
+class Asked(Protocol):
+    """The memory of what a service was asked for: spans of coins, and when they were asked for."""
+
+    def known(self, coins: Iterable[str]) -> dict[str, list[tuple[Span, int]]]:
+        """What was asked of some coins."""
+        ...
+
+    def remember(self, answered: dict[str, list[Span]], asked_at: int) -> None:
+        """These spans were answered."""
+        ...
+
+
+class Cache(Protocol):
+    """Where quotes are kept."""
+
+    def quotes(self, spark: SparkSession) -> DataFrame:
+        """All that is kept."""
+        ...
+
+    def keep(self, frame: DataFrame) -> int:
+        """Keep new rows, for good and at once; how many were new."""
+        ...
+
+    def asked(self, provider: str) -> Asked:
+        """What a provider was asked for."""
+        ...
+
+    def note(self, text: str) -> None:
+        """A remark on the days that are built."""
+        ...
+
+
+class Market:
+    """A price service behind its cache: a
+    :class:`~permalake.wormhole.enrich.price_providers.PriceProvider`.
+
+    With ``again`` a want that has no quote within the window is asked for once more, whatever was asked
+    before.
+    """
+
+    def __init__(
+        self,
+        service: PriceService,
+        cache: Cache,
+        reference: Reference,
+        window_hours: float,
+        *,
+        again: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._service = service
+        self._cache = cache
+        self._reference = reference
+        self._window_hours = window_hours
+        self._again = again
+        self._clock = clock
+        self._asked = cache.asked(service.name)
+        self._now: dict[str, list[tuple[Span, int]]] = {}
+        self._unanswered: set[str] = set()
+        self._fault = ""
+
+    def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
+        """Quotes of the wanted tokens, fetched as far as they have not been yet. A fault of the service is
+        a note, never an error."""
+        tokens = self._tokens(wanted)
+        if not tokens:
+            return self._cache.quotes(spark).limit(0)
+        names = spark.createDataFrame(_name_table(tokens))
+        self._fetch(spark, self._needs(wanted, names), self._asked.known, tokens)
+        found = self._kept(spark, wanted, names, tokens)
+        if self._again:
+            without_price = wanted.join(nearest(wanted, found, self._window_hours), list(WANTED), "left_anti")
+            self._fetch(spark, self._needs(without_price, names), lambda _coins: self._now, tokens)
+            found = self._kept(spark, wanted, names, tokens)
+        if self._unanswered:
+            count = len(self._unanswered)
+            self._cache.note(
+                f"prices: {self._fault}; {count} token{'s' * (count > 1)} without an answer, fill in later "
+                "with --only enrich"
+            )
+        return found
+
+    # -- Inside --------------------------------------------------------------------------------------
+
+    def _tokens(self, wanted: DataFrame) -> dict[TokenId, str]:
+        """What the service calls the wanted tokens, those that it can know."""
+        table = wanted.select(*TOKEN).distinct().toArrow()
+        native = native_tokens(
+            table[TOKEN[0]].combine_chunks(), table[TOKEN[1]].combine_chunks(), self._reference.chains
+        )
+        named = {}
+        for chain, address, form in zip(
+            table[TOKEN[0]].to_pylist(), table[TOKEN[1]].to_pylist(), native.to_pylist(), strict=True
+        ):
+            name = self._name(chain, address, form)
+            if name is not None:
+                named[(chain, address)] = name
+        return named
+
+    def _name(self, chain: int, address: str, native: str | None) -> str | None:
+        listed = self._reference.tokens.get((chain, address))
+        known_as = listed.coingecko_id if listed else None
+        written = (listed.native_address if listed else None) or native
+        return self._service.coin(Coin(chain, written, known_as))
+
+    def _needs(self, wanted: DataFrame, names: DataFrame) -> Iterator[Row]:
+        """(coin, first, last) of each time bucket with wants, by coin; a row at a time."""
+        named = wanted.join(F.broadcast(names), list(TOKEN))
+        rows = named.select("coin", F.unix_seconds("at").alias("second"))
+        buckets = rows.groupBy("coin", F.floor(F.col("second") / self._service.bucket).alias("bucket")).agg(
+            F.min("second").alias("first"), F.max("second").alias("last")
+        )
+        return buckets.orderBy("coin", "bucket").toLocalIterator()
+
+    def _fetch(
+        self,
+        spark: SparkSession,
+        needs: Iterator[Row],
+        known: Callable[[list[str]], dict[str, list[tuple[Span, int]]]],
+        tokens: dict[TokenId, str],
+    ) -> None:
+        by_coin = ((coin, list(rows)) for coin, rows in groupby(needs, lambda row: row["coin"]))
+        while some := dict(islice(by_coin, _COINS_AT_ONCE)):
+            before = known(list(some))
+            asks = [
+                Ask(coin, span)
+                for coin, rows in some.items()
+                for span in self._open(rows, before.get(coin, []))
+            ]
+            if asks:
+                self._take(spark, asks, tokens)
+
+    def _open(self, rows: list[Row], asked: list[tuple[Span, int]]) -> list[Span]:
+        """What is still to be asked, so that each want gets its nearest quote."""
+        spans: list[Span] = []
+        for row in rows:
+            # A span that was asked for after a want is done with for it, though it may not have been over.
+            done = [(a, b if at >= row["last"] else min(b, at)) for (a, b), at in asked]
+            spans += without(self._service.needed(row["first"], row["last"]), done)
+        now = self._clock()
+        return [span for span in joined(spans) if span[0] < now]
+
+    def _take(self, spark: SparkSession, asks: list[Ask], tokens: dict[TokenId, str]) -> None:
+        """Ask, keep what was found, then remember what was asked: killed in between, it is asked again."""
+        begun = int(self._clock())
+        answers: list[Answer] = []
+        size = 0
+        for answer in self._service.answers(asks):
+            if answer.fault is not None:
+                self._fault = self._fault or answer.fault
+                self._unanswered.update(ask.coin for ask in answer.asks)
+                continue
+            answers.append(answer)
+            size += len(answer.quotes)
+            if size >= _QUOTES_AT_ONCE:
+                self._settle(spark, answers, begun, tokens)
+                answers, size = [], 0
+        self._settle(spark, answers, begun, tokens)
+
+    def _settle(
+        self, spark: SparkSession, answers: list[Answer], begun: int, tokens: dict[TokenId, str]
+    ) -> None:
+        quotes = [quote for answer in answers for quote in answer.quotes]
+        if quotes:
+            rows = _quote_table(quotes, tokens, self._service.name, int(self._clock() * 1_000_000))
+            frame = spark.createDataFrame(rows)
+            self._cache.keep(frame.withColumn("date", F.col("quote_time").cast("date")))
+        answered: dict[str, list[Span]] = {}
+        for answer in answers:
+            for ask in answer.asks:
+                answered.setdefault(ask.coin, []).append(ask.span)
+                self._now.setdefault(ask.coin, []).append((ask.span, begun))
+        if answered:
+            self._asked.remember(answered, begun)
+
+    def _kept(
+        self, spark: SparkSession, wanted: DataFrame, names: DataFrame, tokens: dict[TokenId, str]
+    ) -> DataFrame:
+        """Kept quotes within reach of the wants, by wanted token."""
+        reach = F.make_dt_interval(secs=F.lit(self._window_hours * 3600))
+        spread = wanted.agg((F.min("at") - reach).alias("first"), (F.max("at") + reach).alias("last")).first()
+        kept = self._cache.quotes(spark).where(F.col("provider") == self._service.name)
+        if spread and spread["first"] is not None:
+            first, last = F.lit(spread["first"]), F.lit(spread["last"])
+            kept = kept.where(
+                F.col("quote_time").between(first, last)
+                & F.col("date").between(first.cast("date"), last.cast("date"))
+            )
+        every_name = spark.createDataFrame(_name_table(tokens | self._siblings(tokens)))
+        by_coin = (
+            kept.join(F.broadcast(every_name), list(TOKEN))
+            .groupBy("coin", "provider", "quote_time")
+            .agg(F.min("price_usd").alias("price_usd"))
+        )
+        return by_coin.join(F.broadcast(names), "coin").select(*TOKEN, "provider", "quote_time", "price_usd")
+
+    def _siblings(self, tokens: dict[TokenId, str]) -> dict[TokenId, str]:
+        """Listed tokens for which the service has the name of a wanted one."""
+        wanted = set(tokens.values())
+        return {
+            token_id: name
+            for token_id, token in self._reference.tokens.items()
+            if token.coingecko_id and (name := self._name(*token_id, None)) in wanted and name is not None
+        }
+
+
+def _name_table(tokens: dict[TokenId, str]) -> pa.Table:
+    return pa.table(
+        {
+            TOKEN[0]: pa.array([chain for chain, _ in tokens], pa.int32()),
+            TOKEN[1]: pa.array([address for _, address in tokens], pa.string()),
+            "coin": pa.array(list(tokens.values()), pa.string()),
+        }
+    )
+
+
+def _quote_table(
+    quotes: Iterable[Quote], tokens: dict[TokenId, str], provider: str, fetched_at: int
+) -> pa.Table:
+    """A row per quote and wanted token of that name."""
+    called: dict[str, list[TokenId]] = {}
+    for token_id, name in tokens.items():
+        called.setdefault(name, []).append(token_id)
+    rows: dict[tuple[TokenId, int], Decimal] = {
+        (token_id, quote.micros): quote.usd for quote in quotes for token_id in called[quote.coin]
+    }
+    return pa.table(
+        [
+            [chain for (chain, _), _ in rows],
+            [address for (_, address), _ in rows],
+            [provider] * len(rows),
+            [micros for _, micros in rows],
+            list(rows.values()),
+            [fetched_at] * len(rows),
+        ],
+        schema=_ROWS,
+    )

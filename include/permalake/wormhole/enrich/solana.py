@@ -1,0 +1,211 @@
+"""Chain details from the JSON-RPC of Solana and chains like it (solana.com/docs/rpc)."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from permalake.wormhole.codec import solana_accounts as codec
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.enrich.jsonrpc import Call, Node, Reply
+from permalake.wormhole.enrich.questions import Answer, Question
+from permalake.wormhole.reference import Chain
+from permalake.wormhole.tables.chain_questions import OWNER, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
+
+_HEX = re.compile(r"(0x)?([0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
+_ACCOUNT, _SIGNATURE = 32, 64
+_SIGNATURES_AT_ONCE = 1000
+_NO_ACCOUNT = "no such account"
+
+
+class Solana:
+    """The RPC of one chain with Solana's accounts and programs."""
+
+    def __init__(self, chain: Chain, node: Node) -> None:
+        self._chain = chain
+        self._node = node
+        self._signers: dict[bytes, Answer] = {}
+
+    def answers(self, kind: str, questions: Sequence[Question]) -> list[Answer]:
+        """An answer to every question, in order. Questions about one transaction stand together."""
+        ask = {
+            SENDER: self._senders,
+            OWNER: self._owners,
+            WRAPPED: self._wrapped,
+            WRAPPED_NFT: self._wrapped_nfts,
+            TOKEN: self._tokens,
+        }[kind]
+        return ask(questions)
+
+    def close(self) -> None:
+        """Let go of its connections."""
+        self._node.close()
+
+    # -- Senders -------------------------------------------------------------------------------------
+
+    def _senders(self, questions: Sequence[Question]) -> list[Answer]:
+        """First signers. A transaction may be named by its signature, or by the account of its message."""
+        keys = [_key(question.tx_id) for question in questions]
+        self._signers = {key: answer for key, answer in self._signers.items() if key in keys}
+        new = sorted({key for key in keys if key} - set(self._signers))
+        signatures = self._signatures(new)
+        asked = sorted({told for told in signatures.values() if isinstance(told, str)})
+        options = {"encoding": "json", "maxSupportedTransactionVersion": 0}
+        replies = self._node.ask([Call("getTransaction", (one, options), _first_signer) for one in asked])
+        told = {
+            one: _answer(reply, Answer, "the node knows no such transaction")
+            for one, reply in zip(asked, replies, strict=True)
+        }
+        for key, found in signatures.items():
+            self._signers[key] = told[found] if isinstance(found, str) else found
+        none = Answer(reason="no transaction is known")
+        return [self._signers[key] if key else none for key in keys]
+
+    def _signatures(self, keys: Sequence[bytes]) -> dict[bytes, str | Answer]:
+        """The signature of each transaction; an answer where it has none."""
+        found: dict[bytes, str | Answer] = {key: base58(key) for key in keys if len(key) == _SIGNATURE}
+        accounts = [key for key in keys if len(key) == _ACCOUNT]
+        options = {"limit": _SIGNATURES_AT_ONCE}
+        replies = self._node.ask(
+            [Call("getSignaturesForAddress", (base58(key), options), _oldest) for key in accounts]
+        )
+        for key, reply in zip(accounts, replies, strict=True):
+            none = _answer(reply, Answer, "the node knows no transaction of this message")
+            found[key] = reply.value or none
+        return found
+
+    # -- Accounts ------------------------------------------------------------------------------------
+
+    def _owners(self, questions: Sequence[Question]) -> list[Answer]:
+        accounts = [base58(bytes.fromhex(question.subject)) for question in questions]
+        replies = self._node.ask([_account(account, _owner_of) for account in accounts])
+        return [_answer(reply, _owner, _NO_ACCOUNT) for reply in replies]
+
+    def _wrapped(self, questions: Sequence[Question]) -> list[Answer]:
+        bridge = self._chain.token_bridge_program
+        if not bridge:
+            return [Answer(reason="no token bridge is known on this chain")] * len(questions)
+        mints = []
+        for question in questions:
+            chain, address = question.subject.split(":")
+            mints.append(codec.wrapped_mint(bridge, int(chain), bytes.fromhex(address)))
+        return self._mints(mints, "not attested on this chain")
+
+    def _wrapped_nfts(self, questions: Sequence[Question]) -> list[Answer]:
+        bridge = self._chain.nft_bridge_program
+        if not bridge:
+            return [Answer(reason="no NFT bridge is known on this chain")] * len(questions)
+        mints = []
+        for question in questions:
+            chain, address, token_id = question.subject.split(":")
+            mints.append(codec.wrapped_nft(bridge, int(chain), bytes.fromhex(address), int(token_id)))
+        return self._mints(mints, "not wrapped on this chain")
+
+    def _tokens(self, questions: Sequence[Question]) -> list[Answer]:
+        answers = self._mints([base58(bytes.fromhex(one.subject)) for one in questions], _NO_ACCOUNT)
+        silent = Answer(reason="no token that tells its decimals")
+        return [silent if answer.address and answer.decimals is None else answer for answer in answers]
+
+    def _mints(self, mints: Sequence[str], none: str) -> list[Answer]:
+        """Accounts of mints, with their decimals and what Metaplex knows of them."""
+        found = self._node.ask([_account(mint, _decimals_of) for mint in mints])
+        there = [mint for mint, reply in zip(mints, found, strict=True) if reply.value is not None]
+        described = self._node.ask([_account(codec.metadata_account(mint), _texts_of) for mint in there])
+        texts = dict(zip(there, described, strict=True))
+
+        def told(mint: str, reply: Reply) -> Answer:
+            if reply.value is None:
+                return _answer(reply, Answer, none)
+            if texts[mint].fault:
+                return Answer(fault=texts[mint].fault)
+            symbol, name = texts[mint].value or (None, None)
+            return Answer(mint, symbol, name, reply.value if reply.value >= 0 else None)
+
+        return [told(mint, reply) for mint, reply in zip(mints, found, strict=True)]
+
+
+def _key(transaction: str | None) -> bytes | None:
+    """The bytes of a signature or account, as base58 or hex; None for anything else."""
+    if not transaction:
+        return None
+    if _HEX.fullmatch(transaction):
+        return bytes.fromhex(transaction.removeprefix("0x"))
+    key = codec.from_base58(transaction) if len(transaction) <= 90 else None
+    return key if key is not None and len(key) in (_ACCOUNT, _SIGNATURE) else None
+
+
+def _answer(reply: Reply, told: Callable[[Any], Answer], none: str) -> Answer:
+    if reply.fault:
+        return Answer(fault=reply.fault)
+    return Answer(reason=reply.refused or none) if reply.value is None else told(reply.value)
+
+
+def _account(address: str, shape: Callable[[dict[str, Any]], Any]) -> Call:
+    def work(result: Any) -> Any:
+        return None if result["value"] is None else shape(dict(result["value"]))
+
+    return Call("getAccountInfo", (address, {"encoding": "jsonParsed"}), work)
+
+
+def _first_signer(result: Any) -> str | None:
+    """The account that pays for a transaction is its first signer, and its first key."""
+    if result is None or (result.get("meta") or {}).get("err") is not None:
+        return None
+    first = result["transaction"]["message"]["accountKeys"][0]
+    return _address(first["pubkey"] if isinstance(first, dict) else first)
+
+
+def _oldest(result: Any) -> str | None:
+    """Of signatures, newest first, the one that made the account."""
+    sound = [str(one["signature"]) for one in result if one.get("err") is None]
+    return sound[-1] if sound else None
+
+
+def _address(text: Any) -> str:
+    if not isinstance(text, str) or len(codec.from_base58(text[:50]) or b"") != _ACCOUNT:
+        raise ValueError("no address")
+    return text
+
+
+def _parsed(account: dict[str, Any]) -> dict[str, Any]:
+    """What the node reads in an account; empty where it gives bytes."""
+    data = account["data"]
+    info = (data.get("parsed") or {}).get("info") if isinstance(data, dict) else None
+    return info if isinstance(info, dict) else {}
+
+
+def _raw(account: dict[str, Any]) -> bytes:
+    data = account["data"]
+    return base64.b64decode(data[0]) if isinstance(data, list) and data[1:] == ["base64"] else b""
+
+
+def _is_token_program(account: dict[str, Any]) -> bool:
+    return account.get("owner") in codec.TOKEN_PROGRAMS
+
+
+def _owner_of(account: dict[str, Any]) -> str:
+    """The owner of a token account; empty for another account."""
+    info = _parsed(account)
+    if "mint" in info and "owner" in info:
+        return _address(info["owner"])
+    return (codec.token_account_owner(_raw(account)) or "") if _is_token_program(account) else ""
+
+
+def _owner(owner: str) -> Answer:
+    return Answer(owner) if owner else Answer(reason="no token account")
+
+
+def _decimals_of(account: dict[str, Any]) -> int:
+    """The decimals of a mint; -1 for another account."""
+    info = _parsed(account)
+    if "decimals" in info and "mint" not in info:
+        return int(info["decimals"])
+    told = codec.mint_decimals(_raw(account)) if _is_token_program(account) else None
+    return -1 if told is None else told
+
+
+def _texts_of(account: dict[str, Any]) -> tuple[str, str] | None:
+    is_metadata = account.get("owner") == codec.METADATA_PROGRAM
+    return codec.metadata_texts(_raw(account)) if is_metadata else None

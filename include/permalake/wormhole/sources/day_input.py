@@ -1,0 +1,98 @@
+"""What a build of Wormhole days reads: fetched, its gaps filled, and what came in late marked where it
+counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from permalake.config import Settings, WormholeSettings
+from permalake.lake import Attempt, Lake
+from permalake.wormhole.sources import guardian, observation_files, vaa_files, wormhole_source
+from permalake.wormhole.sources.guardian import Gap
+from permalake.wormhole.sources.wormhole_source import Days
+from permalake.wormhole.tables.late_documents import late_days
+from permalake.wormhole.tables.sequence_gaps import gaps
+
+NETWORK = "wormhole"
+_MOST_GAPS = 10_000
+
+
+class WormholeInput:
+    """Documents of some days. To be made before the attempt begins: what it marks as stale then counts as
+    built by that attempt where it lies in its days."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, days: Days) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._section: WormholeSettings = wormhole_source.section(settings)
+        self._days = days
+        self._gaps: list[Gap] = []
+        self._fault: str | None = None
+        lake.mark_stale(NETWORK, self._fetched(), f"{self._section.source}: late VAAs")
+        self._mark_late_files(lake)
+        self._fill(lake)
+
+    @property
+    def documents(self) -> DataFrame:
+        """See :func:`wormhole.documents`."""
+        return wormhole_source.documents(self._spark, self._settings, self._section, self._days)
+
+    @property
+    def senders(self) -> DataFrame | None:
+        """See :func:`wormhole.reported`; None where the source tells none."""
+        if not wormhole_source.is_live(self._section):
+            return None
+        return wormhole_source.reported(self._spark, self._settings, self._section, self._days)
+
+    @property
+    def observations(self) -> DataFrame | None:
+        """See :func:`observation_files.read`; None where there are none."""
+        path = self._section.observations
+        return None if path is None else observation_files.read(self._spark, path)
+
+    def report(self, attempt: Attempt) -> None:
+        """Tell the attempt which gaps are left, and why."""
+        for day, lines in guardian.missing(self._gaps).items():
+            attempt.report_gaps(day, lines)
+        if self._fault:
+            attempt.note(f"gaps: {self._fault}; build again with --force to ask once more")
+
+    def _fetched(self):  # type: ignore[no-untyped-def]
+        return wormhole_source.fetch(self._settings, self._section, self._days)
+
+    def _mark_late_files(self, lake: Lake) -> None:
+        files = wormhole_source.new_files(self._settings, self._section)
+        if files and any(day.published for day in lake.status(NETWORK)):
+            documents = vaa_files.read_files(self._spark, list(files))
+            table: Callable[[str], DataFrame] = partial(lake.table, self._spark, NETWORK)
+            lake.mark_stale(NETWORK, late_days(documents, table), "files: late VAAs")
+        if files:
+            wormhole_source.saw(self._settings, self._section, files)
+
+    def _fill(self, lake: Lake) -> None:
+        """Close gaps by a guardian where one is configured; know those that stay."""
+        asks = self._section.guardian_url is not None
+        if not asks and not wormhole_source.is_live(self._section):
+            return
+        self._gaps = self._found()
+        if asks and self._gaps:
+            filled = guardian.fill(self._settings, self._section, self._gaps, force=self._days.force)
+            self._fault = filled.fault
+            lake.mark_stale(NETWORK, filled.news, "guardian: late VAAs")
+            if filled.news:
+                self._gaps = self._found()
+
+    def _found(self) -> list[Gap]:
+        rows = gaps(self.documents, self._days.start, self._days.end)
+        shortest = rows.orderBy(
+            rows["last"] - rows["first"], "date", "emitter_chain", "emitter_address", "first"
+        )
+        return [
+            Gap(
+                row["date"], row["emitter_chain"], row["emitter_address"], int(row["first"]), int(row["last"])
+            )
+            for row in shortest.limit(_MOST_GAPS).collect()
+        ]

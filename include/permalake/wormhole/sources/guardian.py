@@ -1,0 +1,156 @@
+"""A guardian's REST API: single signed VAAs, for the gaps that a source leaves in an emitter's sequences.
+
+``GET /v1/signed_vaa/{chain}/{emitter}/{sequence}`` answers ``{"vaaBytes": base64}``, or 404 for what it does
+not have. Every answer is kept: a VAA for good, "not found" until it is worth another try (after a day, then
+after twice as long each time).
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import islice
+from typing import Any
+
+from permalake.config import Settings, WormholeSettings
+from permalake.net.http import RefusedError, Service, UnavailableError
+from permalake.wormhole.sources.document_cache import Document, Landing
+from permalake.wormhole.sources.vaa_documents import days_of_document
+
+NAME = "guardian"
+MOST_ASKS = 1000
+"""Requests of one run; what is left over waits for the next."""
+
+_AT_ONCE = 4
+_KEPT_AT_ONCE = 64
+_DAY = 86_400
+_TRIES = 6
+_NOTE = "not-found.json"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Missing sequences ``first..last`` (inclusive) of an emitter (hex), noticed on ``day``."""
+
+    day: date
+    chain: int
+    emitter: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        until = f"..{self.last}" if self.last > self.first else ""
+        return f"{self.chain}/{self.emitter}/{self.first}{until} missing"
+
+    def sequences(self) -> Iterator[tuple[date, str]]:
+        """Day and identity of each."""
+        for sequence in range(self.first, self.last + 1):
+            yield self.day, f"{self.chain}/{self.emitter}/{sequence}"
+
+
+@dataclass
+class Filled:
+    """What came of it: days of VAAs that are new here, and why asking ended early if it did."""
+
+    news: Counter[date] = field(default_factory=Counter)
+    fault: str | None = None
+
+
+def landing(settings: Settings, section: WormholeSettings) -> Landing:
+    """Where what the guardian tells is kept."""
+    return Landing(settings, NAME, section.guardian_url or "")
+
+
+def fill(
+    settings: Settings,
+    section: WormholeSettings,
+    gaps: Iterable[Gap],
+    *,
+    force: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> Filled:
+    """Ask for the missing sequences, the shortest gaps first, and keep the answers. A guardian that is down
+    is no error: the gaps stay."""
+    landed = landing(settings, section)
+    asked: dict[date, dict[str, list[float]]] = defaultdict(dict)
+    wanted = []
+    for gap in sorted(
+        gaps, key=lambda one: (one.last - one.first, one.day, one.chain, one.emitter, one.first)
+    ):
+        for day, identity in gap.sequences():
+            if day not in asked:
+                asked[day] = landed.read(f"{day}/{_NOTE}") or {}
+            if force or _is_due(asked[day].get(identity), clock()):
+                wanted.append((day, identity))
+    done = Filled()
+    left = iter(wanted[:MOST_ASKS])
+    with (
+        Service(NAME, section.guardian_url or "", section.rate_per_second) as service,
+        ThreadPoolExecutor(_AT_ONCE) as pool,
+    ):
+        while done.fault is None and (some := list(islice(left, _KEPT_AT_ONCE))):
+            answers = list(pool.map(lambda one: _ask(service, one[1]), some))
+            _keep(landed, asked, zip(some, answers, strict=True), done, clock())
+    return done
+
+
+def missing(gaps: Iterable[Gap], most: int = 20) -> dict[date, list[str]]:
+    """Lines on what is missing by day, the shortest gaps of a day in full."""
+    by_day: dict[date, list[Gap]] = defaultdict(list)
+    for gap in sorted(gaps, key=lambda one: (one.chain, one.emitter, one.first)):
+        by_day[gap.day].append(gap)
+    lines = {}
+    for day, found in sorted(by_day.items()):
+        lines[day] = [str(gap) for gap in found[:most]]
+        if rest := found[most:]:
+            lines[day].append(f"and {sum(gap.last - gap.first + 1 for gap in rest)} sequences more")
+    return lines
+
+
+def _is_due(last: list[float] | None, now: float) -> bool:
+    if last is None:
+        return True
+    asked_at, tries = last
+    return tries < _TRIES and now >= asked_at + _DAY * 2 ** (tries - 1)
+
+
+def _ask(service: Service, identity: str) -> Document | str | None:
+    """The document; None when the guardian does not have it; the fault when it does not answer."""
+    try:
+        raw = service.get(f"/v1/signed_vaa/{identity}", _vaa_of)
+    except UnavailableError as error:
+        return str(error)
+    except RefusedError as refused:
+        return None if refused.status in {400, 404} else f"{NAME}: {refused}"
+    return {"id": identity, "vaa": base64.b64encode(raw).decode()}
+
+
+def _vaa_of(answer: Any) -> bytes:
+    return base64.b64decode(answer["vaaBytes"], validate=True)
+
+
+def _keep(
+    landed: Landing,
+    asked: dict[date, dict[str, list[float]]],
+    answers: Iterable[tuple[tuple[date, str], Document | str | None]],
+    done: Filled,
+    now: float,
+) -> None:
+    found, changed = [], set()
+    for (day, identity), answer in answers:
+        if isinstance(answer, str):
+            done.fault = done.fault or answer
+        elif answer is None:
+            tries = asked[day].get(identity, [0, 0])[1]
+            asked[day][identity] = [now, tries + 1]
+            changed.add(day)
+        else:
+            found.append((*days_of_document(answer), answer))
+    done.news.update(landed.add("vaas", found))
+    for day in changed:
+        landed.write(f"{day}/{_NOTE}", asked[day])

@@ -1,0 +1,81 @@
+"""Documents of services as they are landed: the fields that count, and the day each belongs to."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+from datetime import UTC, date, datetime
+from typing import Any
+
+from permalake.wormhole.sources.document_cache import UNDATED, Document
+
+_GENESIS = datetime(2020, 8, 1, tzinfo=UTC).timestamp()
+_HEADER, _SIGNATURE = 6, 66
+_VAA_FIELDS = ("id", "vaa", "timestamp", "indexedAt", "txHash")
+
+
+def trimmed_vaa(document: Document) -> Document:
+    """The fields of a VAA document that are read, as they came."""
+    return {name: document[name] for name in _VAA_FIELDS if document.get(name) is not None}
+
+
+def trimmed_operation(document: Document) -> Document:
+    """An operation without what its VAA tells anyway."""
+    content = document.get("content")
+    properties = content.get("standarizedProperties") if isinstance(content, dict) else None
+    vaa = document.get("vaa")
+    kept: Document = {
+        "id": document.get("id"),
+        "vaa": vaa.get("raw") if isinstance(vaa, dict) else None,
+        "sourceChain": document.get("sourceChain"),
+        "targetChain": document.get("targetChain"),
+        "properties": properties,
+        "data": document.get("data"),
+    }
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def days_of_document(document: Document) -> tuple[date, date]:
+    """The day under which a document is kept, and the one that it gives its VAA. Both by the VAA's own
+    bytes; of bytes that show no body by what the document tells. A body without a real time is kept as
+    :data:`UNDATED`, as other copies of it may tell more."""
+    body = body_time(document.get("vaa"))
+    if body is not None and body >= _GENESIS:
+        return _day(body), _day(body)
+    told = _told(document)
+    return (told if body is None else UNDATED), told
+
+
+def _told(document: Document) -> date:
+    source = document.get("sourceChain")
+    seen = document.get("timestamp") or (source.get("timestamp") if isinstance(source, dict) else None)
+    for text in (seen, document.get("indexedAt")):
+        second = unix_time(text)
+        if second is not None and second >= _GENESIS:
+            return _day(second)
+    return UNDATED
+
+
+def body_time(vaa: Any) -> int | None:
+    """Time in the body of a VAA in base64, in unix seconds; None when the bytes show no body."""
+    try:
+        raw = base64.b64decode(vaa, validate=True)
+        offset = _HEADER + _SIGNATURE * raw[5]
+        (second,) = struct.unpack_from(">I", raw, offset)
+    except (TypeError, ValueError, binascii.Error, IndexError, struct.error):
+        return None
+    return int(second) if raw[0] == 1 else None
+
+
+def unix_time(text: Any) -> int | None:
+    """Whole seconds of an RFC 3339 time; None when it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() // 1)
+
+
+def _day(second: int) -> date:
+    return datetime.fromtimestamp(second, UTC).date()

@@ -1,0 +1,177 @@
+"""The configured source of VAA documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.config import Settings, WormholeSettings
+from permalake.errors import ConfigError
+from permalake.wormhole.sources import guardian, vaa_files, wormholescan
+from permalake.wormhole.sources.document_cache import Landing
+
+_SEEN = "seen.json"
+_DOCUMENT = (
+    "source string, origin string, claimed_id string, raw binary, fault string, document_time timestamp, "
+    "indexed_at timestamp, tx_id string"
+)
+_OPERATION = (
+    "id string, vaa string, sourceChain struct<`from`: string, `transaction`: struct<txHash: string>>"
+)
+
+
+@dataclass(frozen=True)
+class Days:
+    """Days to build, inclusive; ``force``: ask live sources anew for what they have told already."""
+
+    start: date
+    end: date
+    force: bool = False
+
+    @property
+    def around(self) -> tuple[date, date]:
+        """The days whose documents are read: copies of one message may lie some days apart."""
+        reach = timedelta(wormholescan.LOOK_BACK)
+        return self.start - reach, self.end + reach
+
+
+def section(settings: Settings) -> WormholeSettings:
+    """The section ``[wormhole]``; :class:`ConfigError` when there is none."""
+    if settings.wormhole is None:
+        raise ConfigError("wormhole: not configured; add a [wormhole] section with source and path")
+    return settings.wormhole
+
+
+def is_live(section: WormholeSettings) -> bool:
+    """Whether the source is a service."""
+    return section.source == wormholescan.NAME
+
+
+def fetch(settings: Settings, section: WormholeSettings, days: Days) -> Counter[date]:
+    """A live source's documents of the days are landed; how many VAAs were new, by day. See
+    :func:`wormholescan.fetch`."""
+    if not is_live(section):
+        return Counter()
+    return wormholescan.fetch(settings, section, days.start, days.end, force=days.force)
+
+
+def documents(spark: SparkSession, settings: Settings, section: WormholeSettings, days: Days) -> DataFrame:
+    """Documents of the configured source that the days need; their columns are those of ``vaa_files.read``.
+
+    ``files`` are read whole, of a live source the landed days around; with them what a guardian added.
+    """
+    found = _own_documents(spark, settings, section, days)
+    if section.guardian_url is not None:
+        told = landed_documents(spark, guardian.landing(settings, section), guardian.NAME, days)
+        found = found.unionByName(told)
+    if not is_live(section):
+        return found
+    return _with_transactions(found, _operations(spark, wormholescan.landing(settings, section), days))
+
+
+def _own_documents(
+    spark: SparkSession, settings: Settings, section: WormholeSettings, days: Days
+) -> DataFrame:
+    if is_live(section):
+        landed = wormholescan.landing(settings, section)
+        return landed_documents(spark, landed, wormholescan.NAME, days).unionByName(
+            _of_operations(_operations(spark, landed, days))
+        )
+    if section.path is None:
+        raise ConfigError("wormhole.path: missing; point it at the folder with the VAA files")
+    return vaa_files.read(spark, section.path)
+
+
+def _with_transactions(documents: DataFrame, operations: DataFrame) -> DataFrame:
+    """Documents with the transactions of operations that carry no VAA themselves."""
+    bare = operations.where(F.col("vaa").isNull() & F.col("id").isNotNull())
+    told = bare.groupBy(F.lower("id").alias("operation")).agg(F.min(_tx_id()).alias("told_tx_id"))
+    return documents.join(told, F.lower("claimed_id") == F.col("operation"), "left").select(
+        *(name for name in documents.columns if name != "tx_id"),
+        F.coalesce("tx_id", "told_tx_id").alias("tx_id"),
+    )
+
+
+def landed_documents(spark: SparkSession, landed: Landing, source: str, days: Days) -> DataFrame:
+    """Landed VAA documents of the days around."""
+    paths = landed.paths("vaas", *days.around)
+    return vaa_files.json_lines(spark, paths, source) if paths else spark.createDataFrame([], _DOCUMENT)
+
+
+def reported(spark: SparkSession, settings: Settings, section: WormholeSettings, days: Days) -> DataFrame:
+    """What a live source's operations report of transactions: (row_key, sender), one row per operation with a
+    sender, which is ``sourceChain.from`` as the service writes it."""
+    operations = _operations(spark, wormholescan.landing(settings, section), days)
+    senders = operations.select(
+        _row_key(F.col("id")).alias("row_key"), F.col("sourceChain.from").alias("sender")
+    )
+    return senders.where(F.col("row_key").isNotNull() & (F.trim("sender") != ""))
+
+
+def _operations(spark: SparkSession, landed: Landing, days: Days) -> DataFrame:
+    paths = landed.paths("operations", *days.around)
+    if not paths:
+        return spark.createDataFrame([], f"{_OPERATION}, file string")
+    return spark.read.schema(_OPERATION).json(paths).select("*", F.col("_metadata.file_name").alias("file"))
+
+
+def _of_operations(operations: DataFrame) -> DataFrame:
+    """Documents of the VAAs that operations carry. Their time is that of the transaction, so it dates a VAA
+    without a real time only where no document of the VAA itself does."""
+    vaa = F.try_to_binary(F.col("vaa"), F.lit("base64"))
+    never = F.lit(None).cast("timestamp")
+    return operations.where(F.col("vaa").isNotNull()).select(
+        F.lit(wormholescan.NAME).alias("source"),
+        F.concat_ws("#", "file", "id").alias("origin"),
+        F.col("id").alias("claimed_id"),
+        F.coalesce(vaa, F.encode("vaa", "UTF-8")).alias("raw"),
+        F.when(vaa.isNull(), F.lit("the field vaa is not base64")).alias("fault"),
+        never.alias("document_time"),
+        never.alias("indexed_at"),
+        _tx_id().alias("tx_id"),
+    )
+
+
+def _tx_id() -> Column:
+    return F.nullif(F.trim("sourceChain.transaction.txHash"), F.lit(""))
+
+
+def _row_key(identity: Column) -> Column:
+    """``chain/emitter/sequence`` as the key of the tables; null where it is no such thing."""
+    parts = F.regexp_extract(identity, r"^([0-9]{1,5})/([0-9a-fA-F]{64})/([0-9]{1,20})$", 0)
+    chain, emitter, sequence = (F.split_part(identity, F.lit("/"), F.lit(part)) for part in (1, 2, 3))
+    padded = F.when(F.length(sequence) < 16, F.lpad(sequence, 16, "0")).otherwise(sequence)
+    return F.when(parts != "", F.concat_ws(":", chain, F.lower(emitter), padded))
+
+
+def new_files(settings: Settings, section: WormholeSettings) -> dict[str, list[int]]:
+    """Files of the source ``files`` that are new or were changed since :func:`saw` was told of them, with
+    their size and time."""
+    if is_live(section) or section.path is None or not section.path.exists():
+        return {}
+    known = _seen(settings, section).read(_SEEN) or {}
+    return {name: facts for name, facts in _listing(section.path).items() if known.get(name) != facts}
+
+
+def saw(settings: Settings, section: WormholeSettings, files: dict[str, list[int]]) -> None:
+    """Do not tell of these files again."""
+    seen = _seen(settings, section)
+    seen.write(_SEEN, (seen.read(_SEEN) or {}) | files)
+
+
+def _seen(settings: Settings, section: WormholeSettings) -> Landing:
+    return Landing(settings, vaa_files.NAME, str(section.path))
+
+
+def _listing(root: Path) -> dict[str, list[int]]:
+    files = [root] if root.is_file() else (file for file in root.rglob("*") if file.is_file())
+    return {
+        str(file): [file.stat().st_size, file.stat().st_mtime_ns]
+        for file in files
+        if vaa_files.is_source(file.name)
+    }

@@ -1,0 +1,252 @@
+"""Source ``wormholescan``: VAAs and operations from the explorer's REST API.
+
+``GET /api/v1/vaas`` lists all VAAs by the time in their body and takes ``page`` (from 0), ``pageSize`` (at
+most 1000) and ``sortOrder``, but no times: the page where a day begins is looked for. ``GET
+/api/v1/operations`` takes ``from`` and ``to`` (RFC 3339, both inclusive, the time of the transaction) and
+pages of at most 100. Both skip what lies before a page, so deep pages are dear or refused; then VAAs are
+listed per emitter, ``GET /api/v1/vaas/{chain}/{emitter}``. (Routes of wormhole-foundation/wormhole-explorer,
+``api/routes/wormscan``.)
+
+One process asks, with one request under way: the rate limit, not the network, says how long a day takes. What
+was fetched is landed (:mod:`permalake.wormhole.sources.document_cache`) and read from there by Spark.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from permalake.config import Settings, WormholeSettings
+from permalake.errors import PermalakeError
+from permalake.intervals import Span, joined
+from permalake.net.http import RefusedError, Service, UnavailableError
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.sources.document_cache import Document, Landing
+from permalake.wormhole.sources.listing import walk
+from permalake.wormhole.sources.vaa_documents import (
+    days_of_document,
+    trimmed_operation,
+    trimmed_vaa,
+    unix_time,
+)
+
+NAME = "wormholescan"
+URL = "https://api.wormholescan.io"
+LOOK_BACK = 3
+"""Days before the fetched ones that are listed once more: the explorer may have indexed a VAA late."""
+
+GENESIS = datetime(2020, 8, 1, tzinfo=UTC)
+# What is younger than this may not have been indexed yet.
+_LAG_SECONDS = 15 * 60
+# An operation carries the time of its transaction; its VAA's may differ a little.
+_MARGIN_SECONDS = 10 * 60
+_PAGES_AT_ONCE = 20
+_DEEP_PAGES = 100
+_SIZES = {"vaas": (1000, 100, 50), "operations": (100, 50)}
+_DAY = 86_400
+
+News = Counter[date]
+"""How many documents were new, by day."""
+
+
+def landing(settings: Settings, section: WormholeSettings) -> Landing:
+    """Where what this source tells is kept."""
+    return Landing(settings, NAME, _base(section))
+
+
+def fetch(
+    settings: Settings,
+    section: WormholeSettings,
+    start: date,
+    end: date,
+    *,
+    force: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> News:
+    """See to it that start..end (inclusive) is landed; asks for nothing that is, unless ``force``.
+
+    :class:`PermalakeError` when the service does not answer; what it did answer is kept.
+    """
+    with Service(NAME, _base(section), section.rate_per_second) as service:
+        client = _Client(service, landing(settings, section), section, clock)
+        try:
+            return client.fetch(start, end, force)
+        except (UnavailableError, RefusedError) as error:
+            reason = str(error) if isinstance(error, UnavailableError) else f"{NAME}: {error}"
+            raise PermalakeError(f"{reason}; what it did answer is kept, run it again") from None
+
+
+def _base(section: WormholeSettings) -> str:
+    return (section.url or URL).rstrip("/").removesuffix("/api/v1")
+
+
+class _Client:
+    def __init__(
+        self, service: Service, landed: Landing, section: WormholeSettings, clock: Callable[[], float]
+    ) -> None:
+        self._service = service
+        self._landed = landed
+        self._section = section
+        self._clock = clock
+        self._routes: dict[str, str] = {}
+        self._sizes = {kind: list(sizes) for kind, sizes in _SIZES.items()}
+        self._news: News = Counter()
+
+    def fetch(self, start: date, end: date, force: bool) -> News:
+        """Ask for what is missing of start..end; how many documents were new, by day."""
+        span = max(_second(start), int(GENESIS.timestamp())), _second(end + timedelta(1))
+        sealed = min(span[1], int(self._clock()) - _LAG_SECONDS)
+        open_end = (max(span[0], sealed), span[1])
+        for kind, lister in (("vaas", self._list_vaas), ("operations", self._list_operations)):
+            wanted = [span] if force else self._landed.missing(kind, span)
+            if not wanted:
+                continue
+            if kind == "vaas":
+                back = (span[0] - LOOK_BACK * _DAY, span[0])
+                wanted = self._landed.covered(kind, back) + wanted
+                self._list_undated()
+            for one in joined(wanted):
+                if one[0] < self._clock():
+                    lister(one, (one[0], min(one[1], open_end[0])))
+        return self._news
+
+    # -- Lists ---------------------------------------------------------------------------------------
+
+    def _list_vaas(self, span: Span, sealed: Span) -> None:
+        try:
+            self._list("vaas", span, sealed, self._pages("vaas", ""))
+        except RefusedError as refused:
+            if refused.status == 404:
+                raise
+            # It does not go that deep.
+            for emitter in self._emitters():
+                self._list("vaas", span, (span[0], span[0]), self._pages("vaas", emitter))
+            self._landed.cover("vaas", sealed)
+
+    def _list_undated(self) -> None:
+        """VAAs whose body carries no real time (governance): the very oldest of the list."""
+        turn = self._pages("vaas", "", sortOrder="ASC")
+        before = None
+        for page in range(_DEEP_PAGES):
+            documents = turn(page)
+            old = [one for one in documents if (unix_time(one.get("timestamp")) or 0) < GENESIS.timestamp()]
+            self._keep("vaas", old)
+            if not old or len(old) < len(documents) or documents == before:
+                return
+            before = documents
+
+    def _list_operations(self, span: Span, sealed: Span) -> None:
+        oldest, newest = span[0] - _MARGIN_SECONDS, span[1] + _MARGIN_SECONDS
+        while newest > oldest:
+            window = {"from": _spelled(oldest), "to": _spelled(newest)}
+            turn = self._pages("operations", "", **window)
+            reached = self._list("operations", (oldest, newest), sealed, turn)
+            if reached is None or reached >= newest:
+                return
+            newest = reached  # deep pages are dear: begin anew, below what has been met
+        self._landed.cover("operations", sealed)
+
+    def _list(self, kind: str, span: Span, sealed: Span, turn: Callable[[int], list[Document]]) -> int | None:
+        """Walk and keep. Returns down to which second it came when it stopped before the end, else None."""
+        time_of = _time_of_vaa if kind == "vaas" else _time_of_operation
+        held: list[Document] = []
+        for number, page in enumerate(walk(turn, span, time_of, seek=kind == "vaas"), start=1):
+            held += page.documents
+            if number % _PAGES_AT_ONCE == 0:
+                self._keep(kind, held)
+                held = []
+                if page.reached is not None and page.reached < sealed[1]:
+                    self._landed.cover(kind, (max(page.reached, sealed[0]), sealed[1]))
+                if kind == "operations" and number >= _DEEP_PAGES and page.reached is not None:
+                    return page.reached
+        self._keep(kind, held)
+        if sealed[0] < sealed[1]:
+            self._landed.cover(kind, sealed)
+        return None
+
+    def _keep(self, kind: str, documents: list[Document]) -> None:
+        trim = trimmed_vaa if kind == "vaas" else trimmed_operation
+        rows = [trim(one) for one in documents]
+        if kind == "vaas":
+            rows += [
+                {**trim(copy), "id": one.get("id")}
+                for one in documents
+                if one.get("isDuplicated") is True
+                for copy in self._copies(one)
+            ]
+        self._news.update(self._landed.add(kind, [(*days_of_document(row), row) for row in rows]))
+
+    def _copies(self, document: Document) -> list[Document]:
+        """Other VAAs of the same message, which the list leaves out."""
+        path = f"/api/v1/vaas/{quote(str(document.get('id')))}/duplicated"
+        try:
+            return self._service.get(path, lambda answer: _listed(answer, "data"))
+        except RefusedError:
+            return []
+
+    def _emitters(self) -> Iterator[str]:
+        bridges = load_reference(self._section.reference).bridges
+        for chain, address in sorted(bridges.token | bridges.nft):
+            yield f"/{chain}/{address.hex()}"
+
+    # -- Requests ------------------------------------------------------------------------------------
+
+    def _pages(self, kind: str, below: str, **parameters: str) -> Callable[[int], list[Document]]:
+        """How to get a page of a list by its number."""
+        field = "data" if kind == "vaas" else "operations"
+
+        def turn(number: int) -> list[Document]:
+            while True:
+                size = self._sizes[kind][0]
+                query = {"page": str(number), "pageSize": str(size), "sortOrder": "DESC", **parameters}
+                try:
+                    return self._get(kind, below, query, field)
+                except RefusedError as refused:
+                    # A page size that it does not take shows on the first page; it is the same for all.
+                    if refused.status not in {400, 422} or number or len(self._sizes[kind]) == 1:
+                        raise
+                    del self._sizes[kind][0]
+
+        return turn
+
+    def _get(self, kind: str, below: str, query: dict[str, str], field: str) -> list[Document]:
+        route = self._routes.get(kind, "")
+        try:
+            return self._service.get(
+                f"/api/v1/{kind}{below}{route}", lambda answer: _listed(answer, field), query
+            )
+        except RefusedError as refused:
+            if refused.status != 404 or kind in self._routes:
+                raise
+            self._routes[kind] = "/"  # some set-ups know the list by this name only
+            return self._get(kind, below, query, field)
+
+
+def _listed(answer: Any, field: str) -> list[Document]:
+    documents = answer[field]
+    if documents is None:
+        return []
+    if not isinstance(documents, list) or not all(isinstance(one, dict) for one in documents):
+        raise ValueError(f"{field} is no list of documents")
+    return documents
+
+
+def _time_of_vaa(document: Document) -> int | None:
+    return unix_time(document.get("timestamp"))
+
+
+def _time_of_operation(document: Document) -> int | None:
+    source = document.get("sourceChain")
+    return unix_time(source.get("timestamp")) if isinstance(source, dict) else None
+
+
+def _second(day: date) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+
+
+def _spelled(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

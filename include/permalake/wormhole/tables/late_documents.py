@@ -1,0 +1,78 @@
+"""Documents that came in after days were built → the days that they change."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from permalake.wormhole.tables.documents import GENESIS, body_of, dated, identity
+
+_MANY_DAYS = 1000
+
+
+def late_days(documents: DataFrame, table: Callable[[str], DataFrame]) -> list[dt.date]:
+    """Days whose published rows these documents may change, in order: those of VAAs that are neither
+    published with the same body and as many signatures, nor in quarantine with the same bytes; and those
+    under which a message without a real time was published before a document told its day.
+
+    ``table`` gives published tables by name. Cost grows with the documents and the days they belong to.
+    """
+    found = dated(documents).select("*", *_weight(F.col("raw"))).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        days = [row["date"] for row in found.select("date").distinct().collect()]
+        if not days:
+            return []
+        here = (
+            F.col("date").isin(days)
+            if len(days) <= _MANY_DAYS
+            else F.col("date").between(min(days), max(days))
+        )
+        published = _known(table("quorum_state").where(here)).alias("known")
+        same = (
+            (F.col("news.date") == F.col("known.date"))
+            & (F.col("news.identity") == F.col("known.identity"))
+            & (F.col("news.body") == F.col("known.body"))
+            & (F.col("news.signatures") <= F.col("known.signatures"))
+        )
+        refused = table("quarantine").where(here).select("date", "raw")
+        news = (
+            found.alias("news").join(published, same, "left_anti").join(refused, ["date", "raw"], "left_anti")
+        )
+        changed = news.select("date").union(_moved(found, table("message_publication"))).distinct()
+        return sorted(row["date"] for row in changed.collect())
+    finally:
+        found.unpersist()
+
+
+def _weight(raw: Column) -> list[Column]:
+    """Body and number of signatures of readable bytes."""
+    readable = F.col("identity").isNotNull()
+    body = F.when(readable, body_of(raw)).alias("body")
+    return [
+        body,
+        F.when(readable, F.conv(F.hex(F.substring(raw, 6, 1)), 16, 10).cast("int")).alias("signatures"),
+    ]
+
+
+def _known(quorum_state: DataFrame) -> DataFrame:
+    rows = quorum_state.select(
+        "date", F.col("signed_vaa").alias("raw"), F.lit(None).cast("string").alias("fault")
+    )
+    named = rows.select("date", "raw", identity()[0])
+    return named.select("date", "identity", *_weight(F.col("raw")))
+
+
+def _moved(found: DataFrame, publication: DataFrame) -> DataFrame:
+    """Days under which messages without a real time are published that these documents date otherwise."""
+    undated = found.where(F.col("body_date") < F.lit(GENESIS)).select("identity", F.col("date").alias("told"))
+    old = publication.where(F.col("timestamp") < F.lit(GENESIS).cast("timestamp")).select(
+        F.concat_ws("/", "emitter_chain", "emitter_address", F.col("sequence").cast("string")).alias(
+            "identity"
+        ),
+        "date",
+    )
+    return old.join(F.broadcast(undated), "identity").where(F.col("told") < F.col("date")).select("date")

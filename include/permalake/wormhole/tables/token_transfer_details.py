@@ -1,0 +1,56 @@
+"""Token transfers, what their tokens were and what they cost → ``token_transfer_details``,
+``token_prices``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from permalake.wormhole.tables.exact_amounts import native_token, notional, scaled
+
+TOKEN = ("origin_chain", "origin_address")
+
+
+def identified(transfers: DataFrame, publications: DataFrame, metadata: DataFrame) -> DataFrame:
+    """Transfers of the range with what is known of them: row_key, date, ``at`` (time of the VAA),
+    emitter_chain, target_chain, target_address, origin_chain, origin_address, decimals, symbol, name, and
+    ``amount`` (null where the decimals are unknown)."""
+    times = publications.select("date", "row_key", "emitter_chain", F.col("timestamp").alias("at"))
+    routes = transfers.select(
+        "date", "row_key", "target_chain", "target_address", *TOKEN, F.col("amount").alias("raw")
+    )
+    return (
+        routes.join(times, ["date", "row_key"])
+        .join(metadata, ["date", *TOKEN], "left")
+        .withColumn("amount", scaled(F.col("raw"), F.col("decimals")))
+    )
+
+
+def token_transfer_details(known: DataFrame, priced: DataFrame, reference: Path | None) -> DataFrame:
+    """Rows of ``token_transfer_details``; ``known`` from :func:`identified`, ``priced`` holds at most one
+    quote per (origin_chain, origin_address, at)."""
+    quoted = known.join(priced, [*TOKEN, "at"], "left")
+    return quoted.select(
+        "row_key",
+        "amount",
+        notional(F.col("amount"), F.col("price_usd")).alias("notional_usd"),
+        F.col("price_usd").alias("token_price_usd"),
+        F.col("quote_time").alias("price_timestamp"),
+        F.col("provider").alias("price_source"),
+        F.col("symbol").alias("origin_symbol"),
+        F.col("name").alias("origin_name"),
+        native_token(F.col("origin_chain"), F.col("origin_address"), reference).alias("origin_token_address"),
+        "date",
+    )
+
+
+def token_prices(priced: DataFrame) -> DataFrame:
+    """Rows of ``token_prices``: the quotes that served."""
+    quote = (*TOKEN, "provider", "quote_time", "price_usd")
+    return (
+        priced.select(*quote, F.col("quote_time").cast("date").alias("date"))
+        .distinct()
+        .withColumn("fetched_at", F.current_timestamp())
+    )
