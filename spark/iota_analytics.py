@@ -12,7 +12,7 @@ from permalake.config import KnownLedger, NetworkSettings, load_settings
 from permalake.contracts import IOTA_TABLES
 from permalake.iota.cone.decoded import DECODED
 from permalake.iota.tables import known_ledger as known
-from permalake.iota.tables.carried_tables import LEFT_BEHIND, StateRules, state_tables
+from permalake.iota.tables.carried_tables import StateRules, state_tables
 from permalake.iota.tables.day_tables import Group, analytics_tables
 from permalake.lake import Attempt, Lake
 from permalake.pipeline import jobs
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
         ledger=partial(known_ledger, spark, network, network.ledger) if network.ledger else None,
     )
     stage(attempt, [state_tables(decoded, staged, history, rules, attempt.refused)])
-    any(attempt.outdate_later(spark, IOTA_TABLES[name], names) for name, names in LEFT_BEHIND.items())
+    any(attempt.outdate_later(spark, table) for table in IOTA_TABLES.values() if table.carries_state)
     jobs.say(f"analytics {job}: {jobs.counted(attempt, 'ms_analytics', 'metrics_cache', 'daily_analytics')}")
 
 

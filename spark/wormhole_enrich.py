@@ -18,7 +18,6 @@ from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
 from permalake.wormhole.enrich.rpcs import rpcs
-from permalake.wormhole.tables.tvl_daily import STATE
 
 
 def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
@@ -53,7 +52,7 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
         )
     quotes = attempt.keep(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
-    attempt.outdate_later(spark, TVL_DAILY, STATE)
+    attempt.outdate_later(spark, TVL_DAILY)
     jobs.say(f"enrich {job}: {jobs.counted(attempt, 'token_transfer_details')}, {quotes} new quotes")
 
 

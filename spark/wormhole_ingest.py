@@ -14,7 +14,6 @@ from permalake.spark.session import session
 from permalake.wormhole.contracts.tables import ATTESTED_TOKENS, CHAIN_ANSWERS
 from permalake.wormhole.sources.day_input import WormholeInput
 from permalake.wormhole.sources.wormhole_source import Days, section
-from permalake.wormhole.tables.attested_tokens import STATE
 from permalake.wormhole.tables.documents import candidates
 from permalake.wormhole.tables.event_tables import events
 from permalake.wormhole.tables.observations import observations
@@ -38,7 +37,7 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     if (observed := given.observations) is not None:
         frames["observations"] = observations(observed, frames["message_publication"], reference)
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
-    attempt.outdate_later(spark, ATTESTED_TOKENS, STATE)
+    attempt.outdate_later(spark, ATTESTED_TOKENS)
     if (senders := given.senders) is not None:
         attempt.keep(reported_senders(of_bridges(vaas).join(senders, "row_key")), CHAIN_ANSWERS)
     whole = attempt.table(spark, "message_publication")

@@ -47,7 +47,7 @@ def rows(config: Path, network: str) -> dict[str, pa.Table]:
     lake = Lake(load_settings(config))
     found = {}
     for name, contract in tables_of(network).items():
-        columns = [column for column in contract.names if column not in contract.keeps_clock]
+        columns = [column for column in contract.names if column not in contract.first_value]
         listed = ", ".join(f'"{column}"' for column in columns)
         found[name] = lake.query(f'select {listed} from "{network}".{name} order by all')
     return found

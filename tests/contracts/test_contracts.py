@@ -36,7 +36,8 @@ def test_every_table_is_whole(table):
     assert len(set(table.names)) == len(table.names)
     assert set(table.key) <= set(table.names)
     assert set(table.sort) <= set(table.names)
-    assert set(table.keeps_clock) <= set(table.names)
+    assert {*table.first_value, *table.carries_state, *filter(None, [table.time_column])} <= set(table.names)
+    assert not table.first_value or table.commit == "side", "a day's own tables are rebuilt as a whole"
     assert table.doc.endswith(".")
     for column in table.columns:
         assert column.doc.strip(), f"{table.name}.{column.name} has no meaning"
@@ -45,6 +46,20 @@ def test_every_table_is_whole(table):
     assert all(table.column(name).required or name == "raw" for name in table.key), (
         "a key column may be null only where the quarantined bytes are absent"
     )
+
+
+def test_roles_of_tables():
+    """Side tables, tables with state, tables dated by a milestone's time: the lake, the audit and the API
+    read these roles."""
+    assert {name for name, table in EVERY.items() if table.commit == "side"} == {
+        *("quarantine", "token_prices", "chain_answers")
+    }
+    assert {name for name, table in EVERY.items() if table.carries_state} == {
+        *("ledger_totals", "ledger_outputs", "unlock_conditions", "active_addresses"),
+        *("attested_tokens", "tvl_daily"),
+    }
+    timed = {name for name, table in IOTA_TABLES.items() if "ms_timestamp" in table.names}
+    assert {name for name, table in EVERY.items() if table.time_column} == timed | {"milestones"}
 
 
 @pytest.mark.parametrize("table", EVERY.values(), ids=EVERY)

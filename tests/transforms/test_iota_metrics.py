@@ -23,7 +23,7 @@ from permalake.iota.cone.decoded import DECODED
 from permalake.iota.contracts import metrics
 from permalake.iota.tables import known_ledger, ledger_daily
 from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
-from permalake.iota.tables.carried_tables import LEFT_BEHIND, StateRules, state_tables
+from permalake.iota.tables.carried_tables import StateRules, state_tables
 
 OF_ADDRESSES = ("active_addresses", "address_balances", "token_distribution", "richest_addresses")
 OF_OUTPUTS = ("ledger_outputs", "unlock_conditions")
@@ -316,10 +316,6 @@ def test_chapters_and_checkpoints():
     assert [day.since_milestone for day in chained(days[:2], None)] == [11, 11]
     assert chained(days[4:], Ending(date(2022, 10, 4), 50, None, date(2022, 10, 1)))[0].since_milestone == 52
     assert chained(days[:1], Ending(date(2022, 9, 28), 10, None, date(2022, 9, 1)))[0].since_milestone is None
-
-
-def test_what_a_day_hands_on_is_in_its_contracts():
-    assert all(set(names) <= set(IOTA_TABLES[name].names) for name, names in LEFT_BEHIND.items())
 
 
 # -- Real milestones ---------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def published(spark, start, end):
     tables = {}
     for name in (*EVENTS, "chain_answers"):
         contract = WORMHOLE_TABLES[name]
-        columns = ", ".join(column for column in contract.names if column not in contract.keeps_clock)
+        columns = ", ".join(column for column in contract.names if column not in contract.first_value)
         tables[name] = lake.query(f"select {columns} from wormhole.{name} order by all").to_pylist()
     return tables
 

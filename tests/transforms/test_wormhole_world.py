@@ -55,7 +55,7 @@ def rows_of(lake):
     """All published rows by table, without the clocks, in a fixed order."""
     tables = {}
     for name, contract in WORMHOLE_TABLES.items():
-        columns = [column for column in contract.names if column not in contract.keeps_clock]
+        columns = [column for column in contract.names if column not in contract.first_value]
         found = lake.query(f"select {', '.join(columns)} from wormhole.{name} order by all").to_pylist()
         tables[name] = found
     return tables

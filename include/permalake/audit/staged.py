@@ -43,14 +43,14 @@ class Published(Protocol):
 def scope_of(spark: SparkSession, settings: Settings, lake: Published, attempt: Staging) -> Scope:
     """The rows of an attempt's days, but for those it refused.
 
-    Tables that are committed apart are read as published; those that keep a clock by another day's rows too
-    (a quote may be some hours older or younger than what it prices).
+    Side tables are read as published, with a day more at either end: a quote may be some hours older or
+    younger than the transfer that it prices.
     """
     refused = sorted(attempt.refused)
     contracts = tables_of(attempt.network)
 
     def table(name: str) -> DataFrame:
-        if contracts[name].keeps_clock:
+        if contracts[name].commit == "side":
             span = attempt.start - timedelta(1), attempt.end + timedelta(1)
             frame = lake.table(spark, attempt.network, name).where(F.col("date").between(*map(F.lit, span)))
         else:

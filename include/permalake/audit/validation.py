@@ -42,7 +42,7 @@ def of_schema(table: Table) -> Wanted:
 def of_rows(table: Table, days: Sequence[date]) -> Wanted:
     """Expectations of a table's rows: its key, its contract's basics, its suite."""
     span = f"date BETWEEN DATE'{min(days)}' AND DATE'{max(days)}'"
-    if table.keeps_clock:  # A quote may be a few hours older or younger than what it prices.
+    if table.commit == "side":  # A quote may be a few hours older or younger than what it prices.
         span = f"date BETWEEN DATE'{min(days) - timedelta(1)}' AND DATE'{max(days) + timedelta(1)}'"
     within = Rule("date_within_range", span, "date is one of the audited days.")
     wanted: Wanted = {

@@ -28,9 +28,14 @@ def table_page(table: Table | View) -> str:
         lines += [f"- {table.note}"]
     else:
         lines += [f"- Key: {', '.join(f'`{k}`' for k in table.key)}", "- Partition: `date`"]
-    if isinstance(table, Table) and table.keeps_clock:
-        clocks = ", ".join(f"`{name}`" for name in table.keeps_clock)
+    if isinstance(table, Table) and table.first_value:
+        clocks = ", ".join(f"`{name}`" for name in table.first_value)
         lines += [f"- Keeps its first value when a day is rebuilt: {clocks}"]
+    if isinstance(table, Table) and table.commit == "side":
+        lines += ["- Side table: committed on its own, not with the day"]
+    if isinstance(table, Table) and table.carries_state:
+        state = ", ".join(f"`{name}`" for name in table.carries_state)
+        lines += [f"- Carries state to later days: {state}"]
     lines += ["", "| column | type | null | meaning | rule |", "| --- | --- | --- | --- | --- |"]
     for column in table.columns:
         null = "" if column.required else "yes"

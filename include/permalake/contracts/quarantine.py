@@ -19,6 +19,7 @@ QUARANTINE = Table(
     ),
     key=("date", "source", "origin", "reason", "raw"),
     sort=("reason", "origin"),
-    keeps_clock=("seen_at",),
+    first_value=("seen_at",),
+    commit="side",
     date_doc="UTC date of the day that the input belongs to.",
 )

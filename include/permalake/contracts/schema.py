@@ -27,6 +27,7 @@ UINT = r"^(0|[1-9][0-9]*)$"
 AMOUNT = r"^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
 
 Group = Literal["iota", "wormhole", "all"]
+Commit = Literal["day", "side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the lake. Every table has ``date`` (UTC) as its last column and is partitioned by it.
+    """A table of the lake. Every table has a ``date`` column (UTC) and is partitioned by it.
 
-    ``key`` identifies a row within the table; ``sort`` is the order of rows inside a day's files;
-    ``keeps_clock`` names columns that hold a clock and keep their first value when a day is rebuilt.
+    Attributes:
+        key: Columns that identify a row within the table.
+        sort: Order of rows inside a day's files.
+        time_column: Column with the time of the row's milestone (``timestamptz``, or ``long`` in unix
+            seconds); ``date`` is its UTC date.
+        first_value: Columns that hold a clock and keep their first value when a day is rebuilt.
+        commit: ``day``: published with the day's other tables. ``side``: a side table, committed on its own,
+            visible to readers at once; a row there does not make a day.
+        carries_state: Columns that later days continue from; empty when no day depends on an earlier one.
     """
 
     name: str
@@ -58,7 +66,10 @@ class Table:
     body: tuple[Column, ...]
     key: tuple[str, ...]
     sort: tuple[str, ...] = ()
-    keeps_clock: tuple[str, ...] = ()
+    time_column: str | None = None
+    first_value: tuple[str, ...] = ()
+    commit: Commit = "day"
+    carries_state: tuple[str, ...] = ()
     date_doc: str = "UTC date of the milestone's timestamp."
 
     @cached_property

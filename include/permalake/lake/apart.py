@@ -109,7 +109,7 @@ def _same(contract: Table) -> Column:
     """Both there, and equal but for their clocks."""
     from pyspark.sql import functions as f
 
-    names = [name for name in contract.names if name not in contract.keeps_clock]
+    names = [name for name in contract.names if name not in contract.first_value]
     equal = [f.col(f"new.{name}").eqNullSafe(f.col(f"old.{name}")) for name in names]
     there = f.col("new").isNotNull() & f.col("old").isNotNull()
     return reduce(lambda left, right: left & right, equal, there)
@@ -121,7 +121,7 @@ def _with_first_clock(both: DataFrame, contract: Table) -> DataFrame:
 
     def value(name: str) -> Column:
         new = f.col(f"new.{name}")
-        kept = f.coalesce(f.col(f"old.{name}"), new) if name in contract.keeps_clock else new
+        kept = f.coalesce(f.col(f"old.{name}"), new) if name in contract.first_value else new
         return kept.alias(name)
 
     return both.where(f.col("new").isNotNull()).select(*[value(name) for name in contract.names])

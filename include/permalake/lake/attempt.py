@@ -202,18 +202,18 @@ class Attempt:
             stale.expect(connection, self._row, start, end, reason, cause=cause)
 
     def outdate_later(self, spark: SparkSession, contract: Table, names: Sequence[str] = ()) -> bool:
-        """For a table that carries a state from day to day: when the state that these days leave behind (the
-        rows of the latest of them, in the columns ``names`` or all) is another one than was published, every
-        later day is stale once the last day is published. Returns whether it is.
+        """Mark all later days stale, once the last day is published, if the state they continue from changed.
 
-        To be called when the table is staged. Reads two days at most.
+        Compares the rows of the latest staged day with the published ones, in the columns ``names``, by
+        default those of ``contract.carries_state``, or all. Call it after the table is staged. Reads two days
+        at most. Returns whether the state changed.
         """
         staged = self._open_location(contract.name)
         with self._database.read() as connection:
             base = record.base_locations(connection, self.id)[contract.name]
         if staged == base:
             return False
-        columns = list(names or contract.names)
+        columns = list(names or contract.carries_state or contract.names)
         new, old = (self._left_behind(spark, location, columns) for location in (staged, base))
         if new is None and old is None:
             return False
@@ -238,14 +238,13 @@ class Attempt:
     def counts(self) -> dict[str, dict[date, int]]:
         """Rows per table and day of start..end as staged (as pinned, once pinned), from metadata.
 
-        Tables that are committed apart (those that keep a clock: quarantine, token_prices) are left out: a
-        row there does not make a day.
+        Side tables are left out: a row there does not make a day.
         """
         contracts = tables_of(self.network)
         return {
             name: rows_per_day(location, self.start, self.end)
             for name, location in self.locations().items()
-            if name in contracts and not contracts[name].keeps_clock
+            if name in contracts and contracts[name].commit == "day"
         }
 
     def changed(self) -> dict[str, str]:

@@ -56,6 +56,7 @@ def _outputs(name: str, doc: str, *own: Column, output_id: str = OUTPUT_ID) -> T
         ),
         key=("output_id",),
         sort=("milestone_index", "output_id"),
+        time_column="ms_timestamp",
     )
 
 
@@ -74,6 +75,7 @@ MILESTONES = Table(
     ),
     key=("milestone_index",),
     sort=("milestone_index",),
+    time_column="timestamp",
 )
 
 MESSAGES = Table(
@@ -122,6 +124,7 @@ TAGS = Table(
     ),
     key=("tag", "message_id"),
     sort=("milestone_index", "tag"),
+    time_column="ms_timestamp",
 )
 
 TRANSACTIONS = Table(
@@ -220,6 +223,7 @@ CONSUMED_OUTPUTS = Table(
     ),
     key=("output_id",),
     sort=("milestone_index", "output_id"),
+    time_column="ms_timestamp",
 )
 
 MS_ANALYTICS = Table(

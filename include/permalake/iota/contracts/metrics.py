@@ -115,6 +115,7 @@ ACTIVE_ADDRESSES = Table(
     ),
     key=("date", "period"),
     sort=("period",),
+    carries_state=("period", "start_date", "days", "addresses"),
 )
 
 
@@ -144,6 +145,7 @@ LEDGER_OUTPUTS = Table(
     ),
     key=("date", "kind"),
     sort=("kind",),
+    carries_state=("kind", "unspent_count", "unspent_amount", "unspent_bytes"),
 )
 
 UNLOCK_CONDITIONS = Table(
@@ -158,6 +160,7 @@ UNLOCK_CONDITIONS = Table(
     ),
     key=("date", "condition"),
     sort=("condition",),
+    carries_state=("condition", "unspent_count", "unspent_amount", "unspent_return_amount"),
 )
 
 LEDGER_TOTALS = Table(
@@ -199,6 +202,7 @@ LEDGER_TOTALS = Table(
         _DATE,
     ),
     key=("date",),
+    carries_state=("milestone_index", "since_milestone", "checkpoint", "fingerprint"),
 )
 
 ADDRESS_BALANCES = Table(

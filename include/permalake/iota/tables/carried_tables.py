@@ -20,13 +20,6 @@ from permalake.iota.tables.carried_sums import Chained, Ending, chained, frame
 from permalake.iota.tables.day_tables import Group, Tables
 from permalake.iota.tables.known_ledger import beginning
 
-LEFT_BEHIND = {
-    "ledger_totals": ("milestone_index", "since_milestone", "checkpoint", "fingerprint"),
-    "ledger_outputs": ("kind", "unspent_count", "unspent_amount", "unspent_bytes"),
-    "unlock_conditions": ("condition", "unspent_count", "unspent_amount", "unspent_return_amount"),
-    "active_addresses": ("period", "start_date", "days", "addresses"),
-}
-"""What a day hands on to the next: where that changes, every later day is another one."""
 _FEW_ROWS = ("ledger_outputs", "unlock_conditions", "token_distribution", "active_addresses")
 _KEPT = StorageLevel.MEMORY_AND_DISK
 

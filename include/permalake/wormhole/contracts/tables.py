@@ -33,9 +33,13 @@ def _per_vaa(name: str, doc: str, *own: Column, key: tuple[str, ...] = ("row_key
     return Table(name, "wormhole", doc, (_row_key(), *own), key=key, sort=("row_key",), date_doc=_DATE)
 
 
-def _daily(name: str, doc: str, *own: Column, key: tuple[str, ...]) -> Table:
+def _daily(
+    name: str, doc: str, *own: Column, key: tuple[str, ...], carries_state: tuple[str, ...] = ()
+) -> Table:
     date = Column("date", "date", "UTC date.")
-    return Table(name, "wormhole", doc, (date, *own), key=("date", *key), sort=key)
+    return Table(
+        name, "wormhole", doc, (date, *own), key=("date", *key), sort=key, carries_state=carries_state
+    )
 
 
 MESSAGE_PUBLICATION = _per_vaa(
@@ -128,6 +132,9 @@ ATTESTED_TOKENS = _daily(
     Column("attested_on", "date", "Day of the attestation."),
     _row_key(),
     key=("origin_chain", "origin_address"),
+    carries_state=(
+        *("origin_chain", "origin_address", "decimals", "symbol", "name", "attested_on", "row_key"),
+    ),
 )
 
 TOKEN_TRANSFER_DETAILS = _per_vaa(
@@ -178,7 +185,8 @@ TOKEN_PRICES = Table(
     ),
     key=("origin_chain", "origin_address", "provider", "quote_time"),
     sort=("origin_chain", "origin_address", "quote_time"),
-    keeps_clock=("fetched_at",),
+    first_value=("fetched_at",),
+    commit="side",
     date_doc="UTC date of the quote.",
 )
 
@@ -211,7 +219,8 @@ CHAIN_ANSWERS = Table(
     ),
     key=("chain", "question", "subject", "told", "date"),
     sort=("chain", "question", "subject"),
-    keeps_clock=("asked_at",),
+    first_value=("asked_at",),
+    commit="side",
     date_doc="Day that needed it; 1969-12-31 for owners, assets and tokens that were found.",
 )
 
@@ -257,6 +266,7 @@ TVL_DAILY = _daily(
     ),
     _usd("notional_usd", "amount x the quote nearest to the day's end"),
     key=("origin_chain", "origin_address"),
+    carries_state=("origin_chain", "origin_address", "amount"),
 )
 
 TABLES = (

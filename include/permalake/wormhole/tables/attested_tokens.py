@@ -12,8 +12,6 @@ from pyspark.sql import functions as F
 
 TOKEN = ("origin_chain", "origin_address")
 RECORD = ("decimals", "symbol", "name")
-STATE = (*TOKEN, *RECORD, "attested_on", "row_key")
-"""Columns on which later days go on."""
 
 
 def attested_tokens(metas: DataFrame, publications: DataFrame, state: DataFrame) -> DataFrame:

@@ -13,8 +13,6 @@ from pyspark.sql import functions as F
 from permalake.wormhole.tables.exact_amounts import LIMB_NAMES, joined, limbs, notional
 
 TOKEN = ("origin_chain", "origin_address")
-STATE = (*TOKEN, "amount")
-"""Columns on which later days go on."""
 
 
 def balances(known: DataFrame, state: DataFrame, days: DataFrame) -> DataFrame:
