@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from lake_support import DAY1, DAY2, NETWORK, build, messages, pass_audit, put, settings_of, state
 
 from permalake.contracts import tables_of
-from permalake.errors import PermalakeError
-from permalake.lake import Lake
+from permalake.errors import ConfigError, PermalakeError
+from permalake.lake import Lake, QueryLimits
 from permalake.lake.catalog import open_catalog
 from permalake.lake.state import moment
+from permalake.lake.statements import unique_names
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     """Day 1 with 5 messages, then day 2 with 7, then day 1 rebuilt with 6."""
-    settings = settings_of(tmp_path_factory.mktemp("lake") / "warehouse")
-    lake = Lake(settings)
+    chosen = settings_of(tmp_path_factory.mktemp("lake") / "warehouse")
+    lake = Lake(chosen)
     done = [
-        build(settings, lake, DAY1, 1, 5, "a"),
-        build(settings, lake, DAY2, 2, 7, "b"),
-        build(settings, lake, DAY1, 1, 6, "c"),
+        build(chosen, lake, DAY1, 1, 5, "a"),
+        build(chosen, lake, DAY2, 2, 7, "b"),
+        build(chosen, lake, DAY1, 1, 6, "c"),
     ]
     return lake, [moment(publication.published_at) for publication in done]
 
@@ -49,10 +54,10 @@ def test_sums_filters_and_empty_tables(filled):
 
 
 def test_a_network_with_a_dash_is_quoted(tmp_path):
-    settings = settings_of(tmp_path)
-    lake = Lake(settings)
+    chosen = settings_of(tmp_path)
+    lake = Lake(chosen)
     attempt = lake.begin("chrysalis-mainnet", DAY1, DAY1, "run")
-    put(settings, attempt, "messages", messages(DAY1, 1, 2))
+    put(chosen, attempt, "messages", messages(DAY1, 1, 2))
     pass_audit(attempt)
     lake.publish(attempt)
     assert lake.query('select * from "chrysalis-mainnet".messages').num_rows == 2
@@ -61,9 +66,9 @@ def test_a_network_with_a_dash_is_quoted(tmp_path):
 
 
 def test_a_table_made_by_an_older_contract_gains_the_new_columns(tmp_path):
-    settings = settings_of(tmp_path)
-    lake = Lake(settings)
-    catalog = open_catalog(settings, "permalake")
+    chosen = settings_of(tmp_path)
+    lake = Lake(chosen)
+    catalog = open_catalog(chosen, "permalake")
     old = pa.schema([field for field in tables_of(NETWORK)["messages"].arrow if field.name != "proof"])
     catalog.create_namespace(NETWORK)
     catalog.create_table((NETWORK, "messages"), schema=old).append(
@@ -127,3 +132,110 @@ def test_pivot_describe_and_explain_are_reading_too(filled):
         "pivot shimmer.ms_analytics on milestone_index using sum(message_count) group by ms_range_id"
     )
     assert wide.to_pylist() == [{"ms_range_id": 0, "1": 6, "2": 7}]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["a", "A", "b", "a_1", "A_1", "a_2", "a_1_1", "b_1", "x y"]), min_size=1))
+def test_repeated_columns_are_named_as_duckdb_names_them_in_a_subquery(names):
+    columns = ", ".join(f'{at} "{name}"' for at, name in enumerate(names))
+    wanted = duckdb.sql(f"select * from (select {columns})").columns
+    found = unique_names(names)
+    assert found == wanted
+    assert len({name.casefold() for name in found}) == len(names)
+
+
+def test_repeated_columns_keep_their_own_values(filled):
+    lake, _ = filled
+    joined = (
+        "select a.date, b.date, a.milestone_index, b.milestone_index from shimmer.ms_analytics a, "
+        "shimmer.ms_analytics b where a.date < b.date"
+    )
+    row = {"date": DAY1, "date_1": DAY2, "milestone_index": 1, "milestone_index_1": 2}
+    assert lake.query(joined).to_pylist() == [row]
+    assert [batch.to_pylist() for batch in lake.answer(joined).batches()] == [[row]]
+
+
+# Each would write a file or a table if DuckDB ran it; OUT is a file that must not appear.
+WRITES = (
+    "copy (select 1) to 'OUT'",
+    "copy shimmer.messages to 'OUT'",
+    "copy (pivot (select 1 a, 2 b) on a using sum(b)) to 'OUT'",
+    "create table t as select 1",
+    "create table t as pivot (select 1 a, 2 b) on a using sum(b)",
+    "create view t as select 1",
+    "insert into shimmer.messages select * from shimmer.messages",
+    "insert into shimmer.messages by name pivot (select 1 a, 2 b) on a using sum(b)",
+    "update shimmer.messages set version = 1",
+    "delete from shimmer.messages",
+    "truncate shimmer.messages",
+    "merge into shimmer.messages using shimmer.messages b on true when matched then delete",
+    "export database 'OUT'",
+    "attach 'OUT' as t",
+    "checkpoint",
+    "vacuum",
+    "call duckdb_tables()",
+    "prepare p as select 1",
+    "load 'OUT'",
+    "pragma memory_limit='10GB'",
+)
+HIDDEN = ("SQL", "explain SQL", "EXPLAIN  ANALYZE\nSQL", "explain (analyze) SQL", "explain (format json) SQL")
+COMMENTS = ("", " /* */ ", "-- select\n", "/* /* */ select 1 --*/ ", "/* ' */", "\n\t")
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(WRITES), st.sampled_from(HIDDEN), st.sampled_from(COMMENTS), st.sampled_from(COMMENTS))
+def test_no_statement_that_writes_is_run(filled, tmp_path, write, hidden, first, second):
+    lake, _ = filled
+    out = tmp_path / "out"
+    sql = first + hidden.replace("SQL", second + write.replace("OUT", str(out)))
+    with pytest.raises(PermalakeError, match=r"not allowed|one statement|[Ss]yntax error|unterminated"):
+        lake.query(sql)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "write",
+    ["insert into t values (1)", "insert or replace into t select 1", "delete from t", "update t set a = 1"],
+)
+def test_a_with_clause_that_writes_is_refused(filled, write):
+    lake, _ = filled
+    for query in ("select * from x", "pivot x on a using sum(b)", "from (with y as (from x) from y)"):
+        with pytest.raises(PermalakeError, match=f"{write.split()[0].upper()} is not allowed"):
+            lake.query(f"with x as ({write} returning *) {query}")
+
+
+def test_words_that_write_are_harmless_as_text_and_names(filled):
+    lake, _ = filled
+    sql = (
+        'select \'copy into\' a, "insert" + "update" c from (select 1 "insert", 2 "update") -- delete from t'
+    )
+    assert lake.query(sql).to_pylist() == [{"a": "copy into", "c": 3}]
+    assert lake.query("select 1 a;\n-- that was all\n").to_pylist() == [{"a": 1}]
+    assert lake.query("explain analyze select count(*) from shimmer.messages").num_rows == 1
+
+
+ENDLESS = "select sum(hash(a.range * b.range)) from range(10000000) a, range(1000000) b"
+
+
+@pytest.mark.parametrize("sql", [ENDLESS, f"explain analyze {ENDLESS}"])
+def test_a_query_ends_at_its_timeout(filled, sql):
+    lake, _ = filled
+    began = time.monotonic()
+    with pytest.raises(PermalakeError, match=r"longer than 0\.5 s; narrow it, or raise --timeout"):
+        list(lake.answer(sql, limits=QueryLimits(timeout=0.5)).batches())
+    assert time.monotonic() - began < 10
+
+
+def test_a_query_keeps_to_its_memory(filled):
+    lake, _ = filled
+    hungry = "select list(range) from range(50000000)"
+    with pytest.raises(PermalakeError, match=r"more than 100MiB of memory; narrow it, or raise --memory"):
+        lake.answer(hungry, limits=QueryLimits(memory="100MiB")).table()
+    sizes = "select current_setting('memory_limit') m, current_setting('max_temp_directory_size') s"
+    assert lake.query(sizes).to_pylist() == [{"m": "2.0 GiB", "s": "20.0 GiB"}]
+
+
+@pytest.mark.parametrize(("limits", "text"), [({"memory": "much"}, "much"), ({"timeout": 0.0}, "0")])
+def test_wrong_limits_are_refused(limits, text):
+    with pytest.raises(ConfigError, match=f"{text}: not a"):
+        QueryLimits(**limits)

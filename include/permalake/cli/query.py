@@ -13,19 +13,26 @@ from permalake.config import load_settings
 from permalake.errors import ConfigError
 
 
-def command(
+def command(  # noqa: PLR0917
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in DuckDB's SQL.")],
     form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "table",
     as_of: Annotated[
         str | None,
         typer.Option("--as-of", metavar="T", help="Read the state of that moment (RFC 3339; UTC if bare)."),
     ] = None,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Stop a query that takes longer.")
+    ] = 300.0,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory for the query; beyond it, temporary files.")
+    ] = "2GiB",
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
-    """Ask the published lake. Tables are NETWORK.table; a network name with a dash is quoted.
+    """Query the published lake. Tables are NETWORK.table; a network name with a dash is quoted.
 
     All tables are read as one publication left them. JSON is one array of objects: integers as numbers,
-    decimals as text, binary as hex, timestamps in UTC.
+    decimals as text, binary as hex, timestamps in UTC. Of columns with the same name, all but the first get
+    a number. The statement can only read.
 
     Examples:
 
@@ -38,11 +45,11 @@ def command(
     moment = _moment(as_of)
     settings = load_settings(config)
 
-    from permalake.lake import Lake
+    from permalake.lake import Lake, QueryLimits
 
-    answer = Lake(settings).answer(sql, moment)
-    records = rows(answer.batches(), answer.names, answer.kinds)
-    write(records, answer.names, form, sys.stdout, sys.stderr)
+    result = Lake(settings).answer(sql, moment, QueryLimits(timeout, memory))
+    records = rows(result.batches(), result.names, result.kinds)
+    write(records, result.names, form, sys.stdout, sys.stderr)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -16,7 +16,7 @@ from permalake.lake import catalog, leases, record, staging, stale, step_ledger
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations
 from permalake.lake.publish import Publication, publish
-from permalake.lake.query import Answer, answer
+from permalake.lake.query import DEFAULT_LIMITS, QueryLimits, QueryResult, run_query
 from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, Database, days, publications
 from permalake.lake.status import DayStatus, status
@@ -202,9 +202,11 @@ class Lake:
         """DuckDB SQL over the published state."""
         return self.answer(sql, as_of).table()
 
-    def answer(self, sql: str, as_of: datetime | None = None) -> Answer:
-        """The same with DuckDB's column types, batch by batch."""
-        return answer(self._database, sql, as_of)
+    def answer(
+        self, sql: str, as_of: datetime | None = None, limits: QueryLimits = DEFAULT_LIMITS
+    ) -> QueryResult:
+        """Run a query whose rows come batch by batch, with DuckDB's column types."""
+        return run_query(self._database, sql, as_of, limits)
 
     def rejected(
         self,

@@ -1,10 +1,15 @@
-"""SQL over the published lake: DuckDB reads the snapshots' files through Arrow, with no Spark."""
+"""SQL over the published lake: DuckDB reads the snapshots' files through Arrow, without Spark."""
 
 from __future__ import annotations
 
 import difflib
 import re
+import shutil
+import tempfile
+import threading
+import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, datetime
 
 import duckdb
@@ -12,12 +17,14 @@ import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from permalake.contracts.views import VIEWS, views_of
-from permalake.errors import PermalakeError
+from permalake.errors import ConfigError, PermalakeError
 from permalake.lake.published import State, TableName, check_history, dataset, state
 from permalake.lake.state import Database
+from permalake.lake.statements import check_reads_only, unique_names
 from permalake.wormhole.contracts.tables import NAMESPACE
 
 _BATCH = 20_000
+_SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]i?B", re.IGNORECASE)
 _LOCKS = (
     "SET TimeZone = 'UTC'",
     "SET python_enable_replacements = false",
@@ -26,46 +33,133 @@ _LOCKS = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
-# PIVOT parses as several statements; the others only read by nature.
-_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
 
 
-class Answer:
-    """The result of a query: column ``names``, their DuckDB ``kinds``, and the rows as Arrow. HUGEINT comes
-    as decimal128 with scale 0; ``kinds`` tells the two apart."""
+@dataclass(frozen=True)
+class QueryLimits:
+    """What one query may use: ``timeout`` seconds (None: no limit), and ``memory`` and ``spill`` (space for
+    temporary files) as DuckDB writes sizes, such as ``2GiB``."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation) -> None:
-        self._connection = connection
+    timeout: float | None = 300.0
+    memory: str = "2GiB"
+    spill: str = "20GiB"
+
+    def __post_init__(self) -> None:
+        for size in (self.memory, self.spill):
+            if not _SIZE.fullmatch(size.strip()):
+                raise ConfigError(f"{size}: not a size; write it as 500MiB or 2GiB")
+        if self.timeout is not None and not 0 < self.timeout <= threading.TIMEOUT_MAX:
+            raise ConfigError(f"{self.timeout:g}: not a timeout; give seconds above 0")
+
+
+DEFAULT_LIMITS = QueryLimits()
+
+
+class _Session:
+    """A DuckDB connection with the limits of one query."""
+
+    def __init__(self, limits: QueryLimits) -> None:
+        self.limits = limits
+        self.connection = duckdb.connect(":memory:")
+        self._expired = threading.Event()
+        self._spill = tempfile.mkdtemp(prefix="permalake-query-")
+        weakref.finalize(self, shutil.rmtree, self._spill, ignore_errors=True)
+        self._timer: threading.Timer | None = None
+        if limits.timeout is not None:
+            self._timer = threading.Timer(limits.timeout, _interrupt, (self.connection, self._expired))
+            self._timer.daemon = True
+            self._timer.start()
+            weakref.finalize(self, self._timer.cancel)
+
+    def lock(self) -> None:
+        """Set the limits, then forbid files, extensions and further settings."""
+        spill = self._spill.replace("'", "''")
+        self.connection.execute(f"SET temp_directory = '{spill}'")
+        self.connection.execute(f"SET max_temp_directory_size = '{self.limits.spill}'")
+        self.connection.execute(f"SET memory_limit = '{self.limits.memory}'")
+        for lock in _LOCKS:
+            self.connection.execute(lock)
+
+    def stop_timer(self) -> None:
+        """Let what follows take any time: the rows are read."""
+        if self._timer:
+            self._timer.cancel()
+
+    def check_time(self) -> None:
+        """Raise :class:`PermalakeError` once the time is up."""
+        if self._expired.is_set():
+            raise PermalakeError(
+                f"the query took longer than {self.limits.timeout:g} s; narrow it, or raise --timeout"
+            )
+
+    def explained(self, error: Exception, published: State) -> PermalakeError:
+        """Return the error that one line explains."""
+        self.check_time()
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return PermalakeError(
+                f"the query needs more than {self.limits.memory} of memory; narrow it, or raise --memory"
+            )
+        return _explained(error, published)
+
+
+def _interrupt(connection: duckdb.DuckDBPyConnection, expired: threading.Event) -> None:
+    expired.set()
+    connection.interrupt()
+
+
+class QueryResult:
+    """The result of a query: column ``names``, their DuckDB ``kinds``, and the rows as Arrow.
+
+    Names are unique: a repeated one gets a number, as DuckDB does in a subquery. HUGEINT comes as decimal128
+    with scale 0; ``kinds`` tells the two apart.
+    """
+
+    def __init__(self, session: _Session, relation: duckdb.DuckDBPyRelation) -> None:
+        self._session = session
         self._relation = relation
-        self.names: list[str] = list(relation.columns)
+        self.names: list[str] = unique_names(relation.columns)
         self.kinds: list[DuckDBPyType] = list(relation.types)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch; :class:`PermalakeError` when computing them fails."""
+        """Yield the rows, batch by batch.
+
+        Raises:
+            PermalakeError: if computing them fails, or takes more time or memory than allowed.
+        """
         try:
-            yield from self._relation.to_arrow_reader(_BATCH)
+            for batch in self._relation.to_arrow_reader(_BATCH):
+                self._session.check_time()
+                yield batch.rename_columns(self.names)
         except (duckdb.Error, OSError, pa.ArrowException) as error:
-            raise _explained(error, {}) from None
+            raise self._session.explained(error, {}) from None
+        self._session.stop_timer()
 
     def table(self) -> pa.Table:
-        """All rows."""
+        """Return all rows; raises as :meth:`batches` does."""
         try:
-            return self._relation.to_arrow_table()
+            rows = self._relation.to_arrow_table().rename_columns(self.names)
         except (duckdb.Error, OSError, pa.ArrowException) as error:
-            raise _explained(error, {}) from None
+            raise self._session.explained(error, {}) from None
+        self._session.stop_timer()
+        return rows
 
 
-def answer(database: Database, sql: str, as_of: datetime | None = None) -> Answer:
+def run_query(
+    database: Database, sql: str, as_of: datetime | None = None, limits: QueryLimits = DEFAULT_LIMITS
+) -> QueryResult:
     """Run one reading statement over the published state, as one read of all pointers saw it.
 
     Tables are ``NETWORK.table``, with the views of :mod:`permalake.contracts.views` beside them; only those
     that the text names are opened. The connection can read no file, load no extension and change no setting.
-    Errors are one line.
+
+    Raises:
+        PermalakeError: on one line, if the statement is wrong, writes, or exceeds the limits.
     """
-    connection = duckdb.connect(":memory:")
+    session = _Session(limits)
+    connection = session.connection
     published = state(database, as_of)
     try:
-        _check(connection, sql)
+        check_reads_only(connection, sql)
         for network in {network for network, _ in published}:
             connection.execute(f"CREATE SCHEMA {_quoted(network)}")
         views = _views_in(sql, published)
@@ -76,26 +170,17 @@ def answer(database: Database, sql: str, as_of: datetime | None = None) -> Answe
             _open(connection, name, published[name])
         for network, view in views:
             _define(connection, network, view)
-        for lock in _LOCKS:
-            connection.execute(lock)
+        session.lock()
         relation = connection.sql(sql)
     except duckdb.Error as error:
-        raise _explained(error, published) from None
+        raise session.explained(error, published) from None
     if relation is None:
         raise PermalakeError("the statement returns no rows; write a SELECT")
-    return Answer(connection, relation)
-
-
-def _check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    statements = connection.extract_statements(sql)
-    if len(statements) != 1:
-        raise PermalakeError(f"one statement at a time; the text holds {len(statements)}")
-    if statements[0].type not in _READING:
-        raise PermalakeError(f"{statements[0].type.name} is not allowed; the lake is read with SELECT")
+    return QueryResult(session, relation)
 
 
 def _named_in(sql: str, published: State) -> list[TableName]:
-    """Tables whose network and name stand in the text as words; a few too many do no harm."""
+    """Return the tables whose network and name stand in the text as words; too many do no harm."""
     return [name for name in sorted(published) if all(_stands_in(sql, word) for word in name)]
 
 
@@ -104,7 +189,7 @@ def _stands_in(sql: str, word: str) -> bool:
 
 
 def _views_in(sql: str, published: State) -> dict[TableName, list[TableName]]:
-    """Views whose network and name stand in the text, each with the tables that it reads."""
+    """Return the views whose network and name stand in the text, each with the tables that it reads."""
     networks = {network for network, _ in published if _stands_in(sql, network)}
     return {
         (network, view.name): [(network, table) for table in view.tables]
