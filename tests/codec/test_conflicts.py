@@ -14,9 +14,10 @@ from permalake.iota.codec import conflict_rules
 from permalake.iota.codec.blocks import decode_blocks
 from permalake.iota.codec.chain_rules import Case, first_broken
 from permalake.iota.codec.conflict_rules import Spending, judge, touches_dust
+from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.encode import ReferenceUnlock, SignatureUnlock, Transaction
 from permalake.iota.codec.encode_outputs import Address, NativeToken, Output
-from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, decode_outputs
+from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT
 from permalake.iota.codec.reasons import Conflict
 
 SYNTHETIC = Path(__file__).parents[1] / "data" / "synthetic"

@@ -11,9 +11,9 @@ from iota_json import chrysalis_milestone, output_json, stardust_milestone
 from permalake.arrays.hexa import from_hex, hex_slices, to_hex
 from permalake.iota.codec.bech32 import encode_addresses
 from permalake.iota.codec.blocks import decode_blocks
+from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.codec.milestones import decode_milestone, verify_signatures
-from permalake.iota.codec.outputs import decode_outputs
 from permalake.iota.codec.to_records import repack
 
 DATA = Path(__file__).parents[1] / "data" / "iota" / "synthetic"

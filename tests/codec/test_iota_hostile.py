@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from iota_json import block_json, output_json
 
 from permalake.iota.codec.blocks import decode_blocks
+from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.encode_outputs import pack_output
 from permalake.iota.codec.faults import ERRORS, Fault
-from permalake.iota.codec.outputs import decode_outputs
 from permalake.iota.codec.to_records import output_record, repack
 
 DATA = Path(__file__).parents[1] / "data" / "iota"

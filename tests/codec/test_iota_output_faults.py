@@ -24,10 +24,11 @@ from iota_specimens import (
     transaction,
 )
 
+from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.encode import pack_block, pack_transaction
 from permalake.iota.codec.encode_outputs import Address, pack_output
 from permalake.iota.codec.faults import Fault
-from permalake.iota.codec.outputs import DUST_ALLOWANCE, SINGLE, decode_outputs
+from permalake.iota.codec.outputs import DUST_ALLOWANCE, SINGLE
 
 
 def swapped(output, first, second):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from iota_strategies import PROTOCOLS, ids, milestones, outputs, parents, tagged_data, transactions, u64
 
 from permalake.iota.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, TRANSACTION, decode_blocks
+from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.encode import (
     ReferenceUnlock,
     SignatureUnlock,
@@ -27,7 +28,7 @@ from permalake.iota.codec.encode import (
 )
 from permalake.iota.codec.encode_outputs import Address, NativeToken, Output, pack_output
 from permalake.iota.codec.milestones import decode_milestone
-from permalake.iota.codec.outputs import BASIC, FOUNDRY, SINGLE, TREASURY, decode_outputs
+from permalake.iota.codec.outputs import BASIC, FOUNDRY, SINGLE, TREASURY
 from permalake.iota.codec.to_records import (
     milestone_draft,
     output_record,

@@ -12,10 +12,10 @@ from permalake.arrays.hexa import from_hex, to_hex
 from permalake.arrays.slices import slices
 from permalake.config import CoordinatorKey
 from permalake.iota.codec.blocks import decode_blocks
+from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.merkle import audit_path, merkle_root, root_from_path
 from permalake.iota.codec.milestones import decode_milestone, verify_signatures
-from permalake.iota.codec.outputs import decode_outputs
 from permalake.iota.codec.signatures import wrongly_signed
 from permalake.iota.codec.to_records import repack
 

@@ -1,4 +1,4 @@
-"""Outputs of both protocols as columns (TIP-7 and TIP-17 for Chrysalis, TIP-18 for Stardust)."""
+"""Kinds of outputs and addresses, and outputs of both protocols as columns (TIP-7, TIP-17 and TIP-18)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from permalake.arrays.cursor import I16, I64, U8, Binary, Cursor, load
+from permalake.arrays.cursor import I16, I64, U8
 
 Protocol = Literal["chrysalis", "stardust"]
 
@@ -129,19 +129,3 @@ class Outputs:
 
 
 _WIDTHS = {"chain_id": 38, "minted": 32, "melted": 32, "maximum": 32}
-
-
-def decode_outputs(raw: Binary, protocol: Protocol) -> Outputs:
-    """Outputs that stand alone (a ledger's consumed outputs, say), one per row of ``raw``.
-
-    Treasury outputs are read too. A malformed row has a non-zero ``error``; its columns mean nothing.
-    """
-    from permalake.iota.codec import chrysalis, stardust
-
-    data, start, length = load(raw)
-    cursor = Cursor(data, start.copy(), start + length)
-    decode = chrysalis.read_outputs if protocol == "chrysalis" else stardust.read_outputs
-    outputs = decode(cursor, treasury=True)
-    cursor.finish()
-    outputs.error, outputs.length = cursor.error, length
-    return outputs

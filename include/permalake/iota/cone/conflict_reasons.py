@@ -24,7 +24,8 @@ from pyspark.sql import functions as F
 from permalake.arrays.cursor import I64
 from permalake.iota.codec.blocks import Blocks, decode_blocks
 from permalake.iota.codec.conflict_rules import Spending, judge, touches_dust
-from permalake.iota.codec.outputs import Outputs, Protocol, decode_outputs
+from permalake.iota.codec.decode_outputs import decode_outputs
+from permalake.iota.codec.outputs import Outputs, Protocol
 from permalake.iota.codec.reasons import Conflict, described
 from permalake.iota.cone.decoded import ARROW, DECODED, Row, of_kind
 from permalake.iota.cone.source_records import State

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from permalake.arrays.slices import fixed
 from permalake.iota.codec.conflict_rules import Spending, judge
+from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.milestones import Milestone
-from permalake.iota.codec.outputs import ALIAS, Addresses, Outputs, decode_outputs
+from permalake.iota.codec.outputs import ALIAS, Addresses, Outputs
 from permalake.iota.codec.reasons import Conflict, described
 from permalake.iota.cone.batch import Batch, Problem
 from permalake.iota.cone.source_records import State

@@ -18,7 +18,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from permalake.errors import PermalakeError
 from permalake.iota.codec.bech32 import encode_addresses
-from permalake.iota.codec.outputs import Protocol, decode_outputs
+from permalake.iota.codec.decode_outputs import decode_outputs
+from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.ledger_proof import owners
 from permalake.iota.tables.carried_sums import GOES_ON, Chained
 
