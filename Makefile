@@ -38,7 +38,7 @@ env: ## fresh secrets for docker compose, in .env
 	@[ -e .env ] || { umask 077; sh docker/secrets.sh > .env; }
 
 tour: install ## Airflow in a real browser (Chromium), with screenshots into docs/tour
-	@$(PYTHON) tests/browser/tour.py
+	@PYTHONPATH=tests $(PYTHON) -m browser.tour
 
 lint: install ## style, types, direction of imports, generated docs
 	@$(VENV)/bin/ruff check && $(VENV)/bin/ruff format --check --quiet

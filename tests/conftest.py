@@ -9,15 +9,45 @@ from pathlib import Path
 
 import pytest
 
-import whole_runs
+from permalake.config import load_settings
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
 from permalake.spark import jars
 from permalake.spark.session import SMALL_CONF, session
+from support import whole_runs
 
 HERE = Path(__file__).parent
+CONFIG = """
+[lake]
+warehouse = "warehouse"
+[networks.shimmer]
+protocol = "stardust"
+bech32_hrp = "smr"
+path = "shimmer"
+[networks.testnet]
+protocol = "stardust"
+bech32_hrp = "rms"
+path = "testnet"
+[wormhole]
+path = "wormhole"
+[prices]
+path = "prices.csv"
+"""
 # What takes longest begins first, so that two processes end at about the same time.
-LONG = ("operators", "sinks", "faults", "cluster", "e2e", "transforms", "audit", "enrich")
+LONG = (
+    "operators",
+    "stores",
+    "iota/permanode",
+    "wormhole/events",
+    "faults",
+    "cluster",
+    "e2e",
+    "iota/tables",
+    "iota/cone",
+    "iota",
+    "wormhole",
+    "audit",
+)
 
 # A server ends before the optimising compiler has earned what it costs.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -27,11 +57,30 @@ SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"
 
 def pytest_collection_modifyitems(items):
     """Folders of :data:`LONG` first, in that order; all else as it was."""
-    items.sort(key=lambda item: (*LONG, folder(item)).index(folder(item)))
+    items.sort(key=turn)
 
 
-def folder(item):
-    return item.path.relative_to(HERE).parts[0]
+def turn(item):
+    """The first of :data:`LONG` that holds the test, by its place there."""
+    path = item.path.relative_to(HERE)
+    return next((at for at, folder in enumerate(LONG) if path.is_relative_to(folder)), len(LONG))
+
+
+@pytest.fixture
+def config(tmp_path):
+    """The file of a small configuration: two IOTA networks and Wormhole, inputs of a few bytes."""
+    for folder in ("shimmer", "testnet/2022", "wormhole"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "blocks.jsonl").write_text("{}\n")
+    (tmp_path / "prices.csv").write_text("time,price\n")
+    file = tmp_path / "permalake.toml"
+    file.write_text(CONFIG)
+    return file
+
+
+@pytest.fixture
+def settings(config):
+    return load_settings(config)
 
 
 @pytest.fixture(scope="session")

@@ -22,19 +22,16 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "operators"))
-
-from live_airflow import LiveAirflow  # noqa: E402
-from operator_days import lose_prices  # noqa: E402
-
-from permalake.config import load_settings  # noqa: E402
-from permalake.iota.simulate import tangle_generator  # noqa: E402
-from permalake.iota.simulate.tangle_world import IotaWorld  # noqa: E402
-from permalake.lake import Lake  # noqa: E402
-from permalake.local import airflow_secrets  # noqa: E402
-from permalake.wormhole.simulate import vaa_generator  # noqa: E402
-from permalake.wormhole.simulate.bridge_world import WormholeWorld  # noqa: E402
+from permalake.config import load_settings
+from permalake.iota.simulate import tangle_generator
+from permalake.iota.simulate.tangle_world import IotaWorld
+from permalake.lake import Lake
+from permalake.local import airflow_secrets
+from permalake.paths import ROOT
+from permalake.wormhole.simulate import vaa_generator
+from permalake.wormhole.simulate.bridge_world import WormholeWorld
+from support.live_airflow import LiveAirflow
+from support.operator_days import lose_prices
 
 SHOTS = ROOT / "docs" / "tour"
 FIRST, DAYS = date(2022, 9, 28), 10

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,9 +14,7 @@ from permalake.config import load_settings
 from permalake.contracts import QUARANTINE
 from permalake.lake import Lake
 from permalake.lake.catalog import open_catalog
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "lake"))
-from lake_support import DAY1, DAY2, DAY3, build
+from support.lakes import DAY1, DAY2, DAY3, build
 
 TOML = """
 [lake]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from spark_cluster import cluster
-
-from whole_runs import assert_same, configuration, finish, rows
+from support.spark_cluster import cluster
+from support.whole_runs import assert_same, configuration, finish, rows
 
 
 def test_a_cluster_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from s3_server import BUCKET, s3_server
 
 from permalake.config import load_settings
 from permalake.lake import Lake
 from permalake.paths import SAMPLE
 from permalake.spark import jars
-from whole_runs import PERMALAKE, assert_same, configuration, finish, rows
+from support.s3_server import BUCKET, s3_server
+from support.whole_runs import PERMALAKE, assert_same, configuration, finish, rows
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import whole_runs
+from support import whole_runs
 
 
 @pytest.fixture

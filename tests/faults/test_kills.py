@@ -9,9 +9,9 @@ import os
 import random
 
 import pytest
-from fault_watch import POINTS, Watch, family, kill, wait_for
 
-from whole_runs import assert_same, finish, rows, start
+from support.fault_watch import POINTS, Watch, family, kill, wait_for
+from support.whole_runs import assert_same, finish, rows, start
 
 SEED = 20220928
 ALL = os.environ.get("PERMALAKE_FAULT_POINTS") == "all"

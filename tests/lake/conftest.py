@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from lake_support import settings_of
 
 from permalake.lake import Lake
+from support.lakes import settings_of
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import sys
 from types import ModuleType
 
 import pytest
-from lake_support import DAY1, DAY2, NETWORK, build, put, stage_day
 
 from permalake.errors import PermalakeError, RefusedError
 from permalake.lake import Lake
 from permalake.pipeline import ahead, jobs
+from support.lakes import DAY1, DAY2, NETWORK, build, put, stage_day
 
 RUN = "run"
 

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lake_support import DAY1, DAY2, NETWORK, build, messages, pass_audit, put, settings_of, state
 
 from permalake.contracts import tables_of
 from permalake.errors import ConfigError, PermalakeError
@@ -19,6 +18,7 @@ from permalake.lake import Lake, QueryLimits
 from permalake.lake.catalog import open_catalog
 from permalake.lake.state import moment
 from permalake.lake.statements import unique_names
+from support.lakes import DAY1, DAY2, NETWORK, build, messages, pass_audit, put, settings_of, state
 
 
 @pytest.fixture(scope="module")

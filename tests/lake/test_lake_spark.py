@@ -6,13 +6,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
-from lake_support import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit
 from pyspark.sql import functions as f
 
 from permalake.contracts import QUARANTINE, tables_of
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit
 
 TABLES = tables_of(NETWORK)
 MS_ANALYTICS = TABLES["ms_analytics"]

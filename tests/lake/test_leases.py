@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 
 import psutil
 import pytest
-from lake_support import DAY1, DAY2, DAY3, NETWORK, pass_audit, stage_day, state
 
 from permalake.errors import PermalakeError
 from permalake.lake import leases as leasing
 from permalake.lake.state import leases, stamp
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, pass_audit, stage_day, state
 
 
 def age(lake, run_id: str, by: timedelta) -> None:

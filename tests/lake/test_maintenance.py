@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from lake_support import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, stage_day, state
 
 from permalake.config import Settings
 from permalake.contracts import IOTA_TABLES
@@ -19,6 +18,7 @@ from permalake.lake.catalog import copy_pointers, locations, open_table
 from permalake.lake.counts import files
 from permalake.lake.maintenance import Limits, alone, clear_landings, limits, tidy, would_tidy
 from permalake.lake.state import attempt_tables, attempts, publication_tables, served
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, stage_day, state
 
 YEAR = timedelta(days=365)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lake_support import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit, put, stage_day, state
 
 from permalake.cli.main import main as permalake
 from permalake.contracts import tables_of
@@ -20,7 +19,8 @@ from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.maintenance import Limits, alone, compact, crowded_tables, limits, tidy
 from permalake.lake.state import days
-from permalake.paths import SPARK_JOBS
+from support.jobs import job
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit, put, stage_day, state
 
 TARGET = 1 << 20
 ROWS = f"select * from {NETWORK}.messages order by milestone_index, white_flag_index"
@@ -143,11 +143,8 @@ def test_the_job_compacts_and_the_command_tells_the_rest(
     assert told(capsys, "maintain", "--dry-run") == [
         "would be done: shimmer.messages: 2 days compacted (7 files)"
     ]
-    spec = importlib.util.spec_from_file_location("job", SPARK_JOBS / "lake_maintenance.py")
-    job = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(job)
     with caplog.at_level("INFO", logger="permalake"):
-        job.main(["--network", NETWORK, "--run-id", "maintain"], spark)
+        job("lake_maintenance")(["--network", NETWORK, "--run-id", "maintain"], spark)
     assert caplog.messages == ["shimmer.messages: 2 days compacted (7 files into 2)"]
     old = Path(settings.lake.warehouse) / NETWORK / "messages" / "data" / "old.parquet"
     old.write_bytes(b"stray")

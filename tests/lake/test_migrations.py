@@ -6,17 +6,17 @@ import multiprocessing
 import sqlite3
 from pathlib import Path
 
-import lake_processes
 import pytest
-from lake_support import DAY1, NETWORK, build, state
 from sqlalchemy import Column, Integer, MetaData, Table, inspect, select
 
 from permalake.lake import Lake
 from permalake.lake.migrations import add_column, pending
 from permalake.lake.state import STEPS, Database, days, leases
+from support import lake_processes, places
+from support.lakes import DAY1, NETWORK, build, state
 
 spawn = multiprocessing.get_context("spawn")
-FIRST = Path(__file__).parents[1] / "data" / "lake" / "catalog_first.sql"
+FIRST = places.DATA / "lake" / "catalog_first.sql"
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import signal
 
-import lake_processes
 import pytest
-from lake_support import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, stage_day, state
 
 from permalake.contracts import IOTA_TABLES
 from permalake.lake import Lake
 from permalake.lake.catalog import locations
+from support import lake_processes
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, stage_day, state
 
 spawn = multiprocessing.get_context("spawn")
 

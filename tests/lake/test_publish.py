@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from lake_support import (
+
+from permalake.errors import PermalakeError
+from permalake.lake.catalog import locations, open_table
+from permalake.lake.state import attempts
+from support.lakes import (
     DAY1,
     DAY2,
     DAY3,
@@ -17,10 +21,6 @@ from lake_support import (
     stage_day,
     state,
 )
-
-from permalake.errors import PermalakeError
-from permalake.lake.catalog import locations, open_table
-from permalake.lake.state import attempts
 
 
 def test_staged_rows_are_invisible_until_published_and_then_swapped_as_they_are(settings, lake):

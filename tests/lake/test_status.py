@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from lake_support import DAY1, DAY2, DAY3, NETWORK, build, cache, pass_audit, put, stage_day
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, cache, pass_audit, put, stage_day
 
 
 def publish_range(settings, lake, start, end, rows, run_id, fingerprint=""):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time
 
 import pytest
-from lake_support import DAY1, DAY2, DAY3, NETWORK, pass_audit, put, settings_of
 
 from permalake.errors import PermalakeError
 from permalake.lake import Lake
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, pass_audit, put, settings_of
 
 OWNER = "smr1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"
 

@@ -6,7 +6,8 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from lake_support import pass_audit, put
+
+from support.lakes import pass_audit, put
 
 DAY, NEXT = date(2024, 3, 10), date(2024, 3, 11)
 TOKEN, OTHER = "aa" * 32, "bb" * 32

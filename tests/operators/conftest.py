@@ -8,14 +8,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
-from live_airflow import LiveAirflow
-from operator_days import DAYS, FIRST
 
 from permalake.iota.simulate import tangle_generator
 from permalake.iota.simulate.tangle_world import IotaWorld
 from permalake.paths import DAGS, ROOT
 from permalake.wormhole.simulate import vaa_generator
 from permalake.wormhole.simulate.bridge_world import WormholeWorld
+from support.live_airflow import LiveAirflow
+from support.operator_days import DAYS, FIRST
 
 CONFIG = """
 [lake]

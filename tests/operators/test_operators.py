@@ -14,12 +14,12 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from operator_days import DAYS, FIRST, LAST, lose_prices
 
 from permalake.config import load_settings
 from permalake.lake import Lake
 from permalake.pipeline.domain import POOL
-from whole_runs import PERMALAKE, assert_same, rows
+from support.operator_days import DAYS, FIRST, LAST, lose_prices
+from support.whole_runs import PERMALAKE, assert_same, rows
 
 TANGLE, SECOND = "tangle", "second"
 WORMHOLE = "wormhole"

@@ -1,0 +1,95 @@
+"""The job on a real lake: a bad day of a range stays back, readers keep its last good state."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from permalake import paths
+from permalake.config import load_settings
+from permalake.contracts import IOTA_TABLES
+from permalake.errors import PermalakeError
+from permalake.lake import Lake
+from support.audit_days import DAYS, FIRST, find, small_network
+from support.jobs import job
+
+NETWORK = "shimmer"
+
+
+@pytest.fixture
+def lake(tmp_path, monkeypatch):
+    config = tmp_path / "permalake.toml"
+    config.write_text(
+        f'[lake]\nwarehouse = "{tmp_path}/lake"\n[networks.{NETWORK}]\nprotocol = "stardust"\n'
+        f'bech32_hrp = "smr"\npath = "{tmp_path}"\n'
+    )
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    monkeypatch.setattr(paths, "HOME", tmp_path / "home")
+    return Lake(load_settings())
+
+
+def audit(spark, start, end, run_id):
+    arguments = ["--network", NETWORK, "--start", str(start), "--end", str(end), "--run-id", run_id]
+    job("audit")(arguments, spark)
+
+
+def staged(spark, lake, rows, days, run_id):
+    """An attempt with rows of these days in every table."""
+    attempt = lake.begin(NETWORK, days[0], days[-1], run_id)
+    for name, table in IOTA_TABLES.items():
+        here = [tuple(row[c] for c in table.names) for row in rows[name] if row["date"] in days]
+        if here and name != "quarantine":
+            attempt.stage(spark.createDataFrame(here, table.spark), table)
+    return attempt
+
+
+def published(lake):
+    """What readers see: message_count per milestone."""
+    sql = "select milestone_index, message_count from shimmer.ms_analytics order by 1"
+    return [tuple(row.values()) for row in lake.query(sql).to_pylist()]
+
+
+def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
+    good = small_network()
+    first = staged(spark, lake, good, DAYS[1:2], "first")
+    first.pin()
+    first.verdict(DAYS[1], True)
+    lake.publish(first)
+    before = published(lake)
+    assert before == [(FIRST + 2, 3), (FIRST + 3, 3)]
+
+    bad = small_network()
+    find(bad, "ms_analytics", milestone_index=FIRST + 2)["message_count"] = 38
+    staged(spark, lake, bad, DAYS, "range")
+    audit(spark, DAYS[0], DAYS[-1], "range")
+    attempt = lake.resume(NETWORK, "range")
+    verdicts = attempt.verdicts()
+    assert {day: ok for day, (ok, _) in verdicts.items()} == {DAYS[0]: True, DAYS[1]: False, DAYS[2]: True}
+    line = "ms_analytics: messages_add_up: milestone 102 expected 3, found 38"
+    assert verdicts[DAYS[1]][1] == [line]
+    publication = lake.publish(attempt)
+    assert publication.days == (DAYS[0], DAYS[2])
+    assert line in publication.withheld[DAYS[1]]
+    assert published(lake) == [(FIRST + index, 3) for index in range(6)]
+
+    staged(spark, lake, bad, DAYS[1:2], "again")
+    with pytest.raises(PermalakeError) as failure:
+        audit(spark, DAYS[1], DAYS[1], "again")
+    told, page = str(failure.value).split("; docs: ")
+    assert told == f"audit of shimmer 2022-09-29 failed: {line}"
+    text = Path(page).read_text()
+    assert "messages_add_up" in text
+    assert "http://" not in text
+    assert "https://" not in text
+    index = (paths.HOME / "audit" / "index.html").read_text()
+    assert line in index
+    assert lake.publish(lake.resume(NETWORK, "again")).days == ()
+    assert published(lake) == [(FIRST + index, 3) for index in range(6)]
+    summary = json.loads((Path(page).parent / "summary.json").read_text())
+    assert (summary["passed"], summary["days"]) == (0, 1)
+
+
+def test_a_range_without_rows_has_nothing_to_judge(spark, lake):
+    lake.begin(NETWORK, DAYS[0], DAYS[2], "empty")
+    audit(spark, DAYS[0], DAYS[2], "empty")
+    assert lake.resume(NETWORK, "empty").verdicts() == {}

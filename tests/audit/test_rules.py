@@ -1,0 +1,89 @@
+"""One table through Great Expectations: good rows pass, one wrong value fails the one rule it breaks."""
+
+import json
+
+import pytest
+
+from permalake.audit.runner import Auditor
+from support.audit_days import DAYS, FIRST, find, scope, small_network
+
+
+@pytest.fixture(scope="module")
+def audit(spark, tmp_path_factory):
+    auditor = Auditor(spark, "shimmer", tmp_path_factory.mktemp("store"))
+
+    def run(rows, *only):
+        return auditor.run(scope(spark, rows), DAYS, only=only)
+
+    return run
+
+
+ID = "a" * 64
+BROKEN = [
+    ("conflict_reason", 7, "reason_only_of_conflicts", "conflict_reason 7"),
+    ("white_flag_index", -1, "white_flag_index_at_least_0", "white_flag_index -1"),
+    ("inclusion_state", 3, "inclusion_state_known", "inclusion_state 3"),
+    ("message_id", "A" * 64, "message_id_well_formed", f"message_id {'A' * 64}"),
+    ("message", None, "message_present", "message null"),
+    ("date", DAYS[0].replace(year=2023), "date_within_range", ""),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "rule", "told"), BROKEN)
+def test_one_wrong_value_fails_one_rule(audit, column, value, rule, told):
+    rows = small_network()
+    find(rows, "messages", milestone_index=FIRST + 2, white_flag_index=1)[column] = value
+    report = audit(rows, "messages")
+    [failure] = report.failed
+    assert (failure.table, failure.name, failure.count) == ("messages", rule, 1)
+    assert told in failure.line()
+    if column != "date":
+        assert report.passed == [DAYS[0], DAYS[2]]
+        assert report.failures(DAYS[1]) == [failure.line()]
+
+
+def test_good_rows_pass_and_their_results_are_kept(audit, tmp_path_factory):
+    report = audit(small_network(), "messages", "tags", "ms_activity", "foundry_outputs")
+    assert report.passed == list(DAYS)
+    assert report.failed == report.warnings == []
+    of_table = {finding.table for finding in report.findings}
+    assert of_table == {"messages", "tags", "ms_activity", "foundry_outputs"}
+    [results] = tmp_path_factory.getbasetemp().glob("store[0-9]*/results")
+    for table in of_table:
+        kept = json.loads((results / table / f"{DAYS[0]}_{DAYS[-1]}.json").read_text())
+        asked = [finding for finding in report.findings if finding.table == table]
+        assert kept["success"] and len(kept["results"]) == len(asked)
+
+
+def test_a_key_that_stands_twice_is_named(audit):
+    rows = small_network()
+    twice = find(rows, "tags", milestone_index=FIRST + 1)
+    rows["tags"].append(dict(twice))
+    report = audit(rows, "tags")
+    [failure] = report.failed
+    assert failure.line() == f"tags: key_unique: tag {twice['tag']}, message_id {twice['message_id']}, rows 2"
+    assert report.passed == list(DAYS[1:])
+
+
+def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(spark, audit, tmp_path):
+    rows = scope(spark, small_network())
+    damaged = type(rows)(lambda name: rows.table(name).drop("version"), rows=rows.rows)
+    report = Auditor(spark, "shimmer", tmp_path).run(damaged, DAYS, only=["messages"])
+    assert {finding.name for finding in report.failed} == {"columns", "types"}
+    assert report.passed == []
+    assert "version" in report.failures(DAYS[0])[0]
+
+
+def test_an_exception_counts_as_failure_and_is_pinned_to_its_day(spark, tmp_path):
+    """A column that cannot be computed on one day of two; critical even for a rule that only warns."""
+    rows = scope(spark, small_network())
+
+    def table(name):
+        frame = rows.table(name)
+        spoilt = f"if(milestone_index = {FIRST + 2}, raise_error('lost in transit'), version)"
+        return frame.selectExpr(*(f"{spoilt} AS version" if c == "version" else c for c in frame.columns))
+
+    damaged = type(rows)(table, rows=rows.rows)
+    report = Auditor(spark, "shimmer", tmp_path).run(damaged, DAYS[:2], only=["messages"])
+    assert report.passed == [DAYS[0]]
+    assert any("lost in transit" in line for line in report.failures(DAYS[1]))

@@ -1,0 +1,122 @@
+"""Conflict reasons recomputed: without the source's, against them, and with the ledger of earlier days."""
+
+from collections import Counter
+from datetime import date
+
+import pytest
+
+from permalake.iota.codec.bech32 import decode_address
+from permalake.iota.codec.encode_outputs import Address, Output, pack_output
+from permalake.iota.codec.outputs import BASIC, SINGLE
+from permalake.iota.codec.reasons import Conflict
+from permalake.iota.cone.conflict_reasons import HISTORY, pending_count, resolved
+from permalake.iota.cone.decoded import Row, of_kind
+from permalake.iota.cone.prove import ConeRules, decoded
+from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
+from permalake.iota.sources.archive_rest import ArchiveRest
+from support.iota_days import SYNTHETIC, coordinator_keys, copy_archive, expected, lines, rewrite, tangle
+
+SPANS = {
+    "stardust": (date(2022, 9, 28), date(2022, 9, 30)),
+    "chrysalis": (date(2021, 5, 10), date(2021, 5, 12)),
+}
+FILE = {"stardust": "blocks.jsonl", "chrysalis": "messages.jsonl"}
+ID = {"stardust": "blockId", "chrysalis": "messageId"}
+
+
+class Landed:
+    """The decoded rows of an archive, as the cone lands them: ``cone`` without the reasons, ``rows`` with."""
+
+    def __init__(self, spark, protocol, archive, folder):
+        source = ArchiveRest(spark, archive)
+        self.days = source.days(*SPANS[protocol])
+        rules = ConeRules(
+            protocol,
+            tangle(protocol)["bech32_hrp"],
+            tuple(self.days),
+            source.first_milestone,
+            coordinator_keys(protocol),
+            2,
+        )
+        decoded(source.records(self.days), rules).write.parquet(str(folder))
+        self.protocol = protocol
+        self.cone = spark.read.parquet(str(folder)).cache()
+        self.rows = self.cone.unionByName(resolved(self.cone, protocol, few=True)).cache()
+
+    def told(self, column):
+        blocks = of_kind(self.rows, Row.BLOCK).select("message_id", column).collect()
+        return {row["message_id"].hex(): row[column] for row in blocks}
+
+
+@pytest.fixture(scope="module", params=["stardust", "chrysalis"])
+def bare(request, spark, tmp_path_factory):
+    """An archive whose metadata tell neither state nor reason."""
+    protocol, folder = request.param, tmp_path_factory.mktemp(request.param)
+    archive = copy_archive(SYNTHETIC / protocol / "archive", folder / "archive")
+    blocks = lines(archive / FILE[protocol])
+    named = [one | {"metadata": {ID[protocol]: one["metadata"][ID[protocol]]}} for one in blocks]
+    rewrite(archive / FILE[protocol], named)
+    return Landed(spark, protocol, archive, folder / "landed")
+
+
+def wanted(protocol, column):
+    return {row["message_id"]: row[column] for row in expected(protocol, "messages")}
+
+
+def test_states_follow_from_the_ledger_alone(bare):
+    assert refused_days(bare.rows, bare.days) == {}
+    assert bare.told("inclusion_state") == wanted(bare.protocol, "inclusion_state")
+
+
+def test_reasons_are_recomputed_as_far_as_the_archive_tells(bare):
+    reasons = wanted(bare.protocol, "conflict_reason")
+    ours = bare.told("conflict_reason")
+    assert ours.keys() == reasons.keys()
+    assert all(reason in (0, reasons[name]) for name, reason in ours.items())
+    # Whose inputs are older than the archive, and nothing in it consumes them.
+    unknown = {"stardust": {3: 5, 4: 1, 9: 1, 11: 1}, "chrysalis": {3: 9, 4: 1, 6: 2}}[bare.protocol]
+    assert Counter(reasons[name] for name, reason in ours.items() if reason != reasons[name]) == unknown
+    assert pending_count(bare.cone) == sum(1 for reason in reasons.values() if reason)
+
+
+def older(protocol):
+    """Plain outputs that are unspent at the end of the first day, as far as the expected ledger tells their
+    bytes; those of the days themselves too, which changes nothing."""
+    plain = {"legacy": SINGLE, "basic": BASIC}
+    for row in expected(protocol, "ledger")[0]["unspent"]:
+        if row["kind"] in plain:
+            _, kind, value = decode_address(row["address"])
+            output = Output(plain[row["kind"]], row["amount"], Address(kind, value))
+            yield bytes.fromhex(row["output_id"]), pack_output(output), 0, None
+
+
+def test_with_the_ledger_of_earlier_days_every_reason_is_recomputed(bare, spark):
+    """Their tables tell in one row what created an output, in another what spent it."""
+    reasons = {name: reason for name, reason in wanted(bare.protocol, "conflict_reason").items() if reason}
+    unequal = next(name for name, reason in reasons.items() if reason == Conflict.SUM)
+    (row,) = of_kind(bare.cone, Row.PENDING).where(f"hex(message_id) = upper('{unequal}')").collect()
+    spent = bytes(row["raw"])[row["inputs"][0]["start"] + 1 :][:34]
+    history = spark.createDataFrame([*older(bare.protocol), (spent, None, None, 1)], HISTORY)
+    rows = resolved(bare.cone, bare.protocol, history=history, complete=True).collect()
+    ours = {row["message_id"].hex(): row["conflict_reason"] for row in rows if row["kind"] == Row.BLOCK}
+    assert ours == reasons | {unequal: Conflict.SPENT_BEFORE}
+    assert not [row for row in rows if row["kind"] == Row.PROBLEM]
+
+
+def test_a_reason_that_differs_is_reported_and_breaks_nothing(spark, tmp_path):
+    """The source's own stays, since the node decided on more than the archive tells."""
+    archive = copy_archive(SYNTHETIC / "stardust" / "archive", tmp_path / "archive")
+    blocks = lines(archive / FILE["stardust"])
+    wrong = next(one for one in blocks if one["metadata"].get("conflictReason") == 10)
+    wrong["metadata"]["conflictReason"] = 4
+    rewrite(archive / FILE["stardust"], blocks)
+    landed = Landed(spark, "stardust", archive, tmp_path / "landed")
+    name = wrong["metadata"]["blockId"].removeprefix("0x")
+    assert refused_days(landed.rows, landed.days) == {}
+    assert landed.told("conflict_reason")[name] == 4
+    (found,) = quarantine(landed.rows, "archive_rest").collect()
+    assert disagreements(landed.rows) == {found["date"]: 1}
+    assert found["reason"] == "conflict_disagreement"
+    said = "conflicts: 4 (inputs and outputs differ in amount) by its source, 10"
+    assert f"message {name} {said}" in found["detail"]
+    assert found["origin"].startswith("blocks.jsonl milestone ")

@@ -1,0 +1,117 @@
+"""Laws across tables: good days keep them, and each break shows up as that law, where it is broken."""
+
+import pytest
+
+from permalake.audit.catalogue import laws_of
+from permalake.audit.findings import Finding
+from permalake.audit.laws import Law, broken
+from permalake.audit.runner import interpreted
+from permalake.iota.contracts.metrics import TABLES as METRIC_TABLES
+from support.audit_days import find, scope, tangle_rows
+
+# The expected rows tell nothing of consumed_outputs and the metrics: tests of their own cover these.
+UNTOLD = {
+    *(law.name for law in laws_of("shimmer") if law.table in {table.name for table in METRIC_TABLES}),
+    *("inputs_of_transactions", "supply_is_conserved", "supply_of_milestones", "sent_adds_up"),
+}
+LAWS = [law for law in laws_of("shimmer") if law.name not in UNTOLD]
+
+
+def found(spark, rows, laws=LAWS):
+    read = scope(spark, rows)
+    with interpreted(spark, read):
+        kept = broken(spark, laws, read)
+        violations = [row.asDict() for row in kept.collect()]
+    kept.unpersist()
+    read.release()
+    return violations
+
+
+def damage(rows):
+    """Breaks one value at a time, far from each other; returns the (law, place) that each breaks."""
+    find(rows, "ms_analytics", milestone_index=249_993)["message_count"] += 1
+    find(rows, "ms_analytics", milestone_index=249_995)["transferred_tokens"] -= 5
+    find(rows, "messages", milestone_index=250_003, white_flag_index=1)["white_flag_index"] = 99
+    first, second = [row for row in rows["messages"] if row["milestone_index"] == 249_997][:2]
+    first["white_flag_index"], second["white_flag_index"] = (
+        second["white_flag_index"],
+        first["white_flag_index"],
+    )
+    tag = find(rows, "tags", milestone_index=250_002)
+    tag["message_id"] = "ab" * 32
+    metric = find(rows, "metrics_cache", metric="used")
+    rows["metrics_cache"].remove(metric)
+    find(rows, "daily_extended")["max_outputs"] += 1
+    output = rows["basic_outputs"][0]
+    output["ms_range_id"] += 7
+    parent = find(rows, "parents", milestone_index=250_004)
+    parent["inclusion_state"] = 0 if parent["inclusion_state"] else 1
+    find(rows, "date_cache")["end_ms"] += 1
+    received = find(rows, "address_analytics", milestone_index=249_996)
+    received["recv_tokens"] += 3
+    return {
+        ("messages_add_up", "milestone 249993"),
+        ("tokens_add_up", "milestone 249995"),
+        ("day_adds_up", "transferred_tokens"),
+        ("white_flag_order", "milestone 250003"),
+        ("roots_match", "milestone 249997 inclusion root"),
+        ("roots_match", "milestone 250003 inclusion root"),
+        ("tags_have_messages", f"{'ab' * 32} milestone 250002 state {tag['inclusion_state']}"),
+        ("values_are_those_of_the_day", f"used {metric['value']}"),
+        ("day_adds_up", "max_outputs"),
+        ("ranges_agree", f"milestone {output['milestone_index']} range {output['ms_range_id']}"),
+        (
+            "parents_have_messages",
+            f"{parent['message_id']} milestone 250004 state {parent['inclusion_state']}",
+        ),
+        ("first_and_last_milestone", "end_ms"),
+        ("received_adds_up", f"{received['address']} milestone 249996"),
+    }
+
+
+def test_good_days_keep_every_law(spark):
+    assert found(spark, tangle_rows()) == []
+
+
+def test_each_break_is_found_where_it_is_and_no_other(spark):
+    rows = tangle_rows()
+    told = damage(rows)
+    violations = found(spark, rows)
+    # Whether the applied root breaks too depends on what the blocks held that lost their places.
+    applied = {("roots_match", f"milestone {index} applied root") for index in (249_997, 250_003)}
+    assert {(row["law"], row["place"]) for row in violations} - applied == told
+    [counted] = [row for row in violations if row["law"] == "messages_add_up"]
+    assert int(counted["found"]) == int(counted["expected"]) + 1
+    [size] = [row for row in violations if row["place"] == "max_outputs"]
+    assert int(size["found"]) == int(size["expected"]) + 1
+
+
+def test_a_law_that_cannot_be_computed_is_broken_and_the_others_are_judged(spark):
+    def fails(scope):
+        return scope("milestones").selectExpr(
+            "date", "'here' AS place", "'x' AS expected", "raise_error('out of reach') AS found"
+        )
+
+    def is_absurd(scope):
+        return scope("milestones").selectExpr("no_such_column")
+
+    rows = tangle_rows()
+    find(rows, "ms_analytics", milestone_index=249_993)["message_count"] += 1
+    laws = [
+        Law("fails", "milestones", "It fails.", "violations", (fails,)),
+        Law("absurd", "milestones", "It is absurd.", "violations", (is_absurd,)),
+        next(law for law in LAWS if law.name == "messages_add_up"),
+    ]
+    violations = {row["law"]: row for row in found(spark, rows, laws)}
+    assert set(violations) == {"fails", "absurd", "messages_add_up"}
+    assert violations["fails"]["date"] is violations["absurd"]["date"] is None
+    assert "out of reach" in violations["fails"]["found"]
+
+
+@pytest.mark.parametrize(
+    ("severity", "error", "is_failure"),
+    [("critical", None, True), ("warning", None, False), ("warning", "lost", True)],
+)
+def test_an_error_is_critical_whatever_the_severity(severity, error, is_failure):
+    finding = Finding("messages", "rule", "It holds.", severity, ok=False, error=error)
+    assert (finding.is_failure, finding.is_warning) == (is_failure, not is_failure)

@@ -1,0 +1,141 @@
+"""Days of a network built from a node that misbehaves, and what is said of a node that cannot give them."""
+
+from datetime import date
+
+import pytest
+
+from permalake import paths
+from permalake.config import NetworkSettings
+from permalake.errors import ConfigError, PermalakeError
+from permalake.iota.sources.node import Node
+from support.iota_days import DATA, differences, expected
+from support.node_server import NodeServer
+from support.source_builds import build_from, settings
+
+SPANS = {"stardust": ("2022-09-28", "2022-09-30"), "chrysalis": ("2021-05-10", "2021-05-12")}
+TABLES = {
+    "stardust": ("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs"),
+    "chrysalis": ("legacy_outputs", "treasury_outputs"),
+}
+TANGLE = ("messages", "parents", "tags", "transactions")
+
+
+def archive(protocol):
+    return DATA / "synthetic" / protocol / "archive"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "HOME", tmp_path / "home")
+
+
+def network(server, timeout=20):
+    return settings(server.protocol, source="node", url=server.url, timeout=timeout, rate_per_second=5_000)
+
+
+def dates(*texts):
+    return [date.fromisoformat(text) for text in texts]
+
+
+@pytest.mark.parametrize("protocol", SPANS)
+def test_days_from_a_node_have_exactly_the_expected_rows(protocol, spark, tmp_path):
+    with NodeServer(archive(protocol), protocol, faulty=0.05, seed=2) as server:
+        asked = network(server, timeout=0.5)
+        node = Node(spark, protocol, asked)
+        built = build_from(spark, node, asked, SPANS[protocol], tmp_path / "decoded")
+        assert sum(server.counts.values()) > sum(server.answered.values())
+        calls = sum(server.counts.values())
+        again = Node(spark, protocol, asked)
+        assert (
+            again.records(again.days(*dates(*SPANS[protocol]))).count()
+            == again.records(node.days(*dates(*SPANS[protocol]))).count()
+        )
+        # The node's state, its first milestone and that what is landed is of its tangle.
+        assert sum(server.answered.values()) - calls <= 4 + 2
+    assert built.refused == {}
+    assert built.quarantine == []
+    for name in (*TANGLE, *TABLES[protocol]):
+        assert differences(built.rows(name), expected(protocol, name)) == ([], []), name
+
+
+def test_a_parent_that_the_node_has_lost_is_a_gap_that_names_it(spark, tmp_path, monkeypatch):
+    with NodeServer(archive("chrysalis"), "chrysalis") as server:
+        asked = network(server)
+        node = Node(spark, "lossy", asked)
+        day = server.milestones[server.confirmed]
+        lost = next(b for b in server.blocks.values() if b["milestone"] == server.confirmed)["metadata"]
+        server.lost = {f"/api/v1/messages/{lost['messageId']}/raw"}
+        days = node.days(*dates("2021-05-12", "2021-05-12"))
+        monkeypatch.setattr(node, "_begin", node.first_milestone - 100)  # as if it began long before
+        monkeypatch.setattr(node, "days", lambda *_: days)
+        built = build_from(spark, node, asked, ("2021-05-12", "2021-05-12"), tmp_path / "decoded")
+    ((gap_day, reason),) = built.refused.items()
+    assert gap_day == date(2021, 5, 12)
+    assert f"milestone {day['index']}" in reason and lost["messageId"] in reason
+    assert "parent_missing" in reason and "\n" not in reason
+
+
+def test_what_was_landed_outlives_the_node_s_pruning(spark, tmp_path):
+    with NodeServer(archive("stardust"), "stardust") as server:
+        asked = network(server)
+        node = Node(spark, "pruning", asked)
+        first = node.first_milestone
+        node.records(node.days(*dates(*SPANS["stardust"]))).count()
+        server.pruned = server.confirmed - 3
+        calls = sum(server.counts.values())
+        node = Node(spark, "pruning", asked)
+        assert node.first_milestone == first
+        built = build_from(spark, node, asked, SPANS["stardust"], tmp_path / "decoded")
+        assert built.refused == {}
+        assert sum(server.counts.values()) - calls <= 6
+
+
+def test_the_node_s_word_on_its_pruning_is_checked(spark):
+    with NodeServer(archive("chrysalis"), "chrysalis") as server:
+        first = server.pruned + 1
+        for told in (0, first - 1, first, first + 2):
+            server.told_pruned = told
+            assert Node(spark, "modest", network(server)).first_milestone == first
+
+
+def test_landed_records_of_another_tangle_are_dropped(spark):
+    for protocol in ("stardust", "chrysalis"):
+        with NodeServer(archive(protocol), protocol) as server:
+            node = Node(spark, "renamed", network(server))
+            count = node.records(node.days(*dates(*SPANS[protocol]))).where("kind = 1").count()
+            assert count == len(server.blocks)
+
+
+def test_days_out_of_the_node_s_reach_are_errors_that_say_why(spark):
+    with NodeServer(archive("stardust"), "stardust") as server:
+        node = Node(spark, "short", network(server))
+        with pytest.raises(
+            PermalakeError, match=r"2022-09-27 cannot be built: the node has pruned"
+        ) as before:
+            node.days(*dates("2022-09-27", "2022-09-28"))
+        with pytest.raises(PermalakeError, match=r"2022-10-01 cannot be built yet") as after:
+            node.days(*dates("2022-09-30", "2022-10-01"))
+        assert "\n" not in str(before.value) + str(after.value)
+        assert node.days(*dates("2022-09-29", "2022-09-29")) == []
+
+
+def test_a_wrong_address_is_one_line_that_names_the_key(spark):
+    with NodeServer(archive("stardust"), "stardust") as server:
+        wrong = NetworkSettings(protocol="chrysalis", bech32_hrp="iota", source="node", url=server.url)
+        with pytest.raises(ConfigError, match=r"networks\.main\.url: HTTP 404 .* a chrysalis node\?$"):
+            Node(spark, "main", wrong)
+        elsewhere = wrong.model_copy(update={"url": "http://127.0.0.1:1", "timeout": 0.2})
+    with pytest.raises(PermalakeError, match=r"networks\.main\.url: no connection; .* is it up\?$"):
+        Node(spark, "main", elsewhere)
+
+
+def test_a_node_that_goes_down_is_one_line_and_the_rest_is_fetched_later(spark, monkeypatch):
+    monkeypatch.setattr("permalake.net.http.Patience.attempts", 2)
+    with NodeServer(archive("stardust"), "stardust") as server:
+        node = Node(spark, "shaky", network(server))
+        days = node.days(*dates(*SPANS["stardust"]))
+        server.after = {"answers": 200, "fault": "503"}
+        with pytest.raises(PermalakeError, match=r"networks\.shaky\.url: HTTP 503; what was fetched is kept"):
+            node.records(days)
+        server.after = {}
+        assert node.records(days).where("kind = 1").count() == len(server.blocks)

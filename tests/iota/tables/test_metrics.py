@@ -1,0 +1,378 @@
+"""The daily metrics: against a walk over the ledger in plain Python, and days built one by one or at once."""
+
+import gzip
+import json
+import random
+from collections import Counter
+from datetime import date, timedelta
+from itertools import pairwise
+
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import functions as F
+
+from permalake.audit.catalogue import laws_of
+from permalake.audit.laws import Scope, broken
+from permalake.contracts import IOTA_TABLES
+from permalake.errors import PermalakeError
+from permalake.iota.codec.bech32 import decode_address
+from permalake.iota.cone.decoded import DECODED
+from permalake.iota.contracts import metrics
+from permalake.iota.tables import known_ledger, ledger_daily
+from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
+from permalake.iota.tables.carried_tables import StateRules, state_tables
+from permalake.paths import SAMPLE
+from support.iota_days import DATA, RICHEST, SYNTHETIC, build, coordinator_keys, expected, plain, tangle
+from support.iota_network import Network
+from support.ledger_walk import Day, Output, days_of, measured
+
+OF_ADDRESSES = ("active_addresses", "address_balances", "token_distribution", "richest_addresses")
+OF_OUTPUTS = ("ledger_outputs", "unlock_conditions")
+RUNNING = (*OF_ADDRESSES, *OF_OUTPUTS, "ledger_totals")
+SPANS = {"stardust": ("2022-09-28", "2022-09-30"), "chrysalis": ("2021-05-10", "2021-05-12")}
+
+
+class World:
+    """A synthetic tangle, built at once."""
+
+    def __init__(self, spark, protocol, folder):
+        self.protocol = protocol
+        self.walked = days_of(protocol)
+        self.built = build(
+            spark,
+            SYNTHETIC / protocol / "archive",
+            *(*SPANS[protocol], folder / "decoded"),
+            protocol=protocol,
+            hrp=tangle(protocol)["bech32_hrp"],
+            keys=coordinator_keys(protocol),
+            threshold=2,
+        )
+
+    def state_of(self, day, knows_before=True):
+        """The running tables of one day alone, going on from what the range says of the days before."""
+        earlier = F.col("date") < day if knows_before else F.lit(False)
+        return collected(
+            self.built.decoded.where(F.col("date") == day),
+            lambda name: self.built.tables[name].where(F.col("date") == day),
+            lambda name: self.built.tables[name].where(earlier),
+            rented=self.protocol == "stardust",
+        )
+
+
+def collected(decoded, staged, history, rented=True, ledger=None):
+    """Rows of the running tables by table."""
+    made = state_tables(decoded, staged, history, StateRules(RICHEST, 100, rented, ledger))
+    return {name: [plain(row.asDict()) for row in frame().collect()] for name, frame in made.items()}
+
+
+@pytest.fixture(scope="module", params=["stardust", "chrysalis"])
+def world(request, spark, tmp_path_factory):
+    return World(spark, request.param, tmp_path_factory.mktemp(request.param))
+
+
+def keyed(rows, name):
+    """Rows by key, so that a difference shows where it is."""
+    found = {tuple(row[column] for column in IOTA_TABLES[name].key): row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+@pytest.mark.parametrize("name", [*OF_ADDRESSES, *OF_OUTPUTS])
+def test_figures_are_those_of_a_walk_over_the_ledger(world, name):
+    walked = measured(world.walked, RICHEST)[name]
+    assert walked
+    assert keyed(world.built.rows(name), name) == keyed(walked, name)
+
+
+def test_the_ledger_weighs_what_its_outputs_weigh(world):
+    """TIP-19: v_byte_cost (100) x (10 x 34 bytes of id + the output and 40 bytes of metadata)."""
+    count = size = amount = 0
+    rows = sorted(world.built.rows("ledger_totals"), key=lambda row: row["date"])
+    for day, row in zip(world.walked, rows, strict=True):
+        for sign, outputs in ((1, day.created), (-1, day.consumed)):
+            held = [one for one in outputs if one.kind != "treasury"]
+            count += sign * len(held)
+            size += sign * sum(one.size + 40 for one in held)
+            amount += sign * sum(one.amount for one in held)
+        assert (row["outputs"], row["amount"]) == (count, amount)
+        weights = (row["key_bytes"], row["data_bytes"], row["storage_deposit"])
+        stardust = (34 * count, size, 100 * (340 * count + size))
+        assert weights == (stardust if world.protocol == "stardust" else (None, None, None))
+
+
+def test_balances_change_as_the_generators_ledger_does(world):
+    first, last = (holdings(day) for day in expected(world.protocol, "ledger"))
+    before, after = (
+        {row["address"]: row["balance"] for row in world.built.rows("address_balances") if row["date"] == day}
+        for day in SPANS[world.protocol]
+    )
+    ours = {address: balance - before.get(address, 0) for address, balance in after.items()}
+    theirs = {address: last[address] - first[address] for address in first.keys() | last.keys()}
+    assert any(theirs.values())
+    assert {a: n for a, n in ours.items() if n} == {a: n for a, n in theirs.items() if n}
+
+
+def holdings(day):
+    held = Counter()
+    for output in day["unspent"]:
+        held[output["address"]] += output["amount"]
+    return held
+
+
+def test_a_day_alone_is_the_day_of_the_range(world):
+    day = SPANS[world.protocol][1]
+    alone = world.state_of(day)
+    for name in RUNNING:
+        of_range = [row for row in world.built.rows(name) if row["date"] == day]
+        assert keyed(alone[name], name) == keyed(of_range, name)
+
+
+def test_a_day_whose_past_is_unknown_counts_from_its_first_milestone(world):
+    alone = world.state_of(SPANS[world.protocol][1], knows_before=False)
+    walked = measured(world.walked[1:], RICHEST)
+    for name in (*OF_ADDRESSES, *OF_OUTPUTS):
+        assert keyed(alone[name], name) == keyed(walked[name], name)
+    assert {row["since_milestone"] for row in alone["token_distribution"]} == {world.walked[1].first}
+
+
+def ledger_before(protocol):
+    """Raw outputs that were unspent before the tangle's first milestone: what its days consumed or left, and
+    did not create."""
+    tables = [f"{kind}_outputs" for kind in ("basic", "alias", "foundry", "nft", "legacy")]
+    created = {row["output_id"] for table in tables for row in expected(protocol, table)}
+    file = SYNTHETIC / protocol / "archive" / "consumed_outputs.jsonl.gz"
+    consumed = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    held = {row["outputId"].removeprefix("0x"): row["rawOutput"] for row in consumed}
+    for row in expected(protocol, "ledger")[-1]["unspent"]:
+        _, kind, value = decode_address(row["address"])
+        owner, amount = bytes([kind]) + value, row["amount"].to_bytes(8, "little")
+        plain_output = {"legacy": b"\0" + owner + amount, "basic": b"\3" + amount + b"\0\1\0" + owner + b"\0"}
+        if row["output_id"] not in created:
+            held[row["output_id"]] = plain_output[row["kind"]].hex()
+    raw = [output for output_id, output in held.items() if output_id not in created]
+    if protocol == "chrysalis":
+        [first, *_] = (one for one in days_of(protocol)[0].consumed if one.kind == "treasury")
+        raw.append((b"\2" + first.amount.to_bytes(8, "little")).hex())
+    return raw
+
+
+def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_path):
+    protocol, built = world.protocol, world.built
+    file = tmp_path / "ledger.jsonl"
+    file.write_text("".join(json.dumps({"rawOutput": raw}) + "\n" for raw in ledger_before(protocol)))
+
+    def ledger():
+        outputs = known_ledger.read(spark, file, protocol, tangle(protocol)["bech32_hrp"])
+        return outputs, world.walked[0].first - 1
+
+    def nothing(name):
+        return spark.createDataFrame([], IOTA_TABLES[name].spark)
+
+    rows = collected(built.decoded, built.tables.__getitem__, nothing, protocol == "stardust", ledger)
+    held = {}
+    for day in expected(protocol, "ledger"):
+        balances = holdings(day)
+        at = {name: [row for row in found if row["date"] == day["date"]] for name, found in rows.items()}
+        assert {row["since_milestone"] for name in at for row in at[name] if "since_milestone" in row} == {
+            None
+        }
+        held |= {row["address"]: row["balance"] for row in at["address_balances"]}
+        assert {address: balance for address, balance in held.items() if balance} == balances
+        richest = [row["balance"] for row in sorted(at["richest_addresses"], key=lambda row: row["rank"])]
+        assert richest == sorted(balances.values(), reverse=True)[:RICHEST]
+        assert sum(row["addresses"] for row in at["token_distribution"]) == len(balances)
+        kinds = Counter(output["kind"] for output in day["unspent"])
+        for row in at["ledger_outputs"]:
+            if row["kind"] == "treasury":
+                assert row["unspent_amount"] == day["treasury"]
+            else:
+                assert row["unspent_count"] == kinds[row["kind"]]
+        [total] = at["ledger_totals"]
+        assert total["amount"] + day["treasury"] == day["total_supply"]
+
+
+def test_a_known_ledger_holds_outputs_only(spark, tmp_path):
+    file = tmp_path / "ledger.jsonl"
+    file.write_text('{"rawOutput": "0300"}\n')
+    with pytest.raises(PythonException, match="a line holds no output of stardust"):
+        known_ledger.read(spark, file, "stardust", "smr").collect()
+    with pytest.raises(PermalakeError, match=r"set networks\.NAME\.ledger"):
+        known_ledger.read(spark, tmp_path / "nothing", "stardust", "smr")
+
+
+DAMAGE = {
+    "daily_activity": ("booked_tokens", "true", {("activity_of_days", "booked_tokens")}),
+    "active_addresses": ("addresses", "period = 'day'", {("active_on_the_day", "addresses")}),
+    "ledger_outputs": (
+        "unspent_bytes",
+        "kind = 'treasury'",
+        {("ledger_outputs_go_on", "treasury unspent bytes")},
+    ),
+    "unlock_conditions": (
+        "created_amount",
+        "condition = 'timelock'",
+        {("unlock_conditions_go_on", "timelock unspent amount")},
+    ),
+    "token_distribution": ("amount", "bucket = 6", {("distribution_adds_up", "amount")}),
+    "richest_addresses": ("rank", f"rank = {RICHEST}", {("richest_in_order", f"rank {RICHEST + 1}")}),
+}
+
+
+def test_laws_name_what_is_damaged_and_nothing_else(world, spark):
+    day = SPANS[world.protocol][1]
+    tables, wanted = dict(world.built.tables), set()
+    for name, (column, where, found) in DAMAGE.items():
+        value = F.col(column) + F.expr(f"if({where} and date = '{day}', 1, 0)").cast("int")
+        tables[name] = tables[name].withColumn(column, value)
+        wanted |= found
+    laws = [law for law in laws_of("shimmer") if law.table in {table.name for table in metrics.TABLES}]
+    scope = Scope(tables.__getitem__, chunk_size=250_000)
+    rows = broken(spark, laws, scope).collect()
+    scope.release()
+    assert {(row["law"], row["place"], row["date"].isoformat()) for row in rows} == {
+        (law, place, day) for law, place in wanted
+    }
+
+
+# -- Many days ---------------------------------------------------------------------------------------
+
+
+def history_of_days(seed=7):
+    """Days over two turns of months and one of a year, some missing, some with milestones missing before."""
+    chance = random.Random(seed)
+    holders = [f"smr1q{name}" for name in "acdefghjklmnpqrstuvwxyz023456789"]
+    days, milestone, unspent = [], 100, []
+    for offset in range(58):
+        day = date(2022, 12, 12) + timedelta(days=offset)
+        if chance.random() < 0.3:
+            milestone += chance.random() < 0.2
+            continue
+        one = Day(day, milestone, milestone + 9)
+        for _ in range(chance.randrange(4)):
+            one.created.append(Output("basic", 10 ** chance.randrange(1, 9), 46, chance.choice(holders)))
+        for _ in range(min(chance.randrange(4), len(unspent))):
+            one.consumed.append(unspent.pop(chance.randrange(len(unspent))))
+        unspent += one.created
+        one.active = {output.owner for output in (*one.created, *one.consumed)}
+        days.append(one)
+        milestone += 10
+    return days
+
+
+def analytics(spark, days):
+    """address_analytics and date_cache of days."""
+    moves = [
+        (day.date, day.first, one.owner, sent * one.amount, (1 - sent) * one.amount)
+        for day in days
+        for sent, outputs in ((0, day.created), (1, day.consumed))
+        for one in outputs
+    ]
+    bounds = [(day.date, day.first, day.last) for day in days]
+    schema = "date date, milestone_index int, address string, sent_tokens long, recv_tokens long"
+    return {
+        "address_analytics": spark.createDataFrame(moves, schema).coalesce(1),
+        "date_cache": spark.createDataFrame(bounds, "date date, start_ms int, end_ms int").coalesce(1),
+    }
+
+
+def test_days_in_parts_of_any_length_are_the_days_at_once(spark):
+    days = history_of_days()
+    assert sum(a.last + 1 != b.first for a, b in pairwise(days)) >= 2
+    nothing = spark.createDataFrame([], DECODED)
+    known = {name: [] for name in RUNNING}
+
+    def history(name):
+        rows = [tuple(row[column] for column in IOTA_TABLES[name].names) for row in known[name]]
+        dated = [
+            [_value(c.type, v) for c, v in zip(IOTA_TABLES[name].columns, row, strict=True)] for row in rows
+        ]
+        return spark.createDataFrame(dated, IOTA_TABLES[name].spark).coalesce(1)
+
+    for start, end in ((0, 9), (9, 10), (10, len(days))):
+        here = analytics(spark, days[start:end])
+        for name, rows in collected(nothing, here.__getitem__, history).items():
+            known[name] += rows
+    walked = measured(days, RICHEST)
+    for name in OF_ADDRESSES:
+        assert keyed(known[name], name) == keyed(walked[name], name)
+
+
+def _value(kind, value):
+    return date.fromisoformat(value) if kind == "date" and value else value
+
+
+def test_chapters_and_checkpoints():
+    days = [
+        (date(2022, 9, 29), 11, 20),
+        (date(2022, 9, 30), 21, 30),
+        (date(2022, 10, 1), 31, 40),
+        (date(2022, 10, 4), 41, 50),
+        (date(2022, 10, 5), 52, 60),
+    ]
+    before = Ending(date(2022, 9, 28), 10, 3, date(2022, 9, 2))
+    found = chained(days, before)
+    assert [day.chapter for day in found] == [GOES_ON] * 4 + [1]
+    assert [day.since_milestone for day in found] == [3, 3, 3, 3, 52]
+    assert [day.checkpoint.isoformat()[5:] for day in found] == ["09-02", "09-02", "10-01", "10-01", "10-05"]
+    assert [day.since_milestone for day in chained(days[:2], None)] == [11, 11]
+    assert chained(days[4:], Ending(date(2022, 10, 4), 50, None, date(2022, 10, 1)))[0].since_milestone == 52
+    assert chained(days[:1], Ending(date(2022, 9, 28), 10, None, date(2022, 9, 1)))[0].since_milestone is None
+
+
+# -- Real milestones ---------------------------------------------------------------------------------
+
+
+def test_the_sample_changes_the_ledger_as_the_indexer_measured(spark, tmp_path):
+    """Totals before 17339 are not known; what 17340 changed is the difference of the two."""
+    measurements = json.loads((DATA / "iota" / "expected_measurements.json").read_text())
+    built = build(spark, SAMPLE / "shimmer", "2022-09-28", "2022-09-28", tmp_path / "decoded")
+    later = built.decoded.where("milestone_index = 17340")
+    days = chained([(date(2022, 9, 28), 17340, 17340)], None)
+    flows = ledger_daily.flows(later).collect()
+    outputs = ledger_daily.ledger_outputs(flows, days, [])
+    size = ledger_daily.ledger_size(outputs, date(2022, 9, 28), 100, rented=True)
+    ours = {
+        "ledger_size.total_key_bytes": size["key_bytes"],
+        "ledger_size.total_data_bytes": size["data_bytes"],
+        "ledger_size.total_storage_deposit_amount.0": size["storage_deposit"],
+    }
+    for row in outputs:
+        if row["kind"] not in {"legacy", "treasury"}:
+            ours[f"ledger_outputs.{row['kind']}.count"] = row["unspent_count"]
+            ours[f"ledger_outputs.{row['kind']}.amount.0"] = row["unspent_amount"]
+    for row in ledger_daily.unlock_conditions(flows, days, []):
+        ours[f"unlock_conditions.{row['condition']}.count"] = row["unspent_count"]
+        ours[f"unlock_conditions.{row['condition']}.amount.0"] = row["unspent_amount"]
+        if row["condition"] == "storage_deposit_return":
+            inner = "unlock_conditions.storage_deposit_return_inner_amount"
+            ours[inner] = row["unspent_return_amount"]
+    change = {name: measurements["17340"][name] - value for name, value in measurements["17339"].items()}
+    stateful = ("ledger_outputs.", "ledger_size.", "unlock_conditions.")
+    assert ours == {name: value for name, value in change.items() if name.startswith(stateful)}
+    assert change["ledger_size.total_data_bytes"] == 26
+
+
+# -- In a lake ---------------------------------------------------------------------------------------
+
+
+def test_a_day_built_late_outdates_what_went_on_without_it(spark, tmp_path, monkeypatch):
+    """The later day first: it counts from its own beginning and is stale once the earlier one is there. Built
+    again it goes on from it, has what a range build has, and what the audit demands."""
+    network = Network(spark, tmp_path, SYNTHETIC / "stardust" / "archive", monkeypatch)
+    early, late = SPANS["stardust"]
+    for day, run_id in ((late, "late"), (early, "early"), (late, "again")):
+        network.run("iota_ingest", day, run_id=run_id)
+        network.run("iota_analytics", day, run_id=run_id)
+        if run_id == "again":
+            network.run("audit", day, run_id=run_id)
+        attempt = network.lake.resume("shimmer", run_id)
+        if run_id != "again":
+            attempt.pin()
+            attempt.verdict(date.fromisoformat(day), True)
+        assert network.lake.publish(attempt).withheld == {}
+        stale = {one.date.isoformat(): one.stale for one in network.lake.status("shimmer")}
+        assert bool(stale[late]) == (run_id == "early")
+    walked = measured(days_of("stardust"), RICHEST)
+    for name in (*OF_ADDRESSES[:3], *OF_OUTPUTS):
+        rows = [plain(row) for row in network.lake.query(f"from shimmer.{name}").to_pylist()]
+        assert keyed(rows, name) == keyed(walked[name], name)

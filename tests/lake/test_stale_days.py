@@ -1,0 +1,149 @@
+"""Stale days: who marks them, what clears them, and what a build that was under way misses."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from permalake.contracts import tables_of
+from permalake.lake.state import outdated
+from permalake.orchestrate.rebuild_runs import follow_up, start_stale
+from permalake.pipeline import stale_days
+from permalake.pipeline.request import BuildRequest
+from permalake.pipeline.stale_days import oldest_stale
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit, put, stage_day
+
+ANALYTICS = tables_of(NETWORK)["ms_analytics"]
+
+
+@pytest.fixture
+def three_days(settings, lake):
+    for number, day in enumerate((DAY1, DAY2, DAY3), start=1):
+        build(settings, lake, day, number, 5, f"run {day}")
+    return lake
+
+
+def reasons(lake):
+    return {day.date: day.stale for day in lake.status(NETWORK)}
+
+
+def test_days_are_marked_with_every_reason_and_cleared_by_their_publication(settings, three_days):
+    lake = three_days
+    lake.mark_stale(NETWORK, [DAY1, DAY2, date(2030, 1, 1)], "a late\nVAA")
+    lake.mark_stale(NETWORK, [DAY2], "100% new input")
+    lake.mark_stale(NETWORK, [DAY2], "a late VAA")
+    assert reasons(lake) == {DAY1: "a late VAA", DAY2: "a late VAA; 100% new input", DAY3: None}
+    assert lake.stale(NETWORK) == [(DAY1, DAY2)]
+    build(settings, lake, DAY2, 2, 5, "again")
+    assert reasons(lake) == {DAY1: "a late VAA", DAY2: None, DAY3: None}
+    for number in range(200):
+        lake.mark_stale(NETWORK, [DAY1], f"file {number} is new")
+    assert len(reasons(lake)[DAY1]) < 600
+
+
+def test_what_is_marked_while_a_day_is_being_built_stays_true_of_that_build(settings, three_days):
+    lake = three_days
+    attempt = lake.begin(NETWORK, DAY2, DAY2, "slow")
+    stage_day(settings, attempt, DAY2, 2, 6)
+    lake.mark_stale(NETWORK, [DAY1, DAY2], "late")
+    pass_audit(attempt)
+    lake.publish(attempt)
+    assert lake.stale(NETWORK) == [(DAY1, DAY2)]
+    build(settings, lake, DAY2, 2, 6, "again")
+    assert lake.stale(NETWORK) == [(DAY1, DAY1)]
+
+
+def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_published(settings, three_days):
+    lake = three_days
+    attempt = lake.begin(NETWORK, DAY1, DAY2, "two days")
+    put(settings, attempt, "ms_analytics", analytics(DAY1, 1, 5) + analytics(DAY2, 2, 5))
+    attempt.outdate(DAY3, DAY3, "follows from the second day")
+    attempt.outdate(DAY3, DAY3, "follows from the first day", cause=DAY1)
+    attempt.refuse(DAY2, "broken")
+    assert lake.stale(NETWORK) == []
+    attempt.pin()
+    attempt.verdict(DAY1, True)
+    lake.publish(attempt)
+    assert reasons(lake)[DAY3] == "follows from the first day"
+
+
+@pytest.mark.parametrize(("count", "expected"), [(5, False), (6, True)])
+def test_a_state_that_changed_outdates_every_later_day(spark, settings, three_days, count, expected):
+    lake = three_days
+    waiting = lake.begin(NETWORK, DAY3, DAY3, "began before")
+    stage_day(settings, waiting, DAY3, 3, 5)
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "rebuilt")
+    stage_day(settings, attempt, DAY1, 1, count)
+    assert attempt.outdate_later(spark, ANALYTICS, ["milestone_index", "message_count"]) is expected
+    pass_audit(attempt)
+    lake.publish(attempt)
+    assert lake.stale(NETWORK) == ([(DAY2, DAY3)] if expected else [])
+    pass_audit(waiting)
+    lake.publish(waiting)
+    assert lake.stale(NETWORK) == ([(DAY2, DAY3)] if expected else [])
+    if expected:
+        assert reasons(lake)[DAY2] == f"ms_analytics of {DAY1} changed"
+    build(settings, lake, DAY3 + timedelta(1), 4, 1, "later")
+    with lake._database.read() as connection:
+        assert not connection.execute(outdated.select()).all(), "the log of marks does not grow"
+
+
+def test_a_day_built_for_the_first_time_outdates_later_ones_that_are_there(spark, settings, lake):
+    build(settings, lake, DAY2, 2, 5, "second")
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "first")
+    stage_day(settings, attempt, DAY1, 1, 5)
+    assert attempt.outdate_later(spark, ANALYTICS)
+    pass_audit(attempt)
+    lake.publish(attempt)
+    assert lake.stale(NETWORK) == [(DAY2, DAY2)]
+
+
+def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, monkeypatch):
+    lake = three_days
+    assert oldest_stale(lake, NETWORK, (DAY3, DAY3)) is None
+    lake.mark_stale(NETWORK, [DAY1, DAY2, DAY3], "late")
+    assert oldest_stale(lake, NETWORK, (DAY3, DAY3)) == (DAY1, DAY2)
+    assert oldest_stale(lake, NETWORK, (DAY2, DAY2)) == (DAY1, DAY1)
+    assert oldest_stale(lake, NETWORK, (DAY1, DAY3)) is None
+    monkeypatch.setattr(stale_days, "MOST_STALE_DAYS", 2)
+    assert oldest_stale(lake, NETWORK, (DAY3 + timedelta(1), DAY3 + timedelta(1))) == (DAY1, DAY2)
+
+    started = []
+    monkeypatch.setattr(
+        "permalake.orchestrate.rebuild_runs.start_run", lambda *run: started.append(run) or True
+    )
+    request = BuildRequest("iota", NETWORK, DAY3, DAY3, "run")
+
+    def context(run_type, run_id="night", unpublished=0):
+        task = SimpleNamespace(dag_id="iota_daily", get_ti_count=lambda *_, **__: unpublished)
+        return {"dag_run": SimpleNamespace(run_type=run_type, run_id=run_id), "ti": task}
+
+    assert start_stale(settings, context("manual"), request) is None
+    assert start_stale(settings, context("scheduled"), request) == f"stale_{NETWORK}_night"
+    conf = {"network": NETWORK, "start": str(DAY1), "end": str(DAY2)}
+    assert started == [("iota_daily", f"stale_{NETWORK}_night", conf)]
+
+    assert follow_up(settings, context("manual"), request) is None
+    assert follow_up(settings, context("backfill", unpublished=1), request) is None
+    first = follow_up(settings, context("backfill"), request)
+    assert started[1:] == [("iota_daily", first, conf)]
+    assert follow_up(settings, context("backfill"), request) == first, "a retry: Airflow has it already"
+    turns = [first]
+    while turns[-1]:
+        turns.append(follow_up(settings, context("manual", turns[-1]), request))
+    assert turns == [first, f"{first}~2", f"{first}~3", None], (
+        "days that stay stale are not tried without end"
+    )
+
+
+def test_gaps_of_a_source_are_shown_with_the_day_until_it_is_built_again(settings, lake):
+    attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
+    stage_day(settings, attempt, DAY1, 1, 5)
+    attempt.report_gaps(DAY1, ["2/ab/5 missing"])
+    pass_audit(attempt)
+    lake.publish(attempt)
+    assert [day.gaps for day in lake.status(NETWORK)] == [["2/ab/5 missing"]]
+    build(settings, lake, DAY1, 1, 5, "again")
+    assert [day.gaps for day in lake.status(NETWORK)] == [[]]

@@ -1,0 +1,1 @@
+"""Helpers that several tests share; pytest puts the folder above on the import path."""

@@ -1,0 +1,50 @@
+"""Builds days from any IOTA source without a lake, for comparison with expected rows."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from permalake.config import NetworkSettings
+from permalake.contracts import IOTA_TABLES
+from permalake.iota.cone import verdict
+from permalake.iota.cone.conflict_reasons import pending_count
+from permalake.iota.sources.iota_source import decoded_days, resolved_days
+from permalake.iota.tables.day_tables import analytics_tables, base_tables
+from support.iota_days import Built, coordinator_keys, shaped, tangle
+
+
+def settings(sample, **source):
+    """The network of a synthetic sample (a folder of tests/data/synthetic)."""
+    told = tangle(sample)
+    return NetworkSettings(
+        protocol=told["protocol"],
+        bech32_hrp=told["bech32_hrp"],
+        coordinator_public_keys=coordinator_keys(sample),
+        coordinator_threshold=2,
+        **source,
+    )
+
+
+def build_from(spark, source, network, span, landing, published=None):
+    """Base tables of the days ``span`` (two ISO dates), as the ingest job makes them."""
+    days = source.days(*map(date.fromisoformat, span))
+    decoded_days(source, days, network).write.mode("overwrite").parquet(str(landing))
+    landed = spark.read.parquet(str(landing))
+    if pending := pending_count(landed):
+        table = published or (lambda name: spark.createDataFrame([], IOTA_TABLES[name].spark))
+        resolved = resolved_days(landed, network, pending, table, days[0].date)
+        resolved.write.mode("append").parquet(str(landing))
+        landed = spark.read.parquet(str(landing))
+    refused = verdict.refused_days(landed, days)
+    source.distrust(refused, days)
+    built = Built(refused=refused, quarantine=verdict.quarantine(landed, source.name).collect())
+    built.decoded = landed
+    built.tables = {name: shaped(name, frame) for name, frame in base_tables(landed, 250_000).items()}
+    return built
+
+
+def analysed(built):
+    """The same with the analytics of the days."""
+    for group in analytics_tables(built.decoded, built.tables.__getitem__, 250_000):
+        built.tables |= {name: shaped(name, frame()) for name, frame in group.items()}
+    return built

@@ -1,0 +1,364 @@
+"""Questions to nodes of EVM chains and of Solana, against servers of this machine that misbehave."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from permalake.net.http import Patience, Service
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.codec.solana_accounts import wrapped_mint, wrapped_nft
+from permalake.wormhole.enrich.evm import Evm
+from permalake.wormhole.enrich.jsonrpc import Call, Node
+from permalake.wormhole.enrich.questions import Answer, Question
+from permalake.wormhole.enrich.solana import Solana
+from permalake.wormhole.reference import Chain
+from support.faulty_server import FAULTS
+from support.rpc_server import EvmChain, RpcServer, SolanaChain
+
+HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
+EMITTER, OTHER = "0e" * 32, "0f" * 32
+BRIDGE = "wormDTUJ6AWPNvk59vGQbDvGJmqbDTdgWgAqcLBCgUb"
+NFT_BRIDGE = "WnFt12ZrnzZrFZkt2xsNsaNWoQribnuQ5B5FrDbwDhD"
+ALICE, BOB = "0x" + "a1" * 20, "0x" + "b0b0" * 10
+
+
+def evm_chain():
+    bridges = {"token_bridge": "00" * 12 + "b0" * 20, "nft_bridge": "00" * 12 + "bf" * 20}
+    return Chain(2, family="evm", core="0x" + "c0" * 20, **bridges)
+
+
+def tx(number):
+    return f"0x{number:064x}"
+
+
+def key(text):
+    return base58(text.encode().rjust(32, b"\x07"))
+
+
+def signature(text):
+    return base58(text.encode().rjust(64, b"\x07"))
+
+
+def sender(number, tx_id, at=0, emitter=EMITTER, chain=2):
+    return Question("sender", f"{chain}:{emitter}:{number:016d}", tx_id, at)
+
+
+def node(server, chain, rate=500, patience=HASTY, concurrency=4):
+    service = Service(f"chain {chain}", f"{server.url}/{chain}", rate, patience=patience)
+    return Node(service, concurrency, f"chains.{chain}.rpc_url")
+
+
+def once(server, chain):
+    """Whether no call was answered twice."""
+    return max(Counter(server.answered[chain]).values(), default=0) <= 1
+
+
+class TestSendersOnEvm:
+    def test_the_receipt_counts_if_it_holds_the_message(self):
+        world = EvmChain()
+        world.transactions = {
+            tx(1): (ALICE.upper().replace("0X", "0x"), [(EMITTER, 7), (EMITTER, 2**64 - 1)], 5),
+            tx(2): (BOB, [(EMITTER, 8)], 6),
+        }
+        world.last_block = 10
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            evm = Evm(evm_chain(), rpc)
+            told = evm.answers(
+                "sender",
+                [
+                    sender(7, tx(1)),
+                    sender(2**64 - 1, tx(1)),
+                    sender(8, tx(2)),
+                    sender(9, tx(2)),
+                    sender(8, tx(2), emitter=OTHER),
+                    sender(10, tx(3)),
+                    sender(11, "garbage"),
+                    sender(12, None),
+                ],
+            )
+            again = evm.answers("sender", [sender(8, tx(2)), sender(13, tx(2))])
+            calls = Counter(json.loads(call)[0] for call in server.answered[2])
+        lying = "the reported transaction does not publish this message"
+        assert told == [
+            Answer(ALICE),
+            Answer(ALICE),
+            Answer(BOB),
+            Answer(reason=lying),
+            Answer(reason=lying),
+            Answer(reason="the node knows no such transaction"),
+            Answer(reason="no transaction is known"),
+            Answer(reason="no transaction is known"),
+        ]
+        assert again == [Answer(BOB), Answer(reason=lying)]
+        assert calls["eth_getTransactionReceipt"] == 3
+
+    def test_a_log_of_another_contract_is_no_message(self):
+        world = EvmChain(core="0x" + "66" * 20)
+        world.transactions = {tx(1): (ALICE, [(EMITTER, 7)], 5)}
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            assert Evm(evm_chain(), rpc).answers("sender", [sender(7, tx(1))])[0].address is None
+            unknown = replace(evm_chain(), core=None)
+            assert Evm(unknown, rpc).answers("sender", [sender(7, tx(1))]) == [Answer(ALICE)]
+
+    @pytest.mark.parametrize("most_blocks", [5000, 300])
+    def test_unknown_transactions_are_found_by_the_logs_of_their_time(self, most_blocks):
+        world = EvmChain(every=3)
+        world.most_blocks = most_blocks
+        blocks = [1_000_000, 1_000_001, 1_004_000, 1_900_000, 12_345_678]
+        world.transactions = {tx(n): (ALICE, [(EMITTER, n)], block) for n, block in enumerate(blocks, 1)}
+        asked = [
+            sender(n, (None, tx(99), "?")[n % 3], world.first + 3 * block)
+            for n, block in enumerate(blocks, 1)
+        ]
+        early = sender(50, None, world.first - 100)
+        with RpcServer({2: world}, faulty=0.1, errors=0.1, seed=5) as server, node(server, 2) as rpc:
+            told = Evm(evm_chain(), rpc).answers("sender", [*asked, sender(51, None, asked[0].at), early])
+            assert once(server, 2)
+            assert len(server.answered[2]) < 200
+        assert told == [*[Answer(ALICE)] * 5, *[Answer(reason="no transaction is known")] * 2]
+
+    def test_a_node_without_blocks_is_not_asked_for_them_again(self, monkeypatch):
+        world = EvmChain()
+        plain = world.call
+
+        def call(method, params):
+            return plain("eth_unknown" if method == "eth_getBlockByNumber" else method, params)
+
+        monkeypatch.setattr(world, "call", call)
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            told = Evm(evm_chain(), rpc).answers("sender", [sender(n, None, n * 10_000) for n in range(5)])
+            assert told == [Answer(reason="no transaction is known")] * 5
+            assert len(server.answered[2]) == 1
+
+
+class TestTokensOnEvm:
+    def test_wrapped_assets_and_what_they_call_themselves(self):
+        world = EvmChain()
+        tokens = {f"0x{n:040x}": n for n in range(1, 6)}
+        world.wrapped = {(1, f"{n:064x}"): token for token, n in tokens.items()}
+        world.tokens = dict(
+            zip(
+                tokens,
+                [("USDC", "USD Coin", 6), (b"MKR", b"Maker", 18), ("", None, 0), (None, None, None)],
+                strict=False,
+            )
+        )  # there is no contract at the fifth
+        asked = [Question("wrapped", f"1:{n:064x}") for n in [*range(1, 7), 1]]
+        with RpcServer({2: world}, faulty=0.2, errors=0.2, seed=9) as server, node(server, 2) as rpc:
+            told = Evm(evm_chain(), rpc).answers("wrapped", asked[:6])
+            assert once(server, 2)
+        one, two, three, four, five = tokens
+        assert told == [
+            Answer(one, "USDC", "USD Coin", 6),
+            Answer(two, "MKR", "Maker", 18),
+            Answer(three, "", None, 0),
+            Answer(four),
+            Answer(five),
+            Answer(reason="not attested on this chain"),
+        ]
+
+    def test_tokens_that_nobody_attested_or_listed(self):
+        world = EvmChain()
+        world.tokens = {ALICE: ("A", "Alice", 255), BOB: ("B", "Bob", 256)}
+        asked = [
+            Question("token", "00" * 12 + ALICE[2:]),
+            Question("token", "00" * 12 + BOB[2:]),
+            Question("token", "11" * 32),
+        ]
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            assert Evm(evm_chain(), rpc).answers("token", asked) == [
+                Answer(ALICE, "A", "Alice", 255),
+                Answer(reason="no token that tells its decimals"),
+                Answer(reason="no address of this chain"),
+            ]
+
+    def test_nfts_are_wrapped_by_the_nft_bridge(self):
+        world = EvmChain()
+        world.wrapped = {(5, "01" * 32): BOB}
+        world.wrapped_nfts = {(1, "01" * 32): ALICE}
+        world.tokens = {ALICE: ("WORMSPLNFT", "Wormhole Bridged Solana-NFT", None)}
+        asked = [Question("wrapped_nft", f"{chain}:{'01' * 32}") for chain in (1, 5)]
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            told = Evm(evm_chain(), rpc).answers("wrapped_nft", asked)
+            assert len(server.answered[2]) == 4  # an NFT has no decimals to ask for
+        assert told == [
+            Answer(ALICE, "WORMSPLNFT", "Wormhole Bridged Solana-NFT"),
+            Answer(reason="not wrapped on this chain"),
+        ]
+
+    @pytest.mark.parametrize(("kind", "bridge"), [("wrapped", "token"), ("wrapped_nft", "NFT")])
+    def test_a_chain_without_a_bridge_has_no_wrapped_assets(self, kind, bridge):
+        with RpcServer({2: EvmChain()}) as server, node(server, 2) as rpc:
+            bare = Chain(2, family="evm")
+            (told,) = Evm(bare, rpc).answers(kind, [Question(kind, "1:" + "00" * 32)])
+            assert told == Answer(reason=f"no {bridge} bridge is known on this chain")
+            assert not server.requests
+
+
+class TestSolana:
+    CHAIN = Chain(1, family="solana", token_bridge_program=BRIDGE, nft_bridge_program=NFT_BRIDGE)
+
+    def ask(self, world, kind, asked, **faults):
+        with RpcServer({1: world}, **faults) as server, node(server, 1) as rpc:
+            told = Solana(self.CHAIN, rpc).answers(kind, asked)
+            assert once(server, 1)
+        return told
+
+    def test_first_signers_by_signature_and_by_message_account(self):
+        world = SolanaChain()
+        world.transactions = {
+            signature("post"): (key("alice"), None),
+            signature("close"): (key("bob"), None),
+            signature("try"): (key("carol"), {"InstructionError": [0, "Custom"]}),
+        }
+        world.messages = {key("message"): [signature("close"), signature("post"), signature("try")]}
+        message_hex = b"message".rjust(32, b"\x07").hex()
+        ids = [
+            *(signature("post"), signature("post"), key("message"), message_hex, "0x" + message_hex),
+            *(signature("try"), signature("none"), key("none"), "0x12", None),
+        ]
+        told = self.ask(world, "sender", [sender(n, tx, chain=1) for n, tx in enumerate(ids)])
+        assert told == [
+            *[Answer(key("alice"))] * 5,
+            *[Answer(reason="the node knows no such transaction")] * 2,
+            Answer(reason="the node knows no transaction of this message"),
+            *[Answer(reason="no transaction is known")] * 2,
+        ]
+
+    @pytest.mark.parametrize("raw", [False, True])
+    def test_owners_of_token_accounts(self, raw):
+        world = SolanaChain(raw)
+        world.owners = {key("account"): key("alice")}
+        world.wallets = {key("wallet")}
+        asked = [
+            Question("owner", name.encode().rjust(32, b"\x07").hex())
+            for name in ("account", "wallet", "gone")
+        ]
+        assert self.ask(world, "owner", asked, faulty=0.2, errors=0.2, seed=2) == [
+            Answer(key("alice")),
+            Answer(reason="no token account"),
+            Answer(reason="no such account"),
+        ]
+
+    @pytest.mark.parametrize("raw", [False, True])
+    def test_wrapped_mints_and_their_metadata(self, raw):
+        world = SolanaChain(raw)
+        mints = [wrapped_mint(BRIDGE, 2, bytes([n]).rjust(32, b"\0")) for n in range(3)]
+        world.mints = {mints[0]: ("WETH", "Ether (Portal)", 8), mints[1]: (None, None, 0)}
+        asked = [Question("wrapped", f"2:{n:064x}") for n in range(3)]
+        assert self.ask(world, "wrapped", asked, faulty=0.2, errors=0.2, seed=4) == [
+            Answer(mints[0], "WETH", "Ether (Portal)", 8),
+            Answer(mints[1], decimals=0),
+            Answer(reason="not attested on this chain"),
+        ]
+
+    def test_each_wrapped_nft_has_a_mint(self):
+        world = SolanaChain()
+        ids = [0, 1, 2**256 - 1]
+        mints = [wrapped_nft(NFT_BRIDGE, 2, bytes(31) + b"\5", token_id) for token_id in ids]
+        world.mints = {mints[0]: ("BAYC", "Ape 0", 0), mints[2]: (None, None, 0)}
+        asked = [Question("wrapped_nft", f"2:{5:064x}:{token_id}") for token_id in ids]
+        assert self.ask(world, "wrapped_nft", asked) == [
+            Answer(mints[0], "BAYC", "Ape 0", 0),
+            Answer(reason="not wrapped on this chain"),
+            Answer(mints[2], decimals=0),
+        ]
+
+    def test_tokens_that_nobody_attested_or_listed(self):
+        world = SolanaChain()
+        world.mints, world.wallets = {key("mint"): ("M", "Mint", 5)}, {key("wallet")}
+        asked = [
+            Question("token", name.encode().rjust(32, b"\x07").hex()) for name in ("mint", "wallet", "gone")
+        ]
+        assert self.ask(world, "token", asked) == [
+            Answer(key("mint"), "M", "Mint", 5),
+            Answer(reason="no token that tells its decimals"),
+            Answer(reason="no such account"),
+        ]
+
+
+class TestNode:
+    CALLS = tuple(
+        Call("eth_getTransactionReceipt", (tx(n),), lambda result: result["from"]) for n in range(40)
+    )
+
+    @pytest.fixture
+    def world(self):
+        world = EvmChain()
+        world.transactions = {tx(n): (f"0x{n:040x}", [], 5) for n in range(40)}
+        return {2: world}
+
+    def test_faults_of_the_whole_and_of_calls_are_outlasted(self, world):
+        with RpcServer(world, faulty=0.3, errors=0.3, seed=1) as server, node(server, 2) as rpc:
+            assert [reply.value for reply in rpc.ask(self.CALLS)] == [f"0x{n:040x}" for n in range(40)]
+            assert once(server, 2)
+
+    @pytest.mark.parametrize("rate", [8, 30])
+    def test_the_rate_counts_calls(self, world, rate):
+        with RpcServer(world) as server, node(server, 2, rate, concurrency=8) as rpc:
+            rpc.ask(self.CALLS[:17])
+            rpc.ask(self.CALLS[17:23])
+            assert server.busiest(2) <= rate
+            assert len(server.requests[2]) <= 4  # batches, as large as the rate allows
+
+    def test_a_node_that_takes_no_large_batches_is_asked_call_by_call(self, world):
+        with RpcServer(world, largest_batch=3) as server, node(server, 2, patience=SHORT) as rpc:
+            assert all(reply.value for reply in rpc.ask(self.CALLS))
+            assert once(server, 2)
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            {"code": -32600, "message": "Invalid Request"},
+            {"code": -32000, "message": "batch limit 3 exceeded"},
+        ],
+    )
+    def test_a_node_that_says_so_too(self, world, monkeypatch, error):
+        with RpcServer(world) as server, node(server, 2) as rpc:
+            plain = server.respond
+
+            def respond(handler, body, fault):
+                if not body.startswith(b"["):
+                    return plain(handler, body, fault)
+                return 200, json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+
+            monkeypatch.setattr(server, "respond", respond)
+            assert all(reply.value for reply in rpc.ask(self.CALLS))
+
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_a_node_that_is_down_is_left_alone_soon(self, world, fault):
+        with RpcServer(world) as server, node(server, 2, patience=SHORT) as rpc:
+            server.down = fault
+            replies = rpc.ask(self.CALLS) + rpc.ask(self.CALLS)
+            assert all(reply.fault.startswith("chain 2: ") and "\n" not in reply.fault for reply in replies)
+            assert len(server.requests[2]) <= 8
+
+    def test_a_refused_key_names_the_setting(self, world, monkeypatch):
+        with RpcServer(world) as server, node(server, 2) as rpc:
+            monkeypatch.setattr(server, "respond", lambda *_: (401, b"{}"))
+            assert {reply.fault for reply in rpc.ask(self.CALLS)} == {
+                "chain 2: HTTP 401; check chains.2.rpc_url"
+            }
+
+    def test_an_error_of_the_call_is_an_answer(self, world):
+        with RpcServer(world) as server, node(server, 2) as rpc:
+            (reply,) = rpc.ask([Call("eth_coinbase", (), str)])
+            assert (reply.refused, reply.fault) == ("JSON-RPC error -32601", None)
+
+    def test_a_node_that_hangs_up_on_batches_is_asked_call_by_call(self, world, monkeypatch):
+        with RpcServer(world) as server, node(server, 2) as rpc:
+            plain = server.respond
+
+            def respond(handler, body, fault):
+                assert not body.startswith(b"["), "a crash of the server"
+                return plain(handler, body, fault)
+
+            monkeypatch.setattr(server._server, "handle_error", lambda *_: None)
+            monkeypatch.setattr(server, "respond", respond)
+            assert all(reply.value for reply in rpc.ask(self.CALLS))
+            assert once(server, 2)

@@ -1,0 +1,177 @@
+"""RPCs behind the lake's cache: what is asked, what is kept with which reason, what is remarked."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+
+import pytest
+
+from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
+from permalake.lake import Lake
+from permalake.net.http import Patience
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
+from permalake.wormhole.enrich.chains import FOR_GOOD, AnswerCache, Chains
+from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.reference import load_reference
+from support.rpc_server import EvmChain, RpcServer, SolanaChain
+
+DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
+HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+IMPATIENT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
+QUESTIONS = "chain int, question string, subject string, date date, tx_id string, at long"
+ALICE, ASSET = "0x" + "a1" * 20, "0x" + "55" * 20
+EMITTER = "0e" * 32
+
+
+def tx(number):
+    return f"0x{number:064x}"
+
+
+def sender(number, day=DAY, chain=2):
+    return (chain, "sender", f"{chain}:{EMITTER}:{number:016d}", day, tx(number), 0)
+
+
+def wrapped(number, day=DAY, chain=2):
+    return (chain, "wrapped", f"1:{number:064x}", day, None, 0)
+
+
+def owner(number, day=DAY):
+    return (1, "owner", f"{number:064x}", day, None, 0)
+
+
+class Desk:
+    """An attempt of a lake, and what is asked of it."""
+
+    def __init__(self, spark, folder):
+        self.spark = spark
+        self.folder = folder
+        self.settings = Settings(
+            lake=LakeSettings(warehouse=str(folder)), wormhole=WormholeSettings(path=folder)
+        )
+        self.attempt = Lake(self.settings).begin("wormhole", DAY, NEXT, "run")
+        self.notes = []
+        self.cache = AnswerCache(
+            read=lambda session: self.attempt.table(session, CHAIN_ANSWERS.name),
+            add=lambda frame: self.attempt.keep(frame, CHAIN_ANSWERS),
+            remark=lambda text, day=None: self.notes.append((text, day)),
+        )
+
+    def ask(self, server, chains, *questions, patience=HASTY, again=False):
+        """(chain, question, subject) -> address and symbol, of what is answered."""
+        sections = {
+            number: ChainSettings(rpc_url=f"{server.url}/{number}", rate_per_second=200) for number in chains
+        }
+        settings = self.settings.model_copy(update={"chains": sections})
+        frame = self.spark.createDataFrame(list(questions), QUESTIONS)
+        with Chains(rpcs(settings, patience), self.cache, again=again) as desk:
+            rows = desk.answers(self.spark, frame).toArrow().to_pylist()
+        return {
+            (row["chain"], row["question"], row["subject"]): (row["address"], row["symbol"]) for row in rows
+        }
+
+    def kept(self):
+        """(question, subject, date) -> reason."""
+        rows = self.cache.read(self.spark).toArrow().to_pylist()
+        return {(row["question"], row["subject"], row["date"]): row["reason"] for row in rows}
+
+
+@pytest.fixture
+def desk(spark, tmp_path):
+    return Desk(spark.newSession(), tmp_path)
+
+
+@pytest.fixture
+def world():
+    chains = load_reference().chains
+    evm, solana = EvmChain(chains[2].core, f"0x{chains[2].token_bridge[24:]}"), SolanaChain()
+    evm.transactions = {tx(n): (ALICE, [(EMITTER, n)], n) for n in range(1, 4)}
+    evm.wrapped = {(1, f"{7:064x}"): ASSET}
+    evm.tokens = {ASSET: ("SOL", "Wrapped SOL (Wormhole)", 9)}
+    solana.owners = {base58(bytes(31) + b"\5"): base58(b"\7" * 32)}
+    return {1: solana, 2: evm}
+
+
+def test_each_question_is_asked_once_and_kept_with_its_answer_or_reason(desk, world):
+    asked = [sender(1), sender(2), sender(9), wrapped(7), wrapped(7, NEXT), wrapped(8), owner(5), owner(6)]
+    with RpcServer(world, faulty=0.2, errors=0.2, seed=8) as server:
+        found = desk.ask(server, world, *asked)
+        assert found == {
+            sender(1)[:3]: (ALICE, None),
+            sender(2)[:3]: (ALICE, None),
+            wrapped(7)[:3]: (ASSET, "SOL"),
+            owner(5)[:3]: (base58(b"\7" * 32), None),
+        }
+        assert {
+            call: n for call, n in Counter(server.answered[2] + server.answered[1]).items() if n > 1
+        } == {}
+        assert desk.kept() == {
+            ("sender", sender(1)[2], DAY): None,
+            ("sender", sender(2)[2], DAY): None,
+            ("sender", sender(9)[2], DAY): "the node knows no such transaction",
+            ("wrapped", wrapped(7)[2], FOR_GOOD): None,
+            ("wrapped", wrapped(8)[2], DAY): "not attested on this chain",
+            ("owner", owner(5)[2], FOR_GOOD): None,
+            ("owner", owner(6)[2], DAY): "no such account",
+        }
+        requests = sum(map(len, server.requests.values()))
+        assert desk.ask(server, world, *asked) == found
+        assert desk.ask(server, world, wrapped(7, NEXT), owner(5, NEXT)).keys() == {
+            wrapped(7)[:3],
+            owner(5)[:3],
+        }
+        assert sum(map(len, server.requests.values())) == requests
+
+        # What was not there yesterday may be there today, or once somebody asks for it again.
+        world[2].wrapped[(1, f"{8:064x}")] = ASSET
+        world[2].transactions[tx(9)] = (ALICE, [(EMITTER, 9)], 9)
+        assert desk.ask(server, world, wrapped(8), sender(9)) == {}
+        assert desk.ask(server, world, wrapped(8, NEXT)) == {wrapped(8)[:3]: (ASSET, "SOL")}
+        assert desk.ask(server, world, sender(9), again=True) == {sender(9)[:3]: (ALICE, None)}
+        assert desk.ask(server, world, sender(9)) == {sender(9)[:3]: (ALICE, None)}
+    assert desk.notes == []
+
+
+def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(desk, world):
+    asked = [sender(1), sender(2), owner(5)]
+    with RpcServer(world) as server, RpcServer(world) as broken:
+        broken.down = "503"
+        sections = {
+            1: ChainSettings(rpc_url=f"{server.url}/1", rate_per_second=200),
+            2: ChainSettings(rpc_url=f"{broken.url}/2", rate_per_second=200),
+        }
+        settings = desk.settings.model_copy(update={"chains": sections})
+        frame = desk.spark.createDataFrame(asked, QUESTIONS)
+        with Chains(rpcs(settings, IMPATIENT), desk.cache) as chains:
+            rows = chains.answers(desk.spark, frame).toArrow().to_pylist()
+        assert [row["question"] for row in rows] == ["owner"]
+        assert desk.notes == [
+            (
+                "chain details: chain 2: HTTP 503; 2 questions to chain 2 without an answer, fill in later "
+                "with --only enrich",
+                None,
+            )
+        ]
+        assert len(desk.ask(server, world, *asked)) == 3
+
+
+def test_chains_without_an_rpc_are_remarked_by_day(desk, world):
+    asked = [sender(1), sender(2), sender(3, NEXT), wrapped(7, chain=4), owner(5, NEXT)]
+    with RpcServer(world) as server:
+        assert desk.ask(server, [], *asked) == {}
+        assert desk.ask(server, [2], *asked).keys() == {asked[0][:3], asked[1][:3], asked[2][:3]}
+    assert desk.notes == [
+        ("chain details: no chains.ID.rpc_url of 2, 4; unknown: senders 2, resulting tokens 1", DAY),
+        ("chain details: no chains.ID.rpc_url of 1, 2; unknown: senders 1, owners of accounts 1", NEXT),
+        ("chain details: no chains.ID.rpc_url of 4; unknown: resulting tokens 1", DAY),
+        ("chain details: no chains.ID.rpc_url of 1; unknown: owners of accounts 1", NEXT),
+    ]
+
+
+def test_no_question_no_request(desk, world):
+    with RpcServer(world) as server:
+        frame = desk.spark.createDataFrame([], QUESTIONS)
+        with Chains({}, desk.cache) as chains:
+            assert chains.answers(desk.spark, frame).isEmpty()
+        assert not server.requests

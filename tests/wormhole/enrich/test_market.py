@@ -1,0 +1,182 @@
+"""Prices from a service behind the lake's cache: what is asked, what is kept, what is remembered."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from decimal import Decimal
+
+import pytest
+
+from permalake.config import LakeSettings, Settings, WormholeSettings
+from permalake.lake import Lake
+from permalake.net.http import Patience, Service
+from permalake.wormhole.contracts.tables import TOKEN_PRICES
+from permalake.wormhole.enrich.coingecko import CoinGecko
+from permalake.wormhole.enrich.defillama import DefiLlama
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_providers import priced
+from permalake.wormhole.enrich.price_service import Market
+from permalake.wormhole.reference import Bridges, Chain, Reference, Token
+from support.price_server import PriceServer
+
+DAY = 86_400
+T0 = 19_800 * DAY
+HOURS = 12
+HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+IMPATIENT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
+WANT = "origin_chain int, origin_address string, at timestamp"
+
+
+def evm(number):
+    return f"{number:064x}"
+
+
+def listed(chain, number, name):
+    return (chain, evm(number)), Token(chain, evm(number), None, None, name, None, None)
+
+
+GOLD, GOLD_TOO, LEAD, NEW, FOREIGN = (2, evm(1)), (4, evm(2)), (2, evm(3)), (2, evm(4)), (3, evm(5))
+REFERENCE = Reference(
+    {},
+    Bridges(frozenset(), frozenset()),
+    dict([listed(2, 1, "gold"), listed(4, 2, "gold")]),
+    frozenset(),
+    {2: Chain(2, family="evm", coingecko="ethereum", llama="ethereum"), 4: Chain(4, family="evm")},
+)
+
+
+def contract(token):
+    return f"ethereum/0x{token[1][24:]}"
+
+
+def history(seed):
+    chance, at, found = random.Random(seed), T0 - 3 * DAY, []
+    while at < T0 + 4 * DAY:
+        found.append((at, f"{chance.randrange(1, 10**6)}.{chance.randrange(10**9):09d}"))
+        at += chance.randrange(400, 9_000)
+    return found
+
+
+QUOTES = history(1)
+
+
+def nearest(moment, quotes=QUOTES):
+    at, price = min(quotes, key=lambda one: (abs(one[0] - moment), one[0]))
+    return Decimal(price), at
+
+
+def gold(moment):
+    return (*nearest(moment), "coingecko")
+
+
+class Desk:
+    """An attempt of a lake, and what is asked of it."""
+
+    def __init__(self, spark, folder):
+        self.spark = spark
+        settings = Settings(lake=LakeSettings(warehouse=str(folder)), wormhole=WormholeSettings(path=folder))
+        self.lake = Lake(settings)
+        self.attempt = self.lake.begin("wormhole", dt.date(2024, 3, 18), dt.date(2024, 3, 18), "run")
+        self.notes = []
+        self.cache = LakeCache(
+            read=lambda session: self.attempt.table(session, TOKEN_PRICES.name),
+            add=lambda frame: self.attempt.keep(frame, TOKEN_PRICES),
+            memory=self.lake.asked_prices,
+            remark=self.notes.append,
+        )
+
+    def ask(self, markets, *wants):
+        """(token, moment) -> (price, time of the quote, provider)."""
+        rows = [(*token, dt.datetime.fromtimestamp(at, dt.UTC)) for token, at in wants]
+        found = (
+            priced(self.spark, markets, self.spark.createDataFrame(rows, WANT), HOURS).toArrow().to_pylist()
+        )
+        return {
+            ((row["origin_chain"], row["origin_address"]), int(row["at"].timestamp())): (
+                row["price_usd"],
+                int(row["quote_time"].timestamp()),
+                row["provider"],
+            )
+            for row in found
+        }
+
+    def market(self, kind, server, patience=HASTY, **options):
+        service = Service(kind.name, server.url, 100, None, patience)
+        return Market(kind(service, REFERENCE.chains, HOURS * 3600), self.cache, REFERENCE, HOURS, **options)
+
+
+@pytest.fixture
+def desk(spark, tmp_path):
+    return Desk(spark.newSession(), tmp_path)
+
+
+def test_a_token_is_asked_for_once_and_what_was_not_found_only_when_told_to(desk):
+    noon, next_noon = T0 + DAY // 2, T0 + DAY + DAY // 2
+    with PriceServer({"gold": QUOTES, contract(LEAD): QUOTES[::2]}, faulty=0.3, seed=3) as server:
+        wants = [(GOLD, noon), (GOLD, noon + 7_000), (LEAD, noon), (NEW, noon), (FOREIGN, noon)]
+        found = desk.ask([desk.market(CoinGecko, server)], *wants)
+        assert found == {
+            (GOLD, noon): gold(noon),
+            (GOLD, noon + 7_000): gold(noon + 7_000),
+            (LEAD, noon): (*nearest(noon, QUOTES[::2]), "coingecko"),
+        }
+        assert len(server.answered) == len(set(server.answered)) == 3  # gold, lead, new
+
+        calls = len(server.calls)
+        assert desk.ask([desk.market(CoinGecko, server)], *wants) == found
+        # Another moment of the day, another token of the same name: all of it is known.
+        more = [(GOLD, noon + 20_000), (GOLD_TOO, noon + 500)]
+        assert desk.ask([desk.market(CoinGecko, server)], *more) == {
+            (GOLD, noon + 20_000): gold(noon + 20_000),
+            (GOLD_TOO, noon + 500): gold(noon + 500),
+        }
+        assert len(server.calls) == calls
+
+        server.faulty = 0
+        assert desk.ask([desk.market(CoinGecko, server)], (GOLD, next_noon)) == {
+            (GOLD, next_noon): gold(next_noon)
+        }
+        assert [call[2]["from"] for call in server.calls[calls:]] == [[str(T0 + 2 * DAY)]]  # the new day only
+
+        server.history[contract(NEW)] = QUOTES
+        calls = len(server.calls)
+        found_again = desk.ask([desk.market(CoinGecko, server, again=True)], *wants)
+        assert found_again == {**found, (NEW, noon): gold(noon)}
+        assert [call[1] for call in server.calls[calls:]] == [
+            f"/coins/ethereum/contract/0x{NEW[1][24:]}/market_chart/range"
+        ]
+    assert desk.notes == []
+
+
+def test_a_service_that_is_down_leaves_no_price_until_it_is_back(desk):
+    wants = [(token, T0 + 1_000 * number) for token in (GOLD, LEAD) for number in range(3)]
+    coins = {"coingecko:gold": QUOTES, contract(LEAD).replace("/", ":"): QUOTES}
+    with PriceServer(coins) as server:
+        server.down = "503"
+        assert desk.ask([desk.market(DefiLlama, server, IMPATIENT)], *wants) == {}
+        assert desk.notes == [
+            "prices: defillama: HTTP 503; 2 tokens without an answer, fill in later with --only enrich"
+        ]
+        server.down = None
+        found = desk.ask([desk.market(DefiLlama, server)], *wants)
+        assert found == {(token, at): (*nearest(at), "defillama") for token, at in wants}
+        calls = len(server.calls)
+        assert desk.ask([desk.market(DefiLlama, server)], *wants) == found
+        assert len(server.calls) == calls
+
+
+def test_the_next_provider_is_asked_for_what_the_first_has_not(desk):
+    wants = [(GOLD, T0), (LEAD, T0)]
+    with (
+        PriceServer({"gold": QUOTES}) as first,
+        PriceServer({"ethereum:0x" + LEAD[1][24:]: QUOTES}) as second,
+    ):
+        markets = [desk.market(CoinGecko, first), desk.market(DefiLlama, second)]
+        found = desk.ask(markets, *wants)
+        assert {want: price[2] for want, price in found.items()} == {
+            wants[0]: "coingecko",
+            wants[1]: "defillama",
+        }
+        asked = {coin for call in second.calls for coin in call[2]["coins"]}
+        assert all("gold" not in coins for coins in asked)

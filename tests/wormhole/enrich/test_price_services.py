@@ -1,0 +1,227 @@
+"""CoinGecko's and DefiLlama's routes, against a server that keeps to them."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from decimal import Decimal
+
+import pytest
+
+from permalake.config import Settings, load_settings
+from permalake.net.http import Patience, Service
+from permalake.wormhole.enrich import coingecko, defillama
+from permalake.wormhole.enrich.coingecko import CoinGecko
+from permalake.wormhole.enrich.defillama import DefiLlama
+from permalake.wormhole.enrich.file_prices import FilePrices
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_providers import providers
+from permalake.wormhole.enrich.price_service import Market
+from permalake.wormhole.enrich.quotes import Ask, Coin, usd
+from permalake.wormhole.reference import Chain
+from support.price_server import PriceServer
+
+DAY, HOUR, WINDOW = 86_400, 3_600, 12 * 3_600
+T0 = 19_800 * DAY
+CHAINS = {
+    2: Chain(2, family="evm", coingecko="ethereum", llama="ethereum"),
+    3: Chain(3, family="cosmos"),
+}
+HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0)
+LISTED = Coin(2, "0xAb", "gold")
+UNLISTED = Coin(2, "0xcd", None)
+
+
+def history(seed, closest=301, widest=7_000, days=6):
+    """Quotes at whole seconds, no two closer than five minutes."""
+    chance, at, found = random.Random(seed), T0, []
+    while at < T0 + days * DAY:
+        found.append((at, f"{chance.randrange(1, 10**9)}.{chance.randrange(10**9):09d}"))
+        at += chance.randrange(closest, widest)
+    return found
+
+
+def nearest(quotes, moment):
+    within = [one for one in quotes if abs(one[0] - moment) <= WINDOW]
+    return min(within, key=lambda one: (abs(one[0] - moment), one[0]), default=None)
+
+
+def asked(service, asks):
+    answers = list(service.answers(asks))
+    assert [answer.fault for answer in answers] == [None] * len(answers)
+    return {
+        coin: [
+            (quote.micros // 10**6, quote.usd)
+            for one in answers
+            for quote in one.quotes
+            if quote.coin == coin
+        ]
+        for coin in {ask.coin for ask in asks}
+    }
+
+
+def test_names_of_tokens():
+    gecko, llama = CoinGecko(None, CHAINS, WINDOW), DefiLlama(None, CHAINS, WINDOW)
+    unknown = (Coin(3, "uusd", None), Coin(9, "0xab", None), Coin(2, None, None))
+    assert [gecko.coin(token) for token in (LISTED, UNLISTED, *unknown)] == [
+        "gold",
+        "ethereum/0xcd",
+        None,
+        None,
+        None,
+    ]
+    assert [llama.coin(token) for token in (LISTED, UNLISTED)] == ["coingecko:gold", "ethereum:0xcd"]
+    assert [llama.coin(token) for token in unknown] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "base", "headers"),
+    [
+        (None, None, "https://api.coingecko.com/api/v3", {}),
+        (None, "k", "https://pro-api.coingecko.com/api/v3", {"x-cg-pro-api-key": "k"}),
+        ("https://api.coingecko.com", "k", "https://api.coingecko.com/api/v3", {"x-cg-demo-api-key": "k"}),
+        (
+            "https://pro-api.coingecko.com/api/v3",
+            "k",
+            "https://pro-api.coingecko.com/api/v3",
+            {"x-cg-pro-api-key": "k"},
+        ),
+        ("http://127.0.0.1:1", "k", "http://127.0.0.1:1", {"x-cg-pro-api-key": "k"}),
+    ],
+)
+def test_the_key_goes_under_the_name_that_the_address_expects(url, key, base, headers):
+    assert coingecko.base(url, key) == base
+    assert coingecko.headers(base, key) == headers
+
+
+def test_addresses_of_defillama():
+    assert defillama.base(None, None) == "https://coins.llama.fi"
+    assert defillama.base(None, "k/") == "https://pro-api.llama.fi/k%2F/coins"
+    assert defillama.base("http://127.0.0.1:1", "k") == "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_coingecko_gives_every_quote_of_the_days_around(seed):
+    quotes = history(seed)
+    coins = {"gold": quotes, "ethereum/0xcd": quotes[::3]}
+    moment = T0 + 2 * DAY + 5 * HOUR
+    with (
+        PriceServer(coins, faulty=0.4, seed=seed) as server,
+        Service("cg", server.url, 200, None, HASTY) as http,
+    ):
+        service = CoinGecko(http, CHAINS, WINDOW)
+        span = service.needed(moment, moment)
+        assert span == (T0 + DAY, T0 + 3 * DAY)
+        found = asked(service, [Ask(coin, span) for coin in (*coins, "unknown")])
+    for coin, known in coins.items():
+        assert found[coin] == [(at, Decimal(price)) for at, price in known if span[0] <= at <= span[1]]
+        assert nearest(found[coin], moment) == nearest([(at, Decimal(price)) for at, price in known], moment)
+    assert found["unknown"] == []
+
+
+def test_coingecko_asks_in_ranges_that_are_answered_hour_by_hour():
+    with PriceServer({"gold": []}) as server, Service("cg", server.url, 1000) as http:
+        now = T0 + 300 * DAY
+        service = CoinGecko(http, CHAINS, WINDOW, clock=lambda: now)
+        asked(service, [Ask("gold", (T0, now + DAY))])
+        ranges = [(int(call[2]["from"][0]), int(call[2]["to"][0])) for call in server.calls]
+    assert ranges[0][0] == T0 and ranges[-1][1] == now
+    assert max(end - start for start, end in ranges) < 90 * DAY
+    assert [end for _, end in ranges[:-1]] == [start for start, _ in ranges[1:]]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "calls", "fault"),
+    [
+        (404, '{"error": "coin not found"}', 5, None),
+        (401, '{"error": {"status": {"error_code": 10012, "error_message": "too far back"}}}', 5, None),
+        (401, '{"status": {"error_code": 10002, "error_message": "no key"}}', 1, "PERMALAKE_PRICES__API_KEY"),
+        (404, "<html>", 1, "prices.url"),
+        (400, '{"error": "invalid"}', 5, "HTTP 400"),
+    ],
+)
+def test_what_coingecko_refuses(monkeypatch, status, body, calls, fault):
+    with PriceServer({}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
+        monkeypatch.setattr(server, "answer", lambda path, query: (status, body))
+        service = CoinGecko(http, CHAINS, WINDOW)
+        answers = [answer for _ in range(5) for answer in service.answers([Ask("gold", (T0, T0 + DAY))])]
+        assert len(server.calls) == calls
+    assert {answer.quotes == [] for answer in answers} == {True}
+    assert {fault in answer.fault if fault else answer.fault is None for answer in answers} == {True}
+
+
+@pytest.mark.parametrize("batches", [True, False])
+def test_defillama_gives_the_nearest_record_of_every_second(batches):
+    quotes = history(3, days=1)
+    chance = random.Random(4)
+    moments = sorted(T0 + chance.randrange(DAY) for _ in range(60 if batches else 8))
+    middle = [(a + b) // 2 for (a, _), (b, _) in itertools.pairwise(quotes) if (a + b) % 2 == 0]
+    moments += middle[:3]  # as near to the earlier as to the later
+    coins = {"coingecko:gold": quotes, "ethereum:0xcd": quotes[::4]}
+    with PriceServer(coins, faulty=0.2, seed=5, batches=batches) as server:
+        with Service("llama", server.url, 500, None, HASTY) as http:
+            service = DefiLlama(http, CHAINS, WINDOW)
+            asks = [Ask(coin, service.needed(at, at)) for coin in (*coins, "base:0x0") for at in moments]
+            found = asked(service, asks)
+        assert (
+            max(len(call[1]) + sum(len(text) for (text,) in call[2].values()) for call in server.calls)
+            < 8_000
+        )
+    for coin, known in coins.items():
+        exact = [(at, Decimal(price)) for at, price in known]
+        assert [nearest(found[coin], at) for at in moments] == [nearest(exact, at) for at in moments]
+    assert found["base:0x0"] == []
+
+
+def test_a_fault_leaves_its_asks_unanswered_and_no_others():
+    with PriceServer({"gold": history(1)}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
+        server.down = "500"
+        service = CoinGecko(http, CHAINS, WINDOW)
+        ask = Ask("gold", (T0, T0 + DAY))
+        (answer,) = service.answers([ask])
+        assert (answer.asks, answer.quotes, answer.fault) == ((ask,), [], "cg: HTTP 500")
+        server.down = None
+        assert len(asked(service, [ask])["gold"]) > 10
+
+
+@pytest.mark.parametrize(
+    ("value", "price"),
+    [
+        (Decimal("1.0000000000000000005"), Decimal("1")),
+        (Decimal("1.0000000000000000015"), Decimal("1.000000000000000002")),
+        (0, Decimal(0)),
+        (10**20 - 1, Decimal(10**20 - 1)),
+        (10**20, None),
+        (Decimal("1e9999"), None),
+        (-1, None),
+        (None, None),
+        ("1", None),
+        (True, None),
+    ],
+)
+def test_prices_as_the_lake_keeps_them(value, price):
+    assert usd(value) == price
+
+
+NO_CACHE = LakeCache(lambda spark: None, lambda frame: 0, lambda provider: None, lambda text: None)
+CONFIGURED = """
+[prices]
+provider = "coingecko"
+path = "quotes.csv"
+[[prices.fallback]]
+provider = "file"
+path = "more.csv"
+[[prices.fallback]]
+provider = "defillama"
+rate_per_second = 5
+"""
+
+
+def test_providers_are_asked_in_the_configured_order(tmp_path):
+    (tmp_path / "permalake.toml").write_text(CONFIGURED)
+    chain = providers(load_settings(tmp_path / "permalake.toml"), NO_CACHE)
+    assert [type(provider) for provider in chain] == [Market, FilePrices, Market, FilePrices]
+    assert [provider.path.name for provider in chain[1::2]] == ["more.csv", "quotes.csv"]
+    assert chain[1].path == tmp_path / "more.csv"
+    assert [type(provider) for provider in providers(Settings(), NO_CACHE)] == [FilePrices]

@@ -1,0 +1,252 @@
+"""Every cell of the event tables on a real emulator, for a synthetic world."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import gzip
+import hashlib
+import json
+
+import pytest
+from pyspark.sql import functions as F
+
+from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeSettings
+from permalake.contracts import WORMHOLE_TABLES
+from permalake.errors import PermalakeError
+from permalake.lake import Lake
+from permalake.stores import bigtable
+from permalake.stores import serve as serving
+from permalake.stores.serve import serve
+from permalake.wormhole.contracts import tables as wormhole
+from permalake.wormhole.events import events_writer
+from permalake.wormhole.events.event_cells import event_rows, spelled
+from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, prefix_of_chain, prefix_of_emitter
+from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
+from support import lake_frames, places
+
+WORLD = places.DATA / "synthetic" / "wormhole"
+NAMES = [family.table.name for family in FAMILIES]
+
+
+@pytest.fixture(scope="module")
+def settings(bigtable_server):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BIGTABLE_EMULATOR_HOST", f"127.0.0.1:{bigtable_server.port}")
+        yield BigtableSettings(project="p", instance="i", table="events", table_v1="events_v1")
+
+
+@pytest.fixture(scope="module")
+def lake(spark):
+    """The world's lake tables, with the bytes that the expected rows keep as hashes."""
+    raw = {}
+    for file in sorted((WORLD / "input").glob("*.jsonl.gz")):
+        for line in gzip.decompress(file.read_bytes()).decode().splitlines():
+            data = base64.b64decode(json.loads(line)["vaa"])
+            raw[hashlib.sha256(data).hexdigest()] = data
+
+    def whole(name, row):
+        if name == "quorum_state":
+            row["signed_vaa"] = raw[row["signed_vaa_sha256"]].hex()
+            signed[row["row_key"]] = raw[row["signed_vaa_sha256"]]
+        if name == "message_publication":
+            data = signed[row["row_key"]]
+            # Header 6 bytes, 66 per signature; the payload follows 51 bytes of the body.
+            row["payload"] = data[6 + 66 * data[5] + 51 :].hex()
+        return row
+
+    signed = {}
+    order = ["quorum_state", *(name for name in NAMES if name != "quorum_state")]
+    tables = {table.name: table for table in wormhole.TABLES}
+    return {
+        name: lake_frames.frame(spark, tables[name], WORLD / "expected", whole).coalesce(1).cache()
+        for name in order
+    }
+
+
+def cells(settings, table):
+    """Cells of a table, newest first per column, with values as the expected files keep them."""
+    found = {}
+    for row in bigtable._instance(settings).table(table).read_rows():
+        for family, columns in row.cells.items():
+            for qualifier, versions in columns.items():
+                at = row.row_key.decode(), family, qualifier.decode()
+                found[at] = [(cell.value.hex(), cell.timestamp_micros) for cell in versions]
+    return found
+
+
+def short(value):
+    return value if len(value) <= 128 else "sha256:" + hashlib.sha256(bytes.fromhex(value)).hexdigest()[:16]
+
+
+def faults(found, file):
+    """Columns that differ from the expected ones; of a column's versions the newest is compared."""
+    lines = gzip.decompress((WORLD / "expected" / file).read_bytes()).decode().splitlines()
+    wanted = {(c["row"], c["family"], c["qualifier"]): c for c in map(json.loads, lines)}
+    wrong = [f"unexpected {at}" for at in found if at not in wanted]
+    for at, cell in wanted.items():
+        if at not in found:
+            wrong += [] if cell.get("opt") else [f"missing {at}"]
+            continue
+        value, micros = found[at][0]
+        accepted = [cell["value"], *cell.get("alt", ())]
+        if micros != cell["ts_micros"] or not (cell.get("any") or short(value) in accepted):
+            wrong.append(f"{at}: {short(value)} at {micros}, not {cell['value']} at {cell['ts_micros']}")
+    return wrong
+
+
+def test_every_cell_of_v2_after_one_write_and_two(settings, lake):
+    assert bigtable.ensure_table(settings, settings.table, [family.name for family in FAMILIES])
+    rows = event_rows(lake)
+    assert bigtable.write(rows, settings, settings.table) == 520
+    once = cells(settings, settings.table)
+    assert faults(once, "bigtable_v2.jsonl.gz") == []
+    assert all(len(versions) == 1 for versions in once.values())
+    assert not bigtable.ensure_table(settings, settings.table, [family.name for family in FAMILIES])
+    bigtable.write(rows, settings, settings.table)
+    assert cells(settings, settings.table) == once
+
+
+def test_every_cell_of_v1_and_the_history_of_signatures(settings, lake):
+    assert bigtable.ensure_table(settings, settings.table_v1, FAMILIES_V1)
+    rows = event_rows_v1(lake, WORLD / "reference")
+    assert bigtable.write(rows, settings, settings.table_v1) == 520
+    once = cells(settings, settings.table_v1)
+    assert faults(once, "bigtable_v1.jsonl.gz") == []
+    states = {at: versions for at, versions in once.items() if at[1] == "VAAState"}
+    assert len(states) == 520
+    for (row, _, _), versions in states.items():
+        lists = [json.loads(bytes.fromhex(value)) for value, _ in reversed(versions)]
+        longest = lists[-1]
+        signed = [at for at in once if at[0] == row and at[1] == "Signatures"]
+        assert len(longest) == len(signed)
+        assert [len(one) for one in lists] == list(range(len(longest) - len(lists) + 1, len(longest) + 1))
+        assert all(one == longest[: len(one)] for one in lists)
+        times = [micros for _, micros in versions]
+        assert [times[0] - micros for micros in times] == [1000 * n for n in range(len(times))]
+        assert len(lists) == len(longest) or times[0] < 1000 * len(longest)
+    bigtable.write(rows, settings, settings.table_v1)
+    assert cells(settings, settings.table_v1) == once
+
+
+def test_scans_of_chain_1_leave_chains_10_to_19_out(settings, lake):
+    handle = bigtable._instance(settings).table(settings.table)
+    bigtable.ensure_table(settings, settings.table, [family.name for family in FAMILIES])
+    bigtable.write(event_rows(lake), settings, settings.table)
+    publication = lake["message_publication"].select("emitter_chain", "emitter_address").collect()
+
+    def scanned(prefix):
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return sum(1 for _ in handle.read_rows(start_key=prefix.encode(), end_key=end.encode()))
+
+    assert scanned(prefix_of_chain(1)) == sum(row.emitter_chain == 1 for row in publication)
+    assert scanned("1") > scanned(prefix_of_chain(1))
+    chain, address = publication[0]
+    assert scanned(prefix_of_emitter(chain, address)) == sum(row == publication[0] for row in publication)
+
+
+def test_a_rebuilt_row_keeps_no_old_cell_and_a_deleted_one_is_gone(spark, settings, lake):
+    bigtable.ensure_table(settings, "rebuilt", [family.name for family in FAMILIES])
+    two = event_rows(lake).orderBy("row_key").limit(2).cache()
+    bigtable.write(two, settings, "rebuilt")
+    first, second = (row.row_key for row in two.orderBy("row_key").collect())
+    bigtable.write(two.select("row_key", "micros", "QuorumState:SignedVAA"), settings, "rebuilt")
+    found = cells(settings, "rebuilt")
+    assert {at[1] for at in found} == {"QuorumState"}
+    assert bigtable.delete(two.where(F.col("row_key") == first), settings, "rebuilt") == 1
+    assert {at[0] for at in cells(settings, "rebuilt")} == {second}
+
+
+def test_small_and_negative_decimals_are_plain_text(spark):
+    rows = spark.sql(
+        "SELECT cast(v AS decimal(38,8)) v FROM VALUES ('0.00000001'), ('-1.5'), ('0'), "
+        "('999999999999999999999999999999.99999999'), (null) AS t(v)"
+    )
+    got = [row[0] for row in rows.select(spelled("decimal(38,8)", F.col("v"))).collect()]
+    assert got == [
+        "0.00000001",
+        "-1.50000000",
+        "0.00000000",
+        "999999999999999999999999999999.99999999",
+        None,
+    ]
+
+
+def test_a_server_that_refuses_fails_the_write(settings, lake):
+    with pytest.raises(Exception, match="events_gone"):
+        bigtable.write(event_rows(lake).limit(3), settings, "events_gone")
+
+
+def test_a_store_that_is_down_says_what_to_do(monkeypatch):
+    from permalake.local.services.daemon import free_port
+
+    monkeypatch.setenv("BIGTABLE_EMULATOR_HOST", f"127.0.0.1:{free_port()}")
+    down = BigtableSettings(project="p", instance="i", table="t")
+    with pytest.raises(PermalakeError, match=r"Bigtable table t: .*services status"):
+        bigtable.ensure_table(down, "t", ["F"])
+
+
+def test_nothing_is_published_unless_configured():
+    assert bigtable.configured(BigtableSettings()) == {}
+    assert bigtable.configured(BigtableSettings(project="p", instance="i", table="t")) == {"v2": "t"}
+
+
+def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behind(
+    spark, settings, lake, tmp_path, monkeypatch
+):
+    whole = Settings(
+        lake=LakeSettings(warehouse=str(tmp_path)),
+        wormhole=WormholeSettings(path=WORLD / "input", reference=WORLD / "reference"),
+        bigtable=BigtableSettings(project="p", instance="served", table="v2", table_v1="v1"),
+    )
+    session = spark.newSession()
+    last = dt.date(2024, 3, 12)
+    publish(whole, lake, dt.date(1970, 1, 1), last, F.lit(True))
+    # Killed half-way: one table is written, the other is not.
+    with monkeypatch.context() as patch:
+        patch.setattr(serving, "_TRIES", 1)
+        patch.setattr(events_writer, "event_rows_v1", None)
+        with pytest.raises(PermalakeError, match="bigtable took not all"):
+            serve(session, whole, "wormhole")
+    assert serving.waiting(whole, "wormhole")["bigtable"][-1] == last
+    days = serve(session, whole, "wormhole")["bigtable"]
+    assert days[-1] == last
+    assert serve(session, whole, "wormhole") == {"bigtable": []}
+    once = cells(whole.bigtable, "v2")
+    assert faults(once, "bigtable_v2.jsonl.gz") == []
+    once_v1 = cells(whole.bigtable, "v1")
+    assert faults(once_v1, "bigtable_v1.jsonl.gz") == []
+
+    kept = F.col("row_key").startswith("2:")
+    publish(whole, lake, last, last, kept)
+    assert serve(session, whole, "wormhole") == {"bigtable": [last]}
+    keys = (
+        lake["message_publication"]
+        .select("row_key", row_key_v1(), "date")
+        .where(kept | (F.col("date") < last))
+    )
+    rows, rows_v1, _ = map(set, zip(*keys.collect(), strict=True))
+    left = {at: cell for at, cell in once.items() if at[0] in rows}
+    left_v1 = {at: cell for at, cell in once_v1.items() if at[0] in rows_v1}
+    assert 0 < len(left) < len(once)
+    assert cells(whole.bigtable, "v2") == left
+    assert cells(whole.bigtable, "v1") == left_v1
+
+    # The store loses a table: all days are due for both.
+    bigtable._instance(whole.bigtable).table("v1").delete()
+    assert sorted(serve(session, whole, "wormhole")["bigtable"]) == sorted(days)
+    assert cells(whole.bigtable, "v2") == left
+    assert cells(whole.bigtable, "v1") == left_v1
+
+
+def publish(settings, lake, start, end, keep):
+    """The range with the rows that ``keep`` keeps, through the lake's own front door."""
+    front = Lake(settings)
+    attempt = front.begin("wormhole", start, end, f"run-{start}")
+    for name, frame in lake.items():
+        days = F.col("date").between(F.lit(start), F.lit(end))
+        attempt.stage(frame.where(days & keep), WORMHOLE_TABLES[name])
+    attempt.pin()
+    for day in attempt.days_with_rows():
+        attempt.verdict(day, True, [])
+    front.publish(attempt)

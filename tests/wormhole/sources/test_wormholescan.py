@@ -1,0 +1,232 @@
+"""The source `wormholescan`: what is landed of a service that pages, sorts, fails and grows as the real one
+does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.net import http
+from permalake.wormhole.sources import wormholescan
+from permalake.wormhole.sources.vaa_documents import body_time, days_of_document
+from support import places
+from support.explorer_server import ExplorerServer
+
+WORLD = places.DATA / "synthetic" / "wormhole"
+FIRST, SECOND, THIRD = (dt.date(2024, 3, day) for day in (10, 11, 12))
+HASTY = http.Patience(read=0.3, whole=1.0, back_off=0.01, attempts=12, longest_pause=3)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """The synthetic world's documents as the API would list them."""
+    documents = []
+    for file in sorted((WORLD / "input").glob("vaas-*.jsonl.gz")):
+        documents += [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    return documents
+
+
+@pytest.fixture
+def operations(world):
+    return [operation_of(one) for one in world if one.get("txHash")]
+
+
+def operation_of(document):
+    return {
+        "id": document["id"],
+        "vaa": {"raw": document["vaa"], "guardianSetIndex": 100, "isDuplicated": False},
+        "content": {"payload": {}, "standarizedProperties": {"appIds": ["PORTAL_TOKEN_BRIDGE"]}},
+        "sourceChain": {
+            "timestamp": document["timestamp"],
+            "transaction": {"txHash": document["txHash"]},
+            "from": f"sender of {document['id']}",
+        },
+    }
+
+
+class Place:
+    """A lake's landing, filled from a server."""
+
+    def __init__(self, folder, server, rate=1000.0, patch=None):
+        self.settings = Settings(
+            lake={"warehouse": str(folder)},
+            wormhole={
+                "source": "wormholescan",
+                "url": server.url,
+                "rate_per_second": rate,
+                "reference": str(WORLD / "reference"),
+            },
+        )
+
+    def fetch(self, start, end, **kwargs):
+        return wormholescan.fetch(self.settings, self.settings.wormhole, start, end, **kwargs)
+
+    def landed(self, kind, start=dt.date(1970, 1, 1), end=dt.date(2030, 1, 1)):
+        paths = wormholescan.landing(self.settings, self.settings.wormhole).paths(kind, start, end)
+        return [
+            json.loads(line)
+            for path in paths
+            for line in gzip.decompress(Path(path).read_bytes()).splitlines()
+        ]
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch):
+    monkeypatch.setattr(http, "Patience", lambda: HASTY)
+
+
+def vaas(documents):
+    return sorted(one["vaa"] for one in documents)
+
+
+def of_days(world, start, end):
+    return [one for one in world if start <= days_of_document(one)[0] <= end or _undated(one)]
+
+
+def _undated(document):
+    return body_time(document["vaa"]) in {0, 1}
+
+
+def test_a_faulty_service_is_read_whole_within_its_rate_and_never_twice(tmp_path, world, operations):
+    with ExplorerServer(world, operations, faulty=0.3, seed=5) as server:
+        server.largest = {"vaas": 50, "operations": 50}
+        place = Place(tmp_path, server, rate=60)
+        news = place.fetch(FIRST, THIRD)
+        for day in (FIRST, SECOND, THIRD):
+            assert news[day] == len({one["vaa"] for one in world if days_of_document(one)[1] == day})
+        assert server.busiest() <= 60 and {call[3] for call in server.calls} > {None, "429"}
+        assert set(vaas(of_days(world, FIRST, THIRD))) <= set(vaas(place.landed("vaas")))
+        assert {one["id"] for one in place.landed("operations")} == {
+            one["id"] for one in operations if "2024" in one["sourceChain"]["timestamp"]
+        }
+        calls = len(server.calls)
+        for days in ((FIRST, THIRD), (SECOND, SECOND), (THIRD, THIRD)):
+            assert not place.fetch(*days)
+        assert len(server.calls) == calls
+
+
+def test_a_day_in_the_middle_is_found_without_reading_all_newer_ones(tmp_path, world):
+    with ExplorerServer(world) as server:
+        server.largest["vaas"] = 10
+        place = Place(tmp_path, server)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(wormholescan._SIZES, "vaas", (10,))
+            place.fetch(FIRST, FIRST)
+        day = [one for one in world if days_of_document(one)[0] == FIRST]
+        assert set(vaas(day)) <= set(vaas(place.landed("vaas", FIRST, FIRST)))
+        pages = {call[2]["page"][0] for call in server.asked("/api/v1/vaas") if "sortOrder" in call[2]}
+        newer = sum(days_of_document(one)[0] > FIRST for one in world) // 10
+        assert newer > 25 and len(pages) < len(world) / 10 - newer + 16
+
+
+def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path, world, monkeypatch):
+    monkeypatch.setitem(wormholescan._SIZES, "vaas", (5,))
+    monkeypatch.setattr(http, "Patience", lambda: replace(HASTY, attempts=3))
+    with ExplorerServer(world) as server:
+        place = Place(tmp_path, server)
+
+        def fail_late(path, query):
+            if len(server.calls) == 60:
+                server.down = "500"
+
+        server.before = fail_late
+        with pytest.raises(PermalakeError, match=r"^wormholescan: HTTP 500; what it did answer is kept"):
+            place.fetch(FIRST, THIRD)
+        kept = place.landed("vaas")
+        assert 150 < len(kept) < 300
+        server.down, server.before = None, lambda path, query: None
+        already = len(server.calls)
+        place.fetch(FIRST, THIRD)
+        assert set(vaas(of_days(world, FIRST, THIRD))) <= set(vaas(place.landed("vaas")))
+        again = [call for call in server.calls[already:] if call[1] == "/api/v1/vaas"]
+        assert len(again) < len(world) / 5 - 20
+
+
+def test_what_was_indexed_late_is_news_of_its_day(tmp_path, world):
+    late = next(one for one in world if days_of_document(one)[0] == SECOND and not _undated(one))
+    with ExplorerServer([one for one in world if one is not late]) as server:
+        place = Place(tmp_path, server)
+        place.fetch(FIRST, SECOND)
+        server.vaas.append(late)
+        assert not place.fetch(SECOND, SECOND)
+        news = place.fetch(THIRD, THIRD)
+        assert news[SECOND] == 1 and news[FIRST] == 0
+        assert late["vaa"] in vaas(place.landed("vaas", SECOND, SECOND))
+
+
+def test_documents_that_arrive_while_pages_are_turned_hide_none(tmp_path, world, monkeypatch):
+    monkeypatch.setitem(wormholescan._SIZES, "vaas", (20,))
+    newest = max(world, key=lambda one: one["timestamp"])
+    with ExplorerServer(world) as server:
+
+        def arrive(path, query):
+            if path.endswith("/vaas"):
+                server.vaas += [
+                    dict(newest, timestamp=f"2024-03-13T{len(server.calls) % 24:02}:00:0{number}Z")
+                    for number in range(3)
+                ]
+
+        server.before = arrive
+        place = Place(tmp_path, server)
+        place.fetch(FIRST, THIRD)
+        assert set(vaas(of_days(world, FIRST, THIRD))) <= set(vaas(place.landed("vaas")))
+
+
+def test_a_service_that_refuses_deep_pages_is_asked_by_emitter(tmp_path, world, monkeypatch):
+    monkeypatch.setitem(wormholescan._SIZES, "vaas", (20,))
+    with ExplorerServer(world) as server:
+        server.deepest = 300
+        place = Place(tmp_path, server)
+        place.fetch(FIRST, FIRST)
+        bridges = {tuple(call[1].split("/")[4:6]) for call in server.calls if call[1].count("/") == 5}
+        assert len(bridges) > 3
+        wanted = [one for one in world if days_of_document(one)[0] == FIRST]
+        by_bridges = {one["vaa"] for one in wanted if tuple(one["id"].split("/")[:2]) in bridges}
+        assert by_bridges and by_bridges <= set(vaas(place.landed("vaas", FIRST, FIRST)))
+
+
+def test_a_service_that_neither_sorts_nor_filters_is_read_whole(tmp_path, world, operations):
+    class Unruly(ExplorerServer):
+        def _page(self, kind, found, query, time_of, field):
+            found = self.vaas if kind == "vaas" else self.operations
+            size = min(int(query["pageSize"][0]), 40)
+            number = int(query["page"][0])
+            return 200, {field: found[number * size : (number + 1) * size]}
+
+    with Unruly(world, operations) as server:
+        place = Place(tmp_path, server)
+        place.fetch(SECOND, SECOND)
+        assert set(vaas(place.landed("vaas"))) == set(vaas(world))
+        assert {one["id"] for one in place.landed("operations")} == {one["id"] for one in operations}
+
+
+def test_a_day_that_is_not_over_is_asked_for_again(tmp_path, world):
+    noon = dt.datetime(2024, 3, 11, 12, tzinfo=dt.UTC).timestamp()
+    with ExplorerServer(world) as server:
+        place = Place(tmp_path, server)
+        place.fetch(SECOND, SECOND, clock=lambda: noon)
+        calls = len(server.calls)
+        place.fetch(SECOND, SECOND, clock=lambda: noon + 60)
+        assert len(server.calls) > calls
+        place.fetch(SECOND, SECOND, clock=lambda: noon + 86_400)
+        calls = len(server.calls)
+        place.fetch(SECOND, SECOND, clock=lambda: noon + 2 * 86_400)
+        assert len(server.calls) == calls
+
+
+def test_other_vaas_of_a_message_are_fetched_where_the_list_says_there_are(tmp_path, world):
+    document = dict(next(one for one in world if days_of_document(one)[0] == FIRST), isDuplicated=True)
+    other = dict(document, id="x", vaa=world[-1]["vaa"])
+    with ExplorerServer([document]) as server:
+        server.copies = {document["id"]: [other]}
+        place = Place(tmp_path, server)
+        place.fetch(FIRST, FIRST)
+        assert {one["id"] for one in place.landed("vaas")} == {document["id"]}
+        assert vaas(place.landed("vaas")) == sorted([document["vaa"], other["vaa"]])

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+
+from permalake.errors import ConfigError
+from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.reference import FILES, load_reference
+from support import places
+
+SYNTHETIC = places.DATA / "synthetic" / "wormhole" / "reference"
+WETH = (2, "000000000000000000000000c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
+
+
+def test_bundled_guardian_sets():
+    sets = load_reference().guardian_sets
+    assert sorted(sets) == list(range(8))
+    assert [len(sets[index]) for index in sorted(sets)] == [1, 19, 19, 19, 19, 19, 19, 19]
+    assert all(len(set(members)) == len(members) for members in sets.values())
+
+
+def test_bundled_bridges_keep_removed_chains():
+    bridges = load_reference().bridges
+    assert (
+        3,
+        bytes.fromhex("0000000000000000000000007cf7b764e38a0a5e967972c1df77d432510564e2"),
+    ) in bridges.token
+    assert (
+        1,
+        bytes.fromhex("0def15a24423e1edd1a5ab16f557b9060303ddbab8c803d2ee48f4b78a1cfd6b"),
+    ) in bridges.nft
+    assert not bridges.token & bridges.nft
+    assert {chain for chain, _ in bridges.token} <= set(load_reference().chains)
+
+
+def test_bundled_tokens_are_identities_not_symbols():
+    reference = load_reference()
+    assert len(reference.tokens) > 1800
+    weth = reference.tokens[WETH]
+    assert (weth.symbol, weth.coingecko_id, weth.decimals) == ("WETH", "weth", 18)
+    table = reference.token_table()
+    assert table.num_rows == len(reference.tokens)
+    assert table.schema.field("decimals").type == "int32"
+    assert not reference.denied & set(reference.tokens)
+    assert reference.denied_table().num_rows == len(reference.denied) > 0
+
+
+def test_bundled_native_addresses_agree_with_identities():
+    reference = load_reference()
+    hashed = {"near": hashlib.sha256, "aptos": hashlib.sha3_256}
+    seen = set()
+    for (chain, address), token in reference.tokens.items():
+        family, native = reference.chains[chain].family, token.native_address
+        if not native:
+            continue
+        if family == "evm":
+            assert native == "0x" + address[24:]
+        elif family == "solana":
+            assert base58(bytes.fromhex(address)) == native
+        elif family in hashed:
+            assert hashed[family](native.encode()).hexdigest() == address
+        seen.add(family)
+    assert {"evm", "solana", "near", "aptos", "algorand", "cosmos", "sui"} <= seen
+
+
+def test_a_directory_is_added_to_the_bundled_data():
+    bundled, both = load_reference(), load_reference(SYNTHETIC)
+    assert set(both.guardian_sets) == {*range(8), 100, 101}
+    assert both.bridges.token >= bundled.bridges.token
+    assert set(both.tokens) > set(bundled.tokens)
+    assert both.tokens[WETH].name == "Wrapped Ether"
+    assert both.denied >= bundled.denied
+    assert both.chains[3].family == "cosmos"
+    assert both.chains[3].coingecko is None
+    assert both.chains[2].core == "0x98f3c9e6e3face36baad05fe09d375ef1464288b"
+
+
+def test_a_directory_may_hold_any_of_the_files(tmp_path):
+    assert load_reference(tmp_path) == load_reference()
+    members = [{"pubkey": "0x" + "ab" * 20}]
+    (tmp_path / "guardian_sets.json").write_text(json.dumps([{"index": 4, "guardians": members}]))
+    reference = load_reference(tmp_path)
+    assert reference.guardian_sets[4] == (b"\xab" * 20,)
+    assert reference.guardian_sets[3] == load_reference().guardian_sets[3]
+
+
+def test_a_changed_file_is_read_anew(tmp_path):
+    file = tmp_path / "deny.json"
+    file.write_text("[]")
+    assert load_reference(tmp_path).denied == load_reference().denied
+    assert load_reference(tmp_path) is load_reference(str(tmp_path))
+    file.write_text(json.dumps([{"chain": 2, "token_address": "ab" * 32}]))
+    assert (2, "ab" * 32) in load_reference(tmp_path).denied
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("guardian_sets.json", "{"),
+        ("guardian_sets.json", '[{"index": 1}]'),
+        ("guardian_sets.json", '[{"index": 1, "guardians": [{"pubkey": "0x00"}]}]'),
+        ("bridges.json", "[]"),
+        ("bridges.json", '{"nftbridge_emitters": [{"chain": 1, "emitter": "zz"}]}'),
+        ("token_list.csv", "chain,token_address\n2,beef\n"),
+        ("token_list.csv", "chain,token_address,decimals\n2," + "00" * 32 + ",many\n"),
+        ("token_list.csv", "symbol\nWETH\n"),
+        ("deny.json", '[{"chain": "x", "token_address": ""}]'),
+        ("chains.json", "[]"),
+    ],
+)
+def test_a_broken_file_is_an_error_on_one_line(tmp_path, name, text):
+    assert name in FILES
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError) as error:
+        load_reference(tmp_path)
+    assert str(tmp_path / name) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_directory_is_an_error(tmp_path):
+    with pytest.raises(ConfigError, match="no directory"):
+        load_reference(tmp_path / "nowhere")
