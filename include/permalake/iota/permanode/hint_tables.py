@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PLACE = [*KEY, "partition_id"]
 
 
-class Lookups:
+class HintTable:
     """Places the rows of the days, records where, and tells what has to be written and what has to go.
 
     ``held(keys, table, sample)`` reads a table of the store by partition: all rows of the partitions in

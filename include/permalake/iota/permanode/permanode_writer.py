@@ -15,7 +15,7 @@ from permalake.iota.permanode import chrysalis_rows
 from permalake.iota.permanode import chrysalis_schema as chrysalis
 from permalake.iota.permanode import stardust_schema as stardust
 from permalake.iota.permanode.chrysalis_schema import keyspace_of, placed
-from permalake.iota.permanode.hint_tables import Lookups
+from permalake.iota.permanode.hint_tables import HintTable
 from permalake.iota.permanode.legacy_outputs import LegacyOutputs
 from permalake.iota.permanode.placement import Placement
 from permalake.iota.permanode.stardust_rows import STARDUST_ROWS, Rows
@@ -147,7 +147,7 @@ class CassandraDays:
     def _write_lookup(self, variant: str, placement: Placement, lake: _Views) -> None:
         table, hints = chrysalis_rows.LOOKUPS[variant][0], chrysalis.HINTS
         homes = {table.name: keyspace for keyspace, table in self._tables if table in _LOOKUPS}
-        lookups = Lookups(
+        lookups = HintTable(
             placement,
             variant,
             size=self._settings.partition_size,

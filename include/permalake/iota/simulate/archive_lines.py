@@ -19,7 +19,7 @@ from permalake.iota.codec.outputs import (
     Protocol,
 )
 from permalake.iota.codec.receipts import Receipt
-from permalake.iota.simulate.epoch_ledger import Booked, Coin
+from permalake.iota.simulate.epoch_ledger import Booked, SimulatedCoin
 
 _STATES = ("conflicting", "included", "noTransaction")
 
@@ -50,11 +50,11 @@ class Shape:
             f'"ledgerInclusionState":"{_STATES[state]}"{extra}}}}}\n'
         )
 
-    def created(self, index: int, coin: Coin, booked: Booked) -> str:
+    def created(self, index: int, coin: SimulatedCoin, booked: Booked) -> str:
         """An output created in milestone ``index``."""
         return _line({"milestone": index, "outputId": self.hex(coin.output_id)} | self._output(coin, booked))
 
-    def consumed(self, index: int, time: int, coin: Coin, booked: Booked, spent_by: bytes) -> str:
+    def consumed(self, index: int, time: int, coin: SimulatedCoin, booked: Booked, spent_by: bytes) -> str:
         """An output consumed in milestone ``index`` by that transaction."""
         spent: dict[str, Any] = {"transactionIdSpent": self.hex(spent_by), "milestoneIndexSpent": index}
         if self.is_stardust:
@@ -62,7 +62,7 @@ class Shape:
         head = {"milestone": index, "outputId": self.hex(coin.output_id)}
         return _line(head | spent | self._output(coin, booked))
 
-    def _output(self, coin: Coin, booked: Booked) -> dict[str, Any]:
+    def _output(self, coin: SimulatedCoin, booked: Booked) -> dict[str, Any]:
         where: dict[str, Any] = {self.id_name: self.hex(booked.block_id)}
         if self.is_stardust:
             where |= {"milestoneIndexBooked": booked.index, "milestoneTimestampBooked": booked.time}

@@ -11,14 +11,14 @@ from permalake.iota.simulate.epoch_ledger import (
     AMOUNT,
     NOT_FOUND,
     SIGNATURE,
-    Coin,
     Draft,
-    Ledger,
+    SimulatedCoin,
+    SimulatedLedger,
     Spend,
     owned,
 )
 from permalake.iota.simulate.owners import Owners
-from permalake.iota.simulate.tag_choice import Tags
+from permalake.iota.simulate.tag_choice import SimulatedTags
 from permalake.iota.simulate.wallets import KeyPair, key_pair
 
 DUST = 6
@@ -27,12 +27,12 @@ _ALLOWANCE, _MOST_DUST = 10_000_000, 100
 
 
 @dataclass
-class ChrysalisLedger(Ledger):
+class ChrysalisLedger(SimulatedLedger):
     """Signature-locked outputs only. Dust goes to an address of the epoch's own, which gets its allowance
     first and is never spent from."""
 
     owners: Owners = field(kw_only=True)
-    tagger: Tags = field(kw_only=True)
+    tagger: SimulatedTags = field(kw_only=True)
     dusty: KeyPair = field(init=False)
     allowed: bool = False
     dust: int = 0
@@ -40,7 +40,7 @@ class ChrysalisLedger(Ledger):
     def __post_init__(self) -> None:
         self.dusty = key_pair(self.world.seed, "dust", self.rng.getrandbits(48))
 
-    def pool_of(self, coin: Coin) -> str | None:
+    def pool_of(self, coin: SimulatedCoin) -> str | None:
         kept = coin.output.address is None or coin.output.address.value not in self.owners
         return None if kept or coin.output.amount < LEAST or coin.output.kind == DUST_ALLOWANCE else "plain"
 
@@ -66,7 +66,7 @@ class ChrysalisLedger(Ledger):
     def _allow(self) -> None:
         self.allowed = True
 
-    def again(self, coin: Coin) -> Draft:
+    def again(self, coin: SimulatedCoin) -> Draft:
         return self.draft([self._spend(coin)], self._shared(coin.output.amount, 2))
 
     def flawed(self) -> Draft | None:
@@ -90,7 +90,7 @@ class ChrysalisLedger(Ledger):
         coins = (self.pick("plain") for _ in range(count))
         return [self._spend(coin) for coin in coins if coin]
 
-    def _spend(self, coin: Coin) -> Spend:
+    def _spend(self, coin: SimulatedCoin) -> Spend:
         return Spend(coin, self.owners.of(coin.output.address))
 
     def _shared(self, total: int, count: int) -> list[Output]:

@@ -15,9 +15,9 @@ from random import Random
 from permalake.iota.codec.encode import pack_block, pack_tagged_data
 from permalake.iota.codec.merkle import Path, audit_path, merkle_root
 from permalake.iota.cone.white_flag import white_flag_order
-from permalake.iota.simulate.epoch_ledger import Draft, Ledger
+from permalake.iota.simulate.epoch_ledger import Draft, SimulatedLedger
 from permalake.iota.simulate.spine import anchor, hashed, message_network
-from permalake.iota.simulate.tag_choice import Tags
+from permalake.iota.simulate.tag_choice import SimulatedTags
 from permalake.iota.simulate.tangle_world import IotaWorld
 
 # More tips than these are joined first: a milestone refers to 8 messages at most, the last milestone's own
@@ -40,7 +40,7 @@ class Message:
 
 
 @dataclass(slots=True)
-class Cone:
+class SimulatedCone:
     """A cone without the message that carries the previous (Stardust) or this (Chrysalis) milestone.
 
     ``messages`` are in white-flag order, ``tips`` sorted. ``path`` is the audit path of a message before all
@@ -57,7 +57,14 @@ class Cone:
 class ConeMaker:
     """Makes the cones of an epoch in order. ``before`` are messages that the next cone may refer to."""
 
-    def __init__(self, world: IotaWorld, rng: Random, ledger: Ledger, tagger: Tags, last_anchor: bytes):
+    def __init__(
+        self,
+        world: IotaWorld,
+        rng: Random,
+        ledger: SimulatedLedger,
+        tagger: SimulatedTags,
+        last_anchor: bytes,
+    ):
         self._world, self._rng, self._ledger, self._tagger = world, rng, ledger, tagger
         self._anchor = last_anchor
         self._before = [last_anchor]
@@ -65,7 +72,9 @@ class ConeMaker:
         # Numbers of the messages that no other refers to yet, oldest first.
         self._loose: dict[int, None] = {}
 
-    def make(self, milestone: int, size: int, drafts: Sequence[Draft], funding: bytes | None) -> Cone:
+    def make(
+        self, milestone: int, size: int, drafts: Sequence[Draft], funding: bytes | None
+    ) -> SimulatedCone:
         """The cone of ``size`` messages with these transactions; an epoch's first one begins with
         ``funding``, which carries the first draft."""
         made = self._messages(milestone, size, drafts, funding)
@@ -80,7 +89,7 @@ class ConeMaker:
         ids = [message.block_id for message in ordered]
         self._before = [*tips, self._anchor]
         is_stardust = self._world.protocol == "stardust"
-        return Cone(
+        return SimulatedCone(
             ordered,
             tips,
             merkle_root([message.block_id for message in applied]),

@@ -33,7 +33,7 @@ _TRIES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Coin:
+class SimulatedCoin:
     """An output with its id (34 bytes) and wire bytes."""
 
     output_id: bytes
@@ -46,7 +46,7 @@ class Spend:
     """An input: whose key unlocks the coin, or behind which input's it stands (``kind`` as in
     :class:`ReferenceUnlock`)."""
 
-    coin: Coin
+    coin: SimulatedCoin
     owner: KeyPair | None
     kind: int = 0
     behind: int = 0
@@ -60,7 +60,7 @@ class Draft:
     payload: bytes
     transaction_id: bytes
     inputs: tuple[bytes, ...]
-    coins: tuple[Coin, ...]
+    coins: tuple[SimulatedCoin, ...]
     flaw: int = 0
     repeatable: bool = True
     needs: tuple[int, ...] = ()
@@ -77,27 +77,27 @@ class Booked:
 
 
 @dataclass
-class Ledger(ABC):
+class SimulatedLedger(ABC):
     """State between the milestones of an epoch. Subclasses know what transactions a protocol has."""
 
     world: IotaWorld
     wallets: Wallets
     rng: Random
-    unspent: dict[bytes, Coin] = field(default_factory=dict)
+    unspent: dict[bytes, SimulatedCoin] = field(default_factory=dict)
     booked: dict[bytes, Booked] = field(default_factory=dict)
     spent: dict[bytes, int] = field(default_factory=dict)
-    gone: dict[bytes, Coin] = field(default_factory=dict)  # consumed in the last milestone
+    gone: dict[bytes, SimulatedCoin] = field(default_factory=dict)  # consumed in the last milestone
     pools: dict[str, list[bytes]] = field(default_factory=dict)
     recent: deque[Draft] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     index: int = 0
     time: int = 0
     drafts: list[Draft] = field(default_factory=list)
     taken: set[bytes] = field(default_factory=set)
-    fresh: dict[bytes, tuple[int, Coin]] = field(default_factory=dict)
+    fresh: dict[bytes, tuple[int, SimulatedCoin]] = field(default_factory=dict)
 
     # What a protocol's ledger says itself.
     @abstractmethod
-    def pool_of(self, coin: Coin) -> str | None:
+    def pool_of(self, coin: SimulatedCoin) -> str | None:
         """The pool that a new coin belongs to; None when it is never spent."""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Ledger(ABC):
         """A transaction with a flaw of its own."""
 
     @abstractmethod
-    def again(self, coin: Coin) -> Draft:
+    def again(self, coin: SimulatedCoin) -> Draft:
         """Another transaction that spends just this coin."""
 
     def fill(self, index: int, time: int, count: int, first: Draft | None = None) -> list[Draft]:
@@ -145,7 +145,7 @@ class Ledger(ABC):
                     self.fresh[coin.output_id] = number, coin
                     self._pool(coin)
 
-    def _pool(self, coin: Coin) -> None:
+    def _pool(self, coin: SimulatedCoin) -> None:
         name = self.pool_of(coin)
         if name:
             self.pools.setdefault(name, []).append(coin.output_id)
@@ -163,12 +163,12 @@ class Ledger(ABC):
                 return self.again(coin)
         return None
 
-    def coin(self, output_id: bytes) -> Coin | None:
+    def coin(self, output_id: bytes) -> SimulatedCoin | None:
         """An output that can still be spent, or that a draft of this cone creates."""
         found = self.unspent.get(output_id)
         return found or (self.fresh[output_id][1] if output_id in self.fresh else None)
 
-    def pick(self, pool: str) -> Coin | None:
+    def pick(self, pool: str) -> SimulatedCoin | None:
         """A coin of the pool that no draft of this cone spends."""
         ids = self.pools.get(pool, [])
         for _ in range(_TRIES):
@@ -220,7 +220,7 @@ class Ledger(ABC):
             transaction_id,
             inputs,
             tuple(
-                Coin(transaction_id + at.to_bytes(2, "little"), output, raw)
+                SimulatedCoin(transaction_id + at.to_bytes(2, "little"), output, raw)
                 for at, (output, raw) in enumerate(zip(outputs, raws, strict=True))
             ),
             flaw,
@@ -228,7 +228,7 @@ class Ledger(ABC):
             tuple({self.fresh[spent][0] for spent in inputs if spent in self.fresh}),
         )
 
-    def unknown(self, like: Coin) -> Coin:
+    def unknown(self, like: SimulatedCoin) -> SimulatedCoin:
         """A coin that never was."""
         return replace(like, output_id=self.rng.randbytes(32) + bytes(2))
 

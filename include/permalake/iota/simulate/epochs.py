@@ -17,12 +17,12 @@ from permalake.iota.codec.outputs import BASIC, SINGLE
 from permalake.iota.simulate.archive_lines import Shape
 from permalake.iota.simulate.chronicle_logs import entry
 from permalake.iota.simulate.chrysalis_ledger import ChrysalisLedger
-from permalake.iota.simulate.cones import Cone, ConeMaker, Message
-from permalake.iota.simulate.epoch_ledger import Booked, Coin, Draft, Ledger, owned
+from permalake.iota.simulate.cones import ConeMaker, Message, SimulatedCone
+from permalake.iota.simulate.epoch_ledger import Booked, Draft, SimulatedCoin, SimulatedLedger, owned
 from permalake.iota.simulate.owners import Owners
 from permalake.iota.simulate.spine import Lead, anchor, funding, funding_block, hashed
-from permalake.iota.simulate.stardust_ledger import StardustLedger
-from permalake.iota.simulate.tag_choice import Tags
+from permalake.iota.simulate.stardust_transactions import stardust_ledger
+from permalake.iota.simulate.tag_choice import SimulatedTags
 from permalake.iota.simulate.tangle_world import Epoch, IotaWorld
 from permalake.iota.simulate.wallets import BANK, Wallets
 from permalake.seeds import opened
@@ -55,7 +55,7 @@ class Summary:
 def make_epoch(world: IotaWorld, epoch: Epoch, lead: Lead, folder: Path, packed: bool) -> Iterator[Summary]:
     """Write the epoch's files into ``folder`` and yield a summary of each milestone."""
     rng = Random(f"{world.seed}/epoch {epoch.number}")  # noqa: S311 (reproducible, not secret)
-    tagger = Tags(world.protocol, world.tags)
+    tagger = SimulatedTags(world.protocol, world.tags)
     ledger = _ledger(world, lead, rng, tagger)
     maker = ConeMaker(world, rng, ledger, tagger, lead.anchor)
     payload, outputs = funding(world, epoch, lead)
@@ -75,7 +75,9 @@ def make_epoch(world: IotaWorld, epoch: Epoch, lead: Lead, folder: Path, packed:
             yield writer.write(cone, milestone, epoch, at)
 
 
-def _writer(world: IotaWorld, ledger: Ledger, place: Path, packed: bool, files: ExitStack) -> _Writer:
+def _writer(
+    world: IotaWorld, ledger: SimulatedLedger, place: Path, packed: bool, files: ExitStack
+) -> _Writer:
     """A writer of an epoch's files, which ``place`` names (folder, number)."""
     shape, folder, number = Shape(world.protocol), place.parent, place.name
     if world.layout == "chronicle":
@@ -90,16 +92,17 @@ def _writer(world: IotaWorld, ledger: Ledger, place: Path, packed: bool, files: 
     return _Writer(world, shape, ledger, out)
 
 
-def _ledger(world: IotaWorld, lead: Lead, rng: Random, tagger: Tags) -> Ledger:
+def _ledger(world: IotaWorld, lead: Lead, rng: Random, tagger: SimulatedTags) -> SimulatedLedger:
     wallets = Wallets(world.seed, world.wallets)
     owners = Owners(wallets)
     for number in range(min(world.wallets, 100)):
         owners.known(number)
-    kind = StardustLedger if world.protocol == "stardust" else ChrysalisLedger
-    ledger = kind(world, wallets, rng, owners=owners, tagger=tagger)
-    bank_kind = BASIC if world.protocol == "stardust" else SINGLE
+    is_stardust = world.protocol == "stardust"
+    new_ledger = stardust_ledger if is_stardust else ChrysalisLedger
+    ledger: SimulatedLedger = new_ledger(world, wallets, rng, owners=owners, tagger=tagger)
+    bank_kind = BASIC if is_stardust else SINGLE
     bank = Output(bank_kind, lead.bank_amount, owned(wallets[BANK].address))
-    ledger.unspent[lead.bank_id] = Coin(lead.bank_id, bank, pack_output(bank))
+    ledger.unspent[lead.bank_id] = SimulatedCoin(lead.bank_id, bank, pack_output(bank))
     ledger.booked[lead.bank_id] = Booked(lead.bank_block, lead.bank_index, lead.bank_time)
     return ledger
 
@@ -107,7 +110,7 @@ def _ledger(world: IotaWorld, lead: Lead, rng: Random, tagger: Tags) -> Ledger:
 def _funding_draft(payload: bytes, outputs: tuple[Output, ...], lead: Lead) -> Draft:
     transaction_id = hashed(payload)
     coins = tuple(
-        Coin(transaction_id + at.to_bytes(2, "little"), output, pack_output(output))
+        SimulatedCoin(transaction_id + at.to_bytes(2, "little"), output, pack_output(output))
         for at, output in enumerate(outputs)
     )
     return Draft(payload, transaction_id, (lead.bank_id,), coins, repeatable=False)
@@ -127,11 +130,11 @@ class _Nowhere(io.StringIO):
 
 
 class _Writer:
-    def __init__(self, world: IotaWorld, shape: Shape, ledger: Ledger, out: dict[str, TextIO]):
+    def __init__(self, world: IotaWorld, shape: Shape, ledger: SimulatedLedger, out: dict[str, TextIO]):
         self._world, self._shape, self._ledger = world, shape, ledger
         self._out: dict[str, TextIO] = {name: out.get(name) or _Nowhere() for name in FILES}
 
-    def write(self, cone: Cone, milestone: int, epoch: Epoch, at: int) -> Summary:
+    def write(self, cone: SimulatedCone, milestone: int, epoch: Epoch, at: int) -> Summary:
         index = self._world.index(milestone)
         self._blocks(cone, index)
         created, consumed, created_amount, consumed_amount = self._changes(cone, index, epoch.times[at])
@@ -156,7 +159,7 @@ class _Writer:
             consumed_amount=consumed_amount,
         )
 
-    def _blocks(self, cone: Cone, index: int) -> None:
+    def _blocks(self, cone: SimulatedCone, index: int) -> None:
         shape, write = self._shape, self._out["blocks"].write
         for number, message in enumerate(cone.messages):
             # Stardust: the message of the milestone before is the cone's first.
@@ -165,7 +168,9 @@ class _Writer:
                 more["conflictReason"] = message.reason
             write(shape.block(index, message.block_id, message.raw, message.parents, _state(message), **more))
 
-    def _changes(self, cone: Cone, index: int, time: int) -> tuple[list[bytes], list[bytes], int, int]:
+    def _changes(
+        self, cone: SimulatedCone, index: int, time: int
+    ) -> tuple[list[bytes], list[bytes], int, int]:
         ledger, shape = self._ledger, self._shape
         created, consumed, gained, lost = [], [], 0, 0
         for draft in cone.included:
@@ -184,7 +189,7 @@ class _Writer:
 
 
 class _LogWriter(_Writer):
-    def _blocks(self, cone: Cone, index: int) -> None:
+    def _blocks(self, cone: SimulatedCone, index: int) -> None:
         entries = (entry(index, message.block_id, message.raw, _state(message)) for message in cone.messages)
         self._out["blocks"].write(",".join(entries) + "\n")
 

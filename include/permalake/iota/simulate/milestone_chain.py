@@ -19,7 +19,7 @@ from permalake.iota.codec.outputs import ED25519, SINGLE
 from permalake.iota.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
 from permalake.iota.simulate.archive_lines import Shape
 from permalake.iota.simulate.chronicle_logs import entry, milestone_body
-from permalake.iota.simulate.epoch_ledger import Booked, Coin, owned
+from permalake.iota.simulate.epoch_ledger import Booked, SimulatedCoin, owned
 from permalake.iota.simulate.epochs import Summary
 from permalake.iota.simulate.spine import Lead, anchor, hashed, message_network
 from permalake.iota.simulate.tangle_world import OPENING, IotaWorld
@@ -52,7 +52,7 @@ class Closed:
         return self.summary.size, self.summary.included, self.summary.transferred
 
 
-class Chain:
+class MilestoneChain:
     """Closes milestones in order. ``treasury`` is what receipts have left of it."""
 
     def __init__(self, world: IotaWorld):
@@ -215,7 +215,9 @@ class Chain:
         ids, lines = [], []
         for number, fund in enumerate(receipt.funds):
             output = Output(SINGLE, fund.deposit, owned(fund.address))
-            coin = Coin(milestone.milestone_id + number.to_bytes(2, "little"), output, pack_output(output))
+            coin = SimulatedCoin(
+                milestone.milestone_id + number.to_bytes(2, "little"), output, pack_output(output)
+            )
             ids.append(coin.output_id)
             lines.append(shape.created(milestone.index, coin, booked))
         created = [*map(bytes.fromhex, summary.created), *ids]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from permalake.iota.codec.encode_outputs import NO_ID, Address, NativeToken, Output
 from permalake.iota.codec.outputs import ALIAS, ALIAS_ADDRESS, BASIC, FOUNDRY, NFT
 from permalake.iota.simulate.amounts import LEAST
-from permalake.iota.simulate.epoch_ledger import Coin, Draft, Spend, owned
+from permalake.iota.simulate.epoch_ledger import Draft, SimulatedCoin, Spend, owned
 from permalake.iota.simulate.spine import hashed
-
-if TYPE_CHECKING:
-    from permalake.iota.simulate.stardust_ledger import StardustLedger
+from permalake.iota.simulate.stardust_ledger import StardustLedger
 
 ALIAS_UNLOCK = 2
 _BURNT = 0.15
 
 
-def chain_id(coin: Coin) -> bytes:
+def chain_id(coin: SimulatedCoin) -> bytes:
     """Id of an alias or NFT: a new one's is the hash of its output's id."""
     return coin.output.chain_id if coin.output.chain_id != NO_ID else hashed(coin.output_id)
 
@@ -141,7 +138,7 @@ def dissolve(ledger: StardustLedger) -> Draft | None:
     return None
 
 
-def next_state(coin: Coin) -> Output:
+def next_state(coin: SimulatedCoin) -> Output:
     """An alias after a state transition."""
     index = coin.output.state_index + 1
     return replace(
@@ -149,12 +146,12 @@ def next_state(coin: Coin) -> Output:
     )
 
 
-def controlling(ledger: StardustLedger, coin: Coin) -> Spend:
+def controlling(ledger: StardustLedger, coin: SimulatedCoin) -> Spend:
     """An alias as an input of its state controller."""
     return Spend(coin, ledger.owners.of(coin.output.state_controller))
 
 
-def governing(ledger: StardustLedger, coin: Coin) -> Spend:
+def governing(ledger: StardustLedger, coin: SimulatedCoin) -> Spend:
     """An alias as an input of its governor."""
     return Spend(coin, ledger.owners.of(coin.output.governor))
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from permalake.iota.codec.encode_outputs import NativeToken
 from permalake.iota.simulate import stardust_chains as chains
 from permalake.iota.simulate.epoch_ledger import AMOUNT, NOT_FOUND, SIGNATURE, Draft, owned
-
-if TYPE_CHECKING:
-    from permalake.iota.simulate.stardust_ledger import StardustLedger
+from permalake.iota.simulate.stardust_ledger import StardustLedger
 
 TIMELOCK, TOKENS, RETURN, UNLOCK, COMMITMENT, SENDER, CHAIN = 6, 7, 8, 9, 10, 11, 12
 _KINDS = (

@@ -1,40 +1,45 @@
-"""Transactions of a synthetic Stardust tangle (TIP-18, TIP-20): transfers with every unlock condition, and
-the choice between them, the chains of :mod:`permalake.iota.simulate.stardust_chains` and the flaws."""
+"""The ledger of a synthetic Stardust epoch (TIP-18, TIP-20) and its transfers, with every unlock condition.
+
+What else happens in it is given by :mod:`permalake.iota.simulate.stardust_transactions`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from permalake.iota.codec.encode_outputs import NativeToken, Output
 from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT
-from permalake.iota.simulate import stardust_chains as chains
-from permalake.iota.simulate import stardust_flaws
 from permalake.iota.simulate.amounts import LEAST, split
-from permalake.iota.simulate.epoch_ledger import Coin, Draft, Ledger, Spend, owned
+from permalake.iota.simulate.epoch_ledger import Draft, SimulatedCoin, SimulatedLedger, Spend, owned
 from permalake.iota.simulate.owners import Owners
-from permalake.iota.simulate.tag_choice import Tags
+from permalake.iota.simulate.tag_choice import SimulatedTags
 from permalake.iota.simulate.wallets import KeyPair
 
 _SPECIAL_SHARE = 0.15
 _MOST_TOKENS = 8
+Maker: TypeAlias = "Callable[[StardustLedger], Draft | None]"
 
 
 @dataclass
-class StardustLedger(Ledger):
-    """Basic, alias, foundry and NFT outputs. Owners are Ed25519 addresses, a foundry's its alias.
+class StardustLedger(SimulatedLedger):
+    """A ledger of basic, alias, foundry and NFT outputs. Owners are Ed25519 addresses, a foundry's its alias.
 
-    ``alias_at``: the output that an alias is at. ``minted``: (alias id, foundry output, output with all its
-    tokens) of foundries that nobody has traded yet.
+    ``lives`` are (share, maker) of valid transactions that are no plain transfers, ``flaw`` makes invalid
+    ones. ``alias_at``: alias id -> id of its current output. ``minted``: (alias id, foundry output, output
+    with all its tokens) of foundries whose tokens have not moved yet.
     """
 
     owners: Owners = field(kw_only=True)
-    tagger: Tags = field(kw_only=True)
+    tagger: SimulatedTags = field(kw_only=True)
+    lives: Sequence[tuple[float, Maker]] = field(kw_only=True)
+    flaw: Maker = field(kw_only=True)
     alias_at: dict[bytes, bytes] = field(default_factory=dict)
     minted: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
 
-    def pool_of(self, coin: Coin) -> str | None:
+    def pool_of(self, coin: SimulatedCoin) -> str | None:
         output = coin.output
         if output.kind in (ALIAS, NFT):
             return "alias" if output.kind == ALIAS else "nft"
@@ -47,16 +52,16 @@ class StardustLedger(Ledger):
 
     def valid(self) -> Draft | None:
         roll = self.rng.random()
-        for share, live in _LIVES:
+        for share, live in self.lives:
             if roll < share:
                 return live(self) or self.transfer()
             roll -= share
         return self.transfer()
 
     def flawed(self) -> Draft | None:
-        return stardust_flaws.flawed(self)
+        return self.flaw(self)
 
-    def again(self, coin: Coin) -> Draft:
+    def again(self, coin: SimulatedCoin) -> Draft:
         return self.draft([self.spend(coin)], self.shared(coin.output.amount, 2))
 
     def transfer(self) -> Draft | None:
@@ -129,7 +134,7 @@ class StardustLedger(Ledger):
         coins = (self.pick(pool) for _ in range(count))
         return [self.spend(coin) for coin in coins if coin]
 
-    def spend(self, coin: Coin) -> Spend:
+    def spend(self, coin: SimulatedCoin) -> Spend:
         """The coin as an input of whoever may unlock it now."""
         output = coin.output
         back = output.expiration[0] if output.expiration and self.is_expired(output) else None
@@ -143,15 +148,3 @@ class StardustLedger(Ledger):
     def somebody(self) -> KeyPair:
         """A wallet, busy ones first."""
         return self.owners.known(self.wallets.pick(self.rng))
-
-
-# Chances of what is no plain transfer.
-_LIVES: tuple[tuple[float, Callable[[StardustLedger], Draft | None]], ...] = (
-    (0.04, chains.mint_nft),
-    (0.06, chains.move_nft),
-    (0.03, chains.create_alias),
-    (0.06, chains.move_alias),
-    (0.01, chains.destroy_alias),
-    (0.03, chains.found),
-    (0.01, chains.dissolve),
-)

@@ -12,7 +12,7 @@ _MOST_DATA = 160
 _LONGEST = 64
 
 
-class Tags:
+class SimulatedTags:
     """Makes tagged data."""
 
     def __init__(self, protocol: Protocol, count: int):

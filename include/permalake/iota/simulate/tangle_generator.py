@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from permalake.errors import ConfigError
 from permalake.iota.simulate.day_files import entries, write_archive, write_logs
 from permalake.iota.simulate.epochs import Summary, as_line, from_line, make_epoch
-from permalake.iota.simulate.milestone_chain import Chain, Closed, DayTotals
+from permalake.iota.simulate.milestone_chain import Closed, DayTotals, MilestoneChain
 from permalake.iota.simulate.spine import Lead, genesis, leads
 from permalake.iota.simulate.tangle_world import Epoch, IotaWorld
 from permalake.iota.simulate.wallets import coordinator
@@ -62,7 +62,7 @@ def simulate(
 
 
 def _make_epochs(spark: SparkSession | None, world: IotaWorld, folder: Path, packed: bool) -> int:
-    first = Chain(world).open()[1] if world.layout == "chronicle" else genesis(world)
+    first = MilestoneChain(world).open()[1] if world.layout == "chronicle" else genesis(world)
     rows = [{"epoch": epoch.number, "what": _told(epoch, lead)} for epoch, lead in leads(world, first)]
     table, make = pa.Table.from_pylist(rows, schema=_INPUT), _maker(world, folder, packed)
     if spark is None:
@@ -106,7 +106,7 @@ def _maker(
 
 
 def _close(world: IotaWorld, folder: Path, packed: bool) -> dict[date, DayTotals]:
-    chain = Chain(world)
+    chain = MilestoneChain(world)
     totals: dict[date, DayTotals] = {}
     unspent, treasury = world.supply - world.treasury, world.treasury
     opening = [chain.open()[0]] if world.layout == "chronicle" else []
