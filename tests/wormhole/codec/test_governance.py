@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from permalake.wormhole.codec.governance import decode_governance, is_governance
 from permalake.wormhole.codec.vaa import decode_vaas
-from support.vaa_data import NETWORKS, expectations, raw_vaas
+from support.vaa_data import DATA, NETWORKS, expectations, raw_vaas
 
 FIELDS = {
     "newContract": "new_contract",
@@ -56,6 +58,51 @@ def test_fees_and_chain_recovery():
     fork = header(b"TokenBridge", 3)[:33] + (10001).to_bytes(32, "big") + (2).to_bytes(2, "big")
     assert decode_governance(fork).fields == {"evm_chain_id": "10001"}
     assert decode_governance(fork).target_chain == 2
+
+
+def layout_vectors():
+    rows = json.loads((DATA / "wormhole" / "governance_vectors.json").read_text())
+    return [pytest.param(row, id=row["name"]) for row in rows]
+
+
+@pytest.mark.parametrize("row", layout_vectors())
+def test_official_vectors(row):
+    """Payloads and fields as the tests of Wormhole's own Go, Rust and Solidity libraries state them."""
+    found = decode_governance(bytes.fromhex(row["payload"]))
+    assert (found.module, found.action, found.action_name, found.target_chain, found.fields) == (
+        row["module"],
+        row["action"],
+        row["action_name"],
+        row["target_chain"],
+        row["fields"],
+    )
+
+
+@pytest.mark.parametrize(("network", "unknown"), [("mainnet", 0), ("testnet", 0), ("devnet", 5)])
+def test_every_real_action_has_a_layout(network, unknown):
+    """What remains on developers' networks are negative test cases."""
+    payloads = [bytes.fromhex(row["payload"]) for row in expectations(network) if row["kind"] == "governance"]
+    found = [one for one in map(decode_governance, payloads) if one]
+    assert (
+        sorted((one.module, one.action) for one in found if one.action_name is None)
+        == [
+            ("Cord", 2),
+            ("Core", 69),
+            ("CoreRelayer", 4),
+            ("IbcTranslator", 42),
+            ("TokenBridge", 1),
+        ][:unknown]
+    )
+
+
+@pytest.mark.parametrize("row", layout_vectors())
+def test_a_message_cut_short_keeps_its_header(row):
+    payload = bytes.fromhex(row["payload"])
+    for size in range(35, len(payload)):
+        found = decode_governance(payload[:size])
+        if found is not None and found.action_name is not None:
+            # Two layouts have a last field of open length.
+            assert row["action_name"] in ("SuiCall", "ScheduleUpgrade")
 
 
 def test_unknown_layouts_keep_module_action_and_chain():
