@@ -83,8 +83,14 @@ _TOKEN = (
     Column("origin_address", "string", "The token on its own chain (hex); null: all.", required=False),
 )
 _NOTIONAL = Column(
-    "notional_usd", "decimal(38,8)", "Sum of notional values; null when nothing has one.", False
+    "notional_usd",
+    "decimal(38,8)",
+    "Sum of notional values; null when nothing has one, and beyond this type.",
+    False,
 )
+# DuckDB has no decimal wider than 38 digits: dollars and their fractions are summed apart.
+_LIMBS = "sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions"
+_TOTAL = "TRY(CAST(dollars AS DECIMAL(38,8)) + fractions) AS notional_usd"
 _DATE = Column("date", "date", "UTC date.")
 
 NOTIONAL_TOTALS = View(
@@ -100,10 +106,11 @@ NOTIONAL_TOTALS = View(
         _NOTIONAL,
     ),
     ("notional_transferred_daily",),
-    "SELECT date, emitter_chain, target_chain, origin_chain, origin_address, "
-    "CAST(sum(transfers) AS BIGINT) AS transfers, sum(notional_usd) AS notional_usd "
+    f"SELECT date, emitter_chain, target_chain, origin_chain, origin_address, transfers, {_TOTAL} FROM ("  # noqa: S608
+    f"SELECT date, emitter_chain, target_chain, origin_chain, origin_address, "
+    f"CAST(sum(transfers) AS BIGINT) AS transfers, {_LIMBS} "
     "FROM {network}.notional_transferred_daily WHERE date <= CAST(as_of AS DATE) "
-    "GROUP BY date, CUBE (emitter_chain, target_chain, (origin_chain, origin_address))",
+    "GROUP BY date, CUBE (emitter_chain, target_chain, (origin_chain, origin_address)))",
     note=f"{_ALL} Choose rows by IS NULL and IS NOT NULL: all rows together count each transfer eight times.",
 )
 MESSAGES_TOTALS = View(
@@ -132,8 +139,9 @@ TVL_TOTALS = View(
         _NOTIONAL,
     ),
     ("tvl_daily",),
-    "SELECT date, origin_chain, count(amount) AS tokens, sum(notional_usd) AS notional_usd "
-    "FROM {network}.tvl_daily WHERE date <= CAST(as_of AS DATE) GROUP BY date, ROLLUP (origin_chain)",
+    f"SELECT date, origin_chain, tokens, {_TOTAL} FROM ("  # noqa: S608
+    f"SELECT date, origin_chain, count(amount) AS tokens, {_LIMBS} "
+    "FROM {network}.tvl_daily WHERE date <= CAST(as_of AS DATE) GROUP BY date, ROLLUP (origin_chain))",
     note=_ALL,
 )
 VIEWS: dict[str, View] = {
