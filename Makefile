@@ -9,6 +9,8 @@ ON_S3 := tests/cluster/test_warehouse_on_s3.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 JARS := $(HOME_FOLDER)/jars/.fetched
+# Official client libraries in JavaScript, for tests that compare with them.
+CLIENTS := tests/support/clients/node_modules/.package-lock.json
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 18
@@ -18,7 +20,7 @@ install: $(JARS) ## environment and jars
 demo: install ## build the bundled real days through Airflow and say what came out
 	@$(PYTHON) -m permalake.local.demo
 
-test: install ## the whole test suite, in two processes
+test: install $(CLIENTS) ## the whole test suite, in two processes
 	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore $(ON_S3)
 
 long: install ## tests at full length: ten days under a killed scheduler, kills at every point, a warehouse on S3
@@ -71,6 +73,9 @@ $(STAMP): requirements.txt pyproject.toml
 	@$(VENV)/bin/uv pip sync --quiet --python $(PYTHON) requirements.txt
 	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --no-deps --editable .
 	@touch $@
+
+$(CLIENTS): tests/support/clients/package-lock.json $(STAMP)
+	@$(PYTHON) tests/support/official_clients.py
 
 $(JARS): $(STAMP) include/permalake/jars.py
 	@$(PYTHON) -m permalake.spark.jars

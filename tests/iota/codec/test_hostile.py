@@ -15,9 +15,8 @@ from permalake.iota.codec.blocks import decode_blocks
 from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.encode_outputs import pack_output
 from permalake.iota.codec.faults import ERRORS, Fault
-from permalake.iota.codec.to_records import output_record, repack
+from permalake.iota.codec.to_records import block_record, output_record, repack
 from support import places
-from support.iota_json import block_json, output_json
 
 DATA = places.DATA / "iota"
 FILES = {
@@ -76,7 +75,7 @@ def test_broken_blocks_leave_their_neighbours_alone(protocol, data):
         if at < len(good):
             alone = decode_blocks(pa.array([good[at]], pa.binary()), protocol)
             assert blocks.error[row] == 0
-            assert block_json(blocks, row, protocol) == block_json(alone, 0, protocol)
+            assert block_record(blocks, row, protocol) == block_record(alone, 0, protocol)
         if blocks.error[row]:
             assert_empty(blocks, row)
         else:
@@ -111,7 +110,7 @@ def test_broken_outputs_leave_their_neighbours_alone(protocol, data):
     alone = decode_outputs(pa.array([good], pa.binary()), protocol)
     for row in (0, len(bad) + 1):
         assert outputs.error[row] == 0
-        assert output_json(outputs, row) == output_json(alone, 0)
+        assert output_record(outputs, row) == output_record(alone, 0)
     for row, raw in enumerate(bad, 1):
         if not outputs.error[row]:
             assert pack_output(output_record(outputs, row)) == raw

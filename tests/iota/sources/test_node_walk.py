@@ -16,7 +16,7 @@ from math import log2
 import pytest
 
 from permalake.errors import PermalakeError
-from permalake.iota.codec.rest_json import pack_json_block, pack_json_milestone, pack_json_output
+from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
 from permalake.iota.cone.source_records import Record
 from permalake.iota.sources.node_api import NodeAddress
 from permalake.iota.sources.node_cache import STRETCH, Landing

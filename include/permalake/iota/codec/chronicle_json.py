@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 from permalake.arrays.hexa import from_hex
 from permalake.arrays.ragged import bytes_of, concatenated, counts, decimals, joined, one, sized, uints
 from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
+from permalake.iota.codec.faults import json_shape
+from permalake.iota.codec.outputs import ED25519
 from permalake.iota.codec.receipts import MigratedFunds, Receipt
 
 Json = Mapping[str, Any]
@@ -87,39 +89,51 @@ def _unlocks(unlocks: pa.StructArray) -> pa.BinaryArray:
 
 
 def pack_milestone_text(text: str) -> bytes:
-    """A milestone payload with its type; ValueError, KeyError or TypeError when the text is none."""
-    told = json.loads(text)
-    essence = told["essence"]
-    keys = tuple(bytes(key) for key in essence["public_keys"])
-    receipt = essence.get("receipt")
-    draft = MilestoneDraft(
-        index=essence["index"],
-        timestamp=essence["timestamp"],
-        parents=tuple(bytes.fromhex(parent) for parent in essence["parents"]),
-        applied_root=bytes(essence["merkle_proof"]),
-        receipt=_receipt(receipt["data"]) if receipt else None,
-        public_keys=keys,
-        next_pow_score=essence["next_pow_score"],
-        next_pow_score_index=essence["next_pow_score_milestone_index"],
-    )
-    signed = list(zip(keys, map(bytes, told["signatures"]), strict=True))
-    return pack_milestone(pack_milestone_essence(draft, "chrysalis"), signed, "chrysalis")
+    """Return the bytes of a milestone payload with its type.
+
+    Raises:
+        MalformedJsonError: If the text is no JSON, is nested too deeply, or is no milestone.
+    """
+    with json_shape("milestone"):
+        body = json.loads(text)
+        essence = body["essence"]
+        keys = tuple(_numbers(key) for key in essence["public_keys"])
+        receipt = essence.get("receipt")
+        draft = MilestoneDraft(
+            index=essence["index"],
+            timestamp=essence["timestamp"],
+            parents=tuple(bytes.fromhex(parent) for parent in essence["parents"]),
+            applied_root=_numbers(essence["merkle_proof"]),
+            receipt=_receipt(receipt["data"]) if receipt else None,
+            public_keys=keys,
+            next_pow_score=essence["next_pow_score"],
+            next_pow_score_index=essence["next_pow_score_milestone_index"],
+        )
+        signed = list(zip(keys, map(_numbers, body["signatures"]), strict=True))
+        return pack_milestone(pack_milestone_essence(draft, "chrysalis"), signed, "chrysalis")
 
 
-def _receipt(told: Json) -> Receipt:
-    treasury = told["transaction"]["data"]
+def _numbers(values: list[int]) -> bytes:
+    # bytes() of a single number would allocate as many bytes.
+    if not isinstance(values, list):
+        raise TypeError("bytes must be a list of numbers")
+    return bytes(values)
+
+
+def _receipt(body: Json) -> Receipt:
+    treasury = body["transaction"]["data"]
     funds = tuple(
         MigratedFunds(
             _packed_trits(fund["tail_transaction_hash"]),
-            0,
+            ED25519,
             bytes.fromhex(fund["output"]["address"]["data"]),
             fund["output"]["amount"],
         )
-        for fund in told["funds"]
+        for fund in body["funds"]
     )
     return Receipt(
-        migrated_at=told["migrated_at"],
-        final=told["last"],
+        migrated_at=body["migrated_at"],
+        final=body["last"],
         funds=funds,
         treasury_input=bytes.fromhex(treasury["input"]["data"]),
         treasury_output=treasury["output"]["data"]["amount"],
@@ -127,8 +141,8 @@ def _receipt(told: Json) -> Receipt:
 
 
 def _packed_trits(trits: Sequence[int]) -> bytes:
-    """Balanced trits, five to a byte, the least first (t5b1)."""
+    """Return balanced trits as bytes of five trits each, the least significant first (t5b1)."""
     if len(trits) != _TRITS or not set(trits) <= {-1, 0, 1}:
-        raise ValueError(f"{len(trits)} trits are no hash")
+        raise ValueError(f"a tail transaction hash must have {_TRITS} trits")
     fives = (trits[at : at + _TRITS_PER_BYTE] for at in range(0, _TRITS, _TRITS_PER_BYTE))
     return bytes(sum(trit * 3**place for place, trit in enumerate(five)) % 256 for five in fives)

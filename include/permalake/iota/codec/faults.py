@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 from permalake.arrays import faults
+
+_SHAPE_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+_MAX_DETAIL = 200
 
 
 class Fault(IntEnum):
@@ -144,9 +158,27 @@ ERRORS: dict[int, str] = {
 }
 
 
-class DecodeError(Exception):
-    """A single structure is malformed; the text is one line, :attr:`fault` its code."""
+class DecodeError(ValueError):
+    """Raised for a malformed structure.
+
+    Attributes:
+        fault: The code of the first rule that the structure breaks; the message is its line of text.
+    """
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(ERRORS[fault])
         self.fault = fault
+
+
+class MalformedJsonError(ValueError):
+    """Raised for JSON that has not the shape of the object it must describe; the message is one line."""
+
+
+@contextmanager
+def json_shape(name: str) -> Iterator[None]:
+    """Raise :class:`MalformedJsonError` for every error that the wrong shape of ``name`` causes inside."""
+    try:
+        yield
+    except _SHAPE_ERRORS as error:
+        detail = f"{type(error).__name__}: {error}".replace("\n", " ")[:_MAX_DETAIL]
+        raise MalformedJsonError(f"{name} in JSON is malformed ({detail})") from error

@@ -1,11 +1,12 @@
-"""One row of the columns back as the record that :mod:`~permalake.iota.codec.encode` writes.
+"""Rows of the columns to the records that :mod:`~permalake.iota.codec.encode` writes.
 
 For readers of single blocks; whole days stay in columns.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from permalake.arrays.cursor import I64, U8
 from permalake.iota.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, Blocks
@@ -26,6 +27,18 @@ from permalake.iota.codec.milestones import Milestone
 from permalake.iota.codec.outputs import ALIAS, FOUNDRY, NFT, Addresses, Outputs, Protocol
 from permalake.iota.codec.transactions import Parts, Transactions
 
+Payload: TypeAlias = TaggedData | Transaction | Milestone
+
+
+@dataclass(frozen=True)
+class BlockRecord:
+    """A block or message; ``network_id`` is the Chrysalis message's."""
+
+    parents: tuple[bytes, ...]
+    payload: Payload | None
+    nonce: int
+    network_id: int
+
 
 def _cut(data: U8, start: int, length: int) -> bytes:
     return data[start : start + length].tobytes()
@@ -42,7 +55,7 @@ def _with_value(addresses: Addresses, values: I64, row: int) -> tuple[Address, i
 
 
 def output_record(outputs: Outputs, row: int) -> Output:
-    """The output of a row."""
+    """Return the output of a row."""
     data, kind = outputs.data, int(outputs.kind[row])
     tokens = range(int(outputs.native_token_offset[row]), int(outputs.native_token_offset[row + 1]))
     record = Output(
@@ -85,13 +98,13 @@ def _u256(value: U8) -> int:
 
 
 def _own(parts: Parts, row: int) -> range:
-    """Positions of a transaction's elements; they lie together."""
+    """Return the positions of a transaction's elements, which are contiguous."""
     begin, end = parts.transaction.searchsorted([row, row + 1]).tolist()
     return range(begin, end)
 
 
 def transaction_record(blocks: Blocks, row: int, protocol: Protocol) -> Transaction:
-    """The ``row``-th of the blocks' transactions."""
+    """Return the ``row``-th of the blocks' transactions."""
     own: Transactions = blocks.transactions
     outputs = _own(own.outputs, row)
     last = outputs[-1]
@@ -119,13 +132,13 @@ def _unlock(blocks: Blocks, at: int) -> SignatureUnlock | ReferenceUnlock:
 
 
 def tagged_data_record(blocks: Blocks, row: int) -> TaggedData:
-    """The tagged data of a block, or of the transaction in it."""
+    """Return the tagged data of a block, or of the transaction in it."""
     tag = _cut(blocks.data, blocks.tag_start[row], blocks.tag_length[row])
     return TaggedData(tag, _cut(blocks.data, blocks.tag_data_start[row], blocks.tag_data_length[row]))
 
 
 def milestone_draft(milestone: Milestone) -> MilestoneDraft:
-    """What a decoded milestone says."""
+    """Return a decoded milestone without its ids, hashes and signatures."""
     return MilestoneDraft(
         index=milestone.index,
         timestamp=milestone.timestamp,
@@ -142,25 +155,39 @@ def milestone_draft(milestone: Milestone) -> MilestoneDraft:
     )
 
 
-def repack(blocks: Blocks, row: int, protocol: Protocol) -> bytes:
-    """The raw bytes of a well-formed row, written anew from its columns."""
-    kind = blocks.payload_kind[row]
-    if kind == NO_PAYLOAD:
-        payload = b""
-    elif kind == TAGGED_DATA:
-        payload = pack_tagged_data(tagged_data_record(blocks, row), protocol)
-    elif kind == MILESTONE:
-        milestone = blocks.milestones[row]
-        essence = pack_milestone_essence(milestone_draft(milestone), protocol)
-        payload = pack_milestone(essence, milestone.signatures, protocol)
-    else:
-        at = int(blocks.transactions.block.searchsorted(row))
-        payload = pack_transaction(transaction_record(blocks, at, protocol), protocol)
+def block_record(blocks: Blocks, row: int, protocol: Protocol) -> BlockRecord:
+    """Return the block of a well-formed row."""
     parents = blocks.parent[blocks.parent_offset[row] : blocks.parent_offset[row + 1]]
-    return pack_block(
-        [parent.tobytes() for parent in parents],
-        payload,
-        protocol,
+    return BlockRecord(
+        parents=tuple(parent.tobytes() for parent in parents),
+        payload=_payload(blocks, row, protocol),
         nonce=int(blocks.nonce[row]),
         network_id=int(blocks.network_id[row]),
     )
+
+
+def _payload(blocks: Blocks, row: int, protocol: Protocol) -> Payload | None:
+    kind = blocks.payload_kind[row]
+    if kind == NO_PAYLOAD:
+        return None
+    if kind == TAGGED_DATA:
+        return tagged_data_record(blocks, row)
+    if kind == MILESTONE:
+        return blocks.milestones[row]
+    return transaction_record(blocks, int(blocks.transactions.block.searchsorted(row)), protocol)
+
+
+def repack(blocks: Blocks, row: int, protocol: Protocol) -> bytes:
+    """Return the raw bytes of a well-formed row, written again from its columns."""
+    record = block_record(blocks, row, protocol)
+    payload = _pack_payload(record.payload, protocol) if record.payload else b""
+    return pack_block(record.parents, payload, protocol, nonce=record.nonce, network_id=record.network_id)
+
+
+def _pack_payload(payload: Payload, protocol: Protocol) -> bytes:
+    if isinstance(payload, TaggedData):
+        return pack_tagged_data(payload, protocol)
+    if isinstance(payload, Milestone):
+        essence = pack_milestone_essence(milestone_draft(payload), protocol)
+        return pack_milestone(essence, payload.signatures, protocol)
+    return pack_transaction(payload, protocol)

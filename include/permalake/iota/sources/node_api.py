@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import DecodeError
+from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
 from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.reader import Reader
-from permalake.iota.codec.rest_json import pack_json_block, pack_json_milestone, pack_json_output
 from permalake.iota.cone.source_records import State
 from permalake.net.http import Body, Patience, RefusedError, Service, document
 

@@ -1,0 +1,92 @@
+"""All IOTA objects of the test data: real, and of the synthetic tangles."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+
+import pyarrow as pa
+
+from permalake.arrays.slices import slices
+from permalake.iota.codec.blocks import decode_blocks
+from support.places import DATA
+
+BLOCKS = {
+    "chrysalis": (
+        "iota/chrysalis_messages.jsonl",
+        "iota/synthetic/chrysalis/messages.jsonl",
+        "synthetic/chrysalis/archive/messages.jsonl.gz",
+    ),
+    "stardust": (
+        "iota/stardust_blocks.jsonl",
+        "iota/shimmer/blocks.jsonl",
+        "iota/shimmer_cone_2418187.jsonl",
+        "iota/synthetic/stardust/blocks.jsonl",
+        "synthetic/stardust/archive/blocks.jsonl.gz",
+    ),
+}
+OUTPUTS = {
+    "chrysalis": (
+        "iota/synthetic/chrysalis/created_outputs.jsonl",
+        "iota/synthetic/chrysalis/consumed_outputs.jsonl",
+        "synthetic/chrysalis/archive/consumed_outputs.jsonl.gz",
+    ),
+    "stardust": (
+        "iota/shimmer/created_outputs.jsonl",
+        "iota/shimmer/consumed_outputs.jsonl",
+        "iota/synthetic/stardust/created_outputs.jsonl",
+        "iota/synthetic/stardust/consumed_outputs.jsonl",
+        "synthetic/stardust/archive/consumed_outputs.jsonl.gz",
+    ),
+}
+MILESTONES = {
+    "chrysalis": (
+        "iota/synthetic/chrysalis/milestones.jsonl",
+        "synthetic/chrysalis/archive/milestones.jsonl.gz",
+    ),
+    "stardust": (
+        "iota/shimmer/milestones.jsonl",
+        "iota/synthetic/stardust/milestones.jsonl",
+        "synthetic/stardust/archive/milestones.jsonl.gz",
+    ),
+}
+
+
+def _rows(name):
+    raw = (DATA / name).read_bytes()
+    text = gzip.decompress(raw) if name.endswith(".gz") else raw
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def bodies(names, raw, body):
+    """Pairs of raw bytes and node JSON, where the data has both."""
+    found = (row for name in names for row in _rows(name) if raw in row and body in row)
+    return [(bytes.fromhex(row[raw].removeprefix("0x")), row[body]) for row in found]
+
+
+def _raw(names, *fields):
+    rows = [row for name in names for row in _rows(name)]
+    found = (next(row[field] for field in fields if field in row) for row in rows)
+    return sorted({bytes.fromhex(text.removeprefix("0x")) for text in found})
+
+
+@cache
+def blocks(protocol):
+    """Raw blocks or messages, each once."""
+    return _raw(BLOCKS[protocol], "raw")
+
+
+@cache
+def outputs(protocol):
+    """Raw outputs, each once: those of the ledgers, and those inside the blocks."""
+    columns = decode_blocks(pa.array(blocks(protocol), pa.binary()), protocol)
+    parts = columns.transactions.outputs
+    inside = slices(columns.data, parts.start, parts.length).to_pylist()
+    return sorted({*inside, *_raw(OUTPUTS[protocol], "rawOutput")})
+
+
+@cache
+def milestones(protocol):
+    """Raw milestone payloads with their type, each once."""
+    return _raw(MILESTONES[protocol], "rawPayload", "raw")
