@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import pytest
+from sha3 import keccak_256
 
 from permalake.errors import ConfigError
 from permalake.wormhole.codec.native_addresses import base58
@@ -11,6 +12,7 @@ from permalake.wormhole.reference import FILES, load_reference
 from support import places
 
 SYNTHETIC = places.DATA / "synthetic" / "wormhole" / "reference"
+TERRA_CLASSIC = 3
 WETH = (2, "000000000000000000000000c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 
 
@@ -61,6 +63,8 @@ def test_bundled_native_addresses_agree_with_identities():
             assert base58(bytes.fromhex(address)) == native
         elif family in hashed:
             assert hashed[family](native.encode()).hexdigest() == address
+        elif family == "cosmos" and chain != TERRA_CLASSIC:
+            assert f"01{keccak_256(native.encode()).hexdigest()[2:]}" == address
         seen.add(family)
     assert {"evm", "solana", "near", "aptos", "algorand", "cosmos", "sui"} <= seen
 

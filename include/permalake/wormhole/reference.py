@@ -24,12 +24,12 @@ FILES = ("guardian_sets.json", "bridges.json", "token_list.csv", "deny.json", "c
 TokenId = tuple[int, str]
 """Chain and 32-byte address in hex: what a token is, whatever it calls itself."""
 
-# Families whose addresses are hashes, at least of native coins: names are known from the token list only.
-_NAMED_FAMILIES = ("near", "cosmos")
+# Families whose addresses are hashes, at least those of tokens: only the token list has their names.
+_NAMED_FAMILIES = ("aptos", "cosmos", "near")
 
 
 @dataclass(frozen=True)
-class Bridges:
+class BridgeEmitters:
     """Emitters of the token and NFT bridges over all of history: chain and 32-byte address."""
 
     token: frozenset[tuple[int, bytes]]
@@ -75,7 +75,7 @@ class Reference:
     """All reference data. Guardian sets are 20-byte addresses in order, by index."""
 
     guardian_sets: dict[int, tuple[bytes, ...]]
-    bridges: Bridges
+    bridges: BridgeEmitters
     tokens: dict[TokenId, Token]
     denied: frozenset[TokenId]
     chains: dict[int, Chain]
@@ -134,7 +134,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problem = f"no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
             raise ConfigError(f"wormhole.reference: {file} is not readable: {problem}") from None
-    bridges = Bridges(frozenset(token_bridges), frozenset(nft_bridges))
+    bridges = BridgeEmitters(frozenset(token_bridges), frozenset(nft_bridges))
     return Reference(guardian_sets, bridges, tokens, frozenset(denied), _with_names(chains, tokens))
 
 

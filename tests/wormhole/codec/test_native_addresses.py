@@ -4,6 +4,7 @@ import hashlib
 
 import pyarrow as pa
 import pytest
+from sha3 import keccak_256
 
 from permalake.wormhole.codec.native_addresses import base58, native_addresses, native_tokens
 from permalake.wormhole.reference import load_reference
@@ -11,6 +12,11 @@ from support.vaa_data import SYNTHETIC, synthetic_rows
 
 CHAINS = load_reference().chains
 PAD = "0" * 24
+
+
+def hashed(name, marker=1):
+    """What a CosmWasm token bridge makes of a denomination (1) or contract (0)."""
+    return f"{marker:02x}" + keccak_256(name.encode()).hexdigest()[2:]
 
 
 def one(form, chain, address):
@@ -83,6 +89,15 @@ def test_accounts_as_their_chain_writes_them(chain, address, native):
         (8, "0" * 64, "0"),
         (19, "017038850bf3af746c36803cce35009268f00d22ae2b55ffb59ac5f2a6add40b", "inj"),
         (15, hashlib.sha256(b"token.sweat").hexdigest(), "token.sweat"),
+        # Hashes with the bridge's marker, 1 for a denomination and 0 for a contract: null unless listed.
+        (18, hashed("uluna"), "uluna"),
+        (28, hashed("axpla"), "axpla"),
+        (32, hashed("usei"), "usei"),
+        *((chain, hashed("factory/someone/coin"), None) for chain in (18, 19, 28, 32, 3104)),
+        *((chain, hashed("terra1contract", 0), None) for chain in (18, 19, 28, 32, 3104)),
+        (22, hashlib.sha3_256(b"0x1::aptos_coin::AptosCoin").hexdigest(), "0x1::aptos_coin::AptosCoin"),
+        (22, hashlib.sha3_256(b"0x5::some_coin::Coin").hexdigest(), None),
+        (22, "0" * 63 + "1", None),
         (2, PAD + "a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"),
         # SEP-23's contract.
         (

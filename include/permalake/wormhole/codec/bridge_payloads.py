@@ -67,7 +67,7 @@ _NFT = np.dtype(
 _NFT_TARGET = np.dtype([("target_address", *_WORD), ("target_chain", ">u2")])
 
 
-class Bridges(Protocol):
+class KnownBridges(Protocol):
     """Emitters (chain, 32-byte address) of the two kinds of bridge."""
 
     @property
@@ -98,7 +98,7 @@ def payload_struct_types() -> Mapping[str, pa.StructType]:
     return {name: pa.struct(_fields(table)) for name, table in tables.items()}
 
 
-def bridge_kinds(vaas: Vaas, bridges: Bridges) -> U8:
+def bridge_kinds(vaas: Vaas, bridges: KnownBridges) -> U8:
     """Which bridge emitted each VAA, u8[n]."""
     emitters = np.zeros((len(vaas), 34), np.uint8)
     emitters[:, :2] = vaas.emitter_chain.astype(">u2").view(np.uint8).reshape(-1, 2)

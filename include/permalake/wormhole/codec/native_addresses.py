@@ -1,14 +1,19 @@
 """32-byte Wormhole addresses in the form that their own chain writes.
 
-EVM: 0x and the last 20 bytes; HyperCore's accounts, too. Solana: base58. Cosmos: bech32 of 20 or 32 bytes
-under the chain's prefix. Algorand: base32 with checksum, assets by number. Aptos, Sui and Aztec: 0x and all
-32 bytes. Tron and the XRP Ledger: base58 of 20 bytes with checksum, each with digits and version of its own;
-the ledger's tokens by kind, their first byte, as Wormhole's watcher of it writes them. Stellar's tokens:
-base32 with checksum (SEP-23).
+EVM: 0x and the last 20 bytes; HyperCore's accounts, too. Solana: base58. Cosmos accounts: bech32 of 20 or 32
+bytes under the chain's prefix. Algorand: base32 with checksum, assets by number. Aptos (accounts), Sui and
+Aztec: 0x and all 32 bytes. Tron and the XRP Ledger: base58 of 20 bytes with checksum, each with digits and
+version of its own; the ledger's tokens by kind, their first byte, as Wormhole's watcher writes them.
+Stellar's tokens: base32 with checksum (SEP-23).
 
-Null where the 32 bytes do not determine one form. NEAR and Stacks hash names (SHA-256, Keccak-256), of which
-only NEAR's known ones can be told. A Stellar account may be a key (G…) or a contract (C…); its tokens are
-contracts. TON's bytes lack the workchain, those of Bitcoin and Dogecoin the kind of script.
+Null where the 32 bytes do not determine one form, unless the reference data has the name:
+
+- NEAR and Stacks hash names (SHA-256, Keccak-256).
+- Cosmos tokens, except Terra Classic's, are a Keccak-256 whose first byte is 1 for a denomination and 0 for a
+  contract (wormhole-foundation/wormhole, ``cosmwasm/contracts/token-bridge/src/token_address.rs``).
+- Aptos tokens are the SHA3-256 of a coin's type (``aptos/token_bridge/sources/token_hash.move``).
+- A Stellar account may be a key (G…) or a contract (C…); its tokens are contracts.
+- TON's bytes lack the workchain, those of Bitcoin and Dogecoin the kind of script.
 """
 
 from __future__ import annotations
@@ -33,12 +38,14 @@ _STELLAR_CONTRACT = bytes([2 << 3])
 _XRPL_MPT = 2
 _MPT_PADDING = 7
 _PADDING = bytes(12)
-_TERRA_DENOM = 1
-"""First byte of a native coin's address on Terra Classic; its denomination follows, padded on the left."""
+_COSMOS_CONTRACT, _COSMOS_DENOMINATION = 0, 1
 
 
-class Chain(Protocol):
-    """What has to be known of a chain. ``names`` maps addresses (hex) that cannot be turned back to names."""
+class AddressChain(Protocol):
+    """The facts about a chain that its addresses depend on.
+
+    ``names`` maps addresses (hex) that are hashes to the names behind them.
+    """
 
     @property
     def family(self) -> str | None: ...
@@ -51,21 +58,21 @@ class Chain(Protocol):
 
 
 def native_addresses(
-    chain: pa.Array, address_hex: pa.StringArray, chains: Mapping[int, Chain]
+    chain: pa.Array, address_hex: pa.StringArray, chains: Mapping[int, AddressChain]
 ) -> pa.StringArray:
-    """Accounts (Wormhole chain id, 64 hex digits) in native form."""
+    """Return accounts (Wormhole chain id, 64 hex digits) in native form, null where it is unknown."""
     return _convert(chain, address_hex, chains, _account)
 
 
 def native_tokens(
-    chain: pa.Array, address_hex: pa.StringArray, chains: Mapping[int, Chain]
+    chain: pa.Array, address_hex: pa.StringArray, chains: Mapping[int, AddressChain]
 ) -> pa.StringArray:
-    """Tokens in native form: like accounts, but coins and assets by denomination or number."""
+    """Return tokens in native form: like accounts, but coins and assets by denomination or number."""
     return _convert(chain, address_hex, chains, _token)
 
 
 def base58(value: bytes, digits: str = BASE58) -> str:
-    """Base58 with the digit zero for every leading zero byte."""
+    """Encode in base58, with the digit zero for every leading zero byte."""
     number = int.from_bytes(value, "big")
     written = []
     while number:
@@ -78,10 +85,10 @@ def base58(value: bytes, digits: str = BASE58) -> str:
 def _convert(
     chain: pa.Array,
     address_hex: pa.StringArray,
-    chains: Mapping[int, Chain],
-    form: Callable[[Chain, str], str | None],
+    chains: Mapping[int, AddressChain],
+    form: Callable[[AddressChain, str], str | None],
 ) -> pa.StringArray:
-    """EVM addresses column-wise, the others once per distinct address."""
+    """Convert EVM addresses column-wise, the others once per distinct address."""
     address_hex = address_hex.cast(pa.string())
     chain = chain.cast(pa.int32())
     evm = pa.array([number for number, known in chains.items() if known.family == "evm"], pa.int32())
@@ -97,58 +104,65 @@ def _convert(
     return pc.if_else(pc.fill_null(padded, False), short, pa.array(forms, pa.string()).take(others.indices))
 
 
-def _account(chain: Chain, address_hex: str) -> str | None:
+def _account(chain: AddressChain, address_hex: str) -> str | None:
     form = _ACCOUNTS.get(chain.family or "")
     return form(chain, bytes.fromhex(address_hex)) if form else None
 
 
-def _token(chain: Chain, address_hex: str) -> str | None:
+def _token(chain: AddressChain, address_hex: str) -> str | None:
     form = _TOKENS.get(chain.family or "")
     return form(chain, bytes.fromhex(address_hex)) if form else None
 
 
-def _known(chain: Chain, address: bytes) -> str | None:
+def _known(chain: AddressChain, address: bytes) -> str | None:
     return chain.names.get(address.hex())
 
 
-def _cosmos(chain: Chain, address: bytes) -> str | None:
+def _cosmos(chain: AddressChain, address: bytes) -> str | None:
     if not chain.hrp:
         return None
     value = address.removeprefix(_PADDING)
     return _known(chain, address) or bech32.bech32_encode(chain.hrp, bech32.convertbits(value, 8, 5) or [])
 
 
-def _cosmos_token(chain: Chain, address: bytes) -> str | None:
-    denomination = address[1:].lstrip(b"\0").decode("ascii", "replace")
-    is_coin = address[0] == _TERRA_DENOM and not address[1] and denomination.isascii()
-    return (denomination or None) if is_coin and denomination.isprintable() else _cosmos(chain, address)
+def _cosmos_token(chain: AddressChain, address: bytes) -> str | None:
+    """Terra Classic pads denominations and 20-byte contracts; the other chains' bridges hash both."""
+    if address.startswith(_PADDING):
+        return _cosmos(chain, address)
+    if address[0] == _COSMOS_DENOMINATION and not address[1]:
+        text = address[1:].lstrip(b"\0").decode("ascii", "replace")
+        if text and text.isascii() and text.isprintable():
+            return text
+    if address[0] in (_COSMOS_CONTRACT, _COSMOS_DENOMINATION):
+        return _known(chain, address)
+    return _cosmos(chain, address)
 
 
-def _algorand(_: Chain, address: bytes) -> str:
+def _algorand(_: AddressChain, address: bytes) -> str:
     checksum = hashlib.new("sha512_256", address).digest()[-_CHECKSUM:]
     return base64.b32encode(address + checksum).decode("ascii").rstrip("=")
 
 
-def _algorand_token(chain: Chain, address: bytes) -> str:
+def _algorand_token(chain: AddressChain, address: bytes) -> str:
     return _algorand(chain, address) if any(address[:-8]) else str(int.from_bytes(address, "big"))
 
 
-def _stellar_token(_: Chain, address: bytes) -> str:
+def _stellar_token(_: AddressChain, address: bytes) -> str:
     value = _STELLAR_CONTRACT + address
     checksum = binascii.crc_hqx(value, 0).to_bytes(2, "little")
     return base64.b32encode(value + checksum).decode("ascii").rstrip("=")
 
 
-def _xrpl_token(_: Chain, address: bytes) -> str | None:
-    """XRP, a multi-purpose token by its id, or, of a currency and its issuer, a hash."""
+def _xrpl_token(_: AddressChain, address: bytes) -> str | None:
+    """Return XRP or the id of a multi-purpose token; a currency and its issuer are a hash."""
     if not any(address):
         return "XRP"
     kind, padding, number = address[0], address[1 : 1 + _MPT_PADDING], address[1 + _MPT_PADDING :]
     return number.hex().upper() if kind == _XRPL_MPT and not any(padding) else None
 
 
-def _of_20_bytes(form: Callable[[bytes], str]) -> Callable[[Chain, bytes], str | None]:
-    def work(_: Chain, address: bytes) -> str | None:
+def _of_20_bytes(form: Callable[[bytes], str]) -> Callable[[AddressChain, bytes], str | None]:
+    def work(_: AddressChain, address: bytes) -> str | None:
         return form(address.removeprefix(_PADDING)) if address.startswith(_PADDING) else None
 
     return work
@@ -163,7 +177,7 @@ def _hex(value: bytes) -> str:
     return f"0x{value.hex()}"
 
 
-_ACCOUNTS: dict[str, Callable[[Chain, bytes], str | None]] = {
+_ACCOUNTS: dict[str, Callable[[AddressChain, bytes], str | None]] = {
     "solana": lambda _, address: base58(address),
     "cosmos": _cosmos,
     "algorand": _algorand,
@@ -174,6 +188,7 @@ _ACCOUNTS: dict[str, Callable[[Chain, bytes], str | None]] = {
     "xrpl": _of_20_bytes(lambda value: _base58_checked(_XRPL_VERSION + value, _RIPPLE58)),
 }
 _TOKENS = _ACCOUNTS | {
+    "aptos": _known,
     "cosmos": _cosmos_token,
     "algorand": _algorand_token,
     "stellar": _stellar_token,

@@ -153,7 +153,11 @@ TOKEN_TRANSFER_DETAILS = _per_vaa(
     _text("price_source", "Provider of the quote."),
     _text("origin_symbol", "Symbol of the token."),
     _text("origin_name", "Name of the token."),
-    _text("origin_token_address", "The token's address in its chain's native form."),
+    _text(
+        "origin_token_address",
+        "The token's address in its chain's native form; null where its 32 bytes are a hash that no list "
+        "resolves (NEAR, Aptos, Cosmos).",
+    ),
 )
 
 CHAIN_DETAILS = _per_vaa(
