@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from permalake.net.http import Patience, RefusedError, Service, UnavailableError, retry_after
+from permalake.net.http import Patience, RequestRejectedError, Service, UnavailableError, retry_after
 from permalake.net.limits import Rate
 from support.faulty_server import busiest
 from support.price_server import FAULTS, PriceServer
@@ -156,7 +156,7 @@ def test_an_error_of_the_request_is_no_failure_of_the_service(server):
     patience = Patience(attempts=3, back_off=0.01, failures=2)
     with Service("gold", server.url, 1000, None, patience) as service:
         for _ in range(5):
-            with pytest.raises(RefusedError) as caught:
+            with pytest.raises(RequestRejectedError) as caught:
                 service.get("/coins/lead/market_chart/range", prices, PARAMS)
             assert (caught.value.status, caught.value.body) == (404, {"error": "coin not found"})
     assert len(server.calls) == 5
@@ -166,7 +166,7 @@ def test_what_is_not_found_counts_only_in_whole_words_of_the_service(server):
     server.faults, server.faulty = ("garbage",), 0.5
     with Service("gold", server.url, 1000, None, HASTY) as service:
         for _ in range(5):
-            with pytest.raises(RefusedError) as caught:
+            with pytest.raises(RequestRejectedError) as caught:
                 service.get("/coins/lead/market_chart/range", prices, PARAMS)
             assert caught.value.body == {"error": "coin not found"}
     assert len(server.calls) > 5

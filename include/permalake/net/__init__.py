@@ -1,0 +1,1 @@
+"""Access to web services and object storage."""

@@ -1,44 +1,42 @@
-"""One way to ask a web service: with patience where it helps, with limits everywhere, and discreet.
+"""A client for web services: retries where they help, limits everywhere, no secrets in errors or logs.
 
-What an error or a log line tells of a request is the service's name and what came of it. Addresses,
-headers and parameters stay out of both: an API key may stand in any of them.
+An error names the service and what happened. Addresses, headers and parameters stay out of errors and logs,
+because any of them may hold an API key.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import random
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import httpx
 import tenacity
 
+from permalake.net.deadline import deadline, transports
 from permalake.net.limits import Breaker, Rate
+from permalake.net.responses import (
+    ENCODINGS,
+    MALFORMED,
+    Body,
+    Shape,
+    T,
+    decoded,
+    document,
+    document_or_none,
+    media_type,
+    wrong_form,
+)
 from permalake.net.shared_pace import SharedPace
 
-T = TypeVar("T")
-Shape = Callable[[Any], T]
-"""Takes a document apart; ValueError, KeyError or TypeError when it is none of the expected kind."""
+__all__ = ["Body", "Patience", "Probe", "RequestRejectedError", "Service", "UnavailableError", "document"]
 
-
-@dataclass(frozen=True)
-class Body:
-    """An answer as it came: its bytes, and the media type that it claims to be of (lower case, without
-    parameters)."""
-
-    content: bytes
-    media: str
-
-
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _AGENT = "permalake"
 # Their log lines hold whole addresses.
 for _noisy in ("httpx", "httpcore"):
@@ -47,8 +45,12 @@ for _noisy in ("httpx", "httpcore"):
 
 @dataclass(frozen=True)
 class Patience:
-    """Limits of one service. Times are seconds; ``attempts`` and ``back_off`` bound the retries of a
-    request, ``failures`` the requests that may fail in a row before the service is left alone."""
+    """Limits of a service; times in seconds.
+
+    ``whole`` bounds an exchange from the first byte sent to the last byte read, ``attempts`` and ``back_off``
+    the retries of a request, ``failures`` the requests that may fail in a row before the service rests,
+    ``largest_answer`` the decoded bytes of a response.
+    """
 
     connect: float = 10.0
     read: float = 30.0
@@ -61,13 +63,24 @@ class Patience:
     largest_answer: int = 32 * 2**20
 
 
+@dataclass(frozen=True)
+class Probe:
+    """A cheap request that a healthy service answers: it tells a dead service from a request that fails."""
+
+    path: str
+    json: Any = None
+    """Body of a POST; None for a GET."""
+
+
 class UnavailableError(Exception):
-    """The service gave no usable answer; the message is one line. Nothing is known of what was asked."""
+    """Raised when the service gave no usable answer; the message is one line."""
 
 
-class RefusedError(Exception):
-    """The service answered, with an error of the request's own (4xx): ``status``, and its JSON ``body``,
-    None when it is none."""
+class RequestRejectedError(Exception):
+    """Raised when the service answered with a client error (4xx).
+
+    ``status`` is the HTTP status, ``body`` its JSON document, None when there is none.
+    """
 
     def __init__(self, status: int, body: Any) -> None:
         super().__init__(f"HTTP {status}")
@@ -75,8 +88,8 @@ class RefusedError(Exception):
         self.body = body
 
 
-class _PassingError(Exception):
-    """A fault that may be over the next time; ``pause`` is what the service asked for."""
+class _TransientError(Exception):
+    """A fault that a retry may outlast; ``pause`` is what the service asked for, in seconds."""
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
         super().__init__(reason)
@@ -84,8 +97,11 @@ class _PassingError(Exception):
 
 
 class Service:
-    """A service at ``base``, safe to use from many threads: they share its rate, its breaker and its
-    connections."""
+    """A web service at ``base``, safe to use from many threads.
+
+    Threads share its rate, breaker and connections. With a ``probe`` a request that fails is no failure of
+    the service as long as the service answers the probe: one bad request cannot block all others.
+    """
 
     def __init__(
         self,
@@ -96,48 +112,69 @@ class Service:
         patience: Patience | None = None,
         *,
         connections: int = 20,
+        probe: Probe | None = None,
     ) -> None:
         self.name = name
         self._base = base.rstrip("/")
         self._patience = patience or Patience()
         self._rate = Rate(rate_per_second, SharedPace(self._base))
         self._breaker = Breaker(self._patience.failures, self._patience.rest)
+        self._probe = probe
         given = self._patience
+        transport, mounts = transports(connections)
         self._client = httpx.Client(
-            headers={"accept": "application/json", "user-agent": _AGENT, **(headers or {})},
+            headers={
+                "accept": "application/json",
+                "accept-encoding": ENCODINGS,
+                "user-agent": _AGENT,
+                **(headers or {}),
+            },
             timeout=httpx.Timeout(given.read, connect=given.connect, pool=None),
-            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            transport=transport,
+            mounts=mounts,
             follow_redirects=False,  # a key in a header must not follow to another host
         )
 
-    def get(self, path: str, shape: Shape[T], params: Mapping[str, str] | None = None) -> T:
-        """What ``shape`` makes of the document at ``path``. Numbers with a point arrive as exact decimals.
+    def __repr__(self) -> str:
+        return f"Service({self.name!r})"
 
-        :class:`RefusedError` or :class:`UnavailableError` when there is none.
+    def get(self, path: str, shape: Shape[T], params: Mapping[str, str] | None = None) -> T:
+        """Return the JSON document at ``path``, as ``shape`` converts it. Decimals are exact.
+
+        Raises:
+            RequestRejectedError: The service rejects the request.
+            UnavailableError: There is no usable answer, after all retries.
         """
         return self._ask("GET", path, _of_document(shape), params=params)
 
     def get_body(self, path: str, shape: Shape[T], accept: str) -> T:
-        """What ``shape`` makes of the answer (a :class:`Body`) to a request for a media type."""
+        """Return the answer to a request for a media type, as ``shape`` converts its :class:`Body`."""
         return self._ask("GET", path, shape, headers={"accept": accept})
 
     def post(self, path: str, shape: Shape[T], body: Any, calls: int = 1, attempts: int | None = None) -> T:
-        """The same for a request with a JSON body, which counts as so many by the rate, with so many attempts
-        at most."""
+        """Send a JSON body and return the answer like :meth:`get`.
+
+        The request counts as ``calls`` by the rate and is tried ``attempts`` times at most.
+        """
         return self._ask("POST", path, _of_document(shape), calls, attempts, json=body)
 
     @property
     def most_calls(self) -> int:
-        """How many calls a request may hold."""
+        """Number of calls that a request may hold."""
         return self._rate.largest
 
+    @property
+    def is_down(self) -> bool:
+        """Whether the service is left alone at present."""
+        return self._breaker.is_open
+
     def give_up(self, reason: str) -> NoReturn:
-        """Leave the service alone from now on (a refused key): :class:`UnavailableError` every time."""
+        """Send no more requests (a rejected key) and raise :class:`UnavailableError`, now and every time."""
         self._breaker.open(f"{self.name}: {reason}")
         raise UnavailableError(f"{self.name}: {reason}")
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close all connections."""
         self._client.close()
 
     def __enter__(self) -> Service:
@@ -169,74 +206,91 @@ class Service:
             reraise=True,
         )
         try:
-            answer = retrying(self._once, method, path, shape, calls, request)
-        except _PassingError as fault:
-            self._breaker.failed(f"{self.name}: {fault}")
+            answer: T = retrying(self._once, method, path, shape, calls, request)
+        except _TransientError as fault:
+            if self._answers_probe():
+                self._breaker.succeeded()
+            else:
+                self._breaker.failed(f"{self.name}: {fault}")
             raise UnavailableError(f"{self.name}: {fault}") from None
-        except RefusedError:
+        except RequestRejectedError:
             self._breaker.succeeded()
             raise
         self._breaker.succeeded()
         return answer
 
+    def _answers_probe(self) -> bool:
+        probe = self._probe
+        if probe is None:
+            return False
+        method, request = ("GET", {}) if probe.json is None else ("POST", {"json": probe.json})
+        try:
+            self._once(method, probe.path, document, 1, request)
+        except RequestRejectedError:
+            return True
+        except (_TransientError, UnavailableError):
+            return False
+        return True
+
     def _worth_a_retry(self, error: BaseException) -> bool:
-        return isinstance(error, _PassingError) and (error.pause or 0) <= self._patience.longest_pause
+        return isinstance(error, _TransientError) and (error.pause or 0) <= self._patience.longest_pause
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, _PassingError) and error.pause is not None:
+        if isinstance(error, _TransientError) and error.pause is not None:
             return 0.0  # every thread waits for it: the rate is on hold
         top: float = self._patience.back_off * 2 ** (state.attempt_number - 1)
         return min(random.uniform(top / 2, top), self._patience.longest_pause)  # noqa: S311
 
     def _once(self, method: str, path: str, shape: Shape[T], calls: int, request: dict[str, Any]) -> T:
-        try:
-            with (
-                self._rate.request(calls),
-                self._client.stream(method, f"{self._base}{path}", **request) as response,
-            ):
-                status, headers = response.status_code, response.headers
-                content = self._read(response)
-        except httpx.TimeoutException:
-            raise _PassingError("no answer in time") from None
-        except httpx.HTTPError as error:
-            raise _PassingError(_spoken(error)) from None
-        except (httpx.InvalidURL, UnicodeError):
-            raise UnavailableError(f"{self.name}: its address in the configuration is none") from None
-        if status in _PASSING:
+        status, headers, body = self._exchange(method, path, calls, request)
+        if status in _TRANSIENT:
             pause = retry_after(headers.get("retry-after"), datetime.now(UTC))
             if pause is not None and pause <= self._patience.longest_pause:
                 self._rate.hold(pause)
-            raise _PassingError(f"HTTP {status}", pause)
+            raise _TransientError(f"HTTP {status}", pause)
         if 300 <= status < 400:
-            raise _PassingError(f"HTTP {status} (moved; mend its address in the configuration)")
+            raise _TransientError(f"HTTP {status} (moved; correct its address in the configuration)")
         if status >= 400:
-            reason = _document_or_none(content)
-            if reason is None and content.lstrip()[:1] in {b"{", b"["}:
-                raise _PassingError(f"HTTP {status} with a reason that breaks off")
-            raise RefusedError(status, reason)
+            reason = document_or_none(body)
+            if reason is None and body.content.lstrip()[:1] in {b"{", b"["}:
+                raise _TransientError(f"HTTP {status} with a reason that breaks off")
+            raise RequestRejectedError(status, reason)
         try:
-            return shape(Body(content, _media(headers.get("content-type", ""))))
-        except (ValueError, KeyError, TypeError, LookupError, ArithmeticError) as error:
-            raise _PassingError(f"an answer of the wrong form ({_why(error)})") from None
+            return shape(body)
+        except MALFORMED as error:
+            raise _TransientError(f"an answer of the wrong form ({wrong_form(error)})") from None
 
-    def _read(self, response: httpx.Response) -> bytes:
-        """The body, decompressed, within its limits of size and time: a read time-out alone lets a service
-        drip for ever."""
-        deadline = time.monotonic() + self._patience.whole
-        parts, size = [], 0
-        for part in response.iter_bytes():
-            size += len(part)
-            if size > self._patience.largest_answer:
-                raise _PassingError(f"an answer of more than {self._patience.largest_answer} bytes")
-            if time.monotonic() > deadline:
-                raise _PassingError("no whole answer in time")
-            parts.append(part)
-        return b"".join(parts)
+    def _exchange(
+        self, method: str, path: str, calls: int, request: dict[str, Any]
+    ) -> tuple[int, httpx.Headers, Body]:
+        """Send a request and read its response, within the limits of size and time."""
+        try:
+            with (
+                self._rate.request(calls),
+                deadline(self._patience.whole),
+                self._client.stream(method, f"{self._base}{path}", **request) as response,
+            ):
+                headers = response.headers
+                encoding = headers.get("content-encoding", "")
+                content = b"".join(decoded(response.iter_raw(), encoding, self._patience.largest_answer))
+                return (
+                    response.status_code,
+                    headers,
+                    Body(content, media_type(headers.get("content-type", ""))),
+                )
+        except httpx.TimeoutException:
+            raise _TransientError("no answer in time") from None
+        except httpx.HTTPError as error:
+            raise _TransientError(_described(error)) from None
+        except (httpx.InvalidURL, UnicodeError):
+            raise UnavailableError(f"{self.name}: its address in the configuration is invalid") from None
+        except ValueError as error:
+            raise _TransientError(str(error)) from None
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Seconds that a Retry-After header asks to wait (a number, or an HTTP date); None when it does not."""
+    """Return the seconds that a Retry-After header asks to wait (a number or an HTTP date), else None."""
     if not value:
         return None
     text = value.strip()
@@ -244,46 +298,18 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return float(text[:9])
     try:
         moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError):
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, aware.timestamp() - now.timestamp())
+    except (ValueError, TypeError, LookupError, OverflowError):
         return None
-    return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now.timestamp())
 
 
 def _of_document(shape: Shape[T]) -> Shape[T]:
     return lambda body: shape(document(body))
 
 
-def _media(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
-
-
-def document(body: Body) -> Any:
-    """The JSON of an answer; ValueError when it is none."""
-    return _document(body.content)
-
-
-def _document(content: bytes) -> Any:
-    try:
-        return json.loads(content, parse_float=Decimal, parse_constant=_no_number)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    except ValueError:
-        raise ValueError("no JSON") from None
-
-
-def _document_or_none(content: bytes) -> Any:
-    try:
-        return _document(content)
-    except ValueError:
-        return None
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
-
-
-def _spoken(error: httpx.HTTPError) -> str:
-    """A transport error in words of our own: its message may quote the address."""
+def _described(error: httpx.HTTPError) -> str:
+    """Describe a transport error without its own message, which may quote the address."""
     for kind, words in (
         (httpx.ConnectError, "no connection"),
         (httpx.RemoteProtocolError, "the answer broke off"),
@@ -292,9 +318,3 @@ def _spoken(error: httpx.HTTPError) -> str:
         if isinstance(error, kind):
             return words
     return "the connection broke"
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"no {error.args[0]!r}"[:80]
-    return " ".join(str(error).split())[:80] or type(error).__name__

@@ -1,4 +1,4 @@
-"""How often a service is asked, and when it is left alone: a rate and a circuit breaker for all threads."""
+"""Rate limit and circuit breaker of a service, shared by all threads of a process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from contextlib import contextmanager
 from permalake.net.shared_pace import SharedPace
 
 _MARGIN = 1.05
-"""Requests are spaced a little wider than the rate asks for: what leaves here in even steps arrives with
-jitter, and the service counts arrivals."""
+"""Requests are spaced a little wider than the rate asks for: even departures arrive with jitter, and the
+service counts arrivals."""
 
 
 class Rate:
-    """A token bucket that holds one token: at most ``per_second`` requests a second, in even steps and
-    without bursts, however many threads ask.
+    """A token bucket of one token: at most ``per_second`` requests a second, evenly spaced, for all threads.
 
-    A request may hold several calls, at most :attr:`largest`. When a request arrives is not known here, only
-    that it does so before its answer: a call counts from when it leaves until a second after its answer is
-    in, so that no second sees more than ``largest`` arrive, however long they were on their way. ``pace``
-    spaces them from those of other processes.
+    A request may hold several calls, at most :attr:`largest`. The time of arrival is unknown, except that it
+    lies before the answer. So a call counts from its departure until a second after its answer, and no second
+    sees more than ``largest`` arrivals. ``pace`` spaces them from those of other processes.
     """
 
     def __init__(
@@ -45,7 +43,7 @@ class Rate:
 
     @contextmanager
     def request(self, calls: int = 1) -> Iterator[None]:
-        """Wait until a request of so many calls may go out; it does so in the block."""
+        """Wait until a request of so many calls may leave; send it inside the block."""
         with self._turn:  # kept while waiting, so that a late riser does not come close to the next one
             self._wait(calls)
             if self._pace:
@@ -65,7 +63,7 @@ class Rate:
             self._free_at = self._clock() + self._step
 
     def _free_from(self, calls: int) -> float:
-        """When there is room for these calls; infinite while that hangs on an answer."""
+        """Return when there is room for these calls; infinity while that depends on an answer."""
         while self._over and self._over[0][0] <= self._clock():
             self._counted -= self._over.popleft()[1]
         free = max(self._free_at, self._held_until)
@@ -78,13 +76,15 @@ class Rate:
         return free if room >= calls else math.inf
 
     def hold(self, seconds: float) -> None:
-        """No token for anyone before ``seconds`` have passed: the service asked for it."""
+        """Let no request leave before ``seconds`` have passed, in any process of the machine."""
         with self._changed:
             self._held_until = max(self._held_until, self._clock() + seconds)
+        if self._pace:
+            self._pace.hold(seconds)
 
 
 class Breaker:
-    """Opens after ``limit`` failures in a row; after ``rest`` seconds one request may try again."""
+    """A circuit breaker: opens after ``limit`` failures in a row, tries again after ``rest`` seconds."""
 
     def __init__(self, limit: int, rest: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit = limit
@@ -96,7 +96,7 @@ class Breaker:
         self._reason = ""
 
     def refusal(self) -> str | None:
-        """Why the service is not asked now; None when it may be."""
+        """Return why no request may be sent now; None when one may."""
         with self._lock:
             if self._failures < self._limit:
                 return None
@@ -105,13 +105,19 @@ class Breaker:
                 return None
             return self._reason
 
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are refused now."""
+        with self._lock:
+            return self._failures >= self._limit and self._clock() < self._closed_from
+
     def succeeded(self) -> None:
-        """The service answered."""
+        """Record that the service answered."""
         with self._lock:
             self._failures = 0
 
     def failed(self, reason: str) -> None:
-        """A request came to nothing."""
+        """Record that a request failed."""
         with self._lock:
             self._failures += 1
             self._reason = reason
@@ -119,7 +125,7 @@ class Breaker:
                 self._closed_from = self._clock() + self._rest
 
     def open(self, reason: str) -> None:
-        """Leave the service alone for good: asking again cannot help."""
+        """Send no more requests: another one cannot succeed."""
         with self._lock:
             self._failures = self._limit
             self._reason = reason

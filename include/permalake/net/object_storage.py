@@ -17,28 +17,28 @@ SCHEMES = ("s3://", "s3a://")
 
 
 def is_object_store(location: str) -> bool:
-    """Whether a location lies in object storage."""
+    """Return whether a location lies in object storage."""
     return location.startswith(SCHEMES)
 
 
 def endpoint() -> str | None:
-    """Address of the server; None for Amazon's own."""
+    """Return the address of the server; None for Amazon's own."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
 
 
 def region() -> str:
-    """Region of the bucket."""
+    """Return the region of the bucket."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def file_io() -> dict[str, str]:
-    """Properties of PyIceberg's file access; harmless for files on a disk."""
+    """Return properties of PyIceberg's file access; they change nothing for files on a disk."""
     address = endpoint()
     return {"s3.region": region(), **({"s3.endpoint": address} if address else {})}
 
 
 def filesystem(location: str) -> FileSystem:
-    """The file system that holds a location."""
+    """Return the file system that holds a location."""
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     scheme, netloc, _ = PyArrowFileIO.parse_location(location)
@@ -46,22 +46,21 @@ def filesystem(location: str) -> FileSystem:
 
 
 def inner_path(location: str) -> str:
-    """A location without scheme, as its file system and listings name it."""
+    """Return a location without its scheme, as its file system and listings name it."""
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     return PyArrowFileIO.parse_location(location)[2]
 
 
 def spark_catalog() -> dict[str, str]:
-    """Properties of an Iceberg catalog in Spark, after its prefix."""
+    """Return properties of an Iceberg catalog in Spark, without their prefix."""
     address = endpoint()
     own = {"s3.endpoint": address, "s3.path-style-access": "true"} if address else {}
     return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "client.region": region(), **own}
 
 
 def hadoop() -> dict[str, str]:
-    """Spark settings for what is read and written as plain Parquet, and for tables opened by their metadata
-    file."""
+    """Return Spark settings for plain Parquet files and for tables opened by their metadata file."""
     address = endpoint()
     own = {"endpoint": address, "path.style.access": "true"} if address else {}
     conf = {"fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem", "fs.s3a.endpoint.region": region()}

@@ -1,33 +1,74 @@
-"""One pace for all processes of this machine towards a service: runs of several days share its rate."""
+"""One pace for all processes of a machine towards a service.
+
+Runs of several days share the service's rate, and all wait when it asks one of them to. Processes on
+different machines know nothing of each other: give each machine its share of the rate.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from permalake.paths import HOME
 
+_LONGEST_HOLD = 600.0
+"""Bounds what a note from before a restart of the machine can ask for."""
+
 
 class SharedPace:
-    """Departures towards the service at ``address``, a step apart. The monotonic clock is the machine's, so
-    that processes may compare what it says."""
+    """Departures towards the service at ``address``, a step apart.
 
-    def __init__(self, address: str, folder: Path = HOME / "paces") -> None:
+    The monotonic clock is the machine's, so that processes can compare its values.
+    """
+
+    def __init__(self, address: str, folder: Path | None = None) -> None:
+        place = folder or HOME / "paces"
+        place.mkdir(parents=True, exist_ok=True)
         # Hashed: the address of a node often holds a key.
-        self._file = folder / hashlib.sha256(address.encode()).hexdigest()[:16]
-        folder.mkdir(parents=True, exist_ok=True)
+        self._file = place / hashlib.sha256(address.encode()).hexdigest()[:16]
 
     def wait(self, step: float) -> None:
-        """Until the next departure, which then is this one; the one after it may leave ``step`` seconds
-        later. Others queue at the lock meanwhile, so that a waiter that is killed leaves nothing behind."""
-        with self._file.open("a+", encoding="ascii") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            left, before = map(float, file.read().split() or (0, 0))
+        """Wait for the next departure; the one after it follows ``step`` seconds later at the earliest.
+
+        Others queue at the lock meanwhile, so that a process that is killed leaves nothing behind.
+        """
+        with self._locked() as file:
+            left, before, held = _read(file)
             now = time.monotonic()
             if left <= now:  # else it is from before a restart, when the clock began anew
-                time.sleep(max(0.0, left + before - now))
-            file.truncate(0)
-            file.write(f"{time.monotonic()!r} {step!r}")
+                time.sleep(max(0.0, left + before - now, min(held - now, _LONGEST_HOLD)))
+            _write(file, time.monotonic(), step, 0.0)
+
+    def hold(self, seconds: float) -> None:
+        """Let no process depart before ``seconds`` have passed: the service asked for it."""
+        with self._locked() as file:
+            left, before, held = _read(file)
+            now = time.monotonic()
+            if left > now:
+                left, before, held = 0.0, 0.0, 0.0
+            _write(file, left, before, max(held, now + seconds))
+
+    @contextmanager
+    def _locked(self) -> Iterator[IO[str]]:
+        with self._file.open("a+", encoding="ascii") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+
+
+def _read(file: IO[str]) -> tuple[float, float, float]:
+    """Return the last departure, the step after it, and until when the service asked to wait."""
+    file.seek(0)
+    found = [float(part) for part in file.read().split()]
+    left, before, held = [*found, 0.0, 0.0, 0.0][:3]
+    return left, before, held
+
+
+def _write(file: IO[str], left: float, step: float, held: float) -> None:
+    file.truncate(0)
+    file.write(f"{left!r} {step!r} {held!r}")
+    file.flush()

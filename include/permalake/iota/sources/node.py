@@ -19,7 +19,7 @@ from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo
 from permalake.iota.sources.node_cache import STRETCH, Landing
 from permalake.iota.sources.node_fetch import Wanted, fetch
 from permalake.iota.sources.node_time import Timeline
-from permalake.net.http import Patience, RefusedError, UnavailableError
+from permalake.net.http import Patience, RequestRejectedError, UnavailableError
 
 # What no build has asked for this long is not kept any longer.
 _KEEP_SECONDS = 24 * 3_600.0
@@ -116,7 +116,7 @@ class Node:
                 yield api
             except UnavailableError as error:
                 raise PermalakeError(str(error)) from None
-            except RefusedError as refusal:
+            except RequestRejectedError as refusal:
                 raise PermalakeError(f"{self._address.name}: HTTP {refusal.status}") from None
 
     def _reach(self, timeout: float) -> NodeInfo:
@@ -125,7 +125,7 @@ class Node:
             kind = f"is it the address of a {api.protocol} node"
             try:
                 info = api.info()
-            except RefusedError as refusal:
+            except RequestRejectedError as refusal:
                 line = f"{self._address.name}: HTTP {refusal.status} for {api.root}/info; {kind}?"
                 raise ConfigError(line) from None
             except UnavailableError as error:

@@ -21,7 +21,7 @@ from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.reader import Reader
 from permalake.iota.cone.source_records import State
-from permalake.net.http import Body, Patience, RefusedError, Service, document
+from permalake.net.http import Body, Patience, RequestRejectedError, Service, document
 
 _RAW_V2 = "application/vnd.iota.serializer-v1"
 _RAW_V1 = "application/octet-stream"
@@ -106,7 +106,7 @@ class NodeApi(ABC):
         self._service.close()
 
     def info(self) -> NodeInfo:
-        """What the node holds; :class:`RefusedError` when there is no such API."""
+        """What the node holds; :class:`RequestRejectedError` when there is no such API."""
         return self._service.get(f"{self.root}/info", self._info)
 
     @abstractmethod
@@ -140,13 +140,13 @@ class NodeApi(ABC):
     def _json(self, path: str, shape: Any) -> Any:
         try:
             return self._service.get(f"{self.root}{path}", shape)
-        except RefusedError as refusal:
+        except RequestRejectedError as refusal:
             return _nothing(refusal)
 
     def _body(self, path: str, shape: Any, accept: str) -> Any:
         try:
             return self._service.get_body(f"{self.root}{path}", shape, accept)
-        except RefusedError as refusal:
+        except RequestRejectedError as refusal:
             return _nothing(refusal)
 
 
@@ -258,7 +258,7 @@ class RestV1(NodeApi):
         return found
 
 
-def _nothing(refusal: RefusedError) -> None:
+def _nothing(refusal: RequestRejectedError) -> None:
     """None for what the node does not hold; anything else that it refuses is an error."""
     if refusal.status not in _GONE:
         raise refusal

@@ -15,7 +15,7 @@ from permalake.errors import PermalakeError
 from permalake.iota.sources.node_api import NodeAddress
 from permalake.iota.sources.node_cache import Landing
 from permalake.iota.sources.node_walk import Walk
-from permalake.net.http import RefusedError, UnavailableError
+from permalake.net.http import RequestRejectedError, UnavailableError
 
 _WANTED = pa.schema([(name, pa.int32()) for name in ("stretch", "first", "last", "task")])
 _LANDED = pa.schema([("stretch", pa.int32()), ("path", pa.string()), ("error", pa.string())])
@@ -88,6 +88,6 @@ def land(address: NodeAddress, landing: Landing, wanted: Iterable[Wanted], begin
             except (PermalakeError, UnavailableError) as error:
                 yield Landed(one.stretch, None, str(error))
                 return
-            except RefusedError as refusal:
+            except RequestRejectedError as refusal:
                 yield Landed(one.stretch, None, f"{address.name}: HTTP {refusal.status}")
                 return

@@ -22,7 +22,7 @@ from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, Record
 from permalake.iota.sources.node_api import BlockState, NodeApi, RestV1, Signed, carried, parents_of
 from permalake.iota.sources.node_cache import REFERENCE, STRETCH, Landing, Whole
-from permalake.net.http import RefusedError, UnavailableError
+from permalake.net.http import RequestRejectedError, UnavailableError
 
 # What a kill may cost: records or seconds since the last piece was put down.
 _PIECE_ROWS, _PIECE_SECONDS = 512, 2.0
@@ -272,7 +272,7 @@ class Walk:
         for future in self._open:
             future.cancel()
         for future, then in self._open.items():
-            with suppress(CancelledError, PermalakeError, UnavailableError, RefusedError):
+            with suppress(CancelledError, PermalakeError, UnavailableError, RequestRejectedError):
                 then(future.result())
         self._open.clear()
         self._flush()

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from permalake.intervals import Span
-from permalake.net.http import RefusedError, Service, UnavailableError
+from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.enrich.quotes import Answer, Ask, Coin, Quote, usd
 from permalake.wormhole.reference import Chain
 
@@ -83,12 +83,12 @@ class CoinGecko:
         params = {"vs_currency": "usd", "from": str(start), "to": str(end), "precision": "full"}
         try:
             found = self._service.get(f"/coins/{place}/market_chart/range", _prices, params)
-        except RefusedError as refused:
+        except RequestRejectedError as refused:
             return self._none(refused)
         inside = (one for one in found if start * 1_000_000 <= one[0] <= end * 1_000_000)
         return [Quote(coin, micros, price) for micros, value in inside if (price := usd(value)) is not None]
 
-    def _none(self, refused: RefusedError) -> list[Quote]:
+    def _none(self, refused: RequestRejectedError) -> list[Quote]:
         """No quotes for a coin that is not known or a past that the plan leaves out; any other refusal is
         a fault."""
         if refused.status == 404 and refused.body is not None:

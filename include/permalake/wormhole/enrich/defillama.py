@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from permalake.intervals import Span
-from permalake.net.http import RefusedError, Service, UnavailableError
+from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.enrich.quotes import Answer, Ask, Coin, Quote, usd
 from permalake.wormhole.reference import Chain
 
@@ -90,7 +90,7 @@ class DefiLlama:
     def _quotes(self, wanted: dict[str, list[int]]) -> list[Quote]:
         try:
             return self._batch(wanted) if self._batches else self._one_by_one(wanted)
-        except RefusedError as refused:
+        except RequestRejectedError as refused:
             if self._batches and refused.status in (404, 405):
                 self._batches = False
                 return self._quotes(wanted)

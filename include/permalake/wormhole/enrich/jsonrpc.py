@@ -15,7 +15,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, NoReturn
 
-from permalake.net.http import RefusedError, Service, UnavailableError
+from permalake.net.http import RequestRejectedError, Service, UnavailableError
 
 _LARGEST_BATCH = 50
 _ROUNDS = 12
@@ -128,13 +128,13 @@ class Node:
         try:
             most = _ATTEMPTS_TO_BATCH if batch and not self._has_taken_batches else None
             replies = self._service.post("", shape, body if batch else body[0], len(body), most)
-        except RefusedError as refused:
+        except RequestRejectedError as refused:
             return self._despite(refused, shape, batch)
         self._has_taken_batches |= batch
         return replies
 
     def _despite(
-        self, refused: RefusedError, shape: Callable[[Any], list[Reply]], batch: bool
+        self, refused: RequestRejectedError, shape: Callable[[Any], list[Reply]], batch: bool
     ) -> list[Reply]:
         """Some nodes answer a call that fails, or a batch that they do not take, with an HTTP error."""
         try:

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from permalake.config import Settings, WormholeSettings
-from permalake.net.http import RefusedError, Service, UnavailableError
+from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.sources.document_cache import Document, Landing
 from permalake.wormhole.sources.vaa_documents import days_of_document
 
@@ -125,7 +125,7 @@ def _ask(service: Service, identity: str) -> Document | str | None:
         raw = service.get(f"/v1/signed_vaa/{identity}", _vaa_of)
     except UnavailableError as error:
         return str(error)
-    except RefusedError as refused:
+    except RequestRejectedError as refused:
         return None if refused.status in {400, 404} else f"{NAME}: {refused}"
     return {"id": identity, "vaa": base64.b64encode(raw).decode()}
 

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from permalake.config import Settings, WormholeSettings
 from permalake.errors import PermalakeError
 from permalake.intervals import Span, joined
-from permalake.net.http import RefusedError, Service, UnavailableError
+from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources.document_cache import Document, Landing
 from permalake.wormhole.sources.listing import walk
@@ -75,7 +75,7 @@ def fetch(
         client = _Client(service, landing(settings, section), section, clock)
         try:
             return client.fetch(start, end, force)
-        except (UnavailableError, RefusedError) as error:
+        except (UnavailableError, RequestRejectedError) as error:
             reason = str(error) if isinstance(error, UnavailableError) else f"{NAME}: {error}"
             raise PermalakeError(f"{reason}; what it did answer is kept, run it again") from None
 
@@ -119,7 +119,7 @@ class _Client:
     def _list_vaas(self, span: Span, sealed: Span) -> None:
         try:
             self._list("vaas", span, sealed, self._pages("vaas", ""))
-        except RefusedError as refused:
+        except RequestRejectedError as refused:
             if refused.status == 404:
                 raise
             # It does not go that deep.
@@ -185,7 +185,7 @@ class _Client:
         path = f"/api/v1/vaas/{quote(str(document.get('id')))}/duplicated"
         try:
             return self._service.get(path, lambda answer: _listed(answer, "data"))
-        except RefusedError:
+        except RequestRejectedError:
             return []
 
     def _emitters(self) -> Iterator[str]:
@@ -205,7 +205,7 @@ class _Client:
                 query = {"page": str(number), "pageSize": str(size), "sortOrder": "DESC", **parameters}
                 try:
                     return self._get(kind, below, query, field)
-                except RefusedError as refused:
+                except RequestRejectedError as refused:
                     # A page size that it does not take shows on the first page; it is the same for all.
                     if refused.status not in {400, 422} or number or len(self._sizes[kind]) == 1:
                         raise
@@ -219,7 +219,7 @@ class _Client:
             return self._service.get(
                 f"/api/v1/{kind}{below}{route}", lambda answer: _listed(answer, field), query
             )
-        except RefusedError as refused:
+        except RequestRejectedError as refused:
             if refused.status != 404 or kind in self._routes:
                 raise
             self._routes[kind] = "/"  # some set-ups know the list by this name only
