@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from permalake.config import load_settings
+from permalake.lake.identity import open_database
 from permalake.lake.maintenance import Done, alone, compact, crowded_tables
-from permalake.lake.state import Database
 from permalake.pipeline import jobs
 from permalake.spark.session import session
 
@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
     parser.add_argument("--run-id", required=True)
     given = parser.parse_args(argv)
     settings = load_settings()
-    database = Database(settings.lake.catalog_uri)
+    database = open_database(settings)
     spark = spark or session(f"lake_maintenance {' '.join(given.network)}")
     target = settings.lake.target_bytes
     for network in given.network:

@@ -20,6 +20,7 @@ COMMANDS = {
     "query": "Ask the published lake in SQL.",
     "status": "What is built, audited and published, per network and day.",
     "maintain": "Compact small files, forget the old past, remove what nobody needs.",
+    "restore": "Build a lost catalog again from the warehouse.",
     "quarantine": "List rejected input with its reason, and retry it.",
     "services": "Cassandra and the Bigtable emulator on this machine.",
     "simulate": "Write synthetic, valid, seeded data sets of any size.",

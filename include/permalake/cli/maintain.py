@@ -17,6 +17,9 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Tell what would be done; change nothing.")
     ] = False,
+    confirm_removal: Annotated[
+        bool, typer.Option("--confirm-removal", help="Remove files even if they are most of a network's.")
+    ] = False,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
     """Compact small files, forget states beyond the retention, remove files that nobody needs; prints a line
@@ -43,7 +46,7 @@ def command(
         log = HOME / "logs" / maintenance.JOB / f"{run_id}.log"
         for line in maintenance.compact(crowded, run_id, log, config):
             lines += _say(line)
-    for done in maintenance.housekeeping(settings, networks, run_id, dry_run):
+    for done in maintenance.housekeeping(settings, networks, run_id, dry_run, confirm_removal):
         if done.anything:
             lines += _say(f"would be done: {done}" if dry_run else str(done))
     if not lines:

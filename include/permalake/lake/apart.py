@@ -46,7 +46,7 @@ def quarantine(settings: Settings, database: Database, attempt: AttemptRow, fram
             both.unpersist()
 
     try:
-        location = commit_apart(database, attempt, QUARANTINE.name, "quarantine", write)
+        location = commit_apart(settings, database, attempt, QUARANTINE.name, kind="quarantine", write=write)
     finally:
         rows.unpersist()
     counted = rows_per_day(location, attempt.start, attempt.end)
@@ -83,7 +83,7 @@ def keep(
             new.unpersist()
 
     try:
-        commit_apart(database, attempt, contract.name, "cache", write)
+        commit_apart(settings, database, attempt, contract.name, kind="cache", write=write)
     finally:
         rows.unpersist()
     return added

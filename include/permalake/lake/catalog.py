@@ -161,6 +161,20 @@ def copy_pointers(connection: Connection, catalog: str, network: str, tables: di
         )
 
 
+def put_pointer(connection: Connection, catalog: str, network: str, table: str, location: str) -> None:
+    """Let a table of ``catalog`` point to a metadata file, whatever it pointed to."""
+    _ensure_namespace(connection, catalog, network)
+    here = {"catalog_name": catalog, "table_namespace": network, "table_name": table}
+    same = and_(*(pointers.c[key] == value for key, value in here.items()))
+    moved = connection.execute(
+        pointers.update()
+        .where(same)
+        .values(metadata_location=location, previous_metadata_location=pointers.c.metadata_location)
+    )
+    if not moved.rowcount:
+        connection.execute(insert(pointers).values(**here, metadata_location=location, iceberg_type="TABLE"))
+
+
 def drop_pointers(connection: Connection, catalog: str) -> None:
     """Forget a private catalog; files stay."""
     if catalog == PUBLISHED:

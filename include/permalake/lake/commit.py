@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import locations, move_pointer
+from permalake.lake.publication_log import write_log
 from permalake.lake.record import AttemptRow
 from permalake.lake.state import PUBLISHED, Database, attempt_tables, now, publication_tables, publications
 
@@ -58,7 +60,13 @@ def record_publication(
 
 
 def commit_apart(
-    database: Database, attempt: AttemptRow, table: str, kind: str, write: Callable[[str], None]
+    settings: Settings,
+    database: Database,
+    attempt: AttemptRow,
+    table: str,
+    *,
+    kind: str,
+    write: Callable[[str], None],
 ) -> str:
     """Publish one table at once. ``write`` puts rows into the staged table, whose state is the published
     one at the location that it is given; it is called again when another process published that table
@@ -77,9 +85,12 @@ def commit_apart(
             if move_pointer(connection, PUBLISHED, attempt.network, table, old=published, new=written):
                 _rebase(connection, attempt, table, written)
                 record_publication(connection, attempt, kind, {table: written})
-                return written
+                break
         back_off(number)
-    raise PermalakeError(f"{attempt.network}.{table}: others kept on writing; run it again")
+    else:
+        raise PermalakeError(f"{attempt.network}.{table}: others kept on writing; run it again")
+    write_log(settings, database)
+    return written
 
 
 def _rebase(connection: Connection, attempt: AttemptRow, table: str, location: str) -> None:

@@ -15,10 +15,12 @@ from permalake.intervals import ranges
 from permalake.lake import catalog, leases, record, staging, stale, step_ledger
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations
+from permalake.lake.identity import open_database
+from permalake.lake.publication_log import check_not_behind
 from permalake.lake.publish import Publication, publish
 from permalake.lake.query import DEFAULT_LIMITS, QueryLimits, QueryResult, run_query
 from permalake.lake.rejected import days_with_rejected, rejected
-from permalake.lake.state import PUBLISHED, Database, days, publications
+from permalake.lake.state import PUBLISHED, days, publications
 from permalake.lake.status import DayStatus, status
 from permalake.lake.step_ledger import Done
 from permalake.wormhole.enrich.asked_prices import AskedPrices
@@ -32,7 +34,7 @@ class Lake:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._database = Database(settings.lake.catalog_uri)
+        self._database = open_database(settings)
 
     # -- Building ------------------------------------------------------------------------------------
 
@@ -58,6 +60,7 @@ class Lake:
         """
         if end < start:
             raise PermalakeError(f"{network}: {end} lies before {start}")
+        check_not_behind(self._settings, self._database)
         self.ensure(network)
         leases.take(self._database, network, start, end, run_id=run_id, wait=wait)
         with self._database.write() as connection:

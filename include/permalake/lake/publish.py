@@ -15,6 +15,7 @@ from permalake.lake import leases, record, stale
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations, move_pointer
 from permalake.lake.commit import back_off, record_publication
+from permalake.lake.publication_log import write_log
 from permalake.lake.record import AttemptRow
 from permalake.lake.replay import Moves, replay
 from permalake.lake.state import PUBLISHED, Database, days, publications
@@ -49,6 +50,12 @@ class _Conflict(Exception):  # noqa: N818
 
 def publish(settings: Settings, database: Database, attempt: Attempt) -> Publication:
     """Move the pinned tables' pointers of the attempt's passing days in one transaction."""
+    done = _publish(settings, database, attempt)
+    write_log(settings, database)
+    return done
+
+
+def _publish(settings: Settings, database: Database, attempt: Attempt) -> Publication:
     work = _Publish(settings, database, attempt)
     with database.read() as connection:
         if done := work.earlier(connection):

@@ -58,6 +58,13 @@ networks = Table(
     Column("history_from", _TIME),  # earlier states were forgotten; null: none was
 )
 
+lake_ids = Table(
+    "permalake_lake",
+    _metadata,
+    Column("lake_id", String(36), primary_key=True),
+    Column("created_at", _TIME, nullable=False),
+)
+
 leases = Table(
     "permalake_leases",
     _metadata,
@@ -163,6 +170,7 @@ publications = Table(
     Column("fingerprint", Text, nullable=False, default=""),
     Column("replayed", Integer, nullable=False, default=0),
     Column("published_at", _TIME, nullable=False, index=True),
+    Column("logged", Integer),  # 1 once the warehouse has it on record; null: not yet
 )
 
 publication_tables = Table(
@@ -215,6 +223,8 @@ STEPS: Mapping[str, Step] = {
     "gaps in the source of a day": add_column(days.c.gaps),
     "how far back a network can be read": add_column(networks.c.history_from),
     "what jobs have done ahead of their tasks": add_table(attempt_jobs),
+    "the id of the lake": add_table(lake_ids),
+    "publications on record in the warehouse": add_column(publications.c.logged),
 }
 """In the order in which they were added; a released step is never changed."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from permalake.audit import docs
 from permalake.config import CONFIG_VARIABLE, Settings, config_file
 from permalake.errors import ConfigError, PermalakeError
+from permalake.lake.identity import open_database
 from permalake.lake.maintenance import (
     Done,
     clear_landings,
@@ -22,7 +23,6 @@ from permalake.lake.maintenance import (
     told_of,
     would_tidy,
 )
-from permalake.lake.state import Database
 from permalake.spark.submit import bin_folder, driver_memory, job_file, spark_conf, spark_master
 
 JOB = "lake_maintenance"
@@ -32,7 +32,7 @@ _SAID = re.compile(r"\d\d:\d\d:\d\d (.* compacted .*)")
 
 def chosen(settings: Settings, network: str | None = None) -> list[str]:
     """One network or all that the lake holds; :class:`ConfigError` names them when it does not hold it."""
-    known = networks_of(Database(settings.lake.catalog_uri))
+    known = networks_of(open_database(settings))
     if network is None:
         return known
     if network not in known:
@@ -42,21 +42,25 @@ def chosen(settings: Settings, network: str | None = None) -> list[str]:
 
 def crowded(settings: Settings, networks: Sequence[str]) -> list[str]:
     """Those networks that have something to compact."""
-    database = Database(settings.lake.catalog_uri)
+    database = open_database(settings)
     return [name for name in networks if crowded_tables(database, name, settings.lake.target_bytes)]
 
 
 def housekeeping(
-    settings: Settings, networks: Sequence[str], run_id: str, dry_run: bool = False
+    settings: Settings,
+    networks: Sequence[str],
+    run_id: str,
+    dry_run: bool = False,
+    confirmed: bool = False,
 ) -> Iterator[Done]:
     """Everything but compaction; what was done (or would be), table by table."""
-    database = Database(settings.lake.catalog_uri)
+    database = open_database(settings)
     until = limits(settings.lake)
     for network in networks:
         if dry_run:
             yield from would_tidy(settings, database, network, until)
         else:
-            yield from tidy(settings, database, network, until, run_id)
+            yield from tidy(settings, database, network, until, run_id, confirmed=confirmed)
     yield clear_landings(settings, database, until, dry_run)
     with database.read() as connection:
         keep = told_of(connection)

@@ -15,6 +15,7 @@ from permalake.config import Settings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake import leases
 from permalake.lake.catalog import locations
+from permalake.lake.identity import open_database
 from permalake.lake.state import PUBLISHED, Database
 from permalake.stores import bigtable, cassandra, served
 from permalake.stores.served import DueDay, State
@@ -78,7 +79,7 @@ def stores_of(settings: Settings, network: str) -> list[str]:
 def waiting(settings: Settings, network: str) -> dict[str, list[date]]:
     """Published days that a configured store does not have as they are published now, by store; stores that
     have them all are left out."""
-    with Database(settings.lake.catalog_uri).read() as connection:
+    with open_database(settings).read() as connection:
         found = {
             store: [one.day for one in served.due(connection, network, store)]
             for store in stores_of(settings, network)
@@ -88,7 +89,7 @@ def waiting(settings: Settings, network: str) -> dict[str, list[date]]:
 
 def again(settings: Settings, network: str, start: date, end: date) -> None:
     """Days start..end (inclusive) are due once more."""
-    with Database(settings.lake.catalog_uri).write() as connection:
+    with open_database(settings).write() as connection:
         for store in stores_of(settings, network):
             served.forget(connection, network, store, start, end)
 
@@ -97,7 +98,7 @@ def prepare(settings: Settings, network: str) -> None:
     """Every configured store answers and has its tables, and what has lost them is due whole; needs no
     Spark. :class:`PermalakeError` says which store does not answer, as ``permalake status`` does from then
     on."""
-    database = Database(settings.lake.catalog_uri)
+    database = open_database(settings)
     for store in stores_of(settings, network):
         with _alone(database, network, store), _noted(database, network, store):
             _ensure(database, settings, network, store)
@@ -112,7 +113,7 @@ def serve(spark: SparkSession, settings: Settings, network: str) -> dict[str, li
     from permalake.iota.permanode.permanode_writer import CassandraDays
     from permalake.wormhole.events.events_writer import BigtableDays
 
-    database = Database(settings.lake.catalog_uri)
+    database = open_database(settings)
     done: dict[str, list[date]] = {}
     for store in stores_of(settings, network):
         kind = BigtableDays if store == BIGTABLE else CassandraDays

@@ -17,6 +17,7 @@ from permalake.lake import leases
 from permalake.lake.catalog import copy_pointers, drop_pointers, locations, move_pointer, open_catalog
 from permalake.lake.commit import back_off, record_publication
 from permalake.lake.maintenance.history import PRIVATE
+from permalake.lake.publication_log import check_not_behind, write_log
 from permalake.lake.record import AttemptRow
 from permalake.lake.state import PUBLISHED, Database, now
 
@@ -40,6 +41,7 @@ class Work:
 def alone(settings: Settings, database: Database, network: str, run_id: str) -> Iterator[Work]:
     """Maintain the network, as the only one who does; builds go on beside. :class:`PermalakeError` names who
     maintains it already."""
+    check_not_behind(settings, database)
     what = f"{network}@{KIND}"
     try:
         leases.take(database, what, *_EVER, run_id=run_id)
@@ -79,9 +81,12 @@ def change(work: Work, table: str, edit: Callable[[IcebergTable], object], of: s
             if move_pointer(connection, of, work.network, table, old=published, new=new):
                 if of == PUBLISHED:
                     record_publication(connection, _record(work), KIND, {table: new})
-                return True
+                break
         back_off(number)
-    raise PermalakeError(f"{work.network}.{table}: others kept on publishing; maintain it again")
+    else:
+        raise PermalakeError(f"{work.network}.{table}: others kept on publishing; maintain it again")
+    write_log(work.settings, work.database)
+    return True
 
 
 def _record(work: Work) -> AttemptRow:

@@ -79,6 +79,8 @@ def forget(connection: Connection, network: str, limits: Limits) -> list[PastSta
                 publication_tables.c.table_name == state.table,
             )
         )
+        here = publications.c.id == state.publication_id
+        connection.execute(update(publications).where(here).values(logged=None))
     earlier = networks.c.history_from.is_(None) | (networks.c.history_from < horizon)
     connection.execute(
         update(networks).where(networks.c.network == network, earlier).values(history_from=horizon)

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from sqlalchemy import Connection, func, select
 
 from permalake.config import Settings
+from permalake.errors import PermalakeError
 from permalake.lake import leases
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
@@ -16,9 +17,12 @@ from permalake.lake.maintenance.needed import Needed, needed, roots
 from permalake.lake.maintenance.storage import Stored, listing
 from permalake.lake.state import Database, attempts, moment, stamp
 from permalake.lake.state import leases as lease_table
+from permalake.lake.warehouse_files import RUNBOOK
 from permalake.net.object_storage import inner_path
 
 LANDINGS = "_attempts"
+MAX_SHARE = 0.5
+"""A maintenance removes at most this share of a network's files and bytes, unless it is confirmed."""
 _FOLDERS = {"data", "metadata"}
 
 
@@ -27,6 +31,8 @@ class Orphans:
     """Needless files by table, and why the files of other tables were left alone."""
 
     files: dict[str, list[Stored]] = field(default_factory=dict)
+    total_files: int = 0
+    total_bytes: int = 0
     spared: dict[str, str] = field(default_factory=dict)
 
 
@@ -40,13 +46,33 @@ def orphans(settings: Settings, database: Database, network: str, limits: Limits
         wanted = roots(connection, network, limits)
         young = min(limits.young, _oldest_build(connection, network) or limits.young)
     keep = needed(wanted)
-    result = Orphans(spared=keep.lacking | _elsewhere(keep, base))
+    result = Orphans(
+        total_files=len(found),
+        total_bytes=sum(file.size for file in found),
+        spared=keep.lacking | _elsewhere(keep, base),
+    )
     for file in found:
         table, *inside = PurePosixPath(file.path).relative_to(inner_path(base)).parts
         ours = table in keep.paths and table not in result.spared and inside[:-1] and inside[0] in _FOLDERS
         if ours and file.written < young and file.path not in keep.paths[table]:
             result.files.setdefault(table, []).append(file)
     return result
+
+
+def check_share(network: str, found: Orphans) -> None:
+    """Check that what is needless is not most of what there is, in number and in bytes.
+
+    Raises:
+        PermalakeError: if it is: a catalog that lost tables or days looks like that.
+    """
+    needless = [file for files in found.files.values() for file in files]
+    size = sum(file.size for file in needless)
+    if len(needless) > MAX_SHARE * found.total_files and size > MAX_SHARE * found.total_bytes:
+        raise PermalakeError(
+            f"{network}: {len(needless):,} of {found.total_files:,} files are needless by the catalog; no "
+            "file was removed; if `permalake maintain --dry-run` shows what you expect, run it with "
+            f"--confirm-removal, else see {RUNBOOK}"
+        )
 
 
 def _elsewhere(keep: Needed, base: str) -> dict[str, str]:

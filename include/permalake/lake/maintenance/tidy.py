@@ -16,8 +16,9 @@ from permalake.lake.maintenance.compact import crowded_tables
 from permalake.lake.maintenance.expire import expirable, expire
 from permalake.lake.maintenance.history import PastState
 from permalake.lake.maintenance.limits import Limits
-from permalake.lake.maintenance.orphans import LANDINGS, Orphans, landings, orphans
+from permalake.lake.maintenance.orphans import LANDINGS, Orphans, check_share, landings, orphans
 from permalake.lake.maintenance.storage import remove, remove_folder
+from permalake.lake.publication_log import write_log
 from permalake.lake.state import PUBLISHED, STORES, Database, networks
 
 
@@ -68,8 +69,20 @@ def networks_of(database: Database) -> list[str]:
         return list(connection.execute(select(networks.c.network).order_by(networks.c.network)).scalars())
 
 
-def tidy(settings: Settings, database: Database, network: str, limits: Limits, run_id: str) -> list[Done]:
-    """Expire, forget and remove what the limits say of one network; what was done, by table."""
+def tidy(
+    settings: Settings,
+    database: Database,
+    network: str,
+    limits: Limits,
+    run_id: str,
+    *,
+    confirmed: bool = False,
+) -> list[Done]:
+    """Expire, forget and remove what the limits say of one network; what was done, by table.
+
+    Raises:
+        PermalakeError: if most files would be removed and the caller has not ``confirmed`` that.
+    """
     with alone(settings, database, network, run_id) as work:
         done, present = _by_table(database, network)
         for (catalog, table), location in present.items():
@@ -79,7 +92,10 @@ def tidy(settings: Settings, database: Database, network: str, limits: Limits, r
             _count_states(done, history.forget(connection, network, limits))
             history.close(connection, network, limits)
             history.repoint_served(connection, network)
+        write_log(settings, database)
         found = orphans(settings, database, network, limits)
+        if not confirmed:
+            check_share(network, found)
         _count_files(done, network, found)
         for files in found.files.values():
             remove(settings.lake.warehouse, files)

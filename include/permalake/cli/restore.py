@@ -1,0 +1,37 @@
+"""``permalake restore``: build a lost catalog again from the warehouse."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from permalake.config import load_settings
+from permalake.errors import PermalakeError
+
+
+def command(
+    config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
+) -> None:
+    """Build a lost catalog again, or bring an older copy of it up to date, from the publications that the
+    warehouse has on record. Prints a line per network. Nothing in the warehouse is changed.
+
+    Run it while nothing else works on the lake; docs/runbooks/restore.md says what to do before and after.
+
+    Example:
+
+      permalake restore
+    """
+    settings = load_settings(config)
+
+    from permalake.lake.restore import restore
+
+    damaged = []
+    for one in restore(settings):
+        sys.stdout.write(f"{one}\n")
+        damaged += [f"{one.network}.{table}: {why}" for table, why in one.damaged.items()]
+    for line in damaged:
+        sys.stderr.write(f"cannot be read: {line}\n")
+    if damaged:
+        raise PermalakeError(f"{len(damaged)} tables are damaged; see docs/runbooks/restore.md")

@@ -1,0 +1,108 @@
+"""The id of a lake: no command works on a catalog and a warehouse that do not belong together.
+
+The catalog keeps the id in a table, the warehouse in ``_lake.json``.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import Connection, func, insert, select
+
+from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake.state import PUBLISHED, Database, lake_ids, now, pointers
+from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
+from permalake.net.object_storage import filesystem, inner_path
+
+_FILE = "_lake.json"
+_LOCK = 7_365_212  # any number that no other advisory lock of the database uses
+
+
+def open_database(settings: Settings) -> Database:
+    """Open the catalog of the configured lake. A new lake gets an id, a lake of an earlier version too.
+
+    Raises:
+        PermalakeError: if catalog and warehouse are not of one lake, or one of the two is lost.
+    """
+    database = Database(settings.lake.catalog_uri)
+    stored = warehouse_id(settings)
+    with database.read() as connection:
+        known = catalog_id(connection)
+    if known is None or known != stored:
+        with database.write() as connection:
+            if connection.dialect.name == "postgresql":  # sqlite's writers wait for each other anyway
+                connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+            _settle(settings, connection)
+    return database
+
+
+def warehouse_id(settings: Settings) -> str | None:
+    """Return the id that the warehouse holds; None if it has none."""
+    document = read_json(f"{settings.lake.warehouse}/{_FILE}")
+    return str(document["lake_id"]) if document and "lake_id" in document else None
+
+
+def catalog_id(connection: Connection) -> str | None:
+    """Return the id that the catalog holds; None if it has none."""
+    return connection.execute(select(lake_ids.c.lake_id)).scalar()
+
+
+def set_catalog_id(connection: Connection, lake_id: str) -> None:
+    """Put the id into a catalog that has none."""
+    connection.execute(insert(lake_ids).values(lake_id=lake_id, created_at=now()))
+
+
+def _settle(settings: Settings, connection: Connection) -> None:
+    """Give catalog and warehouse one id where they belong together; the caller is alone."""
+    warehouse = settings.lake.warehouse
+    known, stored = catalog_id(connection), warehouse_id(settings)
+    if known is not None and stored is None:
+        raise PermalakeError(
+            f"the warehouse {warehouse} does not hold the lake {known} of the catalog: it is lost, not "
+            f"mounted, or lake.warehouse is wrong; see {RUNBOOK}"
+        )
+    if known is not None and known != stored:
+        raise PermalakeError(
+            f"the catalog is of lake {known}, the warehouse {warehouse} of lake {stored}; correct "
+            f"lake.catalog or lake.warehouse, see {RUNBOOK}"
+        )
+    if known is not None:
+        return
+    _check_adoptable(connection, warehouse)
+    if stored is None:
+        stored = str(uuid.uuid4())
+        write_json(f"{warehouse}/{_FILE}", {"lake_id": stored, "created_at": now()})
+    set_catalog_id(connection, stored)
+
+
+def _check_adoptable(connection: Connection, warehouse: str) -> None:
+    """Check that a catalog without id is new beside a new warehouse, or that its tables lie in this one."""
+    found = connection.execute(
+        select(pointers.c.metadata_location).where(pointers.c.catalog_name == PUBLISHED)
+    )
+    paths = [inner_path(location) for location in found.scalars()]
+    if not paths:
+        if table := _first_table(warehouse):
+            raise PermalakeError(
+                f"the catalog is empty, but the warehouse {warehouse} holds tables ({table}): the catalog "
+                f"is lost or lake.catalog is wrong; `permalake restore` builds it again, see {RUNBOOK}"
+            )
+        return
+    base = f"{inner_path(warehouse)}/"
+    inside = [path for path in paths if path.startswith(base)]
+    if not any(info.is_file for info in filesystem(warehouse).get_file_info(inside)):
+        raise PermalakeError(
+            f"none of the catalog's tables lies in the warehouse {warehouse}: it is lost, not mounted, or "
+            f"lake.warehouse is wrong; see {RUNBOOK}"
+        )
+
+
+def _first_table(warehouse: str) -> str | None:
+    """Return a table that lies in the warehouse, as NETWORK/TABLE."""
+    networks = [name for name, is_folder in entries(warehouse) if is_folder and name[0].isalpha()]
+    for network in networks:
+        for table, is_folder in entries(f"{warehouse}/{network}"):
+            if is_folder and ("metadata", True) in entries(f"{warehouse}/{network}/{table}"):
+                return f"{network}/{table}"
+    return None

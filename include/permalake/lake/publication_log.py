@@ -1,0 +1,103 @@
+"""The log of publications in the warehouse: what `permalake restore` builds a lost catalog from.
+
+Every publication has a file ``_publications/THOUSANDS/ID.json`` with the metadata files that it made
+current. Staged metadata files lie beside those in the tables' folders, and nothing else tells them apart.
+The files are written after the transaction that publishes; what a killed process did not write, the next one
+writes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+
+from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake.identity import catalog_id
+from permalake.lake.state import Database, days, networks, publication_tables, publications
+from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
+
+_FOLDER = "_publications"
+_PER_FOLDER = 1000
+_FORMAT = 1
+
+
+def write_log(settings: Settings, database: Database) -> None:
+    """Write the file of every publication that has none, or that maintenance has forgotten in part since."""
+    with database.read() as connection:
+        lake_id = catalog_id(connection)
+        waiting = connection.execute(
+            select(publications).where(publications.c.logged.is_(None)).order_by(publications.c.id)
+        ).all()
+        documents = [_document(connection, lake_id, dict(row._mapping)) for row in waiting]
+    for document in documents:
+        write_json(_location(settings, document["id"]), document)
+    if documents:
+        with database.write() as connection:
+            here = publications.c.id.in_([document["id"] for document in documents])
+            connection.execute(update(publications).where(here).values(logged=1))
+
+
+def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) -> dict[str, Any]:
+    del row["logged"]
+    tables = connection.execute(
+        select(publication_tables.c.table_name, publication_tables.c.metadata_location).where(
+            publication_tables.c.publication_id == row["id"]
+        )
+    )
+    horizon = select(networks.c.history_from).where(networks.c.network == row["network"])
+    published = connection.execute(
+        select(days).where(days.c.publication_id == row["id"]).order_by(days.c.date)
+    )
+    return {
+        **row,
+        "format": _FORMAT,
+        "history_from": connection.execute(horizon).scalar(),
+        "lake_id": lake_id,
+        "start": str(row["start"]),
+        "end": str(row["end"]),
+        "tables": dict(tables.tuples().all()),
+        "days": [{**day._mapping, "date": str(day.date)} for day in published],
+    }
+
+
+def _location(settings: Settings, publication_id: int) -> str:
+    folder = f"{settings.lake.warehouse}/{_FOLDER}/{publication_id // _PER_FOLDER:06d}"
+    return f"{folder}/{publication_id:09d}.json"
+
+
+def logged_ids(settings: Settings, after: int = 0) -> list[int]:
+    """List the ids above ``after`` that have a file, in order."""
+    base = f"{settings.lake.warehouse}/{_FOLDER}"
+    folders = [name for name, is_folder in entries(base) if is_folder and int(name) >= after // _PER_FOLDER]
+    names = [name for folder in folders for name, _ in entries(f"{base}/{folder}") if name.endswith(".json")]
+    return sorted(number for name in names if (number := int(name.removesuffix(".json"))) > after)
+
+
+def read_logged(settings: Settings, publication_id: int) -> dict[str, Any]:
+    """Read the file of a publication; :class:`PermalakeError` if it is damaged."""
+    location = _location(settings, publication_id)
+    document = read_json(location)
+    if document is None or document.get("format") != _FORMAT or document.get("id") != publication_id:
+        raise PermalakeError(f"{location}: is damaged or of a newer version; see {RUNBOOK}")
+    return document
+
+
+def check_not_behind(settings: Settings, database: Database) -> None:
+    """Check that the catalog knows every publication that the warehouse tells of.
+
+    Raises:
+        PermalakeError: if the catalog is an older copy: its numbers would be given twice, and maintenance
+            would take later files for needless.
+    """
+    with database.read() as connection:
+        known = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+    if unknown := logged_ids(settings, known):
+        with database.read() as connection:  # others may have published since
+            known = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+        if unknown[-1] > known:
+            raise PermalakeError(
+                f"the catalog ends with publication {known}, the warehouse with {unknown[-1]}: the catalog "
+                f"is an older copy; `permalake restore` brings it up to date, see {RUNBOOK}"
+            )

@@ -1,0 +1,153 @@
+"""Building a lost catalog again from the log of publications in the warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, text, update
+
+from permalake.config import Settings
+from permalake.contracts import QUARANTINE
+from permalake.errors import PermalakeError
+from permalake.lake import record
+from permalake.lake.catalog import locations, open_table, put_pointer
+from permalake.lake.counts import rows_per_day
+from permalake.lake.identity import catalog_id, set_catalog_id, warehouse_id
+from permalake.lake.publication_log import logged_ids, read_logged
+from permalake.lake.state import (
+    PUBLISHED,
+    Database,
+    days,
+    networks,
+    publication_tables,
+    publications,
+)
+from permalake.lake.warehouse_files import RUNBOOK
+
+_DAY_COLUMNS = set(days.columns.keys()) - {"network", "date"}
+
+
+@dataclass
+class RestoredNetwork:
+    """What was restored of one network; ``damaged``: tables whose current state cannot be read, and why."""
+
+    network: str
+    publications: int = 0
+    days: set[date] = field(default_factory=set)
+    tables: set[str] = field(default_factory=set)
+    damaged: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return the line for a user."""
+        counts = f"{self.publications} publications, {len(self.days)} days, {len(self.tables)} tables"
+        return f"{self.network}: {counts}"
+
+
+def restore(settings: Settings) -> list[RestoredNetwork]:
+    """Add the publications that only the warehouse knows to the catalog: all, if the catalog is empty.
+
+    Tables point where they did after the last publication. Attempts that were not published, stale marks and
+    the state of the stores are not in the warehouse.
+
+    Raises:
+        PermalakeError: if catalog and warehouse are of two lakes, or the warehouse tells nothing new.
+    """
+    database = Database(settings.lake.catalog_uri)
+    with database.write() as connection:
+        _take_id(settings, connection)
+        known = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+        documents = [read_logged(settings, number) for number in logged_ids(settings, known)]
+        if not documents:
+            raise PermalakeError(
+                f"the warehouse {settings.lake.warehouse} tells of no publication that the catalog lacks; "
+                f"nothing to restore, see {RUNBOOK}"
+            )
+        done = _apply(connection, documents)
+        if connection.dialect.name == "postgresql":  # its counter does not follow given numbers
+            connection.execute(
+                text("SELECT setval(pg_get_serial_sequence('permalake_publications', 'id'), :last)"),
+                {"last": documents[-1]["id"]},
+            )
+    for one in done:
+        _check(database, one)
+    return done
+
+
+def _take_id(settings: Settings, connection: Connection) -> None:
+    known, stored = catalog_id(connection), warehouse_id(settings)
+    if stored is None:
+        raise PermalakeError(
+            f"the warehouse {settings.lake.warehouse} has no lake id; correct lake.warehouse, or restore the "
+            f"catalog from its backup, see {RUNBOOK}"
+        )
+    if known is None:
+        if connection.execute(select(publications.c.id)).first():
+            raise PermalakeError(
+                "the catalog is of an earlier version; open it with `permalake status` first"
+            )
+        set_catalog_id(connection, stored)
+    elif known != stored:
+        raise PermalakeError(
+            f"the catalog is of lake {known}, the warehouse of lake {stored}; restore into an empty "
+            f"database, see {RUNBOOK}"
+        )
+
+
+def _apply(connection: Connection, documents: Sequence[dict[str, Any]]) -> list[RestoredNetwork]:
+    done: dict[str, RestoredNetwork] = {}
+    for document in documents:
+        network = document["network"]
+        one = done.setdefault(network, RestoredNetwork(network))
+        one.publications += 1
+        columns = {name: document[name] for name in document.keys() & set(publications.c.keys())}
+        span = {name: date.fromisoformat(document[name]) for name in ("start", "end")}
+        connection.execute(insert(publications).values(**(columns | span), logged=1))
+        for table, location in document["tables"].items():
+            one.tables.add(table)
+            connection.execute(
+                insert(publication_tables).values(
+                    publication_id=document["id"],
+                    network=network,
+                    table_name=table,
+                    metadata_location=location,
+                )
+            )
+            put_pointer(connection, PUBLISHED, network, table, location)
+        for values in document["days"]:
+            day = date.fromisoformat(values["date"])
+            one.days.add(day)
+            kept = {name: value for name, value in values.items() if name in _DAY_COLUMNS}
+            record.set_day(connection, network, day, **kept)
+    for network in done:
+        horizons = [one["history_from"] for one in documents if one["network"] == network]
+        history_from = max(filter(None, horizons), default=None)
+        here = networks.c.network == network
+        if not connection.execute(update(networks).where(here).values(history_from=history_from)).rowcount:
+            connection.execute(insert(networks).values(network=network, turn=0, history_from=history_from))
+    return list(done.values())
+
+
+def _check(database: Database, one: RestoredNetwork) -> None:
+    """Open every table as it is now, and count the quarantine of its days again."""
+    with database.read() as connection:
+        current = locations(connection, PUBLISHED, one.network)
+    for table in sorted(one.tables):
+        try:
+            opened = open_table(current[table])
+            if snapshot := opened.current_snapshot():
+                snapshot.manifests(opened.io)
+            if table == QUARANTINE.name:
+                _count_quarantined(database, one.network, current[table])
+        except Exception as error:  # a damaged file makes readers raise anything
+            one.damaged[table] = " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _count_quarantined(database: Database, network: str, location: str) -> None:
+    counted = rows_per_day(location, date(1970, 1, 1), date.max)
+    with database.write() as connection:
+        known = record.known_days(connection, network, date(1970, 1, 1), date.max)
+        for day in known | set(counted):
+            record.set_day(connection, network, day, quarantined=counted.get(day, 0))

@@ -1,0 +1,66 @@
+"""Small JSON files of the lake's own in the warehouse, beside the tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pyarrow import fs
+
+from permalake.errors import PermalakeError
+from permalake.net.object_storage import filesystem, inner_path, is_object_store
+
+RUNBOOK = "docs/runbooks/restore.md"
+
+
+def write_json(location: str, document: Mapping[str, Any]) -> None:
+    """Write a file whole: a reader sees the former content or the new one, never a part."""
+    disk, path = filesystem(location), inner_path(location)
+    content = json.dumps(document, indent=1, sort_keys=True).encode()
+    try:
+        if is_object_store(location):
+            with disk.open_output_stream(path) as out:
+                out.write(content)
+            return
+        disk.create_dir(path.rpartition("/")[0], recursive=True)
+        partial = f"{path}.{os.getpid()}.part"
+        with disk.open_output_stream(partial) as out:
+            out.write(content)
+        disk.move(partial, path)
+    except OSError as error:
+        raise PermalakeError(f"{location}: cannot be written: {_line(error)}") from None
+
+
+def read_json(location: str) -> dict[str, Any] | None:
+    """Read a file; None if it does not exist.
+
+    Raises:
+        PermalakeError: if it cannot be read, or holds no JSON object.
+    """
+    disk, path = filesystem(location), inner_path(location)
+    try:
+        with disk.open_input_stream(path) as source:
+            document = json.loads(source.read())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise PermalakeError(f"{location}: cannot be read: {_line(error)}; see {RUNBOOK}") from None
+    if not isinstance(document, dict):
+        raise PermalakeError(f"{location}: is damaged; see {RUNBOOK}")
+    return document
+
+
+def entries(location: str) -> list[tuple[str, bool]]:
+    """List a folder: name, and whether it is a folder; nothing if there is no such folder."""
+    selector = fs.FileSelector(inner_path(location), allow_not_found=True)
+    try:
+        found = filesystem(location).get_file_info(selector)
+    except OSError as error:
+        raise PermalakeError(f"{location}: cannot be read: {_line(error)}") from None
+    return sorted((info.base_name, info.type == fs.FileType.Directory) for info in found)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,227 @@
+"""Catalog and warehouse belong together, and a lost catalog is built again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from lake_support import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, settings_of, stage_day, state
+from sqlalchemy import delete, select
+
+from permalake.errors import PermalakeError
+from permalake.lake import Lake
+from permalake.lake.identity import open_database
+from permalake.lake.maintenance import limits, tidy
+from permalake.lake.publication_log import logged_ids
+from permalake.lake.restore import restore
+from permalake.lake.state import days, lake_ids, moment, networks, publication_tables, publications
+from permalake.pipeline import maintenance
+
+RUNBOOK = "see docs/runbooks/restore.md"
+
+
+def catalog_of(settings):
+    return Path(settings.lake.warehouse) / "catalog.db"
+
+
+def lose(settings):
+    for file in Path(settings.lake.warehouse).glob("catalog.db*"):
+        file.unlink()
+
+
+def content(database):
+    """What a restored catalog must hold again."""
+    with database.read() as connection:
+        return {
+            table.name: [
+                dict(row._mapping) for row in connection.execute(select(table).order_by(*table.c[:3]))
+            ]
+            for table in (publications, publication_tables, days)
+        }
+
+
+@pytest.fixture
+def built(settings, lake):
+    """Two days, the first built twice, and a third that is staged beside but not published."""
+    done = [
+        build(settings, lake, DAY1, 1, 5, "a"),
+        build(settings, lake, DAY2, 2, 7, "b"),
+        build(settings, lake, DAY1, 1, 6, "c"),
+    ]
+    staged = lake.begin(NETWORK, DAY3, DAY3, "staged")
+    stage_day(settings, staged, DAY3, 3, 9)
+    pass_audit(staged)
+    staged.rest()
+    lake.release("staged")
+    return done
+
+
+def test_a_lost_catalog_is_built_again_as_it_was_published(settings, lake, built):
+    before, wanted = content(lake._database), lake.query("from shimmer.messages order by all").to_pylist()
+    lose(settings)
+    (done,) = restore(settings)
+    assert str(done) == "shimmer: 3 publications, 2 days, 3 tables"
+    assert done.damaged == {}
+    again = Lake(settings)
+    assert content(again._database) == before | {"permalake_days": before["permalake_days"][:2]}
+    assert len(before["permalake_days"]) == 3
+    assert again.query("from shimmer.messages order by all").to_pylist() == wanted
+    counts = [
+        again.query("select count(*) n from shimmer.messages", moment(one.published_at))["n"][0].as_py()
+        for one in built
+    ]
+    assert counts == [5, 12, 13]
+    assert again.unchanged(NETWORK, DAY1, DAY2, "")
+    build(settings, again, DAY3, 3, 4, "later")
+    assert state(again) == {DAY1: (6, 6), DAY2: (7, 7), DAY3: (4, 4)}
+
+
+def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built):
+    files = set(Path(settings.lake.warehouse).rglob("*.parquet"))
+    lose(settings)
+    for command in (
+        lambda: Lake(settings),
+        lambda: maintenance.chosen(settings),
+        lambda: list(maintenance.housekeeping(settings, [NETWORK], "maintain")),
+    ):
+        with pytest.raises(PermalakeError, match=r"the catalog is empty, but .*`permalake restore`") as error:
+            command()
+        assert RUNBOOK in str(error.value)
+    assert set(Path(settings.lake.warehouse).rglob("*.parquet")) == files
+
+
+def test_a_catalog_of_another_lake_is_refused(settings, lake, built, tmp_path):
+    other = settings_of(tmp_path / "other")
+    build(other, Lake(other), DAY1, 1, 2, "other")
+    shutil.copy(catalog_of(other), catalog_of(settings))
+    with pytest.raises(PermalakeError, match=f"the catalog is of lake .*{RUNBOOK}"):
+        Lake(settings)
+    with pytest.raises(PermalakeError, match=f"the catalog is of lake .*{RUNBOOK}"):
+        restore(settings)
+
+
+def test_a_lost_warehouse_is_refused(settings, lake, built):
+    catalog = catalog_of(settings).read_bytes()
+    shutil.rmtree(settings.lake.warehouse)
+    Path(settings.lake.warehouse).mkdir()
+    catalog_of(settings).write_bytes(catalog)
+    with pytest.raises(PermalakeError, match=f"does not hold the lake .*{RUNBOOK}"):
+        Lake(settings)
+    assert not (Path(settings.lake.warehouse) / "_lake.json").exists()
+
+
+def test_a_lake_of_an_earlier_version_is_adopted_where_both_agree(settings, lake, built, tmp_path):
+    def forget_ids(database, warehouse):
+        with database.write() as connection:
+            connection.execute(delete(lake_ids))
+        (Path(warehouse) / "_lake.json").unlink()
+        shutil.rmtree(Path(warehouse) / "_publications")
+
+    with lake._database.write() as connection:
+        connection.execute(publications.update().values(logged=None))
+    forget_ids(lake._database, settings.lake.warehouse)
+    again = Lake(settings)
+    (stored,) = json.loads((Path(settings.lake.warehouse) / "_lake.json").read_text())["lake_id"].split()
+    with again._database.read() as connection:
+        assert connection.execute(select(lake_ids.c.lake_id)).scalars().all() == [stored]
+    build(settings, again, DAY3, 3, 9, "next")
+    assert logged_ids(settings) == [1, 2, 3, 4]
+
+    forget_ids(again._database, settings.lake.warehouse)
+    elsewhere = settings_of(tmp_path / "elsewhere")
+    Path(elsewhere.lake.warehouse).mkdir()
+    shutil.copy(catalog_of(settings), catalog_of(elsewhere))
+    with pytest.raises(PermalakeError, match="none of the catalog's tables lies in the warehouse"):
+        Lake(elsewhere)
+
+
+def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings, lake, built):
+    copy = catalog_of(settings).read_bytes()
+    build(settings, lake, DAY3, 3, 9, "after the backup")
+    wanted = state(lake)
+    lose(settings)
+    catalog_of(settings).write_bytes(copy)
+    older = Lake(settings)
+    with pytest.raises(PermalakeError, match="ends with publication 3, the warehouse with 4"):
+        older.begin(NETWORK, DAY1, DAY1, "run")
+    with pytest.raises(PermalakeError, match=r"ends with publication 3.*`permalake restore`"):
+        tidy(settings, older._database, NETWORK, limits(settings.lake), "maintain")
+    (done,) = restore(settings)
+    assert str(done) == "shimmer: 1 publications, 1 days, 3 tables"
+    assert state(Lake(settings)) == wanted
+    with pytest.raises(PermalakeError, match=f"nothing to restore, {RUNBOOK}"):
+        restore(settings)
+
+
+def test_what_a_killed_publisher_did_not_log_is_logged_by_the_next(settings, lake, monkeypatch):
+    from permalake.lake import publish as publishing
+
+    with monkeypatch.context() as killed:
+        killed.setattr(publishing, "write_log", lambda *_: None)
+        build(settings, lake, DAY1, 1, 5, "killed")
+    assert logged_ids(settings) == []
+    build(settings, lake, DAY2, 2, 7, "next")
+    assert logged_ids(settings) == [1, 2]
+    lose(settings)
+    restore(settings)
+    assert state(Lake(settings)) == {DAY1: (5, 5), DAY2: (7, 7)}
+
+
+def test_states_that_maintenance_forgot_stay_forgotten(settings, lake, built):
+    from test_maintenance import after
+
+    tidy(settings, lake._database, NETWORK, after(moment(built[1].published_at)), "maintain", confirmed=True)
+    with lake._database.read() as connection:
+        horizon = connection.execute(select(networks.c.history_from)).scalar()
+    lose(settings)
+    restore(settings)
+    again = Lake(settings)
+    assert again.query("select count(*) n from shimmer.messages")["n"][0].as_py() == 13
+    with pytest.raises(PermalakeError, match="is forgotten"):
+        again.query("from shimmer.messages", moment(built[0].published_at))
+    with again._database.read() as connection:
+        assert connection.execute(select(networks.c.history_from)).scalar() == horizon
+
+
+def test_a_damaged_table_is_named_and_the_others_are_restored(settings, lake, built):
+    Path(lake.locations(NETWORK)["messages"].removeprefix("file://")).write_text("{", "utf-8")
+    lose(settings)
+    (done,) = restore(settings)
+    assert set(done.damaged) == {"messages"}
+    assert Lake(settings).query("select count(*) n from shimmer.ms_analytics")["n"][0].as_py() == 2
+
+
+def test_most_files_are_removed_only_when_that_is_confirmed(settings, lake, built):
+    from test_maintenance import after
+
+    with sqlite3.connect(catalog_of(settings)) as connection:  # as if somebody had emptied these tables
+        connection.execute("delete from permalake_publication_tables")
+        connection.execute("delete from permalake_attempt_tables")
+        connection.execute("delete from iceberg_tables where catalog_name <> 'permalake'")
+    fresh = lake.begin(NETWORK, DAY1, DAY2, "empties")
+    pass_audit(fresh)
+    files = {file for file in Path(settings.lake.warehouse).rglob("*") if file.is_file()}
+    lake.discard(fresh)
+    with sqlite3.connect(catalog_of(settings)) as connection:
+        for name, location in connection.execute("select table_name, metadata_location from iceberg_tables"):
+            first = sorted(Path(location.removeprefix("file://")).parent.glob("00000-*.metadata.json"))[0]
+            connection.execute(
+                "update iceberg_tables set metadata_location = ? where table_name = ?", (str(first), name)
+            )
+    with pytest.raises(PermalakeError, match=r"shimmer: \d+ of \d+ files are needless .*--confirm-removal"):
+        tidy(settings, lake._database, NETWORK, after(datetime.now(UTC)), "maintain")
+    assert set(Path(settings.lake.warehouse).rglob("*.parquet")) <= files
+    done = tidy(settings, lake._database, NETWORK, after(datetime.now(UTC)), "maintain", confirmed=True)
+    assert sum(one.removed for one in done) > 10
+
+
+def test_a_new_lake_gets_its_id_once(settings):
+    first, second = open_database(settings), open_database(settings)
+    with first.read() as one, second.read() as other:
+        assert one.execute(select(lake_ids.c.lake_id)).scalars().all() == (
+            other.execute(select(lake_ids.c.lake_id)).scalars().all()
+        )
