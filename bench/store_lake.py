@@ -101,7 +101,8 @@ def publish(settings: Settings, network: str) -> None:
 
 def _job(name: str) -> Callable[[list[str], SparkSession], None]:
     spec = importlib.util.spec_from_file_location(name, SPARK_JOBS / f"{name}.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     main: Callable[[list[str], SparkSession], None] = module.main

@@ -1,7 +1,4 @@
-"""What Airflow's own processes load of Permalake: its deadline, its pages behind Airflow's login, and one
-writer at a time where the metadata are in sqlite."""
-
-from typing import Any, ClassVar
+"""The Airflow plugin: Permalake's deadline, its pages, and one writer at a time for SQLite metadata."""
 
 from airflow.plugins_manager import AirflowPlugin
 
@@ -11,10 +8,10 @@ from permalake.orchestrate.plugin import calendar_view, pages
 
 
 class PermalakePlugin(AirflowPlugin):
-    """Registers with Airflow what lives in the library."""
+    """Permalake's extensions of Airflow."""
 
     name = "permalake"
-    deadline_references: ClassVar[list[Any]] = [PublishedBy]
-    fastapi_apps: ClassVar[list[Any]] = [pages()]
-    fastapi_root_middlewares: ClassVar[list[Any]] = middlewares()
-    external_views: ClassVar[list[Any]] = [calendar_view()]
+    deadline_references = [PublishedBy]
+    fastapi_apps = [pages()]
+    fastapi_root_middlewares = middlewares()
+    external_views = [calendar_view()]

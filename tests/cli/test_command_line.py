@@ -36,7 +36,8 @@ def test_wrong_usage_is_one_line_and_code_2(capsys, arguments, said):
     code, out, err = call(capsys, *arguments)
     assert code == 2
     assert out == ""
-    assert err.startswith("permalake: ") and err.count("\n") == 1
+    assert err.startswith("permalake: ")
+    assert err.count("\n") == 1
     assert said in err
 
 
@@ -74,7 +75,8 @@ def test_an_unforeseen_error_has_no_trace_unless_asked_for(capsys, monkeypatch, 
     monkeypatch.setenv(cli.DEBUG, "1")
     code, _, err = call(capsys, "run", "iota", "--date", "2022-09-28")
     assert code == 1
-    assert "Traceback" in err and "in broken" in err
+    assert "Traceback" in err
+    assert "in broken" in err
 
 
 def test_help_loads_nothing_heavy():

@@ -189,5 +189,6 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
     assert [(row["date"], int(row["price_usd"]), row["h"]) for row in rows] == [
         (DAY1, 1, 1), (DAY2, 1, 1), (DAY3, 2, 2),
     ]  # fmt: skip
-    assert one.days_with_rows() == [] and one.changed() == {}
+    assert one.days_with_rows() == []
+    assert one.changed() == {}
     assert one.table(spark, "token_prices").count() == 3

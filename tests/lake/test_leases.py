@@ -31,7 +31,8 @@ def test_another_run_of_an_overlapping_range_is_told_who_builds_it(lake):
         lake.begin(NETWORK, DAY2, DAY3, "second")
     text = str(error.value)
     assert text.startswith("shimmer 2022-09-28..2022-09-29 is being built by run first since 20")
-    assert "wait for it" in text and "\n" not in text
+    assert "wait for it" in text
+    assert "\n" not in text
 
 
 def test_other_days_other_networks_and_the_same_run_go_on_at_once(lake):

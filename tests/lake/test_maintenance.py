@@ -78,7 +78,8 @@ def test_the_past_can_be_read_as_far_back_as_it_is_kept_and_nothing_else_is_left
     assert [everything(lake, moment) for moment in history[1:]] == kept
     with pytest.raises(PermalakeError, match=r"shimmer: what was published before .* is forgotten"):
         lake.query("select * from shimmer.messages", history[0])
-    assert done["messages"].states == 1 and done["messages"].snapshots > 0
+    assert done["messages"].states == 1
+    assert done["messages"].snapshots > 0
     on_disk = {path for path in stored(settings) if path.endswith(".parquet")}
     assert on_disk == data_files(lake, *history[1:])
 
@@ -117,7 +118,8 @@ def test_strays_go_and_young_files_stay(settings, lake, history):
     long_ago = (now() - timedelta(days=3)).timestamp()
     os.utime(old, (long_ago, long_ago))
     done = maintain(settings, lake, limits(settings.lake))
-    assert not old.exists() and young.exists()
+    assert not old.exists()
+    assert young.exists()
     assert str(done["messages"]) == "shimmer.messages: 1 file removed (8 bytes)"
     assert not any(one.anything for name, one in done.items() if name != "messages")
 
@@ -134,7 +136,8 @@ def test_what_was_staged_before_is_published_after(settings, lake, history, hold
     again = lake.resume(NETWORK, "staged")
     assert again.counts()["messages"] == {DAY3: 9}
     done = lake.publish(again)
-    assert done.rows == {"date_cache": 1, "messages": 9, "ms_analytics": 1} and done.replayed
+    assert done.rows == {"date_cache": 1, "messages": 9, "ms_analytics": 1}
+    assert done.replayed
     assert state(lake) == {DAY1: (4, 4), DAY3: (9, 9)}
     maintain(settings, lake, after(now()))
     assert state(lake) == {DAY1: (4, 4), DAY3: (9, 9)}
@@ -232,9 +235,11 @@ def test_where_a_needed_file_is_missing_nothing_is_removed(settings, lake, histo
     Path(lost).unlink()
     before = stored(settings)
     done = maintain(settings, lake, after(history[1]))
-    assert done["messages"].removed == 0 and lost in done["messages"].spared
+    assert done["messages"].removed == 0
+    assert lost in done["messages"].spared
     gone = before - stored(settings)
-    assert gone and not any("/messages/" in path for path in gone)
+    assert gone
+    assert not any("/messages/" in path for path in gone)
     assert state(lake) == {DAY1: (4, 4), DAY2: (7, 7)}
 
 
@@ -301,4 +306,5 @@ def test_folders_that_are_no_table_s_are_left_alone(settings, lake, history):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("mine")
     maintain(settings, lake, after(now()))
-    assert notes.exists() and beside.exists()
+    assert notes.exists()
+    assert beside.exists()

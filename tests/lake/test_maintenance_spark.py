@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -181,7 +181,8 @@ def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(air
     assert ended == ["success", "success", "failed", "upstream_failed"]
     (told,) = [one for one in alerts.received if one["event"] == "failed"]
     assert (told["dag"], told["network"], told["day"]) == (WORMHOLE_DAG, WORMHOLE, str(day))
-    assert told["step"] == "audit" and "few_prices_missing" in told["reason"]
+    assert told["step"] == "audit"
+    assert "few_prices_missing" in told["reason"]
     assert "/runs/dear/tasks/audit" in told["link"]
     assert "expectations" in airflow.page(told["docs"].removeprefix(airflow.address)).text
     assert 'class="failed"' in airflow.page("/permalake/").text
@@ -192,7 +193,8 @@ def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(air
     airflow.until(lambda: state() == "success", "the mended day")
     assert 'class="failed"' not in airflow.page("/permalake/").text
     last = Lake(load_settings(place / "lake.toml")).status(WORMHOLE)[-1]
-    assert (last.date, last.error) == (day, None) and last.published
+    assert (last.date, last.error) == (day, None)
+    assert last.published
 
 
 @contextmanager

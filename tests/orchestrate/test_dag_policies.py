@@ -81,7 +81,8 @@ def test_owner_tags_and_documentation(any_dag):
     assert dag.owner == "permalake"
     assert "permalake" in dag.tags
     assert len(dag.doc_md) > 300
-    assert dag.description and len(dag.description) < 120
+    assert dag.description
+    assert len(dag.description) < 120
     assert all(task.doc_md for task in dag.tasks)
 
 

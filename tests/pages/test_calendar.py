@@ -66,7 +66,9 @@ def test_the_page_reads_without_sight_without_scripts_and_without_a_network():
     own = {"shimmer": [troubled, day(28)]}
     page = calendar_page(own, {}, freshness(own["shimmer"]))
     outline = Outline(page)
-    assert not outline.having("script") and not outline.having("link") and not outline.having("img")
+    assert not outline.having("script")
+    assert not outline.having("link")
+    assert not outline.having("img")
     assert outline.having("html")[0]["lang"] == "en"
     assert len(outline.having("caption")) == len(outline.having("table")) - 1  # the list has a heading
     assert all(head.get("scope") for head in outline.having("th"))
@@ -75,7 +77,8 @@ def test_the_page_reads_without_sight_without_scripts_and_without_a_network():
     }
     assert "&lt;key_unique&gt;" in page
     # The state is told by mark and word, not by colour alone.
-    assert '<span class="hidden">failed</span>' in page and "✗" in page
+    assert '<span class="hidden">failed</span>' in page
+    assert "✗" in page
 
 
 def test_a_day_tells_rows_stores_and_what_is_wrong():

@@ -16,8 +16,10 @@ def test_every_submit_has_a_folder_and_old_ones_go(tmp_path, monkeypatch):
         (folder / "local-1.zstd").touch()
         os.utime(folder, (time.time() - days * 86400,) * 2)
     made = event_log.folder("shimmer_2022-09-28_audit")
-    assert made.is_dir() and made.parent == tmp_path
-    assert not old.exists() and recent.exists()
+    assert made.is_dir()
+    assert made.parent == tmp_path
+    assert not old.exists()
+    assert recent.exists()
     conf = event_log.conf(made)
     assert conf["spark.eventLog.dir"] == f"file://{made}"
 

@@ -1,0 +1,1 @@
+"""Bytes in columnar form: cursors, ragged arrays, hexadecimal text."""

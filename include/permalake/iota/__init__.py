@@ -1,0 +1,1 @@
+"""The IOTA domain: milestones become the tables of a permanode."""

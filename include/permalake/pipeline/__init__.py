@@ -1,0 +1,1 @@
+"""Building a range of days: requests, jobs, fingerprints, stale days."""

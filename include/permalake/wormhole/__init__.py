@@ -1,0 +1,1 @@
+"""The Wormhole domain: VAAs become tables and an event store."""

@@ -81,7 +81,8 @@ def test_outputs_live_and_end(built):
         return
     created = {kind: len(made.rows(f"{kind}_outputs")) for kind in ("alias", "foundry", "nft")}
     assert all(created.values())
-    assert consumed["nft"] and consumed["alias"]
+    assert consumed["nft"]
+    assert consumed["alias"]
     chains = Counter(row["nft_id"] for row in made.rows("nft_outputs"))
     assert max(chains.values()) > 1
 
@@ -126,7 +127,8 @@ def test_sizes_are_uneven_and_add_up():
     world = IotaWorld("stardust", 1_000_000, 2, START, 1, "smr")
     sizes = [size for epoch in world.epochs() for size in epoch.sizes]
     assert (len(sizes), sum(sizes)) == (2 * 8_640, 1_000_000)
-    assert min(sizes) >= 4 and max(sizes) > 2 * 1_000_000 / len(sizes)
+    assert min(sizes) >= 4
+    assert max(sizes) > 2 * 1_000_000 / len(sizes)
     assert max(sum(epoch.sizes) for epoch in world.epochs()) < 100_000
 
 

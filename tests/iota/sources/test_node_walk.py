@@ -203,8 +203,10 @@ def test_a_node_that_contradicts_itself_is_an_error_that_names_milestone_and_blo
         row["metadata"] = row["metadata"] | {"referencedByMilestoneIndex": None}
         (failed,) = fetch(server, tmp_path)
     block = row["metadata"]["blockId"].removeprefix("0x")
-    assert failed.error.startswith("milestone ") and block in failed.error
-    assert "no milestone" in failed.error and "\n" not in failed.error
+    assert failed.error.startswith("milestone ")
+    assert block in failed.error
+    assert "no milestone" in failed.error
+    assert "\n" not in failed.error
 
 
 def test_a_day_is_found_in_few_calls(tmp_path):

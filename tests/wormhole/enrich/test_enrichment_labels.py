@@ -150,4 +150,5 @@ def test_a_transfer_is_what_the_service_shows(rows, name):
 def test_a_native_token_transfer_is_none_of_the_token_bridge(rows):
     key = labels()[NTT]["rowkey"]
     assert key in rows["message_publication"]
-    assert key not in rows["token_transfer_details"] and key not in rows["chain_details"]
+    assert key not in rows["token_transfer_details"]
+    assert key not in rows["chain_details"]

@@ -126,7 +126,8 @@ def test_coingecko_asks_in_ranges_that_are_answered_hour_by_hour():
         service = CoinGecko(http, CHAINS, WINDOW, clock=lambda: now)
         asked(service, [Ask("gold", (T0, now + DAY))])
         ranges = [(int(call[2]["from"][0]), int(call[2]["to"][0])) for call in server.calls]
-    assert ranges[0][0] == T0 and ranges[-1][1] == now
+    assert ranges[0][0] == T0
+    assert ranges[-1][1] == now
     assert max(end - start for start, end in ranges) < 90 * DAY
     assert [end for _, end in ranges[:-1]] == [start for start, _ in ranges[1:]]
 

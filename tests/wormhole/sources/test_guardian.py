@@ -120,7 +120,8 @@ def test_asks_are_bounded_and_short_gaps_go_first(tmp_path, monkeypatch):
         settings = settings_of(tmp_path, server)
         fill(settings, [Gap(DAY, 2, EMITTER, 10, 99), Gap(DAY, 4, EMITTER, 1, 2)])
         paths = [call[1].removeprefix("/v1/signed_vaa/") for call in server.calls]
-        assert len(paths) == 5 and {f"4/{EMITTER}/1", f"4/{EMITTER}/2"} < set(paths)
+        assert len(paths) == 5
+        assert {f"4/{EMITTER}/1", f"4/{EMITTER}/2"} < set(paths)
 
 
 def test_a_guardian_that_is_down_leaves_the_gaps_and_its_reason(tmp_path):
@@ -128,7 +129,8 @@ def test_a_guardian_that_is_down_leaves_the_gaps_and_its_reason(tmp_path):
         server.down = "503"
         settings = settings_of(tmp_path, server)
         done = fill(settings, [Gap(DAY, 2, EMITTER, 3, 3)])
-        assert done.fault == "guardian: HTTP 503" and not done.news
+        assert done.fault == "guardian: HTTP 503"
+        assert not done.news
         server.down = None
         fill(settings, [Gap(DAY, 2, EMITTER, 3, 3)])
         assert server.calls[-1][3] is None, "no answer is not kept as one"
@@ -137,5 +139,6 @@ def test_a_guardian_that_is_down_leaves_the_gaps_and_its_reason(tmp_path):
 def test_what_is_missing_is_told_by_day():
     many = [Gap(DAY, chain, EMITTER, 1, 2) for chain in range(1, 24)]
     lines = guardian.missing([*many, Gap(DAY + dt.timedelta(1), 9, EMITTER, 5, 5)])
-    assert lines[DAY][0] == f"1/{EMITTER}/1..2 missing" and lines[DAY][-1] == "and 6 sequences more"
+    assert lines[DAY][0] == f"1/{EMITTER}/1..2 missing"
+    assert lines[DAY][-1] == "and 6 sequences more"
     assert lines[DAY + dt.timedelta(1)] == [f"9/{EMITTER}/5 missing"]

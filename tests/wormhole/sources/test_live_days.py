@@ -122,7 +122,8 @@ def test_operations_tell_senders_of_bridge_messages(built):
     bridged = {
         row["row_key"] for name in ("token_transfer_payload", "nft_transfer_payload") for row in rows[name]
     }
-    assert len(told) > 100 and set(told) <= bridged
+    assert len(told) > 100
+    assert set(told) <= bridged
     for key, sender in told.items():
         chain, emitter, sequence = key.split(":")
         assert sender == f"sender of {chain}/{emitter}/{int(sequence)}"

@@ -1,0 +1,1 @@
+"""Bytes of blocks, outputs and milestones as columns, and back."""

@@ -1,0 +1,1 @@
+"""From records to proven rows: cones in white-flag order, conflicts, ledger."""

@@ -1,0 +1,1 @@
+"""The permanode's rows in Cassandra."""

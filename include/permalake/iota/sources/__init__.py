@@ -1,0 +1,1 @@
+"""Where milestones come from: archives, chronicle logs, nodes."""

@@ -1,0 +1,1 @@
+"""From proven rows to the published tables."""

@@ -1,0 +1,1 @@
+"""Bytes of VAAs, payloads and addresses as columns, and back."""

@@ -1,0 +1,1 @@
+"""Laws across the tables of Wormhole."""

@@ -1,0 +1,1 @@
+"""Where VAAs come from: files, Wormholescan, guardians."""

@@ -1,0 +1,1 @@
+"""From verified VAAs to the published tables."""

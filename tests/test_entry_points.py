@@ -1,0 +1,38 @@
+"""What the files outside the package may import: they declare and hand over, the work lies in the package."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from permalake import paths
+
+ALLOWED = {
+    paths.DAGS: r"airflow\.sdk|permalake\.orchestrate(\..+)?",
+    paths.PLUGINS: r"airflow(\..+)?|permalake\.orchestrate(\..+)?",
+    paths.EXPECTATIONS: r"permalake\.(contracts|audit|(iota|wormhole)\.laws)(\..+)?",
+}
+STANDARD = r"__future__|collections\.abc|typing"
+
+
+def imported(file: Path) -> set[str]:
+    """The modules that a file imports, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize("folder", ALLOWED, ids=lambda folder: folder.name)
+def test_an_entry_point_imports_its_layer_only(folder):
+    files = sorted(folder.rglob("*.py"))
+    assert files
+    allowed = re.compile(f"{ALLOWED[folder]}|{STANDARD}")
+    others = {file.name: {name for name in imported(file) if not allowed.fullmatch(name)} for file in files}
+    assert {name: found for name, found in others.items() if found} == {}
