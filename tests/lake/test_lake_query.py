@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import duckdb
 import pyarrow as pa
@@ -11,14 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import func, select, update
 
 from permalake.contracts import tables_of
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake import Lake, QueryLimits
 from permalake.lake.catalog import open_catalog
-from permalake.lake.state import moment
+from permalake.lake.state import days, moment, publications, stamp
 from permalake.lake.statements import unique_names
-from support.lakes import DAY1, DAY2, NETWORK, build, messages, pass_audit, put, settings_of, state
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit, put, settings_of, state
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,39 @@ def test_as_of_reads_the_state_of_the_last_publication_at_or_before(filled):
     assert told == [5, 12, 13]
     assert lake.query(count, as_of=datetime(2020, 1, 1, tzinfo=UTC))["n"][0].as_py() == 0
     assert lake.query(count)["n"][0].as_py() == 13
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["the only one", "not the first"])
+def test_a_publication_dated_2099_hides_no_other(tmp_path, alone):
+    chosen = settings_of(tmp_path)
+    lake = Lake(chosen)
+    count = "select count(*) n from shimmer.messages"
+    if not alone:
+        build(chosen, lake, DAY2, 2, 7, "before")
+    build(chosen, lake, DAY1, 1, 5, "clock ahead")
+    with lake._database.write() as connection:
+        last = connection.execute(select(func.max(publications.c.id))).scalar()
+        for table, column in ((publications, publications.c.id), (days, days.c.publication_id)):
+            connection.execute(
+                update(table).where(column == last).values(published_at=stamp(datetime(2099, 1, 1)))
+            )
+    before = datetime.now(UTC)
+    done = build(chosen, lake, DAY3, 3, 2, "after")
+    assert before - timedelta(seconds=1) < moment(done.published_at) < datetime.now(UTC)
+    assert lake.query(count, as_of=moment(done.published_at))["n"][0].as_py() == (7 if alone else 14)
+    assert lake.query(count, as_of=before - timedelta(minutes=1))["n"][0].as_py() == 0
+    assert all(day.published < "2099" for day in lake.status(NETWORK))
+
+
+def test_the_time_of_a_publication_never_goes_back(tmp_path):
+    chosen = settings_of(tmp_path)
+    lake = Lake(chosen)
+    build(chosen, lake, DAY1, 1, 5, "a little ahead")
+    ahead = datetime.now(UTC) + timedelta(minutes=10)
+    with lake._database.write() as connection:
+        connection.execute(update(publications).values(published_at=stamp(ahead)))
+    assert build(chosen, lake, DAY2, 2, 7, "next").published_at == stamp(ahead)
+    assert lake.query("select count(*) n from shimmer.messages", as_of=ahead)["n"][0].as_py() == 12
 
 
 def test_sums_filters_and_empty_tables(filled):

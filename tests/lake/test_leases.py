@@ -11,10 +11,22 @@ from datetime import UTC, datetime, timedelta
 import psutil
 import pytest
 
+import permalake.lake.state
 from permalake.errors import PermalakeError
 from permalake.lake import leases as leasing
 from permalake.lake.state import leases, stamp
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, pass_audit, stage_day, state
+
+
+def clock_off_by(off):
+    """A datetime class for a machine whose clock is off."""
+
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + off
+
+    return Wrong
 
 
 def age(lake, run_id: str, by: timedelta) -> None:
@@ -33,6 +45,20 @@ def test_another_run_of_an_overlapping_range_is_told_who_builds_it(lake):
     assert text.startswith("shimmer 2022-09-28..2022-09-29 is being built by run first since 20")
     assert "wait for it" in text
     assert "\n" not in text
+
+
+@pytest.mark.parametrize("off", [timedelta(seconds=130), -timedelta(seconds=130), timedelta(days=400)])
+def test_a_machine_whose_clock_is_wrong_neither_takes_nor_loses_a_lease(lake, monkeypatch, off):
+    lake.begin(NETWORK, DAY1, DAY1, "first").rest()
+    wrong = clock_off_by(off)
+    for module in (leasing, permalake.lake.state):
+        monkeypatch.setattr(module, "datetime", wrong, raising=False)
+    with pytest.raises(PermalakeError, match="is being built by run first"):
+        lake.begin(NETWORK, DAY1, DAY1, "second")
+    lake.begin(NETWORK, DAY2, DAY2, "wrong clock").rest()
+    monkeypatch.undo()
+    with pytest.raises(PermalakeError, match="is being built by run wrong clock"):
+        lake.begin(NETWORK, DAY2, DAY2, "third")
 
 
 def test_other_days_other_networks_and_the_same_run_go_on_at_once(lake):

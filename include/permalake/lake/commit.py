@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -13,9 +15,24 @@ from permalake.errors import PermalakeError
 from permalake.lake.catalog import locations, move_pointer
 from permalake.lake.publication_log import write_log
 from permalake.lake.record import AttemptRow
-from permalake.lake.state import PUBLISHED, Database, attempt_tables, now, publication_tables, publications
+from permalake.lake.state import (
+    PUBLISHED,
+    Database,
+    attempt_tables,
+    clock,
+    days,
+    moment,
+    networks,
+    publication_tables,
+    publications,
+    stamp,
+)
 
 _TRIES = 12
+_SKEW = timedelta(days=1)
+_EARLIEST = "2026"  # a clock that shows an earlier year is wrong: it was never set
+_LOCK = 7_365_213  # any number that no other advisory lock of the database uses
+log = logging.getLogger(__name__)
 
 
 def back_off(number: int) -> None:
@@ -27,8 +44,7 @@ def record_publication(
     connection: Connection, attempt: AttemptRow, kind: str, moved: dict[str, str], replayed: bool = False
 ) -> tuple[int, str]:
     """Write down what was moved; returns the publication's id and time, which rise together."""
-    last = connection.execute(select(func.max(publications.c.published_at))).scalar()
-    published_at = max(now(), last or "")
+    published_at = _next_time(connection)
     inserted = connection.execute(
         insert(publications).values(
             kind=kind,
@@ -57,6 +73,29 @@ def record_publication(
             ],
         )
     return publication_id, published_at
+
+
+def _next_time(connection: Connection) -> str:
+    """Return the time of a publication: by the database's clock, and never before that of an earlier one.
+
+    A clock that was once days ahead must not date all that follows: what it dated gets the time of now.
+    """
+    if (
+        connection.dialect.name == "postgresql"
+    ):  # numbers and times rise together; sqlite has one writer anyway
+        connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+    now = clock(connection)
+    last = connection.execute(select(func.max(publications.c.published_at))).scalar()
+    if last is None or last <= now:
+        return now
+    if now < _EARLIEST or last <= stamp(moment(now) + _SKEW):
+        return str(last)
+    for table in (publications, days):
+        connection.execute(update(table).where(table.c.published_at > now).values(published_at=now))
+    ahead = networks.c.history_from > now
+    connection.execute(update(networks).where(ahead).values(history_from=now))
+    log.warning("publications dated up to %s, in the future, are dated %s now", last, now)
+    return now
 
 
 def commit_apart(

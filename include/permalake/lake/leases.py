@@ -12,14 +12,14 @@ import platform
 import threading
 import time
 import weakref
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import psutil
 from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from permalake.errors import PermalakeError
-from permalake.lake.state import Database, leases, networks, now, stamp
+from permalake.lake.state import Database, clock, leases, moment, networks, stamp
 
 EXPIRES_AFTER = timedelta(seconds=120)
 BEAT_SECONDS = 20.0
@@ -44,6 +44,11 @@ def _is_gone(row: Row) -> bool:
         return True
 
 
+def oldest_beat(connection: Connection) -> str:
+    """Return the time of the last heartbeat before which a lease counts as abandoned."""
+    return stamp(moment(clock(connection)) - EXPIRES_AFTER)
+
+
 def take(database: Database, network: str, start: date, end: date, *, run_id: str, wait: float = 0.0) -> None:
     """Hold start..end for ``run_id``, waiting up to ``wait`` seconds for another run.
 
@@ -64,9 +69,9 @@ def _take(connection: Connection, network: str, start: date, end: date, run_id: 
     """Take the lease, or say in one line who has it."""
     connection.execute(update(networks).where(networks.c.network == network).values(turn=networks.c.turn + 1))
     overlap = (leases.c.network == network, leases.c.start <= end, leases.c.end >= start)
-    alive = stamp(datetime.now(UTC) - EXPIRES_AFTER)
+    taken_at = clock(connection)
     others = connection.execute(
-        select(leases).where(*overlap, leases.c.run_id != run_id, leases.c.beat_at >= alive)
+        select(leases).where(*overlap, leases.c.run_id != run_id, leases.c.beat_at >= oldest_beat(connection))
     ).all()
     other = next((row for row in others if not _is_gone(row)), None)
     if other is not None:
@@ -75,7 +80,6 @@ def _take(connection: Connection, network: str, start: date, end: date, run_id: 
             f"{other.taken_at[:19]}Z; wait for it or end it"
         )
     connection.execute(delete(leases).where(*overlap))
-    moment = now()
     connection.execute(
         insert(leases).values(
             network=network,
@@ -83,8 +87,8 @@ def _take(connection: Connection, network: str, start: date, end: date, run_id: 
             end=end,
             run_id=run_id,
             owner=os.environ.get(OWNER),
-            taken_at=moment,
-            beat_at=moment,
+            taken_at=taken_at,
+            beat_at=taken_at,
         )
     )
     return None
@@ -112,7 +116,7 @@ def beat(database: Database, network: str, run_id: str) -> bool:
     """Sign of life; false when the lease is gone."""
     mine = (leases.c.network == network, leases.c.run_id == run_id)
     with database.write() as connection:
-        return connection.execute(update(leases).where(*mine).values(beat_at=now())).rowcount > 0
+        return connection.execute(update(leases).where(*mine).values(beat_at=clock(connection))).rowcount > 0
 
 
 class Heartbeat:

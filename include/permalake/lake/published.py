@@ -59,14 +59,17 @@ def _now(connection: Connection) -> State:
 
 
 def _then(connection: Connection, moment: str) -> State:
+    # By number: it is what rises with every publication, whatever the clock showed.
+    latest = (
+        select(func.max(publications.c.id)).where(publications.c.published_at <= moment).scalar_subquery()
+    )
     last = (
         select(
             publication_tables.c.network,
             publication_tables.c.table_name,
             func.max(publication_tables.c.publication_id).label("publication_id"),
         )
-        .join(publications, publications.c.id == publication_tables.c.publication_id)
-        .where(publications.c.published_at <= moment)
+        .where(publication_tables.c.publication_id <= latest)
         .group_by(publication_tables.c.network, publication_tables.c.table_name)
         .subquery()
     )

@@ -10,7 +10,7 @@ from datetime import date
 from sqlalchemy import Connection, and_, insert, select, update
 
 from permalake.lake.catalog import copy_pointers, drop_pointers, locations
-from permalake.lake.state import PUBLISHED, attempt_days, attempt_tables, attempts, days, now
+from permalake.lake.state import PUBLISHED, attempt_days, attempt_tables, attempts, clock, days, now
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def begin(
         "end": end,
         "run_id": run_id,
         "state": "open",
-        "begun_at": now(),
+        "begun_at": clock(connection),
         "fingerprint": fingerprint,
     }
     connection.execute(insert(attempts).values(**row, notes="[]"))

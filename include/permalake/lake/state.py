@@ -29,6 +29,8 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    func,
+    select,
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, ProgrammingError
@@ -230,8 +232,18 @@ STEPS: Mapping[str, Step] = {
 
 
 def now() -> str:
-    """This moment, as the state tables keep it."""
+    """Return this moment by the machine's clock, as the state tables keep it."""
     return stamp(datetime.now(UTC))
+
+
+def clock(connection: Connection) -> str:
+    """Return this moment by the database's clock: machines whose clocks differ agree on that one."""
+    if connection.dialect.name == "postgresql":
+        form = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
+        told = select(func.to_char(func.timezone("UTC", func.clock_timestamp()), form))
+    else:
+        told = select(func.strftime("%Y-%m-%dT%H:%M:%f000Z", "now"))
+    return str(connection.execute(told).scalar_one())
 
 
 def stamp(moment: datetime) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from permalake.config import Settings
-from permalake.errors import PermalakeError
+from permalake.errors import ConfigError, PermalakeError
 from permalake.lake import Lake
 from permalake.orchestrate.network_runs import first_network, names_no_network, type_of
 from permalake.pipeline.domain import NEED_LANDING, task_of
@@ -19,6 +20,7 @@ from permalake.pipeline.request import BuildRequest, request_of
 # Key of a DAG run's conf by which a run without a scheduler brings a run id of its own, and of the XCom by
 # which a run that starts at a later step tells which run's staging it goes on with.
 RUN_ID = "permalake_run_id"
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.~:+-]{0,249}")
 log = logging.getLogger(__name__)
 # It tells a line for each table that it opens, and Airflow shows them all in the task's log.
 logging.getLogger("pyiceberg").setLevel(logging.WARNING)
@@ -29,7 +31,7 @@ WAIT_SECONDS = 150
 def request_from(settings: Settings, kind: str, context: Any) -> BuildRequest:
     """The run's parameters; without days, the UTC day of its data interval."""
     run = context["dag_run"]
-    run_id = (run.conf or {}).get(RUN_ID) or context["run_id"]
+    run_id = _checked_run_id((run.conf or {}).get(RUN_ID) or context["run_id"])
     given = dict(context["params"])
     if names_no_network(kind, given, type_of(run)):
         given["network"] = first_network(settings)
@@ -43,6 +45,20 @@ def request_from(settings: Settings, kind: str, context: Any) -> BuildRequest:
         # What that task reads is gone with the staging that it was landed for, so the run starts at the top.
         return replace(request, only=None, force=True)
     return request
+
+
+def _checked_run_id(run_id: object) -> str:
+    """Return the run id if it is one: it becomes a key of the catalog, a file name and a job's argument.
+
+    Raises:
+        ConfigError: if it is anything else; a DAG run's conf may hold any JSON.
+    """
+    if isinstance(run_id, str) and _RUN_ID.fullmatch(run_id):
+        return run_id
+    raise ConfigError(
+        f"{RUN_ID} {str(run_id)[:60]!r}: not a run id; use up to 250 letters, digits and _.~:+-, the first a "
+        "letter or digit, or leave it out of the run's conf"
+    )
 
 
 def _unfinished(settings: Settings, request: BuildRequest) -> str | None:

@@ -23,6 +23,7 @@ from permalake.lake.maintenance import (
     told_of,
     would_tidy,
 )
+from permalake.lake.state import clock, moment
 from permalake.spark.submit import bin_folder, driver_memory, job_file, spark_conf, spark_master
 
 JOB = "lake_maintenance"
@@ -55,7 +56,8 @@ def housekeeping(
 ) -> Iterator[Done]:
     """Everything but compaction; what was done (or would be), table by table."""
     database = open_database(settings)
-    until = limits(settings.lake)
+    with database.read() as connection:
+        until = limits(settings.lake, moment(clock(connection)))
     for network in networks:
         if dry_run:
             yield from would_tidy(settings, database, network, until)

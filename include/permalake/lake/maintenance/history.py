@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from sqlalchemy import Connection, and_, delete, exists, or_, select, union, update
 
@@ -90,11 +89,10 @@ def forget(connection: Connection, network: str, limits: Limits) -> list[PastSta
 
 def abandoned(connection: Connection, network: str, limits: Limits) -> list[str]:
     """Open attempts that were begun before ``limits.abandoned`` and that no run holds any more."""
-    alive = stamp(datetime.now(UTC) - leases.EXPIRES_AFTER)
     held = exists().where(
         lease_table.c.network == network,
         lease_table.c.run_id == attempts.c.run_id,
-        lease_table.c.beat_at >= alive,
+        lease_table.c.beat_at >= leases.oldest_beat(connection),
     )
     rows = connection.execute(
         select(attempts.c.attempt_id).where(

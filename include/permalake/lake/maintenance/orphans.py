@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 
 from sqlalchemy import Connection, func, select
@@ -15,7 +15,7 @@ from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.maintenance.needed import Needed, needed, roots
 from permalake.lake.maintenance.storage import Stored, listing
-from permalake.lake.state import Database, attempts, moment, stamp
+from permalake.lake.state import Database, attempts, moment
 from permalake.lake.state import leases as lease_table
 from permalake.lake.warehouse_files import RUNBOOK
 from permalake.net.object_storage import inner_path
@@ -87,7 +87,7 @@ def _elsewhere(keep: Needed, base: str) -> dict[str, str]:
 
 def _oldest_build(connection: Connection, network: str) -> datetime | None:
     """When the oldest build that may still write was begun."""
-    alive = stamp(datetime.now(UTC) - leases.EXPIRES_AFTER)
+    alive = leases.oldest_beat(connection)
     oldest = connection.execute(
         select(func.min(attempts.c.begun_at))
         .join(
