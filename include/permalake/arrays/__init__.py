@@ -1,1 +1,1 @@
-"""Bytes in columnar form: cursors, ragged arrays, hexadecimal text."""
+"""Columns of bytes: reading, writing and hashing whole Arrow columns with NumPy."""

@@ -1,8 +1,8 @@
-"""Rows of bytes read in lockstep: one position per row over one concatenated buffer.
+"""Reading many rows of bytes at once: one position per row in one concatenated buffer.
 
 Every read is checked against the end of its row. A row that breaks a rule gets a fault code (those of
-:mod:`~permalake.arrays.faults` and what its format adds) and reads zeros from then on; it never raises, and
-never touches its neighbours.
+:mod:`~permalake.arrays.faults` and those of its format) and reads zeros from then on. A fault never raises
+and never affects other rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def load(raw: Binary) -> tuple[U8, I64, I64]:
-    """Concatenated bytes (padded), and start and length of every row. A null row is empty."""
+    """Return the concatenated bytes (padded), and start and length of every row. A null row is empty."""
     if isinstance(raw, pa.ChunkedArray):
         raw = raw.combine_chunks() if raw.num_chunks != 1 else raw.chunk(0)
     if not (pa.types.is_binary(raw.type) or pa.types.is_large_binary(raw.type)):
@@ -54,32 +54,32 @@ def load(raw: Binary) -> tuple[U8, I64, I64]:
 
 
 def bytes_at(data: U8, position: I64, width: int) -> U8:
-    """``width`` (at most :data:`PADDING`) bytes at every position: u8[k, width]."""
+    """Return ``width`` (at most :data:`PADDING`) bytes at every position: u8[k, width]."""
     windows = np.ndarray((len(data) - width + 1,), f"V{width}", data, strides=(1,))
     return windows[position].view(np.uint8).reshape(len(position), width)
 
 
 def uint_at(data: U8, position: I64, width: int) -> npt.NDArray[np.unsignedinteger]:
-    """Little-endian unsigned integer of 1, 2, 4 or 8 bytes at every position."""
+    """Return the little-endian unsigned integer of 1, 2, 4 or 8 bytes at every position."""
     if width == 1:
         return data[position]
     return bytes_at(data, position, width).view(f"<u{width}").ravel()
 
 
 def text(values: U8) -> npt.NDArray[np.bytes_]:
-    """Rows of u8[k, w] as fixed-width strings, whose order is the bytes' lexicographical order."""
+    """Return rows of u8[k, w] as fixed-width strings, which sort as the bytes do."""
     return np.ascontiguousarray(values).view(f"S{values.shape[1]}").ravel()
 
 
 def expand(count: I64) -> tuple[I64, I64]:
-    """Row and index within the row of ``sum(count)`` elements: ([0, 0, 1], [0, 1, 0]) for [2, 1]."""
+    """Return row and index within the row of ``sum(count)`` elements: ([0, 0, 1], [0, 1, 0]) for [2, 1]."""
     row = np.repeat(np.arange(len(count)), count)
     first = np.cumsum(count) - count
     return row, np.arange(len(row)) - first[row]
 
 
 def disordered(row: I64, values: U8, rows: int, *, unique: bool = True) -> Mask:
-    """Which of ``rows`` hold elements (grouped by ascending ``row``) that are not sorted (and unique)."""
+    """Return which of ``rows`` hold elements (grouped by ascending ``row``) out of order, or repeated."""
     result = np.zeros(rows, bool)
     if len(row) > 1:
         keys = text(values)
@@ -89,7 +89,7 @@ def disordered(row: I64, values: U8, rows: int, *, unique: bool = True) -> Mask:
 
 
 def duplicated(row: I64, values: U8, rows: int) -> Mask:
-    """Which of ``rows`` hold an element (u8[k, w], grouped by ascending ``row``, in any order) twice."""
+    """Return which of ``rows`` hold an element (u8[k, w], grouped by ascending ``row``) twice."""
     result = np.zeros(rows, bool)
     if len(row) < 2:
         return result
@@ -124,10 +124,11 @@ class Cursor:
     @property
     def fine(self) -> Mask:
         """Rows without a fault."""
-        return self.error == 0
+        fine: Mask = self.error == 0
+        return fine
 
     def at(self, rows: I64) -> Cursor:
-        """A cursor over some of the rows; :meth:`put` brings it back."""
+        """Return a cursor over some of the rows; :meth:`put` merges it back."""
         return Cursor(self.data, self.position[rows], self.end[rows], self.error[rows])
 
     def put(self, rows: I64, part: Cursor) -> Self:
@@ -136,28 +137,13 @@ class Cursor:
         self.error[rows] = part.error
         return self
 
-    def listed(self, most: int, fault: int) -> Iterator[tuple[I64, Cursor]]:
-        """Elements of a list behind its u8 count (``fault`` beyond ``most``): first, second, … of every row
-        that has one, as (rows, a cursor at the elements). Rows that break a rule are left behind."""
-        count = self.u8()
-        self.fail(count > most, fault)
-        rows = np.flatnonzero((count > 0) & self.fine)
-        for done in range(most):
-            rows = rows[count[rows] > done]
-            if not len(rows):
-                return
-            part = self.at(rows)
-            yield rows, part
-            self.put(rows, part)
-            rows = rows[part.fine]
-
     def fail(self, where: Mask, fault: int) -> None:
         """Mark rows as malformed; an earlier fault stays."""
         if where.any():
             self.error[where & (self.error == 0)] = fault
 
     def take(self, width: int | I64) -> I64:
-        """Step over ``width`` bytes and return where they began; rows that lack them are truncated."""
+        """Step over ``width`` bytes and return where they began; rows with fewer bytes are truncated."""
         begin = self.position
         after = begin + width
         short = after > self.end
@@ -168,32 +154,53 @@ class Cursor:
         return begin
 
     def u8(self) -> I64:
-        """Next byte of every row."""
+        """Return the next byte of every row."""
         return self.data[self.take(1)].astype(np.int64)
 
     def u16(self) -> I64:
-        """Next little-endian u16 of every row."""
+        """Return the next little-endian u16 of every row."""
         return uint_at(self.data, self.take(2), 2).astype(np.int64)
 
     def u32(self) -> I64:
-        """Next little-endian u32 of every row."""
+        """Return the next little-endian u32 of every row."""
         return uint_at(self.data, self.take(4), 4).astype(np.int64)
 
     def u64(self) -> U64:
-        """Next little-endian u64 of every row, unsigned."""
+        """Return the next little-endian u64 of every row, unsigned."""
         return uint_at(self.data, self.take(8), 8).astype(np.uint64, copy=False)
 
     def bytes(self, width: int) -> U8:
-        """Next ``width`` bytes of every row: u8[k, width]."""
+        """Return the next ``width`` bytes of every row: u8[k, width]."""
         return bytes_at(self.data, self.take(width), width)
 
-    def finish(self) -> None:
-        """Every row must have been read to its end."""
-        self.fail(self.position != self.end, faults.TRAILING)
+
+def list_elements(cursor: Cursor, most: int, fault: int) -> Iterator[tuple[I64, Cursor]]:
+    """Yield the first, second, … elements of lists that follow their u8 count.
+
+    Args:
+        cursor: The rows, each at the count of its list.
+        most: The largest count allowed.
+        fault: The code of rows whose count is larger.
+
+    Yields:
+        The rows that have such an element, and a cursor at the elements. Rows that break a rule are
+        dropped.
+    """
+    count = cursor.u8()
+    cursor.fail(count > most, fault)
+    rows = np.flatnonzero((count > 0) & cursor.fine)
+    for done in range(most):
+        rows = rows[count[rows] > done]
+        if not len(rows):
+            return
+        part = cursor.at(rows)
+        yield rows, part
+        cursor.put(rows, part)
+        rows = rows[part.fine]
 
 
 def blake2b_rows(data: U8, start: I64, length: I64) -> U8:
-    """BLAKE2b-256 of every slice: u8[k, 32]."""
+    """Return the BLAKE2b-256 hash of every slice: u8[k, 32]."""
     view = np.ascontiguousarray(data).data
     ends = (start + length).tolist()
     digests = [blake2b(view[a:b], digest_size=32).digest() for a, b in zip(start.tolist(), ends, strict=True)]

@@ -1,4 +1,4 @@
-"""Faults that any row of bytes can have, whatever its format. Formats number their own faults from 3 on."""
+"""Fault codes of any row of bytes, whatever its format. Formats number their own faults from 3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hex, a whole column at a time."""
+"""Hex text of whole columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PAIRS = np.stack([np.repeat(_DIGITS, 16), np.tile(_DIGITS, 16)], axis=1).view("
 
 
 def hex_text(values: U8) -> U8:
-    """ASCII digits of every byte: u8[2 * k] of u8[k]."""
+    """Return the ASCII digits of every byte: u8[2 * k] of u8[k]."""
     return _PAIRS[values].view(np.uint8)
 
 
 def to_hex(values: U8) -> pa.StringArray:
-    """Lower-case hex of every row of u8[k, w]."""
+    """Return every row of u8[k, w] as lower-case hex."""
     rows, width = values.shape
     offsets = np.arange(rows + 1, dtype=np.int64) * (2 * width)
     digits = hex_text(np.ascontiguousarray(values).ravel())
@@ -31,7 +31,7 @@ def to_hex(values: U8) -> pa.StringArray:
 
 
 def hex_slices(data: U8, start: I64, length: I64) -> pa.StringArray:
-    """``data[start:start + length]`` of every row as lower-case hex."""
+    """Return ``data[start:start + length]`` of every row as lower-case hex."""
     packed = slices(data, start, length)
     offsets = np.frombuffer(packed.buffers()[1], np.int32)[: len(packed) + 1]
     values = packed.buffers()[2]
@@ -41,7 +41,7 @@ def hex_slices(data: U8, start: I64, length: I64) -> pa.StringArray:
 
 
 def from_hex(texts: pa.StringArray | pa.LargeStringArray | Iterable[str | None]) -> pa.BinaryArray:
-    """Bytes of every hex text (a leading ``0x`` is allowed); null where the text is null or no hex."""
+    """Return the bytes of every hex text, with or without ``0x``; null where the text is null or not hex."""
     array = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_string())
     array = array.cast(pa.large_string())
     if not len(array):
@@ -49,12 +49,12 @@ def from_hex(texts: pa.StringArray | pa.LargeStringArray | Iterable[str | None])
     try:
         return _whole(array)
     except ValueError:
-        # One text of the column is no hex: take them one by one.
+        # A text of the column is not hex: decode one by one.
         return pa.array([_single(text) for text in array.to_pylist()], pa.binary())
 
 
 def _whole(array: pa.LargeStringArray) -> pa.BinaryArray:
-    """All texts at once; ValueError when one of them is no hex."""
+    """Decode all texts at once; raise ValueError if one of them is not hex."""
     offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
     if array.null_count or (offsets & 1 != offsets[0] & 1).any():
         raise ValueError("odd or null texts spoil the alignment")

@@ -1,4 +1,4 @@
-"""Bytes put together column by column: Arrow binary from lists, numbers and pieces of every row."""
+"""Arrow binary columns composed of lists, numbers and pieces of every row."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ _NOTHING = pa.scalar(b"", pa.binary())
 
 
 def one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column as one array that begins at its buffers' beginning."""
+    """Return a column as one array whose buffers start at offset 0."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     return pa.concat_arrays(chunks) if chunks else pa.array([], array.type)
 
 
 def counts(lists: pa.Array) -> I64:
-    """Lengths of the lists; of a null one 0."""
-    return pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    """Return the lengths of the lists: i64[k]; 0 for a null list."""
+    length = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return np.asarray(length, np.int64)
 
 
 def bytes_of(lists: pa.Array) -> pa.BinaryArray:
-    """Lists of numbers 0 to 255 as binary; null where the list is null, or a number is none of these."""
+    """Return lists of numbers as binary; null where the list is null or a number is not 0 to 255."""
     length, values = counts(lists), one(pc.list_flatten(lists))
     numbers = pc.fill_null(values, -1).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(length)]).astype(np.int32)
@@ -38,20 +39,22 @@ def bytes_of(lists: pa.Array) -> pa.BinaryArray:
 
 
 def joined(lists: pa.Array, parts: pa.Array) -> pa.BinaryArray:
-    """For each list the bytes of its elements, joined; ``parts`` are those of all lists in order. Null where
-    a part is null; of a null list nothing."""
+    """Return the joined bytes of each list's elements.
+
+    ``parts`` are the elements of all lists in order. A row with a null part is null; a null list is empty.
+    """
     offsets = np.concatenate([[0], np.cumsum(counts(lists))]).astype(np.int32)
     return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), one(parts).cast(pa.binary())), _NOTHING)
 
 
 def uints(values: I64, width: int) -> pa.BinaryArray:
-    """Numbers as little-endian bytes."""
+    """Return numbers as little-endian bytes."""
     little = np.ascontiguousarray(values.astype("<u8")).view(np.uint8).reshape(-1, 8)
     return fixed(little[:, :width]).cast(pa.binary())
 
 
 def decimals(values: pa.Array) -> pa.BinaryArray:
-    """u64 numbers, as decimals of scale 0, as their 8 little-endian bytes; null where the number is."""
+    """Return u64 numbers, given as decimals of scale 0, as 8 little-endian bytes; null stays null."""
     values = one(values)
     if not len(values):
         return pa.array([], pa.binary())
@@ -61,12 +64,12 @@ def decimals(values: pa.Array) -> pa.BinaryArray:
 
 
 def concatenated(*parts: pa.Array | bytes) -> pa.BinaryArray:
-    """The parts of every row, one after another; null where one is null."""
+    """Return the concatenated parts of every row; null where one part is null."""
     columns = [pa.scalar(part, pa.binary()) if isinstance(part, bytes) else part for part in parts]
     return pc.binary_join_element_wise(*columns, _NOTHING)
 
 
 def sized(values: pa.BinaryArray, width: int) -> pa.BinaryArray:
-    """Values behind their length of so many bytes."""
+    """Return values, each prefixed with its length in ``width`` bytes."""
     length = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
     return concatenated(uints(length, width), values)

@@ -11,9 +11,9 @@ _INLINE = 12  # Arrow's binary views hold up to 12 bytes themselves, longer ones
 
 
 def slices(data: U8, start: I64, length: I64) -> pa.BinaryArray:
-    """``data[start:start + length]`` of every row (u8, i64[k], i64[k]) as Arrow binary.
+    """Return ``data[start:start + length]`` of every row (u8, i64[k], i64[k]) as Arrow binary.
 
-    ``data`` is padded as :func:`~permalake.arrays.cursor.load` does it, and smaller than 2 GiB.
+    ``data`` must be padded as :func:`~permalake.arrays.cursor.load` pads it, and smaller than 2 GiB.
     """
     views = np.zeros((len(start), 4), "<i4")
     views[:, 0] = length
@@ -30,6 +30,6 @@ def slices(data: U8, start: I64, length: I64) -> pa.BinaryArray:
 
 
 def fixed(values: U8) -> pa.FixedSizeBinaryArray:
-    """Rows of u8[k, w] as Arrow fixed-size binary."""
+    """Return rows of u8[k, w] as Arrow fixed-size binary."""
     rows, width = values.shape
     return pa.Array.from_buffers(pa.binary(width), rows, [None, pa.py_buffer(np.ascontiguousarray(values))])

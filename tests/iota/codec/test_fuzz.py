@@ -79,14 +79,14 @@ def mutated_bodies(bodies, seed):
 
 def refused(read, values, error):
     """How many values the reader refuses; any other error passes through."""
-    messages = []
+    texts = []
     for value in values:
         try:
             read(value)
         except error as refusal:
-            messages.append(str(refusal))
-    assert not [message for message in messages if "\n" in message or len(message) >= 300]
-    return len(messages)
+            texts.append(str(refusal))
+    assert all("\n" not in text and len(text) < 300 for text in texts)
+    return len(texts)
 
 
 @protocols

@@ -14,7 +14,7 @@ from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.merkle import audit_path, merkle_root, root_from_path
 from permalake.iota.codec.milestones import decode_milestone, verify_signatures
-from permalake.iota.codec.signatures import wrongly_signed
+from permalake.iota.codec.signatures import invalidly_signed
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
 from permalake.iota.codec.to_records import repack
 from support import places
@@ -47,7 +47,7 @@ def test_real_blocks_have_their_ids_fields_signatures_and_bytes(name, protocol):
     assert to_hex(blocks.block_id).to_pylist() == [row["id"] for row in rows]
     for row in rows:
         assert block_json(bytes.fromhex(row["raw"]), protocol) == as_nodes_write(row["json"])
-    assert not wrongly_signed(blocks).any()
+    assert not invalidly_signed(blocks).any()
     assert [repack(blocks, at, protocol).hex() for at in range(len(rows))] == [row["raw"] for row in rows]
     for milestone in blocks.milestones.values():
         assert verify_signatures(milestone) == []
@@ -74,7 +74,7 @@ def test_invalid_examples_are_refused_for_their_reason(name, protocol, structura
     rows = read(name)
     blocks = decoded(rows, protocol)
     assert {at: blocks.error[at] for at in blocks.error.nonzero()[0].tolist()} == structural
-    assert blocks.transactions.block[wrongly_signed(blocks)].tolist() == signatures
+    assert blocks.transactions.block[invalidly_signed(blocks)].tolist() == signatures
     for at in structural:
         assert blocks.reason(at)
         assert "\n" not in blocks.reason(at)

@@ -1,1 +1,1 @@
-"""Bytes of blocks, outputs and milestones as columns, and back."""
+"""Codec of IOTA objects for both protocols: bytes, columns, records and node JSON."""

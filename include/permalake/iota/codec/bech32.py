@@ -1,4 +1,4 @@
-"""Addresses as text: bech32 (BIP-173) over the address type byte and its 32 bytes (TIP-11, TIP-31)."""
+"""Addresses as text: bech32 (BIP-173) of the address type byte and its 32 bytes (TIP-11, TIP-31)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEEDBACK = np.array(
 
 
 def encode_addresses(hrp: str, kind: I16, value: U8) -> pa.StringArray:
-    """Bech32 text of every address (kind i16[k], value u8[k, 32]); null where the kind is -1."""
+    """Return the bech32 text of every address (kind i16[k], value u8[k, 32]); null where the kind is -1."""
     rows = np.flatnonzero(kind >= 0)
     raw = np.empty((len(rows), _BYTES), np.uint8)
     raw[:, 0] = kind[rows]
@@ -53,7 +53,7 @@ def encode_addresses(hrp: str, kind: I16, value: U8) -> pa.StringArray:
 
 
 def _symbols(raw: U8) -> U8:
-    """33 bytes as 53 symbols of 5 bits: u8[k, 53]; the last one is filled up with a zero bit."""
+    """Return 33 bytes as 53 symbols of 5 bits: u8[k, 53]; the last one is padded with a zero bit."""
     padded = np.zeros((len(raw), 35), np.uint8)
     padded[:, :_BYTES] = raw
     # Five bytes at a time are one 40-bit number of eight symbols.
@@ -67,7 +67,7 @@ def _symbols(raw: U8) -> U8:
 
 
 def _checksum(hrp: str, raw: U8) -> U8:
-    """The six symbols behind the address: u8[k, 6] of u8[k, 33]."""
+    """Return the six symbols after the address: u8[k, 6] of u8[k, 33]."""
     # The checksum is linear: that of zeros under this prefix, plus what each byte contributes at its place.
     state = np.full(len(raw), _state(hrp, np.zeros((1, _BYTES), np.uint8))[0], np.uint32)
     for table, column in zip(_contributions(), raw.T, strict=True):
@@ -78,7 +78,7 @@ def _checksum(hrp: str, raw: U8) -> U8:
 
 @cache
 def _contributions() -> U32:
-    """What each value of each of the 33 bytes adds to the checksum's state: u32[33, 256]."""
+    """Return what each value of each of the 33 bytes adds to the checksum's state: u32[33, 256]."""
     raw = np.zeros((_BYTES, 256, _BYTES), np.uint8)
     for at in range(_BYTES):
         raw[at, :, at] = np.arange(256)
@@ -98,11 +98,17 @@ def _state(hrp: str, raw: U8) -> U32:
 
 
 def _step(state: U32, symbol: U8 | np.uint32) -> U32:
-    return ((state & np.uint32(0x1FFFFFF)) << np.uint32(5)) ^ symbol ^ _FEEDBACK[state >> np.uint32(25)]
+    shifted: U32 = ((state & np.uint32(0x1FFFFFF)) << np.uint32(5)) ^ symbol
+    stepped: U32 = shifted ^ _FEEDBACK[state >> np.uint32(25)]
+    return stepped
 
 
 def decode_address(text: str) -> tuple[str, int, bytes]:
-    """Prefix, address type and 32 bytes of a bech32 address; ValueError when it is none."""
+    """Return prefix, address type and 32 bytes of a bech32 address.
+
+    Raises:
+        ValueError: If the text is not an address.
+    """
     hrp, symbols = bech32.bech32_decode(text)
     raw = bech32.convertbits(symbols, 5, 8, False) if symbols is not None else None
     if hrp is None or raw is None or len(raw) != _BYTES or raw[0] not in _KINDS:

@@ -32,10 +32,10 @@ NO_PAYLOAD, TRANSACTION, MILESTONE, TAGGED_DATA = range(4)
 class Blocks:
     """n blocks. Positions point into ``data``; ``error`` holds a Fault per row.
 
-    A malformed row has its id and slice; everything else of it is empty. ``parent_offset`` i64[n + 1]
-    delimits each row's ``parent`` u8[m, 32], in wire order. ``payload_*`` include the payload's u32 type.
-    ``tag_*`` are of the payload or of the one inside the essence. ``milestones`` holds the decoded
-    milestone payloads by row. ``network_id`` is the Chrysalis message's.
+    A malformed row has its id and slice; its other columns are empty. ``parent_offset`` i64[n + 1] delimits
+    each row's ``parent`` u8[m, 32], in wire order. ``payload_*`` include the payload's u32 type. ``tag_*``
+    belong to the payload or to the one inside the essence. ``milestones`` holds the decoded milestone
+    payloads by row. ``network_id`` is the Chrysalis message's.
     """
 
     data: U8
@@ -62,14 +62,14 @@ class Blocks:
         return len(self.start)
 
     def reason(self, row: int) -> str:
-        """Why the row is malformed, on one line; empty when it is not."""
+        """Return why the row is malformed, on one line; empty if it is well-formed."""
         return ERRORS[int(self.error[row])]
 
 
 def decode_blocks(raw: Binary, protocol: Protocol) -> Blocks:
-    """Decode a column of raw blocks: ids computed, the protocol's syntactic rules checked.
+    """Decode a column of raw blocks: compute ids and check the protocol's syntactic rules.
 
-    Not checked here, since they need more than the block: proof of work, the network id, storage deposits.
+    Proof of work, the network id and storage deposits are not checked: they need more than the block.
     """
     layout = LAYOUTS[protocol]
     data, start, length = load(raw)
@@ -84,7 +84,7 @@ def decode_blocks(raw: Binary, protocol: Protocol) -> Blocks:
     payload_length = cursor.u32()
     payload_start = cursor.take(payload_length)
     nonce = cursor.u64()
-    cursor.finish()
+    cursor.fail(cursor.position != cursor.end, Fault.TRAILING)
 
     kind = np.zeros(len(cursor), np.uint8)
     rows = np.flatnonzero((payload_length > 0) & cursor.fine)
@@ -145,7 +145,7 @@ def _payload_kinds(payload: Cursor, layout: Layout) -> U8:
 
 
 def _read_payloads(payload: Cursor, rows: I64, kind: U8, tags: Tags, layout: Layout) -> Transactions:
-    """Tagged data and transactions of ``payload``, whose rows are the blocks ``rows``."""
+    """Read tagged data and transactions of ``payload``, whose rows are the blocks ``rows``."""
     own = np.flatnonzero(kind[rows] == TAGGED_DATA)
     part = payload.at(own)
     tags.put(rows[own], read_tagged_data(part, layout))
@@ -175,7 +175,7 @@ def _read_milestones(
 def _check_milestone_parents(
     cursor: Cursor, milestones: dict[int, Milestone], parent_start: I64, parent_count: I64
 ) -> None:
-    """TIP-8 and TIP-29: a milestone has its block's parents."""
+    """Fail milestones whose parents differ from their block's (TIP-8, TIP-29)."""
     for row, milestone in list(milestones.items()):
         begin, end = int(parent_start[row]), int(parent_start[row] + 32 * parent_count[row])
         if cursor.data[begin:end].tobytes() != b"".join(milestone.parents):

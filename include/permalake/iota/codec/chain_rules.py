@@ -1,6 +1,8 @@
-"""The rules of a single Stardust transaction, in the order in which nodes look at them (TIP-18, TIP-20;
-iota.go v3). For the transactions that have more than basic outputs with plain addresses; the others are
-judged in whole batches by :mod:`~permalake.iota.codec.conflict_rules`."""
+"""The rules of a single Stardust transaction, in the order in which nodes check them.
+
+Sources: TIP-18, TIP-20, iota.go v3. Used for transactions with more than basic outputs with plain addresses;
+:mod:`~permalake.iota.codec.conflict_rules` checks the others in whole batches.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,12 @@ _PLAIN_REFERENCE = 1
 class Case:
     """A transaction and what it consumes.
 
-    ``spent`` are the outputs consumed, in the order of the inputs, ``spent_ids`` their ids (34 bytes);
-    ``time`` the milestone's timestamp (unix s). ``commits``: the inputs commitment is theirs. ``signed(i,
-    address)``: the signature unlock of input i is by that Ed25519 address over this essence.
+    Attributes:
+        spent: The consumed outputs, in the order of the inputs.
+        spent_ids: Their ids (34 bytes).
+        time: The milestone's timestamp (unix s).
+        commits: Whether the inputs commitment is that of ``spent``.
+        signed: Whether the signature unlock of input i is by an Ed25519 address, over this essence.
     """
 
     transaction: Transaction
@@ -49,7 +54,7 @@ class Case:
 
 
 def chain_key(output: Output, output_id: bytes) -> ChainKey:
-    """Kind and id of an alias, foundry or NFT; a zero id stands for BLAKE2b-256(output id)."""
+    """Return kind and id of an alias, foundry or NFT; a zero id stands for BLAKE2b-256(output id)."""
     if output.kind == FOUNDRY and output.address:
         return FOUNDRY, output.address.pack() + output.serial_number.to_bytes(4, "little") + b"\0"
     known = output.chain_id != NO_ID
@@ -62,7 +67,7 @@ def _chains(outputs: Iterable[Output], ids: Iterable[bytes]) -> dict[ChainKey, O
 
 
 def first_broken(case: Case) -> Conflict:
-    """The reason of the first rule that the transaction breaks; NONE when it breaks none."""
+    """Return the reason of the first rule that the transaction breaks; NONE if it breaks none."""
     for rule in (_timelocks, _unlocks, _senders, _deposits, _native_tokens, _transitions):
         if broken := rule(case):
             return broken
@@ -88,7 +93,7 @@ def _unlocks(case: Case) -> Conflict:
 
 
 def _goes_on(alias: Output, following: Output | None) -> bool:
-    """Whether an alias is in a state transition: only that unlocks its address."""
+    """Return whether an alias is in a state transition: only that unlocks its address."""
     return following is not None and following.state_index == alias.state_index + 1
 
 
@@ -112,7 +117,7 @@ def _unlock(case: Case, at: int, output: Output) -> Conflict:
 
 
 def _owner(case: Case, at: int, output: Output) -> Address | None:
-    """Who has to unlock an input; None for an alias whose state index jumps."""
+    """Return the address that must unlock an input; None for an alias whose state index jumps."""
     if output.kind != ALIAS:
         expired = output.expiration is not None and case.time >= output.expiration[1]
         return output.expiration[0] if expired and output.expiration else output.address
@@ -146,7 +151,7 @@ def _deposits(case: Case) -> Conflict:
 
 
 def _is_plain(output: Output) -> bool:
-    """A basic output with an address and nothing else."""
+    """Return whether an output is a basic output with an address and nothing else."""
     extra = output.native_tokens, output.storage_return, output.timelock, output.expiration
     return output.kind == BASIC and not any((*extra, output.sender, output.metadata, output.tag))
 
@@ -162,7 +167,7 @@ def _native_tokens(case: Case) -> Conflict:
 
 
 def token_sums(outputs: Iterable[Output]) -> dict[bytes, int]:
-    """Amount of every native token that the outputs hold."""
+    """Return the amount of every native token that the outputs hold."""
     sums: dict[bytes, int] = {}
     for token in (token for output in outputs for token in output.native_tokens):
         sums[token.token_id] = sums.get(token.token_id, 0) + token.amount

@@ -1,4 +1,4 @@
-"""How an alias, foundry or NFT may come into being, change and end (TIP-18; iota.go v3)."""
+"""How an alias, foundry or NFT may be created, change and end (TIP-18; iota.go v3)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ def is_allowed(
     outputs: Sequence[Output],
     unlocked: Container[Address],
 ) -> bool:
-    """Whether a chain may go from ``before`` (None: it is new) to ``after`` (None: it ends).
+    """Return whether a chain may go from ``before`` to ``after``.
 
-    ``tokens``: sums of the foundry's tokens consumed and created; ``chains``: the transaction's chains before
-    and after by kind and id; ``outputs``: all that it creates; ``unlocked``: addresses unlocked.
+    Args:
+        before: The consumed output; None for a new chain.
+        after: The created output; None for a chain that ends.
+        tokens: Sums of the foundry's tokens consumed and created.
+        chains: The transaction's chains before and after, by kind and id.
+        outputs: All outputs that the transaction creates.
+        unlocked: The addresses that it unlocks.
     """
     if before is None and after is not None:
         return _is_born(after, tokens, chains, outputs, unlocked)
@@ -57,20 +62,20 @@ def _is_born(
 
 
 def _new_before(new: Output, before: Chains, outputs: Sequence[Output]) -> list[Output]:
-    """New foundries of the same alias that stand before ``new`` among the outputs."""
+    """Return the new foundries of the same alias that precede ``new`` among the outputs."""
     own = [output for output in outputs if output.kind == FOUNDRY and output.address == new.address]
     fresh = [output for output in own if (FOUNDRY, foundry_id(output)) not in before]
     return fresh[: [foundry_id(output) for output in fresh].index(foundry_id(new))]
 
 
 def foundry_id(foundry: Output) -> bytes:
-    """Alias address, serial number (u32 LE) and token scheme: 38 bytes."""
+    """Return alias address, serial number (u32 LE) and token scheme: 38 bytes."""
     owner = foundry.address.pack() if foundry.address else b""
     return owner + foundry.serial_number.to_bytes(4, "little") + b"\0"
 
 
 def _is_governed(before: Output, after: Output) -> bool:
-    """The governor may change the controllers and metadata only."""
+    """Return whether only controllers and metadata change, which is what a governor may change."""
     return all(
         getattr(before, name) == getattr(after, name)
         for name in ("amount", "native_tokens", "state_metadata", "foundry_counter")
@@ -78,7 +83,7 @@ def _is_governed(before: Output, after: Output) -> bool:
 
 
 def _is_controlled(before: Output, after: Output, chains: Chains, outputs: Sequence[Output]) -> bool:
-    """The state controller may change all but controllers and metadata; foundries are counted."""
+    """Return whether the change is one that a state controller may make; new foundries are counted."""
     kept = ("state_controller", "governor", "metadata")
     if any(getattr(before, name) != getattr(after, name) for name in kept):
         return False
@@ -97,7 +102,7 @@ def _is_controlled(before: Output, after: Output, chains: Chains, outputs: Seque
 
 
 def _is_minted(before: Output, after: Output, tokens: tuple[int, int]) -> bool:
-    """Counters only grow, and tell what the transaction minted or melted; burning needs no counter."""
+    """Return whether counters only grow, by what was minted or melted; burning needs no counter."""
     minted, melted = after.minted - before.minted, after.melted - before.melted
     if before.maximum != after.maximum or minted < 0 or melted < 0:
         return False

@@ -1,7 +1,7 @@
 """Chrysalis messages in the JSON dialect of Chronicle archive files to bytes, a whole batch at a time.
 
-In that dialect ids and addresses are hex, other bytes lists of numbers, hashes of the legacy network lists of
-trits, and variants ``{"type", "data"}``. The bytes are right when they have the message's id.
+In this dialect ids and addresses are hex, other bytes are lists of numbers, hashes of the legacy network are
+lists of trits, and variants are ``{"type", "data"}``. The bytes are right if they hash to the message's id.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRITS, _TRITS_PER_BYTE = 243, 5
 
 
 def pack_messages(columns: Columns, payload: pa.BinaryArray) -> pa.BinaryArray:
-    """Messages of ``network_id`` and ``nonce`` (decimal), ``parents`` (hex texts) around packed payloads."""
+    """Return messages of ``network_id`` and ``nonce`` (decimal), ``parents`` (hex) and packed payloads."""
     parents = columns["parents"]
     return concatenated(
         decimals(columns["network_id"]),
@@ -43,15 +43,17 @@ def pack_messages(columns: Columns, payload: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def pack_indexations(index: pa.Array, data: pa.Array) -> pa.BinaryArray:
-    """Indexation payloads of lists of numbers; null where the index is."""
+    """Return indexation payloads of lists of numbers; null where the index is null."""
     return concatenated(_INDEXATION, sized(bytes_of(index), 2), sized(bytes_of(data), 4))
 
 
 def pack_transactions(columns: Columns) -> pa.BinaryArray:
-    """Transaction payloads.
+    """Return transaction payloads.
 
-    ``inputs`` list<hex>, ``outputs`` list<struct<kind, address, amount>>, ``index`` and ``data`` of the
-    indexation inside (null: none), ``unlocks`` list<struct<reference, public_key, signature>>.
+    Args:
+        columns: ``inputs`` list<hex>, ``outputs`` list<struct<kind, address, amount>>, ``index`` and
+            ``data`` of the inner indexation (null: none), ``unlocks`` list<struct<reference, public_key,
+            signature>>.
     """
     inputs, outputs, unlocks = columns["inputs"], columns["outputs"], columns["unlocks"]
     inner = pc.fill_null(pack_indexations(columns["index"], columns["data"]), b"")
@@ -73,7 +75,7 @@ def _hexed(lists: pa.Array) -> pa.BinaryArray:
 
 
 def pack_outputs(outputs: pa.StructArray) -> pa.BinaryArray:
-    """Outputs of ``kind``, ``address`` (hex) and ``amount`` (decimal)."""
+    """Return outputs of ``kind``, ``address`` (hex) and ``amount`` (decimal)."""
     kind, address, amount = outputs.flatten()
     known = pa.array(list(_OUTPUT_KINDS), pa.string())
     coded = pa.array(list(_OUTPUT_KINDS.values()), pa.binary()).take(pc.index_in(kind, known))
@@ -92,7 +94,7 @@ def pack_milestone_text(text: str) -> bytes:
     """Return the bytes of a milestone payload with its type.
 
     Raises:
-        MalformedJsonError: If the text is no JSON, is nested too deeply, or is no milestone.
+        MalformedJsonError: If the text is not JSON, is nested too deeply, or is not a milestone.
     """
     with json_shape("milestone"):
         body = json.loads(text)

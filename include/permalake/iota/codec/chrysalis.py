@@ -1,4 +1,4 @@
-"""Chrysalis outputs (protocol 1): fixed width, no loop needed.
+"""Chrysalis outputs (protocol 1), all of fixed width.
 
 TIP-7: signature-locked single (0) and dust allowance (1), 42 bytes each; TIP-17: treasury (2), 9 bytes.
 """
@@ -17,7 +17,7 @@ OUTPUT_WIDTH = 42
 
 
 def read_outputs(cursor: Cursor, *, treasury: bool = False) -> Outputs:
-    """One output from every row of ``cursor``; treasury outputs only where ``treasury`` allows them."""
+    """Read one output from every row of ``cursor``; treasury outputs only if ``treasury`` is set."""
     start = cursor.position
     outputs = Outputs.blank(cursor.data, start, np.zeros(len(start), np.int64))
     kind = cursor.u8()
@@ -46,7 +46,7 @@ def skip_output(cursor: Cursor) -> None:
 
 
 def check_transaction_outputs(cursor: Cursor, transaction: I64, outputs: Outputs) -> None:
-    """Rules over the outputs of one transaction: sorted, one address per type, sum within the supply."""
+    """Check that the outputs of a transaction are sorted, unique by type and address, within the supply."""
     rows = len(cursor)
     raw = bytes_at(outputs.data, outputs.start, OUTPUT_WIDTH)
     cursor.fail(disordered(transaction, raw, rows, unique=False), Fault.OUTPUT_ORDER)

@@ -1,8 +1,9 @@
-"""Why a transaction conflicts, decided as the node software decides it, many transactions at once.
+"""Why transactions conflict, decided as node software decides it, many transactions at once.
 
-Rules are looked at in the order of Hornet's white-flag confirmation and of iota.go's semantic validation (v2
-for Chrysalis, v3 for Stardust): a transaction that breaks two has the code of the first. What history decides
-(codes 1 to 3) is :mod:`permalake.iota.cone.conflict_reasons`' part; here all consumed outputs are given.
+Rules are checked in the order of Hornet's white-flag confirmation and of iota.go's semantic validation (v2
+for Chrysalis, v3 for Stardust): a transaction that breaks two rules has the code of the first. Codes 1 to 3
+depend on history and belong to :mod:`permalake.iota.cone.conflict_reasons`; here all consumed outputs are
+given.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from permalake.iota.codec.blocks import Blocks
 from permalake.iota.codec.chain_rules import Case, first_broken
 from permalake.iota.codec.outputs import BASIC, DUST_ALLOWANCE, ED25519, Addresses, Outputs, Protocol
 from permalake.iota.codec.reasons import Conflict
-from permalake.iota.codec.signatures import signed_rightly
+from permalake.iota.codec.signatures import valid_signatures
 from permalake.iota.codec.to_records import output_record, transaction_record
 from permalake.iota.codec.transactions import REFERENCE, SIGNATURE
 
@@ -26,15 +27,18 @@ MIN_DUST_ALLOWANCE = 1_000_000
 
 @dataclass
 class Spending:
-    """Transactions ``rows`` (of ``blocks.transactions``, ascending) with all that they consume.
+    """Transactions ``rows`` (of ``blocks.transactions``, ascending) with everything that they consume.
 
-    ``outputs``: consumed outputs in any order, ``output_id`` u8[k, 34] their ids; ``consumed`` i64: for every
-    input of the blocks' transactions its row there (of other transactions' inputs: anything). ``time`` i64:
-    the milestone's timestamp (unix s) by transaction. Without ``signatures`` these are believed; ``exact`` as
-    in :func:`~permalake.iota.codec.signatures.signed_rightly`.
-
-    ``dust`` i64 by transaction (Chrysalis): 1 when it breaks the dust allowance, 0 when not, -1 when that
-    cannot be told but is the only reason left.
+    Attributes:
+        outputs: The consumed outputs, in any order.
+        output_id: Their ids, u8[k, 34].
+        consumed: For every input of the blocks' transactions its row in ``outputs``, i64; the values of other
+            transactions' inputs are ignored.
+        time: The milestone's timestamp (unix s) by transaction, i64.
+        signatures: Whether signatures are checked; otherwise they are trusted.
+        exact: As in :func:`~permalake.iota.codec.signatures.valid_signatures`.
+        dust: By transaction (Chrysalis), i64: 1 if it breaks the dust allowance, 0 if not, -1 if that is
+            unknown but the only reason left.
     """
 
     protocol: Protocol
@@ -59,11 +63,11 @@ class Spending:
         self.spent = self.consumed[self.inputs]
 
     def any_input(self, where: Mask) -> Mask:
-        """Transactions (of all) with an input of which it holds."""
+        """Return which transactions (of all) have an input for which ``where`` holds."""
         return self._marked(self.of_input[where])
 
     def any_created(self, where: Mask) -> Mask:
-        """Transactions (of all) with an output of which it holds."""
+        """Return which transactions (of all) have an output for which ``where`` holds."""
         return self._marked(self.of_created[where])
 
     def _marked(self, transactions: I64) -> Mask:
@@ -73,13 +77,15 @@ class Spending:
 
 
 def judge(spending: Spending) -> I64:
-    """The :class:`Conflict` of every transaction of ``spending.rows``: NONE when it breaks no rule."""
+    """Return the :class:`Conflict` of every transaction of ``spending.rows``: NONE if it breaks no rule."""
     return _stardust(spending) if spending.protocol == "stardust" else _chrysalis(spending)
 
 
 def unlocker(outputs: Outputs, rows: I64, time: I64) -> Addresses:
-    """Who unlocks each of some outputs at ``time``: once an expiration has passed, its return address. An
-    alias has none here: who unlocks it depends on what becomes of it."""
+    """Return the address that unlocks each output at ``time``: after an expiration, its return address.
+
+    An alias has none: its unlocking address depends on the output that follows it.
+    """
     own, back = outputs.address.take(rows), outputs.expiration_return.take(rows)
     expiration = outputs.expiration_time[rows]
     expired = (expiration > 0) & (time >= expiration)
@@ -89,8 +95,11 @@ def unlocker(outputs: Outputs, rows: I64, time: I64) -> Addresses:
 
 
 def touches_dust(spending: Spending) -> Mask:
-    """Transactions (of all) whose validity depends on a dust allowance: those that consume or create dust or
-    an allowance (iota.go v2; creating an allowance alone can break nothing that held before)."""
+    """Return which transactions (of all) depend on a dust allowance.
+
+    Those are the ones that consume or create dust, or consume an allowance (iota.go v2). Creating an
+    allowance alone cannot break one.
+    """
     transactions = spending.blocks.transactions
     kind, amount = spending.outputs.kind[spending.spent], spending.outputs.amount[spending.spent]
     from_input = spending.any_input((amount < MIN_DUST_ALLOWANCE) | (kind == DUST_ALLOWANCE))
@@ -100,12 +109,13 @@ def touches_dust(spending: Spending) -> Mask:
 
 
 def unequal(spending: Spending) -> Mask:
-    """Transactions (of all) whose inputs and outputs differ in amount."""
+    """Return which transactions (of all) have inputs and outputs of different amounts."""
     transactions = spending.blocks.transactions
     left = np.zeros(len(transactions), np.int64)
     np.add.at(left, spending.of_input, spending.outputs.amount[spending.spent])
     np.subtract.at(left, spending.of_created, transactions.output.amount[spending.created])
-    return left != 0
+    unequal_sums: Mask = left != 0
+    return unequal_sums
 
 
 class _Unlocking:
@@ -122,30 +132,32 @@ class _Unlocking:
         self.at = np.where(self.unlock == SIGNATURE, here, here - idx + unlocks.reference[rows])
         self.first = _first_of(spending.of_input, owner)
         signed = np.flatnonzero(self.unlock == SIGNATURE)
-        self.looked_at = spending.signatures
+        self.checked = spending.signatures
         self.signer = np.zeros((len(rows), 32), np.uint8)
         self.valid = np.ones(len(rows), bool)
-        if self.looked_at:
+        if self.checked:
             start = unlocks.start[rows[signed]] + 2
             data = spending.blocks.data
             self.signer[signed] = blake2b_rows(data, start, np.full(len(signed), 32))
-            self.valid[signed] = signed_rightly(spending.blocks, rows[signed], exact=spending.exact)
+            self.valid[signed] = valid_signatures(spending.blocks, rows[signed], exact=spending.exact)
 
     def signed_by_owner(self) -> Mask:
-        """Whether the signature that unlocks an input is valid, and by the key of the input's owner."""
-        if not self.looked_at:
+        """Return whether the signature that unlocks an input is valid and by the input's owner."""
+        if not self.checked:
             return self.valid
-        return (self.signer[self.at] == self.owner).all(axis=1) & self.valid[self.at]
+        by_owner: Mask = (self.signer[self.at] == self.owner).all(axis=1)
+        return by_owner & self.valid[self.at]
 
 
 def _first_of(transaction: I64, owner: Addresses) -> I64:
-    """For every input the first one of its transaction with the same owner."""
+    """Return for every input the first input of its transaction with the same owner."""
     parts = (
         transaction.astype("<u4")[:, None].view(np.uint8),
         owner.kind.astype("<i2")[:, None].view(np.uint8),
     )
     code = fixed(np.hstack([*parts, owner.value])).dictionary_encode().indices.to_numpy()
-    return np.unique(code, return_index=True)[1][code]
+    first: I64 = np.unique(code, return_index=True)[1][code]
+    return first
 
 
 def _chrysalis(spending: Spending) -> I64:
@@ -197,8 +209,10 @@ def _stardust(spending: Spending) -> I64:
 
 
 def _is_special(spending: Spending, unlocking: _Unlocking) -> Mask:
-    """Transactions (of all) that need more than whole batches tell: chains, native tokens, senders, storage
-    returns, addresses of aliases and NFTs."""
+    """Return which transactions (of all) cannot be checked in whole batches.
+
+    They have chains, native tokens, senders, storage returns, or addresses of aliases and NFTs.
+    """
     created, spent = spending.blocks.transactions.output, spending.outputs
     made, used = spending.created, spending.spent
     tokens = np.diff(spent.native_token_offset) > 0, np.diff(created.native_token_offset) > 0
@@ -209,7 +223,7 @@ def _is_special(spending: Spending, unlocking: _Unlocking) -> Mask:
 
 
 def _put_unlocks(spending: Spending, unlocking: _Unlocking, code: I64) -> None:
-    """What the first input of a transaction that is not unlocked says (plain addresses only)."""
+    """Set the code of the first input of each transaction that is not unlocked (plain addresses only)."""
     here = np.arange(len(spending.inputs))
     is_signature = unlocking.unlock == SIGNATURE
     repeated = is_signature & (unlocking.first != here)
@@ -222,8 +236,10 @@ def _put_unlocks(spending: Spending, unlocking: _Unlocking, code: I64) -> None:
 
 
 def _committed(spending: Spending) -> Mask:
-    """Transactions (of all; others count as right) that commit to what they consume: BLAKE2b-256 over the
-    hashes of the consumed outputs in the order of the inputs (TIP-20)."""
+    """Return which transactions (of all) commit to what they consume; others count as right.
+
+    The commitment is BLAKE2b-256 over the hashes of the consumed outputs in the order of the inputs (TIP-20).
+    """
     held, transactions = spending.outputs, spending.blocks.transactions
     digest = blake2b_rows(held.data, held.start, held.length)
     in_order = np.ascontiguousarray(digest[spending.spent]).reshape(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from permalake.arrays.cursor import Binary, Cursor, load
+from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.layout import LAYOUTS
 from permalake.iota.codec.outputs import Outputs, Protocol
 
@@ -15,6 +16,6 @@ def decode_outputs(raw: Binary, protocol: Protocol) -> Outputs:
     data, start, length = load(raw)
     cursor = Cursor(data, start.copy(), start + length)
     outputs = LAYOUTS[protocol].read_outputs(cursor, treasury=True)
-    cursor.finish()
+    cursor.fail(cursor.position != cursor.end, Fault.TRAILING)
     outputs.error, outputs.length = cursor.error, length
     return outputs

@@ -1,7 +1,7 @@
 """Ed25519 as the protocol checks it: the criteria of ZIP-215 (TIP-14), which are laxer than most libraries'.
 
-Libraries differ on signatures with points of small order or encoded in more than one way. Nodes accept these;
-here they are looked at again by the exact rule. That is slow (some 5 ms each), and seldom needed.
+Libraries differ on signatures with points of small order or with several encodings. Nodes accept these.
+What the library refuses is checked again by the exact rule, which takes some 5 ms and is rarely needed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ _NEUTRAL: Point = (0, 1, 1, 0)
 
 
 def is_valid(public_key: bytes, signature: bytes, message: bytes, *, exact: bool = True) -> bool:
-    """Whether ``signature`` (64 bytes) of ``message`` is by ``public_key`` (32 bytes); unless ``exact``, what
-    the library refuses is not looked at again."""
+    """Return whether ``signature`` (64 bytes) of ``message`` is by ``public_key`` (32 bytes).
+
+    Unless ``exact``, the library's refusal is final.
+    """
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
     except (InvalidSignature, ValueError):
@@ -33,7 +35,7 @@ def is_valid(public_key: bytes, signature: bytes, message: bytes, *, exact: bool
 
 
 def _is_valid(public_key: bytes, signature: bytes, message: bytes) -> bool:
-    """ZIP-215: 8·S·B = 8·R + 8·k·A, with S below the group's order; any encoding of A and R counts."""
+    """Check 8·S·B = 8·R + 8·k·A (ZIP-215), with S below the group's order; any encoding of A and R counts."""
     key, commitment = _decompress(public_key), _decompress(signature[:32])
     scalar = int.from_bytes(signature[32:], "little")
     base = _decompress(_BASE)
@@ -47,7 +49,7 @@ def _is_valid(public_key: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def _decompress(encoded: bytes) -> Point | None:
-    """The point of an encoding, canonical or not; None when there is none."""
+    """Return the point of an encoding, canonical or not; None if there is none."""
     number = int.from_bytes(encoded, "little")
     sign, y = number >> 255, number % 2**255 % _P
     square = (y * y - 1) * pow(_D * y * y + 1, -1, _P) % _P
@@ -57,7 +59,7 @@ def _decompress(encoded: bytes) -> Point | None:
     if (x * x - square) % _P:
         return None
     if x & 1 != sign:
-        x = -x % _P  # of x = 0 the sign is believed
+        x = -x % _P  # any sign is accepted for x = 0
     return x, y, 1, x * y % _P
 
 

@@ -1,6 +1,6 @@
 """Blocks, payloads and milestones of both protocols to bytes: the inverse of the decoders.
 
-Nothing is sorted or checked here: what is given is written, so that malformed structures can be made too.
+Nothing is sorted or checked here, so that tests can make malformed structures too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SignatureUnlock:
 
 @dataclass(frozen=True)
 class ReferenceUnlock:
-    """Refers to an earlier unlock; ``kind`` 1 reference, 2 alias, 3 NFT."""
+    """A reference to an earlier unlock; ``kind`` 1 reference, 2 alias, 3 NFT."""
 
     kind: int
     index: int
@@ -49,7 +49,7 @@ class ReferenceUnlock:
 
 @dataclass(frozen=True)
 class Transaction:
-    """A transaction. Inputs are (transaction id, index); network id and commitment are Stardust's."""
+    """A transaction. Inputs are (transaction id, index); Chrysalis has no network id and no commitment."""
 
     inputs: tuple[tuple[bytes, int], ...]
     outputs: tuple[Output, ...]
@@ -61,8 +61,10 @@ class Transaction:
 
 @dataclass(frozen=True)
 class MilestoneDraft:
-    """What a milestone says, before it is signed. On Chrysalis ``applied_root`` is the only root, and the
-    signers' keys are part of what is signed."""
+    """A milestone before it is signed.
+
+    On Chrysalis ``applied_root`` is the only root, and the signers' keys are part of the signed essence.
+    """
 
     index: int
     timestamp: int
@@ -81,20 +83,20 @@ class MilestoneDraft:
 def pack_block(
     parents: Sequence[bytes], payload: bytes, protocol: Protocol, *, nonce: int = 0, network_id: int = 0
 ) -> bytes:
-    """A block around a packed payload (empty: none). ``network_id`` is the Chrysalis message's."""
+    """Return a block around a packed payload (empty: none). ``network_id`` is the Chrysalis message's."""
     head = b"\x02" if LAYOUTS[protocol].stardust else struct.pack("<Q", network_id)
     return head + _pack_parents(parents) + _sized(payload) + struct.pack("<Q", nonce)
 
 
 def pack_tagged_data(payload: TaggedData, protocol: Protocol) -> bytes:
-    """Tagged data with its payload type."""
+    """Return tagged data with its payload type."""
     layout = LAYOUTS[protocol]
     length = len(payload.tag).to_bytes(layout.tag_length_bytes, "little")
     return struct.pack("<I", layout.tagged_data) + length + payload.tag + _sized(payload.data)
 
 
 def pack_essence(transaction: Transaction, protocol: Protocol) -> bytes:
-    """The essence with its type: what the inputs' owners sign the BLAKE2b-256 hash of."""
+    """Return the essence with its type; its BLAKE2b-256 hash is what the inputs' owners sign."""
     layout = LAYOUTS[protocol]
     packed = bytes([layout.essence])
     if layout.stardust:
@@ -109,7 +111,7 @@ def pack_essence(transaction: Transaction, protocol: Protocol) -> bytes:
 
 
 def pack_transaction(transaction: Transaction, protocol: Protocol) -> bytes:
-    """The transaction with its payload type; its id is the BLAKE2b-256 hash of these bytes."""
+    """Return the transaction with its payload type; its id is the BLAKE2b-256 hash of these bytes."""
     unlocks = b"".join(pack_unlock(unlock) for unlock in transaction.unlocks)
     count = struct.pack("<H", len(transaction.unlocks))
     kind = struct.pack("<I", LAYOUTS[protocol].transaction)
@@ -117,14 +119,14 @@ def pack_transaction(transaction: Transaction, protocol: Protocol) -> bytes:
 
 
 def pack_unlock(unlock: SignatureUnlock | ReferenceUnlock) -> bytes:
-    """An unlock."""
+    """Return the bytes of an unlock."""
     if isinstance(unlock, SignatureUnlock):
         return b"\0\0" + unlock.public_key + unlock.signature
     return struct.pack("<BH", unlock.kind, unlock.index)
 
 
 def pack_milestone_essence(draft: MilestoneDraft, protocol: Protocol) -> bytes:
-    """The part of a milestone whose BLAKE2b-256 hash is signed."""
+    """Return the part of a milestone whose BLAKE2b-256 hash is signed."""
     if protocol == "chrysalis":
         packed = struct.pack("<IQ", draft.index, draft.timestamp) + _pack_parents(draft.parents)
         packed += draft.applied_root + struct.pack("<II", draft.next_pow_score, draft.next_pow_score_index)
@@ -145,7 +147,7 @@ def pack_milestone_essence(draft: MilestoneDraft, protocol: Protocol) -> bytes:
 
 
 def pack_milestone(essence: bytes, signatures: Sequence[tuple[bytes, bytes]], protocol: Protocol) -> bytes:
-    """The milestone payload with its type, from its essence and its (public key, signature) pairs."""
+    """Return the milestone payload with its type, from essence and (public key, signature) pairs."""
     if protocol == "chrysalis":
         kind, signed = CHRYSALIS_MILESTONE, b"".join(signature for _, signature in signatures)
     else:
@@ -154,7 +156,7 @@ def pack_milestone(essence: bytes, signatures: Sequence[tuple[bytes, bytes]], pr
 
 
 def pack_receipt(receipt: Receipt) -> bytes:
-    """A receipt, behind its type."""
+    """Return a receipt without its type."""
     funds = b"".join(
         entry.tail_transaction_hash
         + bytes([entry.address_kind])

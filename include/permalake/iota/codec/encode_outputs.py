@@ -1,4 +1,4 @@
-"""Outputs of both protocols to bytes: the inverse of :mod:`~permalake.iota.codec.outputs`."""
+"""Outputs of both protocols to bytes: the inverse of :mod:`~permalake.iota.codec.decode_outputs`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Address:
     value: bytes
 
     def pack(self) -> bytes:
-        """33 bytes."""
+        """Return the 33 bytes of the address."""
         return bytes([self.kind]) + self.value
 
 
@@ -42,7 +42,7 @@ class NativeToken:
 
 @dataclass(frozen=True)
 class Output:
-    """An output of any type; fields that its type does not have stay at their defaults.
+    """An output of any type; fields that its type does not have keep their defaults.
 
     ``address`` is the owner (basic, NFT, Chrysalis) or a foundry's alias; ``chain_id`` an alias or NFT id.
     """
@@ -72,7 +72,7 @@ class Output:
 
 
 def pack_output(output: Output) -> bytes:
-    """The output's wire bytes."""
+    """Return the output's bytes."""
     if output.kind == TREASURY:
         return struct.pack("<BQ", TREASURY, output.amount)
     if output.kind in (SINGLE, DUST_ALLOWANCE):
@@ -85,7 +85,7 @@ def pack_output(output: Output) -> bytes:
 
 
 def u256(value: int) -> bytes:
-    """A u256, little-endian."""
+    """Return a u256, little-endian."""
     return value.to_bytes(32, "little")
 
 

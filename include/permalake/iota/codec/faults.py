@@ -1,4 +1,4 @@
-"""Why a block, output or milestone is malformed: one code and one line of text for each rule broken."""
+"""Why a block, output or milestone is malformed: a code and a line of text for each rule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_DETAIL = 200
 
 
 class Fault(IntEnum):
-    """Codes of the ``error`` columns; 0 is fine. The first rule that a row breaks is the one it names."""
+    """Codes of the ``error`` columns; 0 is well-formed. A row has the code of the first broken rule."""
 
     NONE = faults.NONE
     TRUNCATED = faults.TRUNCATED
@@ -93,7 +93,7 @@ class Fault(IntEnum):
 ERRORS: dict[int, str] = {
     Fault.NONE: "",
     Fault.TRUNCATED: "truncated: a field reaches beyond the end",
-    Fault.TRAILING: "trailing bytes behind the last field",
+    Fault.TRAILING: "trailing bytes after the last field",
     Fault.BLOCK_LENGTH: "longer than 32768 bytes",
     Fault.VERSION: "protocol version is not 2",
     Fault.PARENT_COUNT: "parents count is not 1 to 8",
@@ -139,7 +139,7 @@ ERRORS: dict[int, str] = {
     Fault.TOKEN_SUPPLY: "minted, melted and maximum supply contradict each other",
     Fault.CHAIN_DUPLICATE: "an alias, foundry or NFT occurs twice among the outputs",
     Fault.MILESTONE_PARENTS: "milestone's parents differ from its block's",
-    Fault.MILESTONE_KIND: "payload is no milestone",
+    Fault.MILESTONE_KIND: "payload is not a milestone",
     Fault.KEY_COUNT: "milestone has no public key",
     Fault.KEY_ORDER: "milestone's public keys are not sorted and unique",
     Fault.SIGNATURE_COUNT: "milestone's signatures count is out of bounds",
@@ -147,7 +147,7 @@ ERRORS: dict[int, str] = {
     Fault.OPTION_KIND: "milestone option type is unknown",
     Fault.OPTION_ORDER: "milestone options are not sorted and unique",
     Fault.PARAMETERS: "protocol parameters option has a target index or length out of bounds",
-    Fault.RECEIPT_KIND: "milestone's inner payload is no receipt",
+    Fault.RECEIPT_KIND: "milestone's inner payload is not a receipt",
     Fault.RECEIPT_FUNDS: "receipt's funds count is not 1 to 127",
     Fault.RECEIPT_ORDER: "receipt's funds are not sorted",
     Fault.RECEIPT_DUPLICATE: "receipt names a tail transaction hash twice",
@@ -171,12 +171,12 @@ class DecodeError(ValueError):
 
 
 class MalformedJsonError(ValueError):
-    """Raised for JSON that has not the shape of the object it must describe; the message is one line."""
+    """Raised for JSON that lacks the shape of its object; the message is one line."""
 
 
 @contextmanager
 def json_shape(name: str) -> Iterator[None]:
-    """Raise :class:`MalformedJsonError` for every error that the wrong shape of ``name`` causes inside."""
+    """Raise :class:`MalformedJsonError` for any error that JSON of another shape causes."""
     try:
         yield
     except _SHAPE_ERRORS as error:

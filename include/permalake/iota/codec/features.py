@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from permalake.arrays.cursor import I64, Cursor
+from permalake.arrays.cursor import I64, Cursor, list_elements
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, Outputs
 from permalake.iota.codec.unlock_conditions import read_address
@@ -26,7 +26,7 @@ for _kind, _mutable, _immutable in (
 
 
 def read_features(part: Cursor, rows: I64, outputs: Outputs) -> None:
-    """Features of ``part``'s rows, which are ``rows`` of ``outputs``; then those that never change."""
+    """Read the features, then the immutable features, of ``part``'s rows (``rows`` of ``outputs``)."""
     kinds = outputs.kind[rows]
     _read(part, rows, outputs, _MUTABLE[kinds], immutable=False)
     own = np.flatnonzero((kinds != BASIC) & part.fine)
@@ -38,7 +38,7 @@ def read_features(part: Cursor, rows: I64, outputs: Outputs) -> None:
 
 def _read(part: Cursor, rows: I64, outputs: Outputs, allowed: I64, *, immutable: bool) -> None:
     seen = np.zeros(len(part), np.int64)
-    for active, step in part.listed(MAX_FEATURES, Fault.FEATURE_COUNT):
+    for active, step in list_elements(part, MAX_FEATURES, Fault.FEATURE_COUNT):
         feature = step.u8()
         bit = np.left_shift(1, np.minimum(feature, 62))
         step.fail((bit & allowed[active]) == 0, Fault.FEATURE_KIND)

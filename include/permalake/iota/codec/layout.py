@@ -1,4 +1,4 @@
-"""Where the two protocols differ on the wire (TIP-6, TIP-7 and TIP-8; TIP-20, TIP-23, TIP-24 and TIP-29)."""
+"""Differences of the two protocols on the wire (TIP-6, TIP-7, TIP-8; TIP-20, TIP-23, TIP-24, TIP-29)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ MAX_TAG = 64
 
 
 class ReadOutputs(Interface):
-    """Reads one output from every row."""
+    """A reader of one output per row."""
 
-    def __call__(self, cursor: Cursor, *, treasury: bool = False) -> Outputs: ...
+    def __call__(self, cursor: Cursor, *, treasury: bool = False) -> Outputs:
+        """Return one output per row of ``cursor``."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ def _hash(data: bytes) -> bytes:
 
 
 def merkle_root(leaves: Sequence[bytes]) -> bytes:
-    """Root over the leaves (ids) in order; without leaves the hash of nothing."""
+    """Return the root over the leaves (ids) in order; without leaves the hash of no bytes."""
     if not leaves:
         return _hash(b"")
     return _levels(leaves)[-1][0]
@@ -37,7 +37,7 @@ def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
 
 
 def audit_path(leaves: Sequence[bytes], index: int) -> Path:
-    """Siblings of the ``index``-th leaf from the bottom up, each with the side on which it stands."""
+    """Return the siblings of the ``index``-th leaf from the bottom up, each with its side."""
     path: Path = []
     for level in _levels(leaves)[:-1]:
         sibling = index ^ 1
@@ -48,7 +48,7 @@ def audit_path(leaves: Sequence[bytes], index: int) -> Path:
 
 
 def root_from_path(leaf: bytes, path: Iterable[tuple[Side, bytes]]) -> bytes:
-    """The root that a leaf and its audit path lead to."""
+    """Return the root that a leaf and its audit path lead to."""
     node = _hash(_LEAF + leaf)
     for side, sibling in path:
         node = _hash(_NODE + (sibling + node if side == "left" else node + sibling))

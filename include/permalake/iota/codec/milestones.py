@@ -1,6 +1,6 @@
 """Milestone payloads, one at a time (TIP-8 on Chrysalis, TIP-29 on Stardust).
 
-There are some 8,640 milestones in a day, so these are read row by row.
+A day has some 8,640 milestones, few enough to read row by row.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CHRYSALIS_MILESTONE, CHRYSALIS_RECEIPT, STARDUST_MILESTONE = 1, 3, 7
 
 @dataclass(frozen=True)
 class Milestone:
-    """A milestone. ``essence`` is what is hashed (BLAKE2b-256, ``essence_hash``) and signed.
+    """A milestone. ``essence`` is hashed (BLAKE2b-256, ``essence_hash``) and signed.
 
-    Chrysalis has one Merkle root, of the included transactions' messages: ``applied_root``; it has no
-    ``previous_milestone_id``. ``timestamp`` in unix seconds. ``signatures`` are (public key, signature).
+    Chrysalis has one Merkle root, ``applied_root``, of the included transactions' messages, and no
+    ``previous_milestone_id``. ``timestamp`` is in unix seconds. ``signatures`` are (public key, signature).
     """
 
     index: int
@@ -53,7 +53,11 @@ class Milestone:
 
 
 def decode_milestone(payload: bytes, protocol: Protocol) -> Milestone:
-    """Read a milestone payload (with its u32 type); :class:`DecodeError` when it is malformed."""
+    """Return the milestone of a payload with its u32 type.
+
+    Raises:
+        DecodeError: If the payload is malformed.
+    """
     reader = Reader(payload)
     kind = CHRYSALIS_MILESTONE if protocol == "chrysalis" else STARDUST_MILESTONE
     demand(reader.uint(4) == kind, Fault.MILESTONE_KIND)
@@ -155,23 +159,31 @@ def _stardust(reader: Reader) -> Milestone:
 
 
 class ApplicableKey(Interface):
-    """A coordinator key (hex) and the milestones, both inclusive, for which it may sign."""
+    """A coordinator key and the milestones, both inclusive, that it may sign."""
 
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """The public key (hex)."""
+
     @property
-    def start(self) -> int: ...
+    def start(self) -> int:
+        """The first milestone."""
+
     @property
-    def end(self) -> int | None: ...
+    def end(self) -> int | None:
+        """The last milestone; None or 0 if there is none."""
 
 
 def verify_signatures(
     milestone: Milestone, keys: Sequence[ApplicableKey] = (), threshold: int | None = None
 ) -> list[str]:
-    """Check every signature over the essence's hash; the problems found, one line each.
+    """Check every signature over the essence's hash and return the problems, one line each.
 
-    With ``keys`` all signers must be applicable at the milestone's index and at least ``threshold`` (1 when
-    None) in number; without, the milestone's own keys are believed.
+    Args:
+        milestone: The milestone.
+        keys: Coordinator keys. All signers must be among those applicable at the milestone's index. Without
+            keys the milestone's own keys are trusted.
+        threshold: The least number of signatures; 1 if None.
     """
     problems = []
     applicable = {

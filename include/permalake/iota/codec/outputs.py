@@ -27,7 +27,7 @@ class Addresses:
 
     @classmethod
     def none(cls, rows: int) -> Self:
-        """``rows`` absent addresses."""
+        """Return ``rows`` absent addresses."""
         return cls(np.full(rows, NO_ADDRESS, np.int16), np.zeros((rows, 32), np.uint8))
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class Addresses:
         self.value[rows] = value
 
     def take(self, rows: I64) -> Addresses:
-        """Some of the rows."""
+        """Return some of the rows."""
         return Addresses(self.kind[rows], self.value[rows])
 
 
@@ -93,7 +93,7 @@ class Outputs:
 
     @classmethod
     def blank(cls, data: U8, start: I64, length: I64) -> Self:
-        """Columns for the given slices, nothing decoded yet."""
+        """Return empty columns for the given slices."""
         rows = len(start)
         values: dict[str, object] = {"data": data, "start": start, "length": length}
         for field in fields(cls):
@@ -112,7 +112,7 @@ class Outputs:
         return cls(**values)  # type: ignore[arg-type]
 
     def take(self, rows: I64) -> Outputs:
-        """Some of the rows, in the given order; positions stay valid."""
+        """Return some of the rows, in the given order; positions stay valid."""
         values: dict[str, object] = {"data": self.data}
         for field in fields(self):
             column = getattr(self, field.name)

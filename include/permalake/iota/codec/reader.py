@@ -1,4 +1,4 @@
-"""A single structure read byte by byte; a missing byte is a :class:`DecodeError`."""
+"""Reading a single structure byte by byte."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from permalake.iota.codec.faults import DecodeError, Fault
 
 
 class Reader:
-    """Reads one payload from front to back."""
+    """A payload that is read from front to back; missing bytes raise :class:`DecodeError`."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
 
     def take(self, length: int) -> bytes:
-        """The next ``length`` bytes."""
+        """Return the next ``length`` bytes."""
         end = self.position + length
         if end > len(self.data):
             raise DecodeError(Fault.TRUNCATED)
@@ -23,16 +23,16 @@ class Reader:
         return part
 
     def pieces(self, count: int, width: int) -> tuple[bytes, ...]:
-        """The next ``count`` elements of ``width`` bytes."""
+        """Return the next ``count`` elements of ``width`` bytes."""
         block = self.take(count * width)
         return tuple(block[at : at + width] for at in range(0, len(block), width))
 
     def uint(self, width: int) -> int:
-        """The next little-endian unsigned integer of ``width`` bytes."""
+        """Return the next little-endian unsigned integer of ``width`` bytes."""
         return int.from_bytes(self.take(width), "little")
 
     def finish(self, fault: Fault = Fault.TRAILING) -> None:
-        """Everything must have been read."""
+        """Raise :class:`DecodeError` if bytes are left."""
         demand(self.position == len(self.data), fault)
 
 
@@ -43,5 +43,5 @@ def demand(holds: bool, fault: Fault) -> None:
 
 
 def ascending(values: Sequence[bytes]) -> bool:
-    """Sorted and unique."""
+    """Return whether the values are sorted and unique."""
     return list(values) == sorted(set(values))

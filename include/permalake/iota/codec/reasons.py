@@ -1,5 +1,4 @@
-"""The protocols' conflict reasons (TIP-13 for Chrysalis, TIP-25 for Stardust, both as node software has
-them)."""
+"""Conflict reasons of both protocols (TIP-13, TIP-25), with the codes of the node software."""
 
 from __future__ import annotations
 
@@ -7,10 +6,12 @@ from enum import IntEnum
 
 
 class Conflict(IntEnum):
-    """Codes of ``conflict_reason``. Code 6 means dust allowance on Chrysalis and timelock on Stardust; 7 to
-    12 are Stardust's."""
+    """Codes of ``conflict_reason``.
 
-    UNKNOWN = -1  # not a code: what is needed to decide is not to be had
+    Code 6 means dust allowance on Chrysalis and timelock on Stardust; codes 7 to 12 exist on Stardust only.
+    """
+
+    UNKNOWN = -1  # not a code: data needed to decide is missing
     NONE = 0
     SPENT_BEFORE = 1
     SPENT_IN_MILESTONE = 2
@@ -27,7 +28,7 @@ class Conflict(IntEnum):
     SEMANTICS = 255
 
 
-_SAID = {
+_MEANINGS = {
     Conflict.NONE: "nothing conflicts",
     Conflict.SPENT_BEFORE: "an input was spent before",
     Conflict.SPENT_IN_MILESTONE: "an input was spent in the same milestone",
@@ -46,5 +47,5 @@ _SAID = {
 
 
 def described(code: int) -> str:
-    """``4 (inputs and outputs differ in amount)``."""
-    return f"{code} ({_SAID[Conflict(code)]})" if code in _SAID else str(code)
+    """Return a code with its meaning: ``4 (inputs and outputs differ in amount)``."""
+    return f"{code} ({_MEANINGS[Conflict(code)]})" if code in _MEANINGS else str(code)

@@ -1,4 +1,4 @@
-"""What milestones carry beside their roots: receipts (TIP-17) and protocol parameters (TIP-29)."""
+"""Options of milestones: receipts (TIP-17) and protocol parameters (TIP-29)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MigratedFunds:
 
 @dataclass(frozen=True)
 class Receipt:
-    """A receipt: migrated funds, and the treasury output that they come from (id of its milestone)."""
+    """A receipt: migrated funds, and the treasury output (by its milestone id) that pays for them."""
 
     migrated_at: int
     final: bool
@@ -39,7 +39,7 @@ class Receipt:
     treasury_output: int
 
     def outputs(self, protocol: Protocol) -> list[bytes]:
-        """The outputs that it creates, raw: single ones on Chrysalis (TIP-17), basic ones on Stardust."""
+        """Return the raw outputs that it creates: single on Chrysalis (TIP-17), basic on Stardust."""
         raw = []
         for fund in self.funds:
             amount, owner = fund.deposit.to_bytes(8, "little"), bytes([fund.address_kind]) + fund.address
@@ -59,7 +59,7 @@ class ProtocolParameters:
 
 
 def read_options(reader: Reader, index: int) -> tuple[Receipt | None, ProtocolParameters | None]:
-    """The options of Stardust milestone ``index``."""
+    """Read the options of Stardust milestone ``index``."""
     receipt, parameters, previous = None, None, -1
     for _ in range(reader.uint(1)):
         kind = reader.uint(1)
@@ -76,7 +76,7 @@ def read_options(reader: Reader, index: int) -> tuple[Receipt | None, ProtocolPa
 
 
 def read_receipt(reader: Reader) -> Receipt:
-    """A receipt, behind its type."""
+    """Read a receipt after its type."""
     migrated_at, final = reader.uint(4), reader.uint(1)
     demand(final <= 1, Fault.FLAG)
     count = reader.uint(2)

@@ -12,11 +12,16 @@ from permalake.iota.codec.ed25519 import is_valid
 from permalake.iota.codec.transactions import SIGNATURE
 
 
-def signed_rightly(blocks: Blocks, unlocks: I64, *, exact: bool = True) -> Mask:
-    """Which of some signature unlocks (rows of the blocks' unlocks, ascending) are of their essence.
+def valid_signatures(blocks: Blocks, unlocks: I64, *, exact: bool = True) -> Mask:
+    """Return which of some signature unlocks are valid signatures of their essence.
 
-    Whether a key owns the input that it unlocks is another question, not asked here. ``exact`` costs some
-    milliseconds for each that is not (:mod:`~permalake.iota.codec.ed25519`).
+    Whether a key owns the input that it unlocks is not checked here.
+
+    Args:
+        blocks: The blocks.
+        unlocks: Rows of the blocks' unlocks, ascending.
+        exact: Check again what the library refuses, which costs some milliseconds each
+            (:mod:`~permalake.iota.codec.ed25519`).
     """
     transactions, data = blocks.transactions, blocks.data
     starts = transactions.unlocks.start[unlocks].tolist()
@@ -34,10 +39,10 @@ def signed_rightly(blocks: Blocks, unlocks: I64, *, exact: bool = True) -> Mask:
     return right
 
 
-def wrongly_signed(blocks: Blocks) -> Mask:
-    """Which of the blocks' transactions (bool[t]) hold a signature that is not one of their essence."""
+def invalidly_signed(blocks: Blocks) -> Mask:
+    """Return which of the blocks' transactions (bool[t]) hold an invalid signature."""
     unlocks = blocks.transactions.unlocks
     wrong = np.zeros(len(blocks.transactions), bool)
     signed = np.flatnonzero(unlocks.kind == SIGNATURE)
-    wrong[unlocks.transaction[signed[~signed_rightly(blocks, signed)]]] = True
+    wrong[unlocks.transaction[signed[~valid_signatures(blocks, signed)]]] = True
     return wrong

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from permalake.arrays.cursor import I64, U8, Cursor, Mask, bytes_at, disordered, duplicated, expand, text
+from permalake.arrays.cursor import (
+    I64,
+    U8,
+    Cursor,
+    Mask,
+    bytes_at,
+    disordered,
+    duplicated,
+    expand,
+    list_elements,
+    text,
+)
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.features import MAX_FEATURES, read_features
 from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, MAX_AMOUNT, NFT, TREASURY, Outputs
@@ -21,7 +32,7 @@ _CONDITION = np.array([33, 41, 4, 37, 33, 33, 33])
 
 
 def read_outputs(cursor: Cursor, *, treasury: bool = False) -> Outputs:
-    """One output from every row of ``cursor``; treasury outputs only where ``treasury`` allows them."""
+    """Read one output from every row of ``cursor``; treasury outputs only if ``treasury`` is set."""
     start = cursor.position
     outputs = Outputs.blank(cursor.data, start, np.zeros(len(start), np.int64))
     kind = cursor.u8()
@@ -93,7 +104,7 @@ def _read_foundry(body: Cursor, rows: I64, outputs: Outputs) -> None:
 
 
 def _oversupplied(minted: U8, melted: U8, maximum: U8) -> Mask:
-    """TIP-18: melted <= minted, minted - melted <= maximum, maximum > 0 (all u256, little-endian)."""
+    """Return where TIP-18's rule is broken: melted <= minted, minted - melted <= maximum, maximum > 0."""
     more, less, most = (values.view("<u8") for values in (minted, melted, maximum))
     circulating = np.empty_like(more)
     borrow = np.zeros(len(more), bool)
@@ -110,7 +121,7 @@ def _read_nft(body: Cursor, rows: I64, outputs: Outputs) -> None:
 
 
 def _check_owners(cursor: Cursor, outputs: Outputs) -> None:
-    """No alias may control itself, no NFT own itself (a new one's id is zero and names nobody yet)."""
+    """Fail aliases and NFTs that own themselves; a new one has a zero id, which no address can have."""
     known = outputs.chain_id[:, :32].any(axis=1)
     for kind, address_kind, owner in (
         (ALIAS, 8, outputs.state_controller),
@@ -125,7 +136,7 @@ def _check_owners(cursor: Cursor, outputs: Outputs) -> None:
 
 
 def skip_output(cursor: Cursor) -> None:
-    """Step over one output of a transaction: only as much is read as its length needs."""
+    """Step over one output of a transaction, reading only what its length depends on."""
     kind = cursor.u8()
     cursor.fail((kind < BASIC) | (kind > NFT), Fault.OUTPUT_KIND)
     cursor.take(8)
@@ -146,14 +157,14 @@ def skip_output(cursor: Cursor) -> None:
 
 
 def _skip_conditions(cursor: Cursor) -> None:
-    for _, part in cursor.listed(MAX_CONDITIONS, Fault.CONDITION_COUNT):
+    for _, part in list_elements(cursor, MAX_CONDITIONS, Fault.CONDITION_COUNT):
         kind = part.u8()
         part.fail(kind > 6, Fault.CONDITION_KIND)
         part.take(_CONDITION[np.minimum(kind, 6)])
 
 
 def _skip_features(cursor: Cursor) -> None:
-    for rows, part in cursor.listed(MAX_FEATURES, Fault.FEATURE_COUNT):
+    for rows, part in list_elements(cursor, MAX_FEATURES, Fault.FEATURE_COUNT):
         kind = part.u8()
         part.fail(kind > 3, Fault.FEATURE_KIND)
         width = np.full(len(rows), 33)
@@ -167,7 +178,7 @@ def _skip_features(cursor: Cursor) -> None:
 
 
 def check_transaction_outputs(cursor: Cursor, transaction: I64, outputs: Outputs) -> None:
-    """Rules over the outputs of one transaction: sum, distinct native tokens, each chain id once."""
+    """Check the outputs of each transaction: sum, distinct native tokens, each chain id once."""
     rows = len(cursor)
     # In 2**32 halves, so that 128 amounts of 2**63 cannot wrap around.
     high, low = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
@@ -182,7 +193,7 @@ def check_transaction_outputs(cursor: Cursor, transaction: I64, outputs: Outputs
 
 
 def _check_distinct_tokens(cursor: Cursor, transaction: I64, outputs: Outputs) -> None:
-    """At most 64 different native tokens among the outputs of a transaction (TIP-20)."""
+    """Fail transactions with more than 64 different native tokens among their outputs (TIP-20)."""
     count = np.diff(outputs.native_token_offset)
     held = np.zeros(len(cursor), np.int64)
     np.add.at(held, transaction, count)

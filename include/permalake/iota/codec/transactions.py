@@ -31,7 +31,7 @@ SIGNATURE, REFERENCE = 0, 1
 
 @dataclass
 class Parts:
-    """Elements of the transactions' lists, ordered by (transaction, idx); where each lies."""
+    """Elements of the transactions' lists, ordered by (transaction, idx), with their slices."""
 
     transaction: I64
     idx: I64
@@ -63,7 +63,7 @@ class Unlocks(Parts):
 
 @dataclass
 class Transactions:
-    """t transactions in block order. The essence is what is signed: its BLAKE2b-256 hash.
+    """t transactions in block order. The BLAKE2b-256 hash of the essence is signed.
 
     ``network_id`` u64[t] and ``inputs_commitment`` u8[t, 32] are the essence's (zero on Chrysalis, which
     has the network id in the message). ``output`` is parallel to ``outputs``.
@@ -95,7 +95,7 @@ class Tags:
 
     @classmethod
     def none(cls, rows: int) -> Tags:
-        """``rows`` times no tag."""
+        """Return ``rows`` absent tags."""
         return cls(*(np.zeros(rows, np.int64) for _ in range(4)))
 
     def put(self, rows: I64, other: Tags) -> None:
@@ -105,7 +105,7 @@ class Tags:
 
 
 def read_tagged_data(cursor: Cursor, layout: Layout) -> Tags:
-    """Tagged data (TIP-23) or indexation (TIP-6) behind its payload type, to the end of every row."""
+    """Read tagged data (TIP-23) or indexation (TIP-6) after its payload type, to the end of every row."""
     length = cursor.u16() if layout.tag_length_bytes == 2 else cursor.u8()
     cursor.fail((length > MAX_TAG) | (length < layout.min_tag), Fault.TAG_LENGTH)
     start = cursor.take(length)
@@ -116,10 +116,10 @@ def read_tagged_data(cursor: Cursor, layout: Layout) -> Tags:
 
 
 def read_transactions(cursor: Cursor, block: I64, layout: Layout) -> tuple[Transactions, Tags]:
-    """Transactions behind their payload type, to the end of every row.
+    """Read transactions after their payload type, to the end of every row.
 
-    ``block`` is the block of every row of ``cursor``. Faults are in ``cursor.error``; rows that have one
-    are not among the transactions returned. Tags are parallel to ``cursor``.
+    ``block`` is the block of every row of ``cursor``. Faults go to ``cursor.error``; malformed rows are not
+    among the transactions returned. Tags are parallel to ``cursor``.
     """
     payload_start = cursor.position - 4
     essence_start = cursor.position
@@ -179,7 +179,7 @@ def _fail_rows(cursor: Cursor, rows: I64, fault: Fault) -> None:
 
 
 def _find_outputs(cursor: Cursor, layout: Layout) -> Parts:
-    """Walk over the outputs, the n-th of every transaction at once, and note where they lie."""
+    """Return where the outputs lie, walking over the n-th output of every transaction at once."""
     count = cursor.u16()
     cursor.fail((count == 0) | (count > layout.max_inputs), Fault.OUTPUT_COUNT)
     found: list[tuple[I64, I64, I64, I64]] = []
@@ -245,7 +245,7 @@ def _read_unlocks(cursor: Cursor, input_count: I64, layout: Layout) -> Unlocks:
 
 
 def _check_unlocks(cursor: Cursor, unlocks: Unlocks) -> None:
-    """Signatures unique; a reference goes back, and a plain one to a signature."""
+    """Check that signatures are unique, references point back, and plain ones to a signature."""
     row, signed = unlocks.transaction, unlocks.kind == SIGNATURE
     _fail_rows(cursor, row[signed & (cursor.data[unlocks.start + 1] != 0)], Fault.SIGNATURE_KIND)
     _fail_rows(cursor, row[unlocks.reference >= unlocks.idx], Fault.UNLOCK_REFERENCE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from permalake.arrays.cursor import I64, U8, Cursor
+from permalake.arrays.cursor import I64, U8, Cursor, list_elements
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.outputs import (
     ALIAS,
@@ -32,7 +32,7 @@ for _kind, _allowed, _required in (
 
 
 def read_address(cursor: Cursor) -> tuple[I64, U8]:
-    """Address type and 32 bytes of every row."""
+    """Return address type and 32 bytes of every row."""
     kind = cursor.u8()
     known = (kind == ED25519) | (kind == ALIAS_ADDRESS) | (kind == NFT_ADDRESS)
     cursor.fail(~known, Fault.ADDRESS_KIND)
@@ -40,10 +40,10 @@ def read_address(cursor: Cursor) -> tuple[I64, U8]:
 
 
 def read_unlock_conditions(part: Cursor, rows: I64, outputs: Outputs) -> None:
-    """Conditions of ``part``'s rows, which are ``rows`` of ``outputs``."""
+    """Read the conditions of ``part``'s rows, which are ``rows`` of ``outputs``."""
     kinds = outputs.kind[rows]
     seen = np.zeros(len(part), np.int64)
-    for active, step in part.listed(MAX_CONDITIONS, Fault.CONDITION_COUNT):
+    for active, step in list_elements(part, MAX_CONDITIONS, Fault.CONDITION_COUNT):
         condition = step.u8()
         bit = np.left_shift(1, np.minimum(condition, 62))
         step.fail((bit & _ALLOWED[kinds[active]]) == 0, Fault.CONDITION_KIND)
