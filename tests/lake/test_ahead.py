@@ -120,7 +120,7 @@ def test_any_other_error_is_left_to_the_jobs_own_task(process, error, caplog):
 
 
 def test_the_first_job_fails_as_ever(process, monkeypatch, capsys):
-    monkeypatch.setattr("lake_support.put", lambda *_: fails(RefusedError("bad cone")))
+    monkeypatch.setattr("support.lakes.put", lambda *_: fails(RefusedError("bad cone")))
     with pytest.raises(SystemExit) as ended:
         process(lambda: None)
     assert ended.value.code == RefusedError.exit_code

@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from lake_support import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, settings_of, stage_day, state
 from sqlalchemy import delete, select
 
 from permalake.errors import PermalakeError
 from permalake.lake import Lake
 from permalake.lake.identity import open_database
-from permalake.lake.maintenance import limits, tidy
+from permalake.lake.maintenance import Limits, limits, tidy
 from permalake.lake.publication_log import logged_ids
 from permalake.lake.restore import restore
 from permalake.lake.state import days, lake_ids, moment, networks, publication_tables, publications
 from permalake.pipeline import maintenance
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, settings_of, stage_day, state
 
 RUNBOOK = "see docs/runbooks/restore.md"
+
+
+def after(moment):
+    """Keep what was current at ``moment``; touch everything else, however young."""
+    year = timedelta(days=365)
+    return Limits(history=moment, abandoned=moment - year, young=datetime.now(UTC) + year)
 
 
 def catalog_of(settings):
@@ -172,8 +178,6 @@ def test_what_a_killed_publisher_did_not_log_is_logged_by_the_next(settings, lak
 
 
 def test_states_that_maintenance_forgot_stay_forgotten(settings, lake, built):
-    from test_maintenance import after
-
     tidy(settings, lake._database, NETWORK, after(moment(built[1].published_at)), "maintain", confirmed=True)
     with lake._database.read() as connection:
         horizon = connection.execute(select(networks.c.history_from)).scalar()
@@ -196,8 +200,6 @@ def test_a_damaged_table_is_named_and_the_others_are_restored(settings, lake, bu
 
 
 def test_most_files_are_removed_only_when_that_is_confirmed(settings, lake, built):
-    from test_maintenance import after
-
     with sqlite3.connect(catalog_of(settings)) as connection:  # as if somebody had emptied these tables
         connection.execute("delete from permalake_publication_tables")
         connection.execute("delete from permalake_attempt_tables")
