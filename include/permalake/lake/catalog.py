@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from pyiceberg.catalog.sql import SqlCatalog
@@ -17,9 +19,12 @@ from sqlalchemy.engine import make_url
 
 from permalake.config import Settings
 from permalake.contracts import Table, tables_of
+from permalake.errors import PermalakeError
 from permalake.lake.state import PUBLISHED, Database, namespaces, networks, pointers
+from permalake.lake.warehouse_files import RUNBOOK
 from permalake.net import object_storage
 
+_AT_ONCE = 8
 PROPERTIES = {
     "format-version": "2",
     "write.format.default": "parquet",
@@ -48,9 +53,44 @@ def open_catalog(settings: Settings, name: str) -> SqlCatalog:
     )
 
 
+class UnreadableTableError(PermalakeError):
+    """Raised if a table's metadata is missing or damaged."""
+
+    def __init__(self, location: str, error: Exception) -> None:
+        self.location = location
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        super().__init__(f"{location} cannot be read ({reason[:300]}); see {RUNBOOK}")
+
+
 def open_table(location: str) -> IcebergTable:
-    """The table as one metadata file tells it, whatever the catalog says by now."""
-    return StaticTable.from_metadata(location, object_storage.file_io())
+    """Open the table as one metadata file describes it, whatever the catalog says by now.
+
+    Raises:
+        UnreadableTableError: if the file is missing or damaged.
+    """
+    try:
+        return StaticTable.from_metadata(location, object_storage.file_io())
+    except Exception as error:
+        raise UnreadableTableError(location, error) from error
+
+
+def check_readable(tables: Mapping[str, str]) -> None:
+    """Open every table's metadata file and manifest list; ``tables`` is name -> metadata location.
+
+    Raises:
+        UnreadableTableError: for the first table of which one of them is missing or damaged.
+    """
+
+    def check(location: str) -> None:
+        table = open_table(location)
+        if snapshot := table.current_snapshot():
+            try:
+                snapshot.manifests(table.io)
+            except Exception as error:
+                raise UnreadableTableError(location, error) from error
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(check, tables.values()))
 
 
 def ensure(settings: Settings, database: Database, network: str) -> None:

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 
-from permalake.lake.catalog import open_table
+from permalake.lake.catalog import UnreadableTableError, open_table
 
 _EPOCH = date(1970, 1, 1)
 
@@ -26,11 +26,19 @@ def day_of(file: DataFile) -> date:
 
 
 def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
-    """Live data files, pruned by partition."""
+    """Yield the live data files, pruned by partition.
+
+    Raises:
+        UnreadableTableError: if a manifest is missing or damaged.
+    """
     if table.current_snapshot() is None:
         return
     scan = table.scan(row_filter=where) if where else table.scan()
-    for task in scan.plan_files():
+    try:
+        tasks = list(scan.plan_files())
+    except Exception as error:
+        raise UnreadableTableError(table.metadata_location, error) from error
+    for task in tasks:
         yield task.file
 
 

@@ -146,7 +146,11 @@ class Lake:
 
     def unchanged(self, network: str, start: date, end: date, fingerprint: str) -> bool:
         """Whether every day of start..end was last published from input with this fingerprint, and none is
-        refused, failed or stale since."""
+        refused, failed or stale since.
+
+        Raises:
+            UnreadableTableError: if a published table is damaged: nobody can say what it holds.
+        """
         with self._database.read() as connection:
             troubled = connection.execute(
                 select(days.c.date).where(
@@ -181,7 +185,10 @@ class Lake:
             if rest != open_ranges and row.fingerprint != fingerprint:
                 return False
             open_ranges = rest
-        return not open_ranges
+        if open_ranges:
+            return False
+        catalog.check_readable(self.locations(network))
+        return True
 
     def mark_stale(self, network: str, days: Iterable[date], reason: str) -> None:
         """Published days whose input or basis has changed; the next publication of the day clears it,

@@ -11,9 +11,9 @@ from typing import Any
 from pyiceberg.conversions import from_bytes
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.types import IntegerType
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
-from permalake.lake.catalog import locations, open_table
+from permalake.lake.catalog import UnreadableTableError, locations, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.leases import spell
 from permalake.lake.state import PUBLISHED, Database, days, publications, served
@@ -98,9 +98,13 @@ def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:
     location = locations(connection, PUBLISHED, network).get("date_cache")
     if location is None:
         return {}
+    try:
+        bounds = _milestones_by_day(open_table(location))
+    except UnreadableTableError as damaged:
+        last = connection.execute(select(func.max(days.c.date)).where(days.c.network == network)).scalar()
+        return {last: [f"gaps are unknown: {network}.date_cache: {damaged}"]} if last else {}
     found: dict[date, list[str]] = {}
     covered = _covered(connection, network)
-    bounds = _milestones_by_day(open_table(location))
     for (day, (_, last)), (following, (first, _)) in pairwise(sorted(bounds.items())):
         texts = []
         if first != last + 1:

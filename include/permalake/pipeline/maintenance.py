@@ -58,11 +58,15 @@ def housekeeping(
     database = open_database(settings)
     with database.read() as connection:
         until = limits(settings.lake, moment(clock(connection)))
+    failed = []
     for network in networks:
-        if dry_run:
-            yield from would_tidy(settings, database, network, until)
-        else:
-            yield from tidy(settings, database, network, until, run_id, confirmed=confirmed)
+        try:
+            if dry_run:
+                yield from would_tidy(settings, database, network, until)
+            else:
+                yield from tidy(settings, database, network, until, run_id, confirmed=confirmed)
+        except PermalakeError as error:
+            failed.append(str(error))
     yield clear_landings(settings, database, until, dry_run)
     with database.read() as connection:
         keep = told_of(connection)
@@ -72,6 +76,8 @@ def housekeeping(
     if old and not dry_run:
         docs.remove(old)
     yield done
+    if failed:
+        raise PermalakeError("; ".join(failed))
 
 
 def job_arguments(networks: Sequence[str], run_id: str) -> list[str]:

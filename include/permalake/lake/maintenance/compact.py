@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,9 @@ from pyiceberg.table import Table as IcebergTable
 from permalake.contracts import Table, tables_of
 from permalake.errors import PermalakeError
 from permalake.lake import staging
-from permalake.lake.catalog import copy_pointers, locations, open_table
+from permalake.lake.catalog import UnreadableTableError, copy_pointers, locations, open_table
 from permalake.lake.counts import day_of
+from permalake.lake.counts import files as live_files
 from permalake.lake.maintenance.commit import Work, change
 from permalake.lake.replay import exchange
 from permalake.lake.state import PUBLISHED, Database
@@ -30,10 +32,8 @@ Files = dict[str, DataFile]
 def crowded(location: str, target: int) -> dict[date, Files]:
     """Days in more than twice as many files as they would take at ``target`` bytes each, with their files."""
     found: dict[date, Files] = defaultdict(dict)
-    table = open_table(location)
-    if table.current_snapshot() is not None:
-        for task in table.scan().plan_files():
-            found[day_of(task.file)][task.file.file_path] = task.file
+    for file in live_files(open_table(location)):
+        found[day_of(file)][file.file_path] = file
     return {day: files for day, files in found.items() if len(files) > 2 * _ideal(files.values(), target)}
 
 
@@ -42,8 +42,12 @@ def crowded_tables(database: Database, network: str, target: int) -> dict[str, d
     with database.read() as connection:
         published = locations(connection, PUBLISHED, network)
     contracts = tables_of(network)
-    found = {name: crowded(at, target) for name, at in sorted(published.items()) if name in contracts}
-    return {name: days for name, days in found.items() if days}
+    found = {}
+    for name in sorted(published.keys() & contracts.keys()):
+        with suppress(UnreadableTableError):  # tidying names it
+            if days := crowded(published[name], target):
+                found[name] = days
+    return found
 
 
 def _ideal(files: Iterable[DataFile], target: int) -> int:

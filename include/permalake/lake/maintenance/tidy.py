@@ -9,7 +9,7 @@ from datetime import date
 from sqlalchemy import select
 
 from permalake.config import Settings
-from permalake.lake.catalog import locations
+from permalake.lake.catalog import UnreadableTableError, locations
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.commit import alone
 from permalake.lake.maintenance.compact import crowded_tables
@@ -86,8 +86,11 @@ def tidy(
     with alone(settings, database, network, run_id) as work:
         done, present = _by_table(database, network)
         for (catalog, table), location in present.items():
-            if expirable(location, limits):
-                done[table].snapshots = expire(work, table, limits, catalog)
+            try:
+                if expirable(location, limits):
+                    done[table].snapshots = expire(work, table, limits, catalog)
+            except UnreadableTableError as damaged:
+                done[table].spared = str(damaged)
         with database.write() as connection:
             _count_states(done, history.forget(connection, network, limits))
             history.close(connection, network, limits)
@@ -108,7 +111,10 @@ def would_tidy(settings: Settings, database: Database, network: str, limits: Lim
     with database.read() as connection:
         _count_states(done, history.past_states(connection, network, limits)[1])
     for (_, table), location in present.items():
-        done[table].snapshots = expirable(location, limits)
+        try:
+            done[table].snapshots = expirable(location, limits)
+        except UnreadableTableError as damaged:
+            done[table].spared = str(damaged)
     for table, days in crowded_tables(database, network, settings.lake.target_bytes).items():
         done[table].days = len(days)
         done[table].files_before = sum(len(files) for files in days.values())

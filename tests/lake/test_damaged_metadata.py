@@ -1,0 +1,85 @@
+"""One damaged metadata file: its table is named, the other networks go on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from permalake.errors import PermalakeError
+from permalake.lake.catalog import open_table
+from permalake.pipeline import maintenance
+from support.lakes import DAY1, DAY2, NETWORK, build, messages, pass_audit, put
+
+OTHER = "iota"
+
+
+def path(location):
+    return Path(location.removeprefix("file://"))
+
+
+@pytest.fixture
+def damaged(settings, lake):
+    """Function that damages a table of the first network: its metadata file or its manifest list."""
+    build(settings, lake, DAY1, 1, 5, "a")
+    other = lake.begin(OTHER, DAY2, DAY2, "b")
+    put(settings, other, "messages", messages(DAY2, 2, 3))
+    pass_audit(other)
+    lake.publish(other)
+
+    def damage(table, manifest_list=False):
+        location = lake.locations(NETWORK)[table]
+        file = path(open_table(location).current_snapshot().manifest_list if manifest_list else location)
+        file.write_bytes(file.read_bytes()[:100])
+
+    return damage
+
+
+@pytest.mark.parametrize("manifest_list", [False, True])
+def test_status_names_the_table_and_shows_all_networks(lake, damaged, manifest_list):
+    damaged("date_cache", manifest_list)
+    first, second = sorted(lake.status(), key=lambda day: day.date)
+    assert (first.network, second.network, second.gaps) == (NETWORK, OTHER, [])
+    (gap,) = first.gaps
+    assert gap.startswith("gaps are unknown: shimmer.date_cache: ")
+    assert "cannot be read" in gap
+    assert "\n" not in gap
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("manifest_list", [False, True])
+def test_maintenance_names_the_table_and_goes_on(settings, lake, damaged, manifest_list, dry_run):
+    damaged("messages", manifest_list)
+    assert maintenance.crowded(settings, [NETWORK, OTHER]) == []
+    done = {one.name: one for one in maintenance.housekeeping(settings, [NETWORK, OTHER], "run", dry_run)}
+    assert "cannot be" in done["shimmer.messages"].spared
+    assert done["shimmer.date_cache"].spared is None
+    assert done["iota.messages"].spared is None
+
+
+def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lake, damaged):
+    from permalake.lake.maintenance import alone
+
+    with alone(settings, lake._database, NETWORK, "somebody else"):
+        names = []
+        with pytest.raises(PermalakeError, match="shimmer: another maintenance is at work"):
+            names.extend(one.name for one in maintenance.housekeeping(settings, [NETWORK, OTHER], "run"))
+        assert "iota.messages" in names
+
+
+@pytest.mark.parametrize("manifest_list", [False, True])
+def test_a_run_that_cannot_read_what_is_published_is_not_unchanged(lake, damaged, manifest_list):
+    assert lake.unchanged(NETWORK, DAY1, DAY1, "")
+    assert not lake.unchanged(NETWORK, DAY1, DAY1, "other input")
+    damaged("messages", manifest_list)
+    with pytest.raises(PermalakeError, match=r"shimmer/messages/metadata/.* cannot be read .*restore\.md"):
+        lake.unchanged(NETWORK, DAY1, DAY1, "")
+    assert lake.unchanged(OTHER, DAY2, DAY2, "")
+
+
+def test_a_query_of_the_table_fails_on_one_line_and_others_work(lake, damaged):
+    damaged("messages")
+    with pytest.raises(PermalakeError, match="cannot be read"):
+        lake.query("from shimmer.messages")
+    assert lake.query("from shimmer.ms_analytics", datetime.now(UTC)).num_rows == 1
