@@ -53,7 +53,8 @@ MILESTONES = {
 }
 
 
-def _rows(name):
+def rows(name):
+    """The JSON lines of a file of the test data."""
     raw = (DATA / name).read_bytes()
     text = gzip.decompress(raw) if name.endswith(".gz") else raw
     return [json.loads(line) for line in text.splitlines()]
@@ -61,13 +62,12 @@ def _rows(name):
 
 def bodies(names, raw, body):
     """Pairs of raw bytes and node JSON, where the data has both."""
-    found = (row for name in names for row in _rows(name) if raw in row and body in row)
+    found = (row for name in names for row in rows(name) if raw in row and body in row)
     return [(bytes.fromhex(row[raw].removeprefix("0x")), row[body]) for row in found]
 
 
 def _raw(names, *fields):
-    rows = [row for name in names for row in _rows(name)]
-    found = (next(row[field] for field in fields if field in row) for row in rows)
+    found = (next(row[one] for one in fields if one in row) for name in names for row in rows(name))
     return sorted({bytes.fromhex(text.removeprefix("0x")) for text in found})
 
 

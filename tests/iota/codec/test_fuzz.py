@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,15 @@ from permalake.iota.codec.chronicle_json import pack_milestone_text
 from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import DecodeError, Fault, MalformedJsonError
 from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
+from permalake.iota.codec.inclusion_proof import TrustedKeys, is_valid_merkle_proof
+from permalake.iota.codec.merkle_proof import merkle_proof_json
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
 from support import iota_objects, places
 from support.iota_strategies import PROTOCOLS
 
 MUTATIONS = 10_000
+PREFIX = {"chrysalis": "", "stardust": "0x"}
 HOSTILE_BYTES = (b"", b"\0", b"\xff", b"\xff\xff", b"\xff" * 4, b"\xff" * 8, b"\x80", bytes(32), b"\1" * 3)
 HOSTILE_VALUES = (
     None, True, -1, 0, 255, 256, 2**32, 2**63, 2**64, 10**40, 10**12, 1.5, 1e308, float("inf"), float("nan"),
@@ -142,6 +146,26 @@ def test_json_of_outputs(protocol):
     bodies = [output_json(raw, protocol) for raw in iota_objects.outputs(protocol)[::3]]
     count = refused(pack_json_output, mutated_bodies(bodies, 6), MalformedJsonError)
     assert 0 < count < MUTATIONS
+
+
+@protocols
+def test_proofs(protocol):
+    raw = next(
+        raw for raw in iota_objects.blocks(protocol) if decode_blocks(pa.array([raw]), protocol).milestones
+    )
+    body = {
+        "milestone": block_json(raw, protocol),
+        "proof": merkle_proof_json([bytes(32)] * 5, 2, PREFIX[protocol]),
+    }
+    body["message" if protocol == "chrysalis" else "block"] = body["milestone"]
+    if protocol == "stardust":
+        body["milestone"] = body["milestone"]["payload"]
+    trusted = TrustedKeys([SimpleNamespace(key="00" * 32, start=0, end=None)], 1)
+
+    def read(one):
+        assert not is_valid_merkle_proof(one, "applied", protocol, trusted)
+
+    assert 0 < refused(read, mutated_bodies([body], 9), MalformedJsonError) < MUTATIONS
 
 
 @pytest.fixture(scope="module")
