@@ -1,7 +1,7 @@
-"""Lake tables → rows of the Chrysalis permanode's schema.
+"""Rows of the Chrysalis permanode's schema, made of lake tables.
 
-The blobs that the schema leaves open: ``inclusion_state`` is one byte with the lake's number, ``metadata``
-the JSON body that a node's ``messages/{id}/metadata`` route answers with.
+The schema leaves two blobs open: ``inclusion_state`` is one byte with the lake's number, ``metadata`` the
+JSON body of a node's route ``messages/{id}/metadata``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOOKUPS: dict[str, tuple[StoreTable, str, tuple[str, ...]]] = {
 
 
 def messages(lake: Lake) -> DataFrame:
-    """``messages`` with their metadata."""
+    """Return ``messages`` with their metadata."""
     parents = (
         lake["parents"].groupBy("message_id").agg(F.sort_array(F.collect_set("parent_id")).alias("parents"))
     )
@@ -64,7 +64,7 @@ def _metadata() -> Column:
 
 
 def transactions(lake: Lake) -> DataFrame:
-    """``transactions``."""
+    """Return ``transactions``."""
     return shaped(
         lake["transactions"],
         store.TRANSACTIONS,
@@ -74,12 +74,12 @@ def transactions(lake: Lake) -> DataFrame:
 
 
 def milestones(lake: Lake) -> DataFrame:
-    """``milestones``."""
+    """Return ``milestones``."""
     return shaped(lake["milestones"], store.MILESTONES)
 
 
 def sync(lake: Lake) -> DataFrame:
-    """``sync``."""
+    """Return ``sync``."""
     return shaped(
         lake["ms_analytics"],
         store.SYNC,
@@ -90,8 +90,10 @@ def sync(lake: Lake) -> DataFrame:
 
 
 def lookups(lake: Lake) -> dict[str, DataFrame]:
-    """Rows of the look-up tables by variant, not placed yet: ``variant``, ``hint``, ``date`` and the columns
-    of the table but its key and partition."""
+    """Return rows of the look-up tables by variant, without a partition.
+
+    Columns: ``variant``, ``hint``, ``date``, and those of the table without its key and partition.
+    """
     output = F.col("output_id")
     low, high = (F.conv(F.substring(output, at, 2), 16, 10).cast("int") for at in (65, 67))
     addresses = lake["legacy_outputs"].select(
@@ -133,7 +135,10 @@ def _placed_by(variant: str, column: str) -> tuple[Column, Column]:
 
 
 def placed(variant: str, rows: DataFrame) -> DataFrame:
-    """Rows of a look-up table; ``rows`` as :func:`permalake.iota.permanode.partitions.place` gives them."""
+    """Return rows of a look-up table.
+
+    ``rows`` come from :func:`permalake.iota.permanode.partitions.with_partition`.
+    """
     table, key, _ = LOOKUPS[variant]
     own = {key: F.col("hint"), "inclusion_state": state_byte(F.col("inclusion_state"))}
     if variant == "address":
@@ -142,8 +147,10 @@ def placed(variant: str, rows: DataFrame) -> DataFrame:
 
 
 def hints(placed: DataFrame) -> DataFrame:
-    """``hints`` of all partitions in ``placed`` (``variant, hint, partition_id, milestone_index``), each with
-    its newest milestone."""
+    """Return ``hints`` of all partitions in ``placed``, each with its newest milestone.
+
+    ``placed`` has the columns variant, hint, partition_id and milestone_index.
+    """
     newest = placed.groupBy("variant", "hint", "partition_id").agg(
         F.max("milestone_index").alias("milestone_index")
     )

@@ -12,7 +12,7 @@ _LOOKUP: tuple[Order, ...] = (("milestone_index", "DESC"), ("message_id", "ASC")
 
 
 def _lookup(name: str, doc: str, key: str, second: bool = False) -> StoreTable:
-    """A partitioned look-up of messages."""
+    """Return a partitioned look-up table of messages."""
     columns = {
         key: "text",
         "partition_id": "smallint",
@@ -104,17 +104,17 @@ CHRYSALIS_TABLES = (MESSAGES, ADDRESSES, INDEXES, PARENTS, TRANSACTIONS, HINTS, 
 
 
 def keyspace_of(network: str) -> str:
-    """The keyspace of a network."""
+    """Return the keyspace of a network."""
     return network.replace("-", "_")
 
 
 def second_keyspace(network: str) -> str:
-    """The keyspace of tables whose names clash, and of what is our own."""
+    """Return the keyspace of tables whose names clash, and of our own tables."""
     return f"{keyspace_of(network)}_v1"
 
 
 def placed(network: str, protocol: str) -> list[tuple[str, StoreTable]]:
-    """Every table of a network with its keyspace, in the order in which they are written."""
+    """Return every table of a network with its keyspace, in the order in which they are written."""
     first = keyspace_of(network)
     tables = [(first, table) for table in STARDUST_TABLES]
     if protocol == "chrysalis":
@@ -124,7 +124,7 @@ def placed(network: str, protocol: str) -> list[tuple[str, StoreTable]]:
 
 
 def schema(network: str, protocol: str, datacenter: str, replication: int) -> list[str]:
-    """All statements that create what a network needs, where it is missing."""
+    """Return all statements that create the missing parts of a network's schema."""
     tables = placed(network, protocol)
     keyspaces = sorted({keyspace for keyspace, _ in tables})
     return [

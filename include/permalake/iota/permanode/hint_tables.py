@@ -25,8 +25,9 @@ _PLACE = [*KEY, "partition_id"]
 
 
 class HintTable:
-    """Places the rows of the days, records where, and tells what has to be written and what has to go.
+    """A look-up table and its hints, for a batch of days.
 
+    It places the rows of the days, records where they lie, and returns what to write and what to delete.
     ``held(keys, table, sample)`` reads a table of the store by partition: all rows of the partitions in
     ``keys``, or, with ``sample``, that column of one row of each.
     """
@@ -65,18 +66,18 @@ class HintTable:
         self._old = [with_partition(transforms.lookups(old)[variant], known, order) for old in before]
 
     def rows(self) -> DataFrame:
-        """Rows of the days in their partitions."""
+        """Return rows of the days in their partitions."""
         return transforms.placed(self._variant, self._placed)
 
     def gone(self) -> DataFrame | None:
-        """Keys that an earlier build of the days had, and this one has not."""
+        """Return keys that an earlier build of the days had and this one lacks; None without one."""
         if not self._old:
             return None
         keys = [transforms.placed(self._variant, old).select(*self._table.key) for old in self._old]
         return _union(keys).distinct().join(self.rows(), list(self._table.key), "left_anti")
 
     def hints(self) -> DataFrame:
-        """Hints of all partitions of the days' rows, with the newest milestone that each has had."""
+        """Return hints of all partitions with rows of the days, each with its newest milestone."""
         mine = self._placed.select(*_PLACE, "milestone_index")
         # A key that had no rows before has no hints.
         shared = (
@@ -86,8 +87,10 @@ class HintTable:
         return transforms.hints(mine.unionByName(had.select(*mine.columns)))
 
     def hints_gone(self) -> DataFrame | None:
-        """Hints of partitions in which an earlier build had rows and none is left; asked when the rows are
-        written and deleted."""
+        """Return hints of partitions that an earlier build filled and that are empty now.
+
+        Call it after the rows are written and deleted. None without an earlier build.
+        """
         from pyspark.sql import functions as F
 
         if not self._old:

@@ -21,11 +21,11 @@ _ID = "output_id"
 class LegacyOutputs:
     """The outputs that the days of a batch created or consumed, in their present state.
 
-    Outputs of other days come from the store, where each is found by its id, and not from the lake, where
-    all days would have to be read. The lake is asked for consumption by the days from the batch's first on,
-    since nothing is consumed before it is created; and as a whole only when a rebuilt day has lost something.
+    Outputs of other days come from the store, where each is found by its id: the lake would have to be read
+    as a whole. It tells what the days from the batch's first on consumed, as nothing is consumed before it is
+    created. It is read as a whole only when a rebuilt day has lost something.
 
-    :param held: rows of the store by output id
+    ``held`` returns rows of the store by output id.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class LegacyOutputs:
         self.rows = legacy_outputs({"legacy_outputs": outputs, "spent": spent}).localCheckpoint()
 
     def gone(self) -> DataFrame:
-        """Keys in the store that are not those of the present state."""
+        """Return keys in the store that are not those of the present state."""
         key = list(LEGACY_OUTPUTS.key)
         return self._held.select(*key).join(self.rows.select(*key), key, "left_anti")
 
 
 def _lost(before: Sequence[Lake], today: Lake, whole: Lake) -> DataFrame:
-    """Ids that an earlier build of the days created and no published day does now."""
+    """Return ids that an earlier build of the days created and no published day does now."""
     none = _created(today).limit(0)
     if not before:
         return none

@@ -1,8 +1,8 @@
-"""Which partition of a look-up table a row lives in: the earliest that was not full when it came.
+"""Partitions of look-up tables: a row goes to the earliest one that was not full when it came.
 
-A *segment* says that rows of one key and day fill ``rows`` places of partition ``partition_id`` from place
-``first`` on. Segments are only ever added, so a row keeps its place as long as its rank among the rows of its
-key and day is the same.
+A *segment* is a number of ``rows`` of one key and day in partition ``partition_id``, from place ``first`` on.
+Segments are only added, so a row keeps its place as long as its rank among the rows of its key and day is the
+same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BITS = 40
 
 
 def ends_of(segments: DataFrame) -> DataFrame:
-    """How far each key's partitions are filled: ``variant, hint, taken``; ``segments`` are all of the key."""
+    """Return how far each key's partitions are filled (variant, hint, taken), from all its segments."""
     return segments.groupBy(*KEY).agg(
         F.max(
             F.shiftleft(F.col("partition_id").cast("bigint"), _BITS) + F.col("first") + F.col("rows")
@@ -25,8 +25,10 @@ def ends_of(segments: DataFrame) -> DataFrame:
 
 
 def lacking(lookups: DataFrame, known: DataFrame) -> DataFrame:
-    """Keys and days that have more rows in ``lookups`` (``variant``, ``hint``, ``date``) than the segments
-    ``known`` of these days have places, with the number ``lack``."""
+    """Return keys and days with more rows in ``lookups`` than ``known`` segments have places.
+
+    ``lookups`` has variant, hint and date; ``lack`` is the number of missing places.
+    """
     counted = lookups.groupBy(*KEY, "date").agg(F.count(F.lit(1)).alias("wanted"))
     reserved = known.groupBy(*KEY, "date").agg(F.sum("rows").alias("reserved"))
     return (
@@ -38,10 +40,10 @@ def lacking(lookups: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def new_segments(lacking: DataFrame, ends: DataFrame, size: int) -> DataFrame:
-    """Segments for what is ``lacking``, after the ``ends`` of its keys; days in order of their date,
-    partitions of ``size`` rows, a partition that is fuller left alone.
+    """Return segments for what is ``lacking``, after the ``ends`` of its keys.
 
-    Columns ``variant, hint, partition_id, first, rows, date``.
+    Days come in order of their date, partitions hold ``size`` rows, and a fuller partition stays as it is.
+    Columns: ``variant, hint, partition_id, first, rows, date``.
     """
     in_order = Window.partitionBy(*KEY).orderBy("date")
     waiting = lacking.withColumn("before", F.sum("lack").over(in_order) - F.col("lack")).join(
@@ -70,7 +72,7 @@ def new_segments(lacking: DataFrame, ends: DataFrame, size: int) -> DataFrame:
 
 
 def _start(taken: Column, size: int) -> Column:
-    """Place, counted over partitions of ``size``, at which the next row of a key goes."""
+    """Return the place, counted over partitions of ``size``, at which the next row of a key goes."""
     partition, fill = F.shiftright(taken, _BITS), taken.bitwiseAND(F.lit((1 << _BITS) - 1))
     return F.when(taken.isNull(), F.lit(0)).otherwise(
         partition * size + F.least(fill, F.lit(size).cast("bigint"))
@@ -78,7 +80,7 @@ def _start(taken: Column, size: int) -> Column:
 
 
 def with_partition(lookups: DataFrame, segments: DataFrame, order: tuple[str, ...]) -> DataFrame:
-    """``lookups`` with ``partition_id``; rows of a key and day take their places in the order given."""
+    """Return ``lookups`` with ``partition_id``; rows of a key and day fill places in the order given."""
     by_day = Window.partitionBy(*KEY, "date")
     ranked = lookups.withColumn("rank", F.row_number().over(by_day.orderBy(*order)) - 1)
     # Ranks up to here are taken by earlier segments of the same key and day.

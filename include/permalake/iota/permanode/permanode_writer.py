@@ -1,4 +1,4 @@
-"""Days of an IOTA network into Cassandra: both schemas, `sync` last."""
+"""The writer of an IOTA network's days into Cassandra: both schemas, ``sync`` last."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Task = Callable[[], None]
 
 @dataclass(frozen=True)
 class _Views:
-    """What a batch is written from: its days as they were, as they are, and the lake with all days."""
+    """What a batch is written from: its days as they were and as they are, and all days of the lake."""
 
     batch: Batch
     before: list[Pinned]
@@ -59,7 +59,7 @@ class _Views:
 
 
 class CassandraDays:
-    """Writes batches of days into the keyspaces of a network."""
+    """The keyspaces of a network as a store of days."""
 
     def __init__(self, spark: SparkSession, settings: Settings, network: str) -> None:
         self._spark = spark
@@ -70,7 +70,7 @@ class CassandraDays:
         self._tables = placed(network, self._protocol)
 
     def recover(self, begun: Sequence[date], micros: int) -> None:
-        """Note in the store what publishes that were cut off have recorded of these days."""
+        """Index the placements that interrupted publishes of these days have recorded."""
         if self._protocol != "chrysalis" or not begun:
             return
         placement = Placement(self._spark, self._all_settings, self._network)
@@ -78,8 +78,10 @@ class CassandraDays:
             placement.index(placement.of_days(variant, begun), micros)
 
     def write(self, batch: Batch) -> None:
-        """Rows that are gone are deleted and rows of the days written whole; what says that a milestone is
-        complete is the first to go and the last to be written."""
+        """Write the rows of the batch's days, and delete rows that are gone.
+
+        ``sync``, which declares a milestone complete, is deleted first and written last.
+        """
         lake = _Views(
             batch,
             [Pinned(self._spark, state, dates) for state, dates in batch.before()],
@@ -164,8 +166,10 @@ class CassandraDays:
 
 
 def at_once(tasks: Sequence[Task]) -> None:
-    """Run independent tasks, a few at a time; after a failure no other is begun, and it is raised when those
-    under way have ended."""
+    """Run independent tasks, a few at a time.
+
+    After a failure no other task begins; the error is raised when those under way have ended.
+    """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running = [pool.submit(task) for task in tasks]
         wait(running, return_when=FIRST_EXCEPTION)

@@ -1,9 +1,8 @@
-"""Which rows of the partitioned look-ups of a network went where: recorded in the lake, indexed in the store.
+"""The placement of rows in partitioned look-ups: recorded in the lake, indexed in the store.
 
 The lake's table lies under a ``catalog_name`` of its own: it grows when a store is written, not when days are
-published, so it is no part of an attempt and never moved by a publication. A day's own segments are read from
-it by date. How far a key is filled by all days is asked of an index in the store, so that the cost of a day
-does not grow with history; the index is written from the lake's record and can be written again at any time.
+published, so no attempt holds it and no publication moves it. A day's segments are read from it by date. How
+far a key is filled is read from an index in the store, so a day's cost does not grow with history.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Placement:
-    """Segments of one network; rows are only ever added."""
+    """Segments of one network; rows are only added."""
 
     def __init__(self, spark: SparkSession, settings: Settings, network: str) -> None:
         self._spark = spark
@@ -41,18 +40,18 @@ class Placement:
         spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name} ({columns}) USING iceberg PARTITIONED BY (date)")
 
     def of_days(self, variant: str, dates: Sequence[date]) -> DataFrame:
-        """Segments of a look-up table that hold rows of these days."""
+        """Return segments of a look-up table that hold rows of these days."""
         from pyspark.sql import functions as F
 
         rows = self._spark.read.table(self._name)
         return rows.where((F.col("variant") == variant) & F.col("date").isin(list(dates)))
 
     def ends(self, keys: DataFrame) -> DataFrame:
-        """How far the partitions of ``keys`` (``variant``, ``hint``) are filled: ``variant, hint, taken``."""
+        """Return how far the partitions of ``keys`` (variant, hint) are filled: variant, hint, taken."""
         return cassandra.lookup(keys.select(*KEY).distinct(), self._settings, self._keyspace, PLACES)
 
     def add(self, segments: DataFrame) -> None:
-        """Record segments; once this returns they hold for ever."""
+        """Record segments for good."""
         from pyspark.sql import functions as F
 
         columns = [
@@ -62,8 +61,10 @@ class Placement:
         segments.select(*columns).sortWithinPartitions("date", "variant", "hint").writeTo(self._name).append()
 
     def index(self, segments: DataFrame, micros: int, ends: DataFrame | None = None) -> None:
-        """Note in the index how far these segments go, where it does not say more already. ``ends`` are what
-        it says, as far as the caller has asked already."""
+        """Note in the index how far these segments go, where it does not hold more already.
+
+        ``ends`` are its entries, as far as the caller has read them.
+        """
         from pyspark.sql import functions as F
 
         mine = ends_of(segments).localCheckpoint()

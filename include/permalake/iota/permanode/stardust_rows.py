@@ -1,4 +1,4 @@
-"""Lake tables → rows of the permanode's Stardust schema, of which Chrysalis networks use all but a few.
+"""Rows of the permanode's Stardust schema, made of lake tables; Chrysalis networks use most of it.
 
 Each function takes the lake tables of some days, by name, and returns the rows of one store table with the
 columns of its contract. Where the permanode's key makes one row of several, the last in white-flag order
@@ -36,23 +36,25 @@ CHRONICLE = 0
 
 
 def tiny(value: Column) -> Column:
-    """0..255 as CQL's signed tinyint: 128 and above turn negative."""
+    """Return 0..255 as CQL's signed tinyint: 128 and above turn negative."""
     return F.when(value > 127, value - 256).otherwise(value).cast("tinyint")
 
 
 def small(value: Column) -> Column:
-    """0..65535 as CQL's signed smallint."""
+    """Return 0..65535 as CQL's signed smallint."""
     return F.when(value > 32767, value - 65536).otherwise(value).cast("smallint")
 
 
 def state_byte(value: Column) -> Column:
-    """An inclusion state as a blob: one byte."""
+    """Return an inclusion state as a blob of one byte."""
     return F.unhex(F.lpad(F.hex(value), 2, "0"))
 
 
 def shaped(frame: DataFrame, table: StoreTable, **own: Column) -> DataFrame:
-    """The contract's columns in order, cast; ``own`` gives those that do not simply carry over. A null key
-    column is written as ``''``."""
+    """Return the contract's columns in order, cast.
+
+    ``own`` gives those that differ from the frame's. A null key column becomes ``''``.
+    """
     columns = []
     for field in table.spark:
         value = own.get(field.name, F.col(field.name))
@@ -63,7 +65,7 @@ def shaped(frame: DataFrame, table: StoreTable, **own: Column) -> DataFrame:
 
 
 def messages(lake: Lake) -> DataFrame:
-    """``messages``."""
+    """Return ``messages``."""
     return shaped(
         lake["messages"],
         store.MESSAGES,
@@ -73,7 +75,7 @@ def messages(lake: Lake) -> DataFrame:
 
 
 def transactions(lake: Lake) -> DataFrame:
-    """``transactions``."""
+    """Return ``transactions``."""
     return shaped(
         lake["transactions"],
         store.TRANSACTIONS,
@@ -83,12 +85,12 @@ def transactions(lake: Lake) -> DataFrame:
 
 
 def milestones(lake: Lake) -> DataFrame:
-    """``milestones``; the message is ``''`` where it is not known."""
+    """Return ``milestones``; the message is ``''`` where it is not known."""
     return shaped(lake["milestones"], store.MILESTONES)
 
 
 def tag_hints(lake: Lake) -> DataFrame:
-    """``tag_hints``: every tag with its kind and range."""
+    """Return ``tag_hints``: every tag with its kind and range."""
     hints = [
         lake[name].select("tag", F.lit(kind).alias("table_kind"), "ms_range_id")
         for name, kind in TAG_KINDS.items()
@@ -97,7 +99,7 @@ def tag_hints(lake: Lake) -> DataFrame:
 
 
 def addresses_hints(lake: Lake) -> DataFrame:
-    """``addresses_hints``: every address with the kind of output, its part in it, and range."""
+    """Return ``addresses_hints``: every address with its output kind, its part in it, and its range."""
     hints = [
         lake[name].select(
             F.col(column).alias("address"),
@@ -120,8 +122,10 @@ def _outputs(table: StoreTable) -> Rows:
 
 
 def _last(outputs: DataFrame, lake: Lake, table: StoreTable) -> DataFrame:
-    """Of several rows with one key the last in white-flag order, by the message of the transaction that
-    created the output."""
+    """Return of several rows with one key the last in white-flag order.
+
+    The order is that of the message whose transaction created the output.
+    """
     if table.partition == ("output_id",):
         return outputs
     placed = (
@@ -144,9 +148,11 @@ def _last(outputs: DataFrame, lake: Lake, table: StoreTable) -> DataFrame:
 
 
 def legacy_outputs(lake: Lake) -> DataFrame:
-    """``legacy_outputs`` in their present state: ``is_used`` once any day of ``spent`` (output_id, of all
-    published days) has consumed them. ``lake["legacy_outputs"]`` holds the outputs to be written, of any
-    day."""
+    """Return ``legacy_outputs`` in their present state.
+
+    ``is_used`` is true once any day of ``spent`` (output_id, of all published days) has consumed the output.
+    ``lake["legacy_outputs"]`` holds the outputs to be written, of any day.
+    """
     used = F.col("spent_id").isNotNull()
     spent = lake["spent"].select(F.col("output_id").alias("spent_id")).distinct()
     outputs = lake["legacy_outputs"].join(spent, F.col("output_id") == F.col("spent_id"), "left")
@@ -154,25 +160,25 @@ def legacy_outputs(lake: Lake) -> DataFrame:
 
 
 def tags(lake: Lake) -> DataFrame:
-    """``tags``."""
+    """Return ``tags``."""
     return shaped(lake["tags"], store.TAGS, inclusion_state=state_byte(F.col("inclusion_state")))
 
 
 def parents(lake: Lake) -> DataFrame:
-    """``parents``, with the time of the milestone."""
+    """Return ``parents``, with the time of the milestone."""
     timed = lake["parents"].join(times(lake), "milestone_index")
     return shaped(timed, store.PARENTS, est_milestone_index=F.lit(None))
 
 
 def times(lake: Lake) -> DataFrame:
-    """``milestone_index`` and ``ms_timestamp`` of every milestone."""
+    """Return ``milestone_index`` and ``ms_timestamp`` of every milestone."""
     return lake["milestones"].select(
         "milestone_index", F.timestamp_seconds("timestamp").alias("ms_timestamp")
     )
 
 
 def sync(lake: Lake) -> DataFrame:
-    """``sync``: every milestone of the days, complete with its raw bytes."""
+    """Return ``sync``: every milestone of the days, complete with its raw bytes."""
     return shaped(lake["ms_analytics"], store.SYNC, synced_by=F.lit(CHRONICLE), logged_by=F.lit(CHRONICLE))
 
 

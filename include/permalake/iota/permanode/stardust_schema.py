@@ -22,7 +22,7 @@ _BY_RANGE: tuple[Order, ...] = (
 
 
 def _outputs(name: str, doc: str, key: str, views: tuple[str, ...], **own: str) -> StoreTable:
-    """An output table: one row per ``key`` and milestone, with a view per column that is asked for."""
+    """Return an output table: a row per ``key`` and milestone, with a view per queried column."""
     ids = {key: "text"} if key == "output_id" else {key: "text", "output_id": "text"}
     return StoreTable(
         name,

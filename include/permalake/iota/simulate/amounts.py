@@ -1,4 +1,4 @@
-"""How a synthetic transaction shares out what it spends."""
+"""Amounts of the outputs of a synthetic transaction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LEAST = 1_000_000
 
 
 def split(rng: Random, total: int, count: int) -> list[int]:
-    """``count`` amounts of at least ``LEAST`` that add up to ``total``; the first gets what is left."""
+    """Return ``count`` amounts of at least ``LEAST`` that add up to ``total``; the first gets the rest."""
     amounts = []
     for left in range(count - 1, 0, -1):
         most = total - left * LEAST

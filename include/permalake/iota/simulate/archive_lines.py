@@ -35,13 +35,13 @@ class Shape:
         self.blocks_file = "blocks" if self.is_stardust else "messages"
 
     def hex(self, value: bytes) -> str:
-        """An id as the API writes it."""
+        """Return an id as the API writes it."""
         return self.prefix + value.hex()
 
     def block(
         self, index: int, block_id: bytes, raw: bytes, parents: Iterable[bytes], state: int, **more: int
     ) -> str:
-        """A message with its metadata. Made by hand: there are millions of these."""
+        """Return a message with its metadata; formatted by hand, as there are millions of them."""
         listed = '","'.join(self.hex(parent) for parent in parents)
         extra = "".join(f',"{name}":{value}' for name, value in more.items())
         return (
@@ -51,11 +51,11 @@ class Shape:
         )
 
     def created(self, index: int, coin: SimulatedCoin, booked: Booked) -> str:
-        """An output created in milestone ``index``."""
+        """Return an output created in milestone ``index``."""
         return _line({"milestone": index, "outputId": self.hex(coin.output_id)} | self._output(coin, booked))
 
     def consumed(self, index: int, time: int, coin: SimulatedCoin, booked: Booked, spent_by: bytes) -> str:
-        """An output consumed in milestone ``index`` by that transaction."""
+        """Return an output consumed in milestone ``index`` by that transaction."""
         spent: dict[str, Any] = {"transactionIdSpent": self.hex(spent_by), "milestoneIndexSpent": index}
         if self.is_stardust:
             spent["milestoneTimestampSpent"] = time
@@ -70,7 +70,7 @@ class Shape:
         return {**where, "output": body, "rawOutput": coin.raw.hex()}
 
     def changes(self, index: int, created: Iterable[bytes], consumed: Iterable[bytes]) -> str:
-        """The ids that a milestone created and consumed."""
+        """Return the ids that a milestone created and consumed."""
         return _line(
             {
                 "index": index,
@@ -79,8 +79,10 @@ class Shape:
             }
         )
 
-    def milestone(self, milestone: Milestone, raw: bytes, block_id: bytes, size: int, network: dict) -> str:
-        """A milestone with the number of messages that it references."""
+    def milestone(
+        self, milestone: Milestone, raw: bytes, block_id: bytes, size: int, network: dict[str, Any]
+    ) -> str:
+        """Return a milestone with the number of messages that it references."""
         line: dict[str, Any] = {"index": milestone.index, "timestamp": milestone.timestamp}
         if not self.is_stardust:
             line["messageId"] = block_id.hex()
@@ -153,14 +155,14 @@ def _receipt(receipt: Receipt) -> dict[str, Any]:
 
 
 def chrysalis_output(output: Output) -> dict[str, Any]:
-    """A Chrysalis output as REST v1 has it."""
+    """Return a Chrysalis output as in REST v1."""
     owner = output.address.value.hex() if output.address else ""
     kind = DUST_ALLOWANCE if output.kind == DUST_ALLOWANCE else SINGLE
     return {"type": kind, "address": {"type": 0, "address": owner}, "amount": output.amount}
 
 
 def stardust_output(output: Output) -> dict[str, Any]:
-    """A Stardust output as core v2 has it."""
+    """Return a Stardust output as in core v2."""
     body: dict[str, Any] = {"type": output.kind, "amount": str(output.amount)}
     if output.native_tokens:
         body["nativeTokens"] = [

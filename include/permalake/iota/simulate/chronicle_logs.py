@@ -1,4 +1,4 @@
-"""Lines of synthetic Chronicle archive files: Chrysalis messages and milestones in the JSON dialect of these.
+"""Lines of synthetic Chronicle archive files, in their JSON dialect for Chrysalis messages and milestones.
 
 Ids and addresses are hex, other bytes lists of numbers, legacy hashes lists of trits.
 """
@@ -22,7 +22,7 @@ _TRITS, _TRITS_PER_BYTE = 243, 5
 def entry(
     index: int, block_id: bytes, raw: bytes, state: int, milestone: dict[str, Any] | None = None
 ) -> str:
-    """A message and its metadata as an entry of a line's ``messages``; ``milestone`` is what it carries."""
+    """Return a message and its metadata as an entry of ``messages``; ``milestone`` is what it carries."""
     message = _message(raw, milestone)
     metadata = {
         "messageId": block_id.hex(),
@@ -37,7 +37,7 @@ def entry(
 
 
 def line(milestone: Milestone, entries: Iterable[str]) -> str:
-    """The line of a milestone with its messages."""
+    """Return the line of a milestone with its messages."""
     told = _packed(milestone_body(milestone))
     messages = ",".join(entries)
     return (
@@ -47,7 +47,7 @@ def line(milestone: Milestone, entries: Iterable[str]) -> str:
 
 
 def milestone_body(milestone: Milestone) -> dict[str, Any]:
-    """A milestone payload."""
+    """Return a milestone payload."""
     receipt = milestone.receipt
     essence = {
         "index": milestone.index,
@@ -82,7 +82,7 @@ def _receipt(receipt: Receipt) -> dict[str, Any]:
 
 
 def _trits(packed: bytes) -> list[int]:
-    """Balanced trits, five to a byte, the least first."""
+    """Return balanced trits, five to a byte, the least first."""
     trits = []
     for byte in packed:
         value = (byte ^ 0x80) - 0x80

@@ -28,8 +28,10 @@ _ALLOWANCE, _MOST_DUST = 10_000_000, 100
 
 @dataclass
 class ChrysalisLedger(SimulatedLedger):
-    """Signature-locked outputs only. Dust goes to an address of the epoch's own, which gets its allowance
-    first and is never spent from."""
+    """A ledger of signature-locked outputs.
+
+    Dust goes to an address of the epoch's own, which gets its allowance first and is never spent from.
+    """
 
     owners: Owners = field(kw_only=True)
     tagger: SimulatedTags = field(kw_only=True)
@@ -41,10 +43,12 @@ class ChrysalisLedger(SimulatedLedger):
         self.dusty = key_pair(self.world.seed, "dust", self.rng.getrandbits(48))
 
     def pool_of(self, coin: SimulatedCoin) -> str | None:
+        """Return "plain" for a coin of a wallet that is no dust and no allowance."""
         kept = coin.output.address is None or coin.output.address.value not in self.owners
         return None if kept or coin.output.amount < LEAST or coin.output.kind == DUST_ALLOWANCE else "plain"
 
     def valid(self) -> Draft | None:
+        """Return a transfer, an allowance or dust."""
         spends = self._spends(1 + int(3 * self.rng.random() ** 3))
         if not spends:
             return None
@@ -67,9 +71,11 @@ class ChrysalisLedger(SimulatedLedger):
         self.allowed = True
 
     def again(self, coin: SimulatedCoin) -> Draft:
+        """Return another transfer of just this coin."""
         return self.draft([self._spend(coin)], self._shared(coin.output.amount, 2))
 
     def flawed(self) -> Draft | None:
+        """Return a transaction with an unknown input, wrong amount, bad signature or unallowed dust."""
         spends = self._spends(1)
         if not spends:
             return None
@@ -94,7 +100,7 @@ class ChrysalisLedger(SimulatedLedger):
         return Spend(coin, self.owners.of(coin.output.address))
 
     def _shared(self, total: int, count: int) -> list[Output]:
-        """Outputs to different wallets, none of them dust, ``total`` in all."""
+        """Return outputs to different wallets, none of them dust, ``total`` in all."""
         receivers = {}
         for _ in range(max(1, min(count, total // LEAST))):
             number = self.wallets.pick(self.rng)

@@ -1,7 +1,6 @@
 """The cone of one synthetic milestone: messages, their parents, their order and their Merkle trees.
 
-A message's id hashes its parents' ids, so messages are made one after the other; what can be made at once
-are epochs.
+A message's id hashes its parents' ids, so messages are made in sequence; epochs are made in parallel.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class SimulatedCone:
 
 
 class ConeMaker:
-    """Makes the cones of an epoch in order. ``before`` are messages that the next cone may refer to."""
+    """The maker of an epoch's cones, in order; the next cone may refer to ``_before``."""
 
     def __init__(
         self,
@@ -75,8 +74,10 @@ class ConeMaker:
     def make(
         self, milestone: int, size: int, drafts: Sequence[Draft], funding: bytes | None
     ) -> SimulatedCone:
-        """The cone of ``size`` messages with these transactions; an epoch's first one begins with
-        ``funding``, which carries the first draft."""
+        """Return the cone of ``size`` messages with these transactions.
+
+        An epoch's first cone begins with ``funding``, which carries the first draft.
+        """
         made = self._messages(milestone, size, drafts, funding)
         tips = self._tips(made)
         ordered = _ordered(made, tips)
@@ -119,8 +120,11 @@ class ConeMaker:
         return made
 
     def _parents(self, made: list[Message], needs: Sequence[int]) -> list[bytes]:
-        """What the next message refers to: some tips, so that they stay few, messages of late, now and then
-        one of the last cone, and those that it needs."""
+        """Return the ids of the next message's parents, sorted.
+
+        They are some tips, so that these stay few, recent messages, now and then one of the last cone, and
+        the messages that it needs.
+        """
         rng, loose, chosen = self._rng, self._loose, set(needs)
         joined = 2 if len(loose) >= _MOST_TIPS - 1 else int(3 * rng.random())
         for _ in range(min(joined, len(loose))):
@@ -154,8 +158,11 @@ class ConeMaker:
         return Message(hashed(raw), raw, parents, draft)
 
     def _tips(self, made: list[Message]) -> list[bytes]:
-        """Ids of the messages that nobody refers to, sorted. On Stardust their nonces are chosen so that the
-        message of the last milestone, whose id is in the lower half, comes before them."""
+        """Return the ids of the messages that no other refers to, sorted.
+
+        On Stardust their nonces are chosen so that the message of the last milestone, whose id is in the
+        lower half, comes before them.
+        """
         tips = []
         for number in self._loose:
             message = made[number]
@@ -167,7 +174,7 @@ class ConeMaker:
 
 
 def _ordered(made: list[Message], tips: Sequence[bytes]) -> list[Message]:
-    """The messages in white-flag order."""
+    """Return the messages in white-flag order."""
     row = {message.block_id: number for number, message in enumerate(made)}
     edges = [row.get(parent, -1) for message in made for parent in message.parents]
     first_edge = [0, *accumulate(len(message.parents) for message in made)]

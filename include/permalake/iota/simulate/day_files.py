@@ -18,7 +18,7 @@ _HEAD = "milestone_index,message_count,transaction_count,transferred_tokens\n"
 
 
 def write_archive(world: IotaWorld, folder: Path, milestones: Iterable[Closed], packed: bool) -> None:
-    """Milestones, the messages that carry them, and what receipts create."""
+    """Write milestones, the messages that carry them, and what receipts create."""
     shape = Shape(world.protocol)
     names = {"milestones": "milestones", shape.blocks_file: f"{shape.blocks_file}-milestones"}
     if world.protocol == "chrysalis":
@@ -37,8 +37,10 @@ def write_archive(world: IotaWorld, folder: Path, milestones: Iterable[Closed], 
 
 
 def write_logs(world: IotaWorld, folder: Path, waiting: Iterator[str], milestones: Iterable[Closed]) -> None:
-    """Chronicle logs of as many milestones as an epoch has; ``waiting`` are the entries of their messages,
-    a line for each milestone."""
+    """Write Chronicle logs of as many milestones as an epoch has.
+
+    ``waiting`` are the entries of their messages, a line for each milestone.
+    """
     with opened(folder / FIGURES, packed=False) as figures:
         figures.write(_HEAD)
         whole = iter(milestones)
@@ -65,7 +67,7 @@ def _some(first: Closed, others: Iterator[Closed], count: int) -> Iterator[Close
 
 
 def entries(folder: Path) -> Iterator[str]:
-    """Lines of the entries files there, in order."""
+    """Yield the lines of the entries files of a folder, in order."""
     for file in sorted(folder.glob("entries-*")):
         with file.open(encoding="utf-8") as lines:
             yield from lines

@@ -1,8 +1,8 @@
 """The ledger of a synthetic epoch: what is unspent, and which transactions of a cone are included.
 
-Transactions are drafted first and judged when their cone's white-flag order is known, as a node does
-(TIP-2): an input spent before, spent in this milestone or unknown is a conflict, and so is the flaw that a
-draft was made with on purpose. Codes are those of TIP-13 and TIP-25.
+Transactions are drafted first and checked when their cone's white-flag order is known, as a node does
+(TIP-2). An input that was spent before or in this milestone, or is unknown, is a conflict; so is the flaw
+that a draft was made with on purpose. Codes are those of TIP-13 and TIP-25.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class SimulatedCoin:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """An input: whose key unlocks the coin, or behind which input's it stands (``kind`` as in
-    :class:`ReferenceUnlock`)."""
+    """An input: the key that unlocks the coin, or the input behind which it stands.
+
+    ``kind`` is as in :class:`ReferenceUnlock`.
+    """
 
     coin: SimulatedCoin
     owner: KeyPair | None
@@ -54,8 +56,11 @@ class Spend:
 
 @dataclass(slots=True)
 class Draft:
-    """A transaction to be attached. ``flaw`` is the conflict reason that it has whatever its inputs are;
-    ``needs`` are drafts of the same cone whose outputs it spends."""
+    """A transaction to be attached.
+
+    ``flaw`` is the conflict reason that it has whatever its inputs are; ``needs`` are drafts of the same cone
+    whose outputs it spends.
+    """
 
     payload: bytes
     transaction_id: bytes
@@ -78,7 +83,7 @@ class Booked:
 
 @dataclass
 class SimulatedLedger(ABC):
-    """State between the milestones of an epoch. Subclasses know what transactions a protocol has."""
+    """The state between the milestones of an epoch; a subclass makes the transactions of a protocol."""
 
     world: IotaWorld
     wallets: Wallets
@@ -98,19 +103,19 @@ class SimulatedLedger(ABC):
     # What a protocol's ledger says itself.
     @abstractmethod
     def pool_of(self, coin: SimulatedCoin) -> str | None:
-        """The pool that a new coin belongs to; None when it is never spent."""
+        """Return the pool that a new coin belongs to; None when it is never spent."""
 
     @abstractmethod
     def valid(self) -> Draft | None:
-        """A transaction that will be included, unless its inputs are lost to another."""
+        """Return a transaction that will be included, unless another takes its inputs."""
 
     @abstractmethod
     def flawed(self) -> Draft | None:
-        """A transaction with a flaw of its own."""
+        """Return a transaction with a flaw of its own."""
 
     @abstractmethod
     def again(self, coin: SimulatedCoin) -> Draft:
-        """Another transaction that spends just this coin."""
+        """Return another transaction that spends just this coin."""
 
     def fill(self, index: int, time: int, count: int, first: Draft | None = None) -> list[Draft]:
         """Draft up to ``count`` transactions for the milestone's cone, ``first`` among them."""
@@ -164,12 +169,12 @@ class SimulatedLedger(ABC):
         return None
 
     def coin(self, output_id: bytes) -> SimulatedCoin | None:
-        """An output that can still be spent, or that a draft of this cone creates."""
+        """Return an output that can still be spent, or that a draft of this cone creates."""
         found = self.unspent.get(output_id)
         return found or (self.fresh[output_id][1] if output_id in self.fresh else None)
 
     def pick(self, pool: str) -> SimulatedCoin | None:
-        """A coin of the pool that no draft of this cone spends."""
+        """Return a coin of the pool that no draft of this cone spends."""
         ids = self.pools.get(pool, [])
         for _ in range(_TRIES):
             if not ids:
@@ -229,12 +234,14 @@ class SimulatedLedger(ABC):
         )
 
     def unknown(self, like: SimulatedCoin) -> SimulatedCoin:
-        """A coin that never was."""
+        """Return a coin that never existed."""
         return replace(like, output_id=self.rng.randbytes(32) + bytes(2))
 
     def settle(self, ordered: Sequence[Draft], blocks: Sequence[bytes]) -> list[int]:
-        """Conflict reasons of drafts in white-flag order, 0 for the included ones, which are applied;
-        ``blocks`` are the ids of the messages that carry them."""
+        """Apply drafts in white-flag order and return their conflict reasons, 0 for the included ones.
+
+        ``blocks`` are the ids of the messages that carry them.
+        """
         reasons = []
         for draft, block_id in zip(ordered, blocks, strict=True):
             reason = self._judge(draft)
@@ -270,7 +277,7 @@ class SimulatedLedger(ABC):
 def _unlocks(
     spends: Sequence[Spend], essence: bytes, spoilt: bool
 ) -> list[SignatureUnlock | ReferenceUnlock]:
-    """One signature for each key; further inputs of its owner refer to the first."""
+    """Return a signature for each key; further inputs of its owner refer to the first."""
     unlocks: list[SignatureUnlock | ReferenceUnlock] = []
     first: dict[bytes, int] = {}
     for at, spend in enumerate(spends):
@@ -288,5 +295,5 @@ def _unlocks(
 
 
 def owned(address: bytes) -> Address:
-    """An Ed25519 address."""
+    """Return an Ed25519 address."""
     return Address(ED25519, address)

@@ -1,4 +1,4 @@
-"""One epoch of a synthetic tangle: its cones as archive files, and what the milestones need of them."""
+"""One epoch of a synthetic tangle: its cones as archive files, and a summary for its milestones."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ FILES = ("blocks", "created_outputs", "consumed_outputs", "utxo_changes")
 
 @dataclass
 class Summary:
-    """What the milestone that closes a cone has to know, and the cone's totals. Ids in hex, concatenated;
-    ``created`` and ``consumed`` only where a receipt adds to them."""
+    """What the milestone that closes a cone needs, and the cone's totals.
+
+    Ids are in hex; ``created`` and ``consumed`` are set only where a receipt adds to them.
+    """
 
     milestone: int
     day: str
@@ -78,7 +80,7 @@ def make_epoch(world: IotaWorld, epoch: Epoch, lead: Lead, folder: Path, packed:
 def _writer(
     world: IotaWorld, ledger: SimulatedLedger, place: Path, packed: bool, files: ExitStack
 ) -> _Writer:
-    """A writer of an epoch's files, which ``place`` names (folder, number)."""
+    """Return a writer of an epoch's files, which ``place`` names (folder, number)."""
     shape, folder, number = Shape(world.protocol), place.parent, place.name
     if world.layout == "chronicle":
         # Messages wait for their milestones, a line for each.
@@ -117,24 +119,28 @@ def _funding_draft(payload: bytes, outputs: tuple[Output, ...], lead: Lead) -> D
 
 
 def _binomial(rng: Random, count: int, share: float) -> int:
-    """How many of ``count`` there are, about; exact enough and quick for large cones."""
+    """Return about how many of ``count`` there are; exact enough, and quick for large cones."""
     spread = (count * share * (1 - share)) ** 0.5
     return max(0, min(count, round(rng.gauss(count * share, spread))))
 
 
 class _Nowhere(io.StringIO):
-    """Takes lines that a format has no file for."""
+    """A sink for lines that a format has no file for."""
 
     def write(self, text: str) -> int:
+        """Drop the text."""
         return len(text)
 
 
 class _Writer:
+    """Writer of an epoch's archive files."""
+
     def __init__(self, world: IotaWorld, shape: Shape, ledger: SimulatedLedger, out: dict[str, TextIO]):
         self._world, self._shape, self._ledger = world, shape, ledger
         self._out: dict[str, TextIO] = {name: out.get(name) or _Nowhere() for name in FILES}
 
     def write(self, cone: SimulatedCone, milestone: int, epoch: Epoch, at: int) -> Summary:
+        """Write a cone and return the summary of its milestone."""
         index = self._world.index(milestone)
         self._blocks(cone, index)
         created, consumed, created_amount, consumed_amount = self._changes(cone, index, epoch.times[at])
@@ -201,10 +207,10 @@ def _state(message: Message) -> int:
 
 
 def as_line(summary: Summary) -> str:
-    """The summary as a JSON line."""
+    """Return the summary as a JSON line."""
     return json.dumps(asdict(summary), separators=(",", ":")) + "\n"
 
 
 def from_line(line: str) -> Summary:
-    """What :func:`as_line` wrote."""
+    """Return the summary from a line of :func:`as_line`."""
     return Summary(**json.loads(line))

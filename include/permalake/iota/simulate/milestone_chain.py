@@ -1,6 +1,6 @@
-"""The milestones of a synthetic tangle, one after the other: each names the one before, and signs its cone.
+"""The milestones of a synthetic tangle in sequence: each names the one before, and signs its cone.
 
-Cones are made in parallel; only this has to be done in sequence. It needs no more of a cone than a
+Cones are made in parallel; only this is sequential. Of a cone it needs no more than a
 :class:`~permalake.iota.simulate.epochs.Summary`.
 """
 
@@ -36,8 +36,11 @@ Carrier = tuple[bytes, bytes, tuple[bytes, ...]]
 
 @dataclass
 class Closed:
-    """A finished milestone: lines by archive file, or the entry of its own message in a Chronicle log (and
-    the cone's other ``entries``, where they are not in a file)."""
+    """A finished milestone.
+
+    It has lines by archive file, or the entry of its own message in a Chronicle log (and the cone's other
+    ``entries``, where they are not in a file).
+    """
 
     summary: Summary
     milestone: Milestone
@@ -53,7 +56,7 @@ class Closed:
 
 
 class MilestoneChain:
-    """Closes milestones in order. ``treasury`` is what receipts have left of it."""
+    """The chain of milestones. ``treasury`` is what receipts have left of it."""
 
     def __init__(self, world: IotaWorld):
         self._world = world
@@ -66,8 +69,10 @@ class MilestoneChain:
         self._carrier = self._before_the_first()
 
     def open(self) -> tuple[Closed, Lead]:
-        """The milestone before all epochs (Chronicle): its receipt mints what they will spend. Also what it
-        leads to."""
+        """Return the milestone before all epochs (Chronicle), and what it leads to.
+
+        Its receipt mints what the epochs will spend.
+        """
         world = self._world
         raw = anchor(world, OPENING, digest(world.seed, "anchor"))
         anchored, day = hashed(raw), world.filled_days[0]
@@ -87,12 +92,12 @@ class MilestoneChain:
         return closed, lead
 
     def close(self, summaries: Iterable[Summary]) -> Iterator[Closed]:
-        """The milestones of the summaries, which come in order."""
+        """Yield the milestones of the summaries, which come in order."""
         for summary in summaries:
             yield self._closed(summary)
 
     def _before_the_first(self) -> Carrier:
-        """The message of the milestone that the world begins behind."""
+        """Return the message of the milestone before the world's first one."""
         world = self._world
         parents = (digest(world.seed, "anchor"),)
         draft = MilestoneDraft(
@@ -140,8 +145,11 @@ class MilestoneChain:
         return pack_milestone(essence, signatures, self._world.protocol)
 
     def _carried(self, payload: bytes, parents: tuple[bytes, ...]) -> Carrier:
-        """Id, bytes and parents of the milestone's message. Its nonce puts the id into the lower half, so
-        that among the next milestone's parents it comes first, and in its white-flag order too."""
+        """Return id, bytes and parents of the milestone's message.
+
+        Its nonce puts the id into the lower half, so that it comes first among the next milestone's parents,
+        and in its white-flag order too.
+        """
         nonce = 0
         raw = pack_block(parents, payload, self._world.protocol, network_id=message_network(self._world))
         while hashed(raw)[0] >= _UPPER_HALF:
@@ -150,13 +158,13 @@ class MilestoneChain:
         return hashed(raw), raw, parents
 
     def _announced(self, milestone: int) -> ProtocolParameters | None:
-        """Now and then a milestone announces parameters (the same version: nothing changes)."""
+        """Return the parameters that a milestone announces, if it does (same version: no change)."""
         if milestone % 1_000 != 500:
             return None
         return ProtocolParameters(self._world.index(milestone) + 1_000, 2, self._world.network.encode())
 
     def _receipt(self, milestone: int) -> Receipt:
-        """Funds that arrive from the legacy network, out of the treasury."""
+        """Return funds that arrive from the legacy network, out of the treasury."""
         if milestone == OPENING:
             return self._first_receipt()
         seed, count = self._world.seed, 1 + digest(self._world.seed, "funds", milestone)[0] % 5
@@ -229,14 +237,14 @@ class MilestoneChain:
 
 
 def _trits(random: bytes) -> bytes:
-    """A legacy hash as receipts have it (TIP-17): 243 trits, five to a byte and three in the last one."""
+    """Return a legacy hash as in receipts (TIP-17): 243 trits, five to a byte and three in the last one."""
     packed = bytes((value % 243 - 121) % 256 for value in (random + random)[:48])
     return packed + bytes([(random[-1] % 27 - 13) % 256])
 
 
 @dataclass
 class DayTotals:
-    """What the generator says of a day; ``unspent`` and ``treasury`` at its end, genesis included."""
+    """The generator's totals of a day; ``unspent`` and ``treasury`` are at its end, genesis included."""
 
     first_milestone: int = 0
     last_milestone: int = 0

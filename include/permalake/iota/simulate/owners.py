@@ -1,4 +1,4 @@
-"""Which wallet an address belongs to, as far as an epoch has met it."""
+"""The wallets of an epoch by their address."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Owners:
         self._by_address: dict[bytes, KeyPair] = {}
 
     def known(self, number: int) -> KeyPair:
-        """The wallet of that number, remembered by its address."""
+        """Return the wallet of that number, and remember its address."""
         pair = self._wallets[number]
         self._by_address[pair.address] = pair
         return pair
 
     def of(self, address: Address | None) -> KeyPair:
-        """The wallet that owns ``address``."""
+        """Return the wallet that owns ``address``."""
         if address is None:
             raise KeyError("an output without address has no owner")
         return self._by_address[address.value]

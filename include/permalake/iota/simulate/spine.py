@@ -1,9 +1,9 @@
-"""The little of a synthetic tangle that has to be made in sequence, before its epochs are made in parallel.
+"""The part of a synthetic tangle that is made in sequence, before its epochs are made in parallel.
 
 Every milestone's cone holds an *anchor*, a message that refers only to the anchor before: its id is known
-without making the cones between. Every epoch begins with a transaction out of one *bank* output, which
-funds the epoch and leaves the rest to the next one. So an epoch needs to be told two messages and an
-output, and the whole ledger goes back to one genesis.
+without making the cones between. Every epoch begins with a transaction out of one *bank* output, which funds
+the epoch and leaves the rest to the next one. So an epoch needs two messages and an output of its
+predecessor, and the whole ledger goes back to one genesis.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ _MOST_FUNDED = 100
 
 
 def hashed(data: bytes) -> bytes:
-    """BLAKE2b-256."""
+    """Return the BLAKE2b-256 hash."""
     return blake2b(data, digest_size=32).digest()
 
 
 @dataclass(frozen=True)
 class Lead:
-    """What leads into an epoch: the anchor before its first milestone; the bank's output, booked by the
-    message ``bank_block`` at ``bank_time``; the amount that it holds."""
+    """What leads into an epoch.
+
+    That is the anchor before its first milestone, and the bank's output: its id, its amount, and the message,
+    index and time that booked it.
+    """
 
     anchor: bytes
     bank_id: bytes
@@ -50,19 +53,19 @@ class Lead:
 
 
 def anchor(world: IotaWorld, milestone: int, before: bytes) -> bytes:
-    """The anchor message of a milestone."""
+    """Return the anchor message of a milestone."""
     payload = TaggedData(ANCHOR_TAG, f"milestone {world.index(milestone)}".encode())
     packed = pack_tagged_data(payload, world.protocol)
     return pack_block([before], packed, world.protocol, network_id=message_network(world))
 
 
 def message_network(world: IotaWorld) -> int:
-    """The network id that a message itself carries (Chrysalis only)."""
+    """Return the network id that a message itself carries (Chrysalis only)."""
     return 0 if world.protocol == "stardust" else world.network_id
 
 
 def funding(world: IotaWorld, epoch: Epoch, lead: Lead) -> tuple[bytes, tuple[Output, ...]]:
-    """The payload of the transaction that funds an epoch, and its outputs: the first is the bank's."""
+    """Return the payload of the transaction that funds an epoch, and its outputs, one of them the bank's."""
     expected = sum(epoch.sizes) * world.transaction_share
     count = max(4, min(_MOST_FUNDED, int(expected / 4), world.wallets - 1))
     wallets = Wallets(world.seed, world.wallets)
@@ -92,20 +95,20 @@ def funding(world: IotaWorld, epoch: Epoch, lead: Lead) -> tuple[bytes, tuple[Ou
 
 
 def bank_position(world: IotaWorld, outputs: tuple[Output, ...]) -> int:
-    """Which of a funding transaction's outputs is the bank's."""
+    """Return which of a funding transaction's outputs is the bank's."""
     bank = Wallets(world.seed, world.wallets)[BANK].address
     return next(at for at, output in enumerate(outputs) if output.address and output.address.value == bank)
 
 
 def genesis(world: IotaWorld) -> Lead:
-    """What leads into the first epoch: an output that was there before, and that all others come from."""
+    """Return what leads into the first epoch: an output from before, from which all others come."""
     return Lead(
         digest(world.seed, "anchor"), digest(world.seed, "genesis") + bytes(2), world.bank, bytes(32), 0, 0
     )
 
 
 def leads(world: IotaWorld, first: Lead) -> Iterator[tuple[Epoch, Lead]]:
-    """The epochs in order, each with what leads into it."""
+    """Yield the epochs in order, each with what leads into it."""
     lead, before = first, first.anchor
     for epoch in world.epochs():
         yield epoch, lead
@@ -126,7 +129,7 @@ def leads(world: IotaWorld, first: Lead) -> Iterator[tuple[Epoch, Lead]]:
 
 
 def funding_block(world: IotaWorld, payload: bytes, anchored: bytes) -> bytes:
-    """The message of a funding transaction: it refers to its milestone's anchor only."""
+    """Return the message of a funding transaction; it refers to its milestone's anchor only."""
     return pack_block([anchored], payload, world.protocol, network_id=message_network(world))
 
 

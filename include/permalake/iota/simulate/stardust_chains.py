@@ -1,4 +1,4 @@
-"""Lives of NFTs, aliases and foundries in a synthetic tangle (TIP-18): made, moved, ended."""
+"""Life cycles of NFTs, aliases and foundries in a synthetic tangle (TIP-18)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BURNT = 0.15
 
 
 def chain_id(coin: SimulatedCoin) -> bytes:
-    """Id of an alias or NFT: a new one's is the hash of its output's id."""
+    """Return the id of an alias or NFT: a new one's is the hash of its output's id."""
     return coin.output.chain_id if coin.output.chain_id != NO_ID else hashed(coin.output_id)
 
 
 def mint_nft(ledger: StardustLedger) -> Draft | None:
-    """A new NFT, issued by who pays for it."""
+    """Return the mint of an NFT, issued by who pays for it."""
     spends = ledger.spends("plain", 1)
     if not spends or spends[0].coin.output.amount < 3 * LEAST:
         return None
@@ -38,7 +38,7 @@ def mint_nft(ledger: StardustLedger) -> Draft | None:
 
 
 def move_nft(ledger: StardustLedger) -> Draft | None:
-    """An NFT to a new owner, or burnt."""
+    """Return the transfer of an NFT to a new owner, or its end."""
     coin = ledger.pick("nft")
     if coin is None:
         return None
@@ -51,7 +51,7 @@ def move_nft(ledger: StardustLedger) -> Draft | None:
 
 
 def create_alias(ledger: StardustLedger) -> Draft | None:
-    """A new alias; state controller and governor may be one."""
+    """Return the creation of an alias; state controller and governor may be one."""
     spends = ledger.spends("plain", 1)
     if not spends or spends[0].coin.output.amount < 4 * LEAST:
         return None
@@ -69,7 +69,7 @@ def create_alias(ledger: StardustLedger) -> Draft | None:
 
 
 def move_alias(ledger: StardustLedger) -> Draft | None:
-    """A state transition, or one of governance that names a new state controller."""
+    """Return a state transition, or one of governance that names a new state controller."""
     coin = ledger.pick("alias")
     if coin is None:
         return None
@@ -85,7 +85,7 @@ def move_alias(ledger: StardustLedger) -> Draft | None:
 
 
 def destroy_alias(ledger: StardustLedger) -> Draft | None:
-    """The governor ends an alias that has no foundry."""
+    """Return the end of an alias without foundries, by its governor."""
     coin = ledger.pick("alias")
     if coin is None or coin.output.foundry_counter:
         return None
@@ -93,7 +93,7 @@ def destroy_alias(ledger: StardustLedger) -> Draft | None:
 
 
 def found(ledger: StardustLedger) -> Draft | None:
-    """An alias opens a foundry and mints all its tokens into one output."""
+    """Return a transaction in which an alias opens a foundry and mints all its tokens into one output."""
     coin, spends = ledger.pick("alias"), ledger.spends("plain", 1)
     if coin is None or not spends or spends[0].coin.output.amount < 3 * LEAST:
         return None
@@ -122,7 +122,7 @@ def _opened(ledger: StardustLedger, alias: bytes, at: bytes, foundry: bytes, hel
 
 
 def dissolve(ledger: StardustLedger) -> Draft | None:
-    """All tokens of a foundry are melted and it is closed, if its alias and they have not moved since."""
+    """Return the end of a foundry with all its tokens, if its alias and they have not moved since."""
     while ledger.minted:
         alias_id, foundry_id, held_id = ledger.minted.pop(ledger.rng.randrange(len(ledger.minted)))
         ids = (ledger.alias_at[alias_id], foundry_id, held_id)
@@ -139,7 +139,7 @@ def dissolve(ledger: StardustLedger) -> Draft | None:
 
 
 def next_state(coin: SimulatedCoin) -> Output:
-    """An alias after a state transition."""
+    """Return an alias after a state transition."""
     index = coin.output.state_index + 1
     return replace(
         coin.output, chain_id=chain_id(coin), state_index=index, state_metadata=b"state %d" % index
@@ -147,12 +147,12 @@ def next_state(coin: SimulatedCoin) -> Output:
 
 
 def controlling(ledger: StardustLedger, coin: SimulatedCoin) -> Spend:
-    """An alias as an input of its state controller."""
+    """Return an alias as an input of its state controller."""
     return Spend(coin, ledger.owners.of(coin.output.state_controller))
 
 
 def governing(ledger: StardustLedger, coin: SimulatedCoin) -> Spend:
-    """An alias as an input of its governor."""
+    """Return an alias as an input of its governor."""
     return Spend(coin, ledger.owners.of(coin.output.governor))
 
 

@@ -17,7 +17,7 @@ _KINDS = (
 
 
 def flawed(ledger: StardustLedger) -> Draft | None:
-    """A transaction with one flaw, as far as there is an output for it."""
+    """Return a transaction with one flaw; None where there is no output for it."""
     kind = ledger.rng.choice(_KINDS)
     if kind in (TIMELOCK, RETURN):
         return _condition(ledger, kind)
@@ -49,7 +49,10 @@ def _plain(ledger: StardustLedger, kind: int) -> Draft | None:
 
 
 def _condition(ledger: StardustLedger, kind: int) -> Draft | None:
-    """A timelock not over, or a deposit not returned. Neither holds for ever, so it is attached once."""
+    """Return a transaction that breaks a timelock, or does not return a deposit.
+
+    Neither flaw holds for ever, so the transaction is attached once.
+    """
     coin = ledger.pick("special")
     if coin is None:
         return None
@@ -68,7 +71,7 @@ def _condition(ledger: StardustLedger, kind: int) -> Draft | None:
 
 
 def _chain(ledger: StardustLedger) -> Draft | None:
-    """An NFT whose immutable metadata change."""
+    """Return a transaction that changes the immutable metadata of an NFT."""
     coin = ledger.pick("nft")
     if coin is None:
         return None
@@ -77,7 +80,7 @@ def _chain(ledger: StardustLedger) -> Draft | None:
 
 
 def _unlock(ledger: StardustLedger) -> Draft | None:
-    """An input that refers to the signature of somebody who does not own it."""
+    """Return a transaction with an input that refers to the signature of somebody else."""
     spends = ledger.spends("plain", 2)
     if len(spends) < 2 or spends[0].owner is None or spends[0].owner is spends[1].owner:
         return None

@@ -40,6 +40,7 @@ class StardustLedger(SimulatedLedger):
     minted: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
 
     def pool_of(self, coin: SimulatedCoin) -> str | None:
+        """Return the pool by kind of output: plain, special, tokens, alias or nft."""
         output = coin.output
         if output.kind in (ALIAS, NFT):
             return "alias" if output.kind == ALIAS else "nft"
@@ -51,6 +52,7 @@ class StardustLedger(SimulatedLedger):
         return "special" if special else "plain"
 
     def valid(self) -> Draft | None:
+        """Return a transaction of a life, or a transfer."""
         roll = self.rng.random()
         for share, live in self.lives:
             if roll < share:
@@ -59,13 +61,15 @@ class StardustLedger(SimulatedLedger):
         return self.transfer()
 
     def flawed(self) -> Draft | None:
+        """Return a transaction with a flaw of its own."""
         return self.flaw(self)
 
     def again(self, coin: SimulatedCoin) -> Draft:
+        """Return another transfer of just this coin."""
         return self.draft([self.spend(coin)], self.shared(coin.output.amount, 2))
 
     def transfer(self) -> Draft | None:
-        """Basic outputs to basic outputs; what came with them goes on to the first of these."""
+        """Return a transfer of basic outputs; native tokens go to the first new output."""
         spends = self.spends("plain", 1 + int(3 * self.rng.random() ** 3))
         if self.rng.random() < 0.3:
             spends += self.ripe()
@@ -78,7 +82,7 @@ class StardustLedger(SimulatedLedger):
         return self.draft(spends, outputs, payload=payload) if outputs else None
 
     def paid(self, spends: Sequence[Spend], count: int) -> list[Output]:
-        """Outputs for what ``spends`` hold: deposits returned first, native tokens kept together."""
+        """Return outputs for what ``spends`` hold: deposits returned, native tokens kept together."""
         returned = self._returns(spends)
         total = sum(spend.coin.output.amount for spend in spends) - sum(output.amount for output in returned)
         tokens: Counter[bytes] = Counter()
@@ -92,7 +96,7 @@ class StardustLedger(SimulatedLedger):
         return [*outputs, *(self._sent(spends, amount) for amount in others), *returned]
 
     def _sent(self, spends: Sequence[Spend], amount: int) -> Output:
-        """A basic output to somebody, with conditions and features now and then."""
+        """Return a basic output to somebody, with conditions and features now and then."""
         rng, receiver = self.rng, owned(self.somebody().address)
         sender = next((spend.owner for spend in spends if spend.owner), None)
         if sender is None or rng.random() > _SPECIAL_SHARE:
@@ -121,30 +125,30 @@ class StardustLedger(SimulatedLedger):
         return [Output(BASIC, amount, owned(address)) for address, amount in sorted(due.items())]
 
     def ripe(self) -> list[Spend]:
-        """An output with conditions that can be spent now."""
+        """Return an output with conditions that can be spent now, if there is one."""
         coin = self.pick("special")
         return [self.spend(coin)] if coin and coin.output.timelock <= self.time else []
 
     def is_expired(self, output: Output) -> bool:
-        """Whether it belongs to its return address by now."""
+        """Return whether the output belongs to its return address by now."""
         return output.expiration is not None and self.time >= output.expiration[1]
 
     def spends(self, pool: str, count: int) -> list[Spend]:
-        """Up to ``count`` inputs of a pool."""
+        """Return up to ``count`` inputs of a pool."""
         coins = (self.pick(pool) for _ in range(count))
         return [self.spend(coin) for coin in coins if coin]
 
     def spend(self, coin: SimulatedCoin) -> Spend:
-        """The coin as an input of whoever may unlock it now."""
+        """Return the coin as an input of whoever may unlock it now."""
         output = coin.output
         back = output.expiration[0] if output.expiration and self.is_expired(output) else None
         return Spend(coin, self.owners.of(back or output.address))
 
     def shared(self, total: int, count: int) -> list[Output]:
-        """Plain outputs to somebody, ``total`` in all."""
+        """Return plain outputs to somebody, ``total`` in all."""
         amounts = split(self.rng, total, max(1, min(count, total // LEAST)))
         return [Output(BASIC, amount, owned(self.somebody().address)) for amount in amounts]
 
     def somebody(self) -> KeyPair:
-        """A wallet, busy ones first."""
+        """Return a wallet; busy ones are more likely."""
         return self.owners.known(self.wallets.pick(self.rng))

@@ -13,15 +13,17 @@ _LONGEST = 64
 
 
 class SimulatedTags:
-    """Makes tagged data."""
+    """A maker of tagged data."""
 
     def __init__(self, protocol: Protocol, count: int):
         self._least = 0 if protocol == "stardust" else 1
         self._count = count
 
     def tagged(self, rng: Random) -> TaggedData:
-        """Tag and data; a tag's chance is about one over its rank, one in a hundred is empty or as long as
-        can be."""
+        """Return tag and data.
+
+        A tag's chance is about one over its rank; one in a hundred is empty or as long as allowed.
+        """
         rank = int(self._count ** rng.random()) - 1
         odd = rng.random()
         if odd < 0.005:

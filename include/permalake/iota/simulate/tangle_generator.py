@@ -1,7 +1,7 @@
 """A synthetic tangle, made on Spark: its epochs in parallel, then its milestones in one quick pass.
 
-Nothing is held for longer than an epoch (in a task) or a milestone (in the driver), so a larger world takes
-more time, not more memory.
+A task holds one epoch at a time and the driver one milestone, so a larger world takes more time, but no more
+memory.
 """
 
 from __future__ import annotations
@@ -43,9 +43,15 @@ def simulate(
     packed: bool = True,
     say: Callable[[str], None] | None = None,
 ) -> dict[date, DayTotals]:
-    """Write the world in its layout, a folder per day, into ``folder``, which must be empty or absent.
-    ``packed`` means gzip (Chronicle logs never are). Without ``spark`` this process makes it all, the same
-    bytes. Returns the totals of the days."""
+    """Write the world in its layout, a folder per day, and return the totals of the days.
+
+    Args:
+        spark: Session that makes the epochs; without one this process makes them all, with the same bytes.
+        world: The tangle to make.
+        folder: An empty or absent folder.
+        packed: Whether files are gzip (Chronicle logs never are).
+        say: Takes lines on the progress.
+    """
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: not empty; choose another --out, or remove it")
     folder = folder.resolve()
@@ -137,7 +143,7 @@ def _counted(world: IotaWorld, milestones: Iterable[Closed], total: DayTotals) -
 
 
 def network_snippet(world: IotaWorld) -> str:
-    """The section of permalake.toml that reads the world; its path is the folder of the file."""
+    """Return the section of permalake.toml that reads the world; its path is the file's folder."""
     keys = ", ".join(f'{{ key = "{pair.public.hex()}" }}' for pair in coordinator(world.seed))
     return (
         f"# A synthetic network: made by `permalake simulate iota`, seed {world.seed}.\n"

@@ -1,8 +1,8 @@
-"""What a synthetic tangle is asked to be, and how its messages fall into days, milestones and epochs.
+"""The parameters of a synthetic tangle, and its division into days, milestones and epochs.
 
 An *epoch* is a run of milestones of one day that is made on its own: a pure function of the world, its number
 and the few ids that lead into it (:mod:`permalake.iota.simulate.spine`). Spark spreads epochs over its tasks,
-and one epoch is all that a task holds in memory.
+and a task holds one epoch in memory.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ OPENING = -1
 
 @dataclass(frozen=True)
 class Epoch:
-    """Milestones ``first``.. (counted from 0 over the whole world) of ``day``; ``sizes`` are their cones'
-    messages, those that carry milestones included."""
+    """Milestones of ``day`` from ``first`` on (counted from 0 over the whole world).
+
+    ``sizes`` are their cones' messages, those that carry milestones included.
+    """
 
     number: int
     day: date
@@ -49,8 +51,8 @@ class IotaWorld:
     """Parameters of a synthetic tangle; equal parameters make equal bytes.
 
     ``empty_days`` counts days from 0. Shares are of messages (transactions) and of transactions (conflicts,
-    reattachments). ``layout`` is the source's format: Chronicle logs do not tell consumed outputs, so that a
-    world written as these begins with a milestone more, whose receipt mints all funds.
+    reattachments). ``layout`` is the source's format: Chronicle logs lack consumed outputs, so a world in
+    that layout begins with a milestone more, whose receipt mints all funds.
     """
 
     protocol: Protocol
@@ -98,7 +100,7 @@ class IotaWorld:
 
     @property
     def per_day(self) -> int:
-        """Milestones a day: as asked, else one in ten seconds where there are messages enough."""
+        """Milestones a day: as set, else one in ten seconds where there are messages enough."""
         return self.milestones_per_day or max(1, min(8_640, self.messages // (20 * len(self.filled_days))))
 
     @property
@@ -108,12 +110,12 @@ class IotaWorld:
 
     @property
     def network(self) -> str:
-        """Name of the network, as in the protocol parameters: it says what it is."""
+        """Name of the network, as in the protocol parameters; it says that it is synthetic."""
         return f"synthetic-{self.bech32_hrp}"
 
     @property
     def network_id(self) -> int:
-        """First 8 bytes of the name's BLAKE2b-256, little-endian, as the protocols have it."""
+        """First 8 bytes of the name's BLAKE2b-256, little-endian, as in the protocols."""
         return int.from_bytes(blake2b(self.network.encode(), digest_size=32).digest()[:8], "little")
 
     @property
@@ -130,12 +132,12 @@ class IotaWorld:
 
     @property
     def allotment(self) -> int:
-        """Base tokens that each epoch gets to work with."""
+        """Base tokens for each epoch."""
         return min(_ALLOTMENT, self.supply // 2 // (self.epoch_count + 1))
 
     @property
     def bank(self) -> int:
-        """Base tokens from which the epochs get theirs; what else there is lies still."""
+        """Base tokens that fund the epochs; all others never move."""
         return self.allotment * (self.epoch_count + 1)
 
     @property
@@ -149,17 +151,17 @@ class IotaWorld:
         return len(self.filled_days) * -(-self.per_day // self.epoch_length)
 
     def index(self, milestone: int) -> int:
-        """Milestone index of the ``milestone``-th milestone."""
+        """Return the index of the ``milestone``-th milestone."""
         return self.first_milestone + milestone
 
     def has_receipt(self, milestone: int) -> bool:
-        """Whether that milestone carries a receipt."""
+        """Return whether that milestone carries a receipt."""
         if milestone == OPENING:
             return True
         return self.protocol == "chrysalis" and milestone % self.receipt_every == self.receipt_every // 2
 
     def epochs(self) -> Iterator[Epoch]:
-        """All epochs in order."""
+        """Yield all epochs in order."""
         sizes, number, milestone = self._sizes(), 0, 0
         for day in self.filled_days:
             midnight = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
@@ -170,12 +172,12 @@ class IotaWorld:
                 number, milestone = number + 1, milestone + len(within)
 
     def _second(self, place: int) -> int:
-        """The second of a day at which its ``place``-th milestone is; with an opening, it comes before."""
+        """Return the second of the day of its ``place``-th milestone; an opening comes before."""
         late = _SECONDS // 2 if self.layout == "chronicle" else 0
         return (place * _SECONDS + late) // self.per_day
 
     def _sizes(self) -> Iterator[int]:
-        """Messages of every milestone: uneven, at least 4 each, ``messages`` in all."""
+        """Return the messages of every milestone: uneven, at least 4 each, ``messages`` in all."""
         uneven = Random(f"{self.seed}/sizes")  # noqa: S311 (reproducible, not secret)
         left, weight = self.messages - 4 * self.milestone_count, float(self.milestone_count)
         for remaining in range(self.milestone_count, 0, -1):

@@ -1,4 +1,4 @@
-"""Keys of a synthetic world, all derived from its seed. They are public knowledge: nothing real is behind."""
+"""Keys of a synthetic world, all derived from its seed; they are public and protect nothing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class KeyPair:
         self.address = blake2b(self.public, digest_size=32).digest()
 
     def sign(self, message: bytes) -> bytes:
-        """The 64-byte signature; Ed25519 signatures are deterministic."""
+        """Return the 64-byte signature; Ed25519 signatures are deterministic."""
         return self._secret.sign(message)
 
 
 @lru_cache(maxsize=65_536)
 def key_pair(seed: int, label: str, number: int) -> KeyPair:
-    """The key of that name."""
+    """Return the key of that name."""
     return KeyPair(digest(seed, label, number))
 
 
@@ -44,11 +44,11 @@ class Wallets:
         return key_pair(self._seed, "wallet", number)
 
     def pick(self, rng: Random) -> int:
-        """A wallet, with a chance of about one over its rank."""
+        """Return a wallet's number, with a chance of about one over its rank."""
         return int(self._count ** rng.random()) - 1
 
 
 def coordinator(seed: int, count: int = 2) -> list[KeyPair]:
-    """The coordinator's keys in order of their public keys, as milestones list them."""
+    """Return the coordinator's keys in order of their public keys, as milestones list them."""
     pairs = [key_pair(seed, "coordinator", number) for number in range(count)]
     return sorted(pairs, key=lambda pair: pair.public)
