@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from decimal import Decimal
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from permalake.iota.codec.bech32 import decode_address, encode_addresses
 from permalake.iota.codec.blocks import decode_blocks
-from permalake.iota.codec.chronicle_json import pack_milestone_text
+from permalake.iota.codec.chronicle_json import pack_messages, pack_milestone_text, pack_transactions
 from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import DecodeError, Fault, MalformedJsonError
 from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
@@ -31,6 +32,23 @@ HOSTILE_VALUES = (
     "", "0", "0x", "0x0", "zz", "-1", "1e9", "0x" + "ff" * 40, "9" * 5000, "\ud800", "Ä\n",
     [], {}, [[]], [None], [-1, 256], [10**12], {"type": 99}, {"type": [], "data": {}}, [0] * 300,
 )  # fmt: skip
+HOSTILE_TEXTS = ("", "zz", "0x", "Ä", "00 ")
+NUMBERS = pa.list_(pa.int16())
+AMOUNT = pa.decimal128(20, 0)
+CHRONICLE = pa.schema(
+    {
+        "network_id": AMOUNT,
+        "nonce": AMOUNT,
+        "parents": pa.list_(pa.string()),
+        "inputs": pa.list_(pa.string()),
+        "outputs": pa.list_(pa.struct({"kind": pa.string(), "address": pa.string(), "amount": AMOUNT})),
+        "index": NUMBERS,
+        "data": NUMBERS,
+        "unlocks": pa.list_(
+            pa.struct({"reference": pa.int32(), "public_key": NUMBERS, "signature": NUMBERS})
+        ),
+    }
+)
 protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
 
 
@@ -178,6 +196,66 @@ def test_chronicle_milestones(chronicle_milestones):
     assert refused(pack_milestone_text, map(json.dumps, chronicle_milestones), ()) == 0
     texts = map(json.dumps, mutated_bodies(chronicle_milestones, 7))
     assert 0 < refused(pack_milestone_text, texts, MalformedJsonError) < MUTATIONS
+
+
+def chronicle_row(chance):
+    """A transaction in Chronicle's dialect, as Spark types it, with hostile values and nulls anywhere."""
+
+    def maybe(make):
+        return None if chance.random() < 0.05 else make()
+
+    def hexed(width):
+        good = chance.randbytes(width).hex()
+        return maybe(
+            lambda: good if chance.random() < 0.9 else chance.choice((*HOSTILE_TEXTS, good[1:], good[:8]))
+        )
+
+    def numbers(width):
+        return maybe(
+            lambda: [maybe(lambda: chance.randint(-1, 256)) for _ in range(chance.choice((0, 1, width)))]
+        )
+
+    def several(make):
+        return maybe(lambda: [maybe(make) for _ in range(chance.randrange(4))])
+
+    return {
+        "network_id": maybe(lambda: Decimal(chance.choice((0, 2**64 - 1, 2**64, -1, 10**20 - 1)))),
+        "nonce": maybe(lambda: Decimal(chance.randrange(2**64))),
+        "parents": several(lambda: hexed(32)),
+        "inputs": several(lambda: hexed(34)),
+        "outputs": several(
+            lambda: {
+                "kind": maybe(lambda: chance.choice(("SignatureLockedSingle", "Treasury", ""))),
+                "address": hexed(32),
+                "amount": maybe(lambda: Decimal(chance.randrange(2**63))),
+            }
+        ),
+        "index": numbers(8),
+        "data": numbers(40),
+        "unlocks": several(
+            lambda: {
+                "reference": maybe(lambda: chance.choice((0, 1, -1, 2**16, 2**31 - 1))),
+                "public_key": numbers(32),
+                "signature": numbers(64),
+            }
+        ),
+    }
+
+
+def test_chronicle_columns():
+    chance = random.Random(10)
+    rows = [chronicle_row(chance) for _ in range(MUTATIONS)]
+
+    def packed(some):
+        batch = pa.RecordBatch.from_pylist(some, CHRONICLE)
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        payload = pack_transactions(columns)
+        return pack_messages(columns, payload).to_pylist()
+
+    whole = packed(rows)
+    assert 0 < whole.count(None) < MUTATIONS
+    for at in range(0, MUTATIONS, 100):
+        assert packed(rows[at : at + 1]) == whole[at : at + 1], "no row depends on its neighbours"
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "", "nul", "9" * 5000, '{"essence": 1}'])
