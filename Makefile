@@ -1,6 +1,6 @@
 # Permalake. Every target makes what it needs first; `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test long bench tour up down env lint format docs clean
+.PHONY: help install demo fast test long bench tour up down env lint format docs sbom clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -19,6 +19,9 @@ install: $(JARS) ## environment and jars
 
 demo: install ## build the bundled real days through Airflow and say what came out
 	@$(PYTHON) -m permalake.local.demo
+
+fast: install ## tests without JVM, server or other process: run them before each commit
+	@$(PYTHON) -m pytest -m fast --numprocesses 2 --quiet
 
 test: install $(CLIENTS) ## the whole test suite, in two processes
 	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore $(ON_S3)
@@ -54,6 +57,9 @@ format: install ## put the code into shape
 docs: install ## write the generated docs again
 	@$(PYTHON) -m permalake.cli.docs
 
+sbom: install ## write the software bill of materials, sbom.json (CycloneDX)
+	@$(PYTHON) tools/sbom.py sbom.json
+
 clean: down ## remove environment, jars, lake and logs
 	rm -rf $(VENV) $(HOME_FOLDER)
 
@@ -70,14 +76,14 @@ $(STAMP): requirements.txt pyproject.toml
 	  $$found -m venv $(VENV) || { echo "permalake: $$found has no venv; install it (Debian: apt-get install python3-venv)" >&2; rm -rf $(VENV); exit 1; }; fi
 	@[ -x $(VENV)/bin/uv ] || $(PYTHON) -m pip install --quiet --disable-pip-version-check uv
 	@echo "libraries from the lock"
-	@$(VENV)/bin/uv pip sync --quiet --python $(PYTHON) requirements.txt
+	@$(VENV)/bin/uv pip sync --quiet --require-hashes --python $(PYTHON) requirements.txt
 	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --no-deps --editable .
 	@touch $@
 
 $(CLIENTS): tests/support/clients/package-lock.json $(STAMP)
 	@$(PYTHON) tests/support/official_clients.py
 
-$(JARS): $(STAMP) include/permalake/jars.py
+$(JARS): $(STAMP) include/permalake/spark/jars.py
 	@$(PYTHON) -m permalake.spark.jars
 	@$(PYTHON) -m permalake.local.archive_classes
 	@mkdir -p $(@D) && touch $@

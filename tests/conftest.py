@@ -49,6 +49,19 @@ LONG = (
     "audit",
 )
 
+# A test belongs to the first tier whose folders hold it, whose fixtures it uses, or whose modules its module
+# imports.
+TIERS = {
+    "airflow": (
+        ("operators", "e2e", "cluster", "faults"),
+        {"dag_bag", "undisturbed"},
+        {"airflow"},
+    ),
+    "server": ((), {"cassandra_server", "bigtable_server"}, {"permalake.local.services.control"}),
+    "spark": ((), {"spark"}, set()),
+    "process": ((), set(), {"subprocess", "multiprocessing", "permalake.local.warm_up"}),
+}
+
 # A server ends before the optimising compiler has earned what it costs.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Each of a schema's hundred statements would wait for the disk; a server that is killed forgets them.
@@ -56,8 +69,23 @@ SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"
 
 
 def pytest_collection_modifyitems(items):
-    """Folders of :data:`LONG` first, in that order; all else as it was."""
+    """Mark each test with its tier, and run the folders of :data:`LONG` first, in that order."""
+    for item in items:
+        item.add_marker(tier(item))
     items.sort(key=turn)
+
+
+def tier(item):
+    """Return the name of the test's tier: the first that applies, else ``fast``."""
+    path = item.path.relative_to(HERE)
+    for name, (folders, fixtures, modules) in TIERS.items():
+        if (
+            any(path.is_relative_to(folder) for folder in folders)
+            or not fixtures.isdisjoint(item.fixturenames)
+            or any(getattr(found, "__name__", "") in modules for found in vars(item.module).values())
+        ):
+            return name
+    return "fast"
 
 
 def turn(item):

@@ -1,7 +1,8 @@
-"""The jars that Spark needs, resolved once into the project's own folder by the Ivy that Spark brings."""
+"""The jars that Spark needs: fetched once by the Ivy that Spark brings, verified against ``jars.sha256``."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -42,7 +43,10 @@ S3_COORDINATES = (
 )
 
 MORE = {"s3": S3_COORDINATES, "stores": STORE_COORDINATES}
-"""What ``python -m permalake.spark.jars NAME…`` fetches besides."""
+"""Further sets that ``python -m permalake.spark.jars NAME…`` fetches."""
+
+DIGESTS = Path(__file__).with_name("jars.sha256")
+"""SHA-256 digests of all jars, in the format of ``sha256sum``."""
 
 # A settings file of our own: Spark's default chain also asks ~/.m2, where a half-resolved jar fails the run.
 _IVY_SETTINGS = """<ivysettings>
@@ -54,18 +58,18 @@ _IVY_SETTINGS = """<ivysettings>
 
 
 def jar_name(coordinate: str) -> str:
-    """File name of a Maven coordinate ``group:artifact:version``."""
+    """Return the file name of a Maven coordinate ``group:artifact:version``."""
     _, artifact, version = coordinate.split(":")
     return f"{artifact}-{version}.jar"
 
 
 def missing(coordinates: Sequence[str] = COORDINATES) -> list[str]:
-    """Coordinates whose jar is not in the project's folder."""
+    """Return the coordinates whose jar is not in the project's folder."""
     return [coordinate for coordinate in coordinates if not (JARS / jar_name(coordinate)).is_file()]
 
 
 def class_path(coordinates: Sequence[str] = COORDINATES) -> str:
-    """The jars as one ``--jars`` value; :class:`PermalakeError` when the set-up has not fetched them."""
+    """Return the jars as one ``--jars`` value; raise :class:`PermalakeError` if one has not been fetched."""
     if lacking := missing(coordinates):
         what = "permalake services up"
         if set(lacking) & {*COORDINATES, *S3_COORDINATES}:
@@ -75,7 +79,7 @@ def class_path(coordinates: Sequence[str] = COORDINATES) -> str:
 
 
 def java() -> str:
-    """Path of a Java 17+ binary; :class:`PermalakeError` that says how to get one."""
+    """Return the path of a Java 17+ binary; raise :class:`PermalakeError` that says how to get one."""
     home = os.environ.get("JAVA_HOME")
     binary = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     advice = "install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -89,8 +93,17 @@ def java() -> str:
 
 
 def resolve(coordinates: Sequence[str] = COORDINATES) -> list[Path]:
-    """Fetch what is missing; returns the new files. A jar appears whole or not at all."""
+    """Fetch the jars that are missing and verify all of them; return the new files.
+
+    A jar appears in the folder whole and verified, or not at all.
+
+    Raises:
+        PermalakeError: A jar cannot be fetched, or has another digest than ``jars.sha256`` lists.
+    """
     lacking = missing(coordinates)
+    for coordinate in coordinates:
+        if coordinate not in lacking:
+            verify(JARS / jar_name(coordinate))
     if not lacking:
         return []
     JARS.mkdir(parents=True, exist_ok=True)
@@ -99,13 +112,36 @@ def resolve(coordinates: Sequence[str] = COORDINATES) -> list[Path]:
         for coordinate in lacking:
             retrieve(coordinate, Path(scratch), "-notransitive")
             fetched = Path(scratch) / jar_name(coordinate)
+            verify(fetched)
             new.append(fetched.rename(JARS / fetched.name))
     return new
 
 
+def digests() -> dict[str, str]:
+    """Return the expected SHA-256 digest of every jar, in hexadecimal, by file name."""
+    lines = (line.split() for line in DIGESTS.read_text("utf-8").splitlines())
+    return {name: digest for digest, name in lines}
+
+
+def verify(jar: Path) -> None:
+    """Raise :class:`PermalakeError` unless the jar has the digest that ``jars.sha256`` lists."""
+    expected = digests().get(jar.name)
+    if expected is None:
+        raise PermalakeError(f"{jar.name} has no digest in {DIGESTS.name}; add the one its publisher states")
+    with jar.open("rb") as opened:
+        found = hashlib.file_digest(opened, "sha256").hexdigest()
+    if found != expected:
+        raise PermalakeError(
+            f"{jar.name} has the SHA-256 digest {found}, not {expected}; delete {jar} and run `make install`"
+        )
+
+
 def retrieve(coordinate: str, folder: Path, *options: str) -> None:
-    """Fetch a coordinate, with all that it depends on unless ``-notransitive``, into ``folder``;
-    :class:`PermalakeError` when it does not arrive."""
+    """Fetch a coordinate into ``folder``, with its dependencies unless ``-notransitive`` is given.
+
+    Raises:
+        PermalakeError: The jar does not arrive.
+    """
     import pyspark
 
     ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
