@@ -67,6 +67,7 @@ def bill() -> Bom:
         version=version("permalake"),
         description=metadata("permalake")["Summary"],
     )
+    bom.register_dependency(bom.metadata.component, bom.components)
     return bom
 
 

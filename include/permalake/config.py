@@ -36,18 +36,18 @@ class _Section(BaseModel):
 
 
 class LakeSettings(_Section):
-    """``[lake]``: where the tables lie, which database is their catalog, and what maintenance keeps."""
+    """``[lake]``: the warehouse, the catalog database, and what maintenance keeps."""
 
     warehouse: str = ".permalake/warehouse"
     catalog: str | None = None
     retention_days: int = Field(default=30, ge=1)
-    """How far back ``--as-of`` reads for certain."""
+    """Days of history that ``--as-of`` can always read."""
     abandoned_days: int = Field(default=7, ge=1)
-    """What a run staged and nobody published or went on with is given up after so long."""
+    """Days after which a staging that nobody published or continued is removed."""
     orphan_hours: int = Field(default=24, ge=1)
-    """Files that were written later than that are never removed."""
+    """Age below which a file is never removed as an orphan."""
     target_file_mib: int = Field(default=128, ge=1)
-    """Size of the files that compaction aims at."""
+    """Target size of compacted files, in MiB."""
 
     @property
     def target_bytes(self) -> int:
@@ -61,7 +61,7 @@ class LakeSettings(_Section):
 
     @property
     def catalog_uri(self) -> str:
-        """SQLAlchemy URI of the catalog; sqlite in the warehouse unless configured."""
+        """SQLAlchemy URI of the catalog; SQLite in the warehouse unless configured."""
         if self.catalog:
             return self.catalog
         if "://" in self.warehouse:
@@ -78,8 +78,11 @@ class CoordinatorKey(_Section):
 
 
 class KnownLedger(_Section):
-    """``[networks.NAME.ledger]``: the outputs that are unspent after ``milestone``, the last one before the
-    network's first day, as JSON Lines with ``rawOutput``. Running figures are absolute then."""
+    """``[networks.NAME.ledger]``: the known ledger state from which running figures start.
+
+    ``path`` holds the unspent outputs after ``milestone``, the last one before the network's first day, as
+    JSON Lines with ``rawOutput``. With it, running figures are absolute.
+    """
 
     path: Path
     milestone: int = Field(ge=0)
@@ -100,9 +103,9 @@ class NetworkSettings(_Section):
     coordinator_public_keys: tuple[CoordinatorKey, ...] = ()
     coordinator_threshold: int | None = Field(default=None, ge=1)
     transaction_signatures: bool = True
-    """Whether the signatures of transactions are verified; those of milestones always are."""
+    """Whether transaction signatures are verified; milestone signatures always are."""
     richest_addresses: int = Field(default=100, ge=1, le=10_000)
-    """How many addresses the table of that name lists per day."""
+    """Number of addresses per day in the table ``richest_addresses``."""
     v_byte_cost: int | None = Field(default=None, ge=0)
     """Base tokens of storage deposit per virtual byte (TIP-19); without it the ledger's deposit is null."""
     ledger: KnownLedger | None = None
@@ -129,7 +132,7 @@ class WormholeSettings(_Section):
 
 
 class PriceSource(_Section):
-    """A provider of prices: where it is and how often it may be asked."""
+    """A provider of prices: its place and its rate limit."""
 
     provider: Literal["coingecko", "defillama", "file"] = "file"
     url: str | None = None
@@ -138,10 +141,13 @@ class PriceSource(_Section):
 
 
 class PricesSettings(PriceSource):
-    """``[prices]``: who tells what a token was worth. ``fallback`` lists further providers, asked in that
-    order for what the first has no quote of; the key is the first one's. ``max_missing``: the share of a
-    day's transfers of listed tokens that may lack a price; a day with more fails its audit. The default lets
-    any day pass, with a warning, so that a provider that is down holds nothing up."""
+    """``[prices]``: the providers of token prices.
+
+    ``fallback`` lists further providers, asked in order for quotes that the first does not have; ``api_key``
+    belongs to the first. A quote counts within ``window_hours`` of the transfer. ``max_missing`` is the share
+    of a day's transfers of listed tokens that may lack a price; a day with more fails its audit. The default
+    passes every day with a warning, so that a provider outage blocks nothing.
+    """
 
     api_key: SecretStr | None = None
     window_hours: float = Field(default=12.0, gt=0)
@@ -177,7 +183,7 @@ class BigtableSettings(_Section):
 
 
 class AlertsSettings(_Section):
-    """``[alerts]``: who hears of failures and missed deadlines."""
+    """``[alerts]``: the receivers of failures and missed deadlines."""
 
     webhook: str | None = None
     smtp_host: str | None = None
@@ -214,7 +220,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment wins over the file (which arrives as init arguments)."""
+        """Return the sources by rank: the environment, then the file, which arrives as init arguments."""
         return env_settings, init_settings
 
     @model_validator(mode="after")
@@ -226,7 +232,7 @@ class Settings(BaseSettings):
         return self
 
     def network(self, name: str) -> NetworkSettings:
-        """Settings of an IOTA network; :class:`ConfigError` when it is not configured."""
+        """Return the settings of an IOTA network; raise :class:`ConfigError` if it is not configured."""
         try:
             return self.networks[name]
         except KeyError:
@@ -240,7 +246,7 @@ class Settings(BaseSettings):
 
 
 def config_file(path: str | os.PathLike[str] | None = None) -> Path | None:
-    """The configuration file in force: the given one, ``PERMALAKE_CONFIG``, or ``./permalake.toml``."""
+    """Return the configuration file: the given one, ``PERMALAKE_CONFIG``'s, or ``./permalake.toml``."""
     named = path or os.environ.get(CONFIG_VARIABLE)
     if named:
         file = Path(named)
@@ -252,9 +258,10 @@ def config_file(path: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 def load_settings(path: str | os.PathLike[str] | None = None) -> Settings:
-    """Read the configuration. Relative paths in the file are taken from the file's own folder.
+    """Read the configuration. Relative paths in the file start at the file's folder.
 
-    Raises :class:`ConfigError` with the first faulty key on one line.
+    Raises:
+        ConfigError: A key is unknown or its value is invalid; the message names the first such key.
     """
     file = config_file(path)
     values: dict[str, Any] = {}
@@ -313,6 +320,6 @@ def _first_fault(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_input=False)[0]
     key = ".".join(str(part) for part in fault["loc"] if part != "[key]")
     if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key; remove it or mend its spelling"
+        return f"{key}: unknown key; remove it or correct its spelling"
     message = fault["msg"].removeprefix("Value error, ")
     return f"{key}: {message}" if key else message

@@ -1,22 +1,26 @@
-"""Errors that a user is meant to read: one line that says what to do."""
+"""Errors with a message of one line that says what the user can do, each with the exit code of a command."""
 
 from __future__ import annotations
 
 
 class PermalakeError(Exception):
-    """Something went wrong that the user can mend; the message is one line. Exit code 1."""
+    """Error that the user can fix; another try may succeed. Exit code 1."""
 
     exit_code = 1
 
 
 class ConfigError(PermalakeError):
-    """The configuration or an argument is wrong; the message names the key. Exit code 2."""
+    """Error in the configuration or an argument; the message names the key. Exit code 2."""
 
     exit_code = 2
 
 
 class RefusedError(PermalakeError):
-    """The input of the days was looked at and refused; another try over it ends the same
-    way. Exit code 3, of jobs alone: a command ends with 1."""
+    """Error in the input of a day: a retry over the same input cannot succeed. Exit code 2."""
 
-    exit_code = 3
+    exit_code = 2
+
+
+def error_of(exit_code: int, message: str) -> PermalakeError:
+    """Return the error with which a command ends that passes on the exit code of another process."""
+    return RefusedError(message) if exit_code == RefusedError.exit_code else PermalakeError(message)

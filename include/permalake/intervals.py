@@ -1,4 +1,4 @@
-"""Half-open spans of whole seconds: joining them, and what is left of one. Ranges of days."""
+"""Set operations on half-open spans of whole seconds, and ranges of days."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Span = tuple[int, int]
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """The same seconds in the fewest spans, in order."""
+    """Return the same seconds in the fewest spans, in order."""
     result: list[Span] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):
         if result and start <= result[-1][1]:
@@ -20,7 +20,7 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def without(span: Span, known: Iterable[Span]) -> list[Span]:
-    """What of a span lies in none of the known ones, in order."""
+    """Return the parts of a span that no known span covers, in order."""
     left = []
     start, end = span
     for known_start, known_end in joined(known):
@@ -35,7 +35,7 @@ def without(span: Span, known: Iterable[Span]) -> list[Span]:
 
 
 def ranges(days: Iterable[date]) -> list[tuple[date, date]]:
-    """Days as ranges without holes, both ends inclusive, in order."""
+    """Return the days as ranges without gaps, both ends inclusive, in order."""
     result: list[tuple[date, date]] = []
     for day in sorted(set(days)):
         if result and day - result[-1][1] == timedelta(days=1):

@@ -1,4 +1,4 @@
-"""Where the project's own files lie."""
+"""The places of the project's own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every simulator builds on: values that follow from a seed, and files with the same bytes each time."""
+"""Reproducible simulation: values derived from a seed, and files with equal bytes in every run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TextIO
 
 
 def digest(*parts: object) -> bytes:
-    """Return 32 bytes that depend on ``parts`` alone."""
+    """Return 32 bytes derived from ``parts`` alone."""
     return blake2b("/".join(map(str, ("permalake synthetic", *parts))).encode(), digest_size=32).digest()
 
 

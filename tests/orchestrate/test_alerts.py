@@ -202,7 +202,7 @@ def test_a_wrong_configuration_is_not_tried_again():
 
     assert kind(AirflowException(SUBMIT.format(code=2, said="permalake: x"))) is AirflowFailException
     assert (
-        kind(AirflowException(SUBMIT.format(code=3, said="permalake: audit failed"))) is AirflowFailException
+        kind(AirflowException(SUBMIT.format(code=2, said="permalake: audit failed"))) is AirflowFailException
     )
     assert kind(ConfigError("networks.x: not configured")) is AirflowFailException
     assert kind(AirflowException(SUBMIT.format(code=1, said="permalake: x"))) is AirflowException

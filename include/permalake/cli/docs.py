@@ -1,5 +1,4 @@
-"""Writes what is generated from the contracts (``docs/tables``, ``docs/dags.md``, ``include/cql``);
-``--check`` fails where it differs."""
+"""Write the generated docs: ``docs/tables``, ``docs/dags.md``, ``include/cql``; ``--check`` compares them."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ def _cell(text: str) -> str:
 
 
 def table_page(table: Table | View) -> str:
-    """The Markdown page of one table or view."""
+    """Return the Markdown page of one table or view."""
     lines = [_NOTICE, f"# {table.name}", "", table.doc, "", f"- Namespace: {_NAMESPACES[table.group]}"]
     if isinstance(table, View):
         lines += [f"- A view of {', '.join(f'`{name}`' for name in table.tables)}, for `permalake query`"]
@@ -49,7 +48,7 @@ def _described() -> tuple[Table | View, ...]:
 
 
 def index_page() -> str:
-    """The Markdown index of all tables."""
+    """Return the Markdown index of all tables."""
     lines = [_NOTICE, "# The tables", ""]
     titles = {"iota": "IOTA, per network", "wormhole": "Wormhole", "all": "Every namespace"}
     for group, title in titles.items():
@@ -62,14 +61,14 @@ def index_page() -> str:
 
 
 def dags_page() -> str:
-    """The Markdown page of the DAGs, from the documentation they carry themselves."""
+    """Return the Markdown page of the DAGs, from their own documentation."""
     from permalake.local.describe import describe_dags
 
     return describe_dags()
 
 
 def cql(protocol: str) -> str:
-    """The CQL that creates what a network of this protocol needs; the sinks execute the same statements."""
+    """Return the CQL that creates a network's tables; the store executes the same statements."""
     from permalake.iota.permanode.chrysalis_schema import schema
 
     notice = (
@@ -80,7 +79,7 @@ def cql(protocol: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page by its path."""
+    """Return every generated page by its path."""
     tables = ROOT / "docs" / "tables"
     generated = {tables / f"{table.name}.md": table_page(table) for table in _described()}
     generated[tables / "README.md"] = index_page()

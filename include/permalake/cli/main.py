@@ -1,4 +1,4 @@
-"""The command line ``permalake``. Every command lives in a module of its own, loaded when it is called."""
+"""The command line ``permalake``; each command is a module, loaded when it is called."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from permalake.errors import PermalakeError
 
 DEBUG = "PERMALAKE_DEBUG"
 
-# Name, module, and the line of `permalake --help`: so that help needs no module loaded.
+# The lines of `permalake --help` stand here, so that help loads no module.
 COMMANDS = {
     "run": "Build days through the DAG, without a scheduler.",
-    "query": "Ask the published lake in SQL.",
-    "status": "What is built, audited and published, per network and day.",
-    "maintain": "Compact small files, forget the old past, remove what nobody needs.",
-    "restore": "Build a lost catalog again from the warehouse.",
+    "query": "Query the published lake in SQL.",
+    "status": "Show what is built, audited and published, per network and day.",
+    "maintain": "Compact small files, expire old states, remove unneeded files.",
+    "restore": "Rebuild a lost catalog from the warehouse.",
     "quarantine": "List rejected input with its reason, and retry it.",
-    "services": "Cassandra and the Bigtable emulator on this machine.",
-    "simulate": "Write synthetic, valid, seeded data sets of any size.",
-    "tables": "The data dictionary: every table and column.",
+    "services": "Run Cassandra and the Bigtable emulator on this machine.",
+    "simulate": "Write valid synthetic data sets of any size from a seed.",
+    "tables": "Print the data dictionary: every table and column.",
 }
 
 
 class LazyGroup(TyperGroup):
-    """Loads ``permalake.cli.NAME`` when command NAME is used: its ``command`` function, or its ``app``."""
+    """A group that loads ``permalake.cli.NAME`` when command NAME is used: its ``command`` or its ``app``."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Load a command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"permalake.cli.{cmd_name}")
@@ -45,6 +47,7 @@ class LazyGroup(TyperGroup):
         return _named(typer.main.get_command(single), cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the help lines of all commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -64,7 +67,6 @@ def _permalake() -> None:
     Days are built from verified raw data, audited, and published whole into an Iceberg lake.
 
     Examples:
-
       permalake run iota --date 2022-09-28
 
       permalake query "select * from shimmer.ms_analytics order by milestone_index"
@@ -74,12 +76,13 @@ def _permalake() -> None:
       permalake tables ms_analytics
 
     Configuration: permalake.toml in this folder, --config FILE, or PERMALAKE_CONFIG; any key can be set by
-    environment, for example PERMALAKE_LAKE__WAREHOUSE. Exit codes: 0 done, 1 failed, 2 wrong usage.
+    environment, for example PERMALAKE_LAKE__WAREHOUSE. Exit codes: 0 done, 1 failed, 2 wrong usage, wrong
+    configuration or invalid input.
     """
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point of the console script: one line on standard error when something goes wrong."""
+    """Run the command line; an error is one line on standard error."""
     command: Any = typer.main.get_command(app)
     given = sys.argv[1:] if arguments is None else arguments
     try:
@@ -92,7 +95,8 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as error:
+    # The last resort: no trace reaches the user unless asked for.
+    except Exception as error:  # noqa: BLE001
         if hasattr(error, "format_message"):  # the command line itself was wrong
             _usage(error)
         _fail(f"{type(error).__name__}: {_sentence(str(error))} (set {DEBUG}=1 for the trace)", 1)

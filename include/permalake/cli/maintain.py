@@ -15,21 +15,19 @@ from permalake.config import load_settings
 def command(
     network: Annotated[str | None, typer.Option(metavar="N", help="One network only.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would be done; change nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be done; change nothing.")
     ] = False,
     confirm_removal: Annotated[
         bool, typer.Option("--confirm-removal", help="Remove files even if they are most of a network's.")
     ] = False,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
-    """Compact small files, forget states beyond the retention, remove files that nobody needs; prints a line
-    per table with what was done.
+    """Compact small files, expire states beyond the retention, and remove unneeded files.
 
-    Safe beside running builds: staged work stays, and what is published meanwhile stays as published. How
-    much of the past is kept: [lake] retention_days (default 30).
+    Prints a line per changed table. Safe while builds run: staged work and new publications stay. The key
+    retention_days of [lake] says how many days of history are kept (default 30).
 
     Examples:
-
       permalake maintain --dry-run
 
       permalake maintain --network shimmer

@@ -1,4 +1,4 @@
-"""``permalake quarantine``: rejected input with its reason, and another try."""
+"""``permalake quarantine``: rejected input with its reason, and retries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Rejected input: list it with its reason, look at it, build its days again.",
+    help="List rejected input with its reason, show it, or rebuild its days.",
 )
 
 _LISTED = ("network", "date", "reason", "source", "origin", "detail", "seen_at")
@@ -61,7 +61,7 @@ def show(
     form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "json",
     config: Config = None,
 ) -> None:
-    """Show all that is known of one rejected input, its raw bytes in hex among it.
+    """Show everything known about one rejected input, with its raw bytes in hex.
 
     Example: permalake quarantine show vaas.jsonl:17
     """
@@ -77,12 +77,11 @@ def show(
 
 @app.command()
 def retry(
-    network: Annotated[str, typer.Option(metavar="N", help="Network whose input is tried again.")],
+    network: Annotated[str, typer.Option(metavar="N", help="Network whose days are rebuilt.")],
     day: Day = None,
     config: Config = None,
 ) -> None:
-    """Build the days of rejected input again, all steps: what is valid by now is published and leaves the
-    quarantine.
+    """Rebuild the days of rejected input; input that is valid by now is published and leaves quarantine.
 
     Example: permalake quarantine retry --network wormhole --date 2024-07-02
     """
@@ -110,7 +109,7 @@ def _retry(settings: Settings, network: str, day: date | None, config: str | Non
 
 
 def _ranges(days: list[date]) -> list[tuple[date, date]]:
-    """Sorted days as ranges of neighbours: a range costs as many submits as a day."""
+    """Return sorted days as ranges of neighbours, because a range costs as many submits as a day."""
     gaps = [(before, after) for before, after in pairwise(days) if after - before > timedelta(days=1)]
     starts = [days[0], *(after for _, after in gaps)]
     ends = [*(before for before, _ in gaps), days[-1]]

@@ -18,7 +18,9 @@ def command(  # noqa: PLR0917
     form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "table",
     as_of: Annotated[
         str | None,
-        typer.Option("--as-of", metavar="T", help="Read the state of that moment (RFC 3339; UTC if bare)."),
+        typer.Option(
+            "--as-of", metavar="T", help="Read the state at that time (RFC 3339; default zone UTC)."
+        ),
     ] = None,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="Stop a query that takes longer.")
@@ -30,12 +32,11 @@ def command(  # noqa: PLR0917
 ) -> None:
     """Query the published lake. Tables are NETWORK.table; a network name with a dash is quoted.
 
-    All tables are read as one publication left them. JSON is one array of objects: integers as numbers,
+    All tables are read in the state of one publication. JSON is one array of objects: integers as numbers,
     decimals as text, binary as hex, timestamps in UTC. Of columns with the same name, all but the first get
     a number. The statement can only read.
 
     Examples:
-
       permalake query "select * from shimmer.ms_analytics order by milestone_index"
 
       permalake query 'select count(*) from "chrysalis-mainnet".messages' --format json

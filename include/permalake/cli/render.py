@@ -1,4 +1,4 @@
-"""Rows for people and for programs: how each DuckDB type is written as JSON, CSV or on a screen."""
+"""Rows as JSON, CSV or a table on the screen, by DuckDB type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDE = 100_000
 
 
 def converter(kind: DuckDBPyType) -> Convert:
-    """From the value that Arrow gives for a column of this type to what JSON holds.
+    """Return the function that turns an Arrow value of this type into a JSON value.
 
     Integers of any width are numbers, decimals text without exponent, binary lower-case hex, dates
     ``YYYY-MM-DD``, timestamps RFC 3339 in UTC, doubles numbers (null where JSON has none for them).
@@ -37,7 +37,7 @@ def _maybe(convert: Convert) -> Convert:
 
 
 def timestamp(value: datetime) -> str:
-    """RFC 3339 in UTC; a fraction only where it is not zero."""
+    """Format a time as RFC 3339 in UTC, with a fraction only if it is not zero."""
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
     text = aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
     year, rest = text.split("-", 1)
@@ -95,7 +95,7 @@ _PLAIN: dict[str, Convert] = {
 def rows(
     batches: Iterable[pa.RecordBatch], names: Sequence[str], kinds: Sequence[DuckDBPyType]
 ) -> Iterator[dict[str, Any]]:
-    """Each row as JSON holds it."""
+    """Yield each row as JSON values by column name."""
     converters = [converter(kind) for kind in kinds]
     for batch in batches:
         columns = [
@@ -107,7 +107,7 @@ def rows(
 
 
 def plain(value: Any) -> Any:
-    """A Python value as JSON holds it, for rows that do not come from a query."""
+    """Return a Python value as a JSON value, for rows that do not come from a query."""
     if isinstance(value, datetime):
         return timestamp(value)
     if isinstance(value, date):
@@ -118,7 +118,7 @@ def plain(value: Any) -> Any:
 def write(
     records: Iterable[dict[str, Any]], names: Sequence[str], form: Format, out: IO[str], log: IO[str]
 ) -> None:
-    """All records to ``out``; remarks for the reader to ``log``."""
+    """Write all records to ``out``, and remarks for the reader to ``log``."""
     {"json": _write_json, "csv": _write_csv, "table": _write_table}[form](records, names, out, log)
 
 

@@ -1,4 +1,4 @@
-"""``permalake restore``: build a lost catalog again from the warehouse."""
+"""``permalake restore``: rebuild a lost catalog from the warehouse."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from permalake.errors import PermalakeError
 def command(
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
-    """Build a lost catalog again, or bring an older copy of it up to date, from the publications that the
-    warehouse has on record. Prints a line per network. Nothing in the warehouse is changed.
+    """Rebuild a lost catalog, or update an old copy, from the publications recorded in the warehouse.
 
-    Run it while nothing else works on the lake; docs/runbooks/restore.md says what to do before and after.
+    Prints a line per network. Changes nothing in the warehouse. Run it while nothing else works on the lake;
+    docs/runbooks/restore.md says what to do before and after.
 
     Example:
-
       permalake restore
     """
     settings = load_settings(config)

@@ -17,22 +17,21 @@ def command(  # noqa: PLR0917
     day: Annotated[str, typer.Option("--date", metavar="D", help="The UTC day to build, YYYY-MM-DD.")],
     to: Annotated[str | None, typer.Option("--to", metavar="D2", help="Build all days from D to D2.")] = None,
     network: Annotated[
-        str | None, typer.Option(metavar="N", help="IOTA network; may be left out when one is configured.")
+        str | None, typer.Option(metavar="N", help="IOTA network; optional if only one is configured.")
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="STEP", help="Start at this step and go on to the end: enrich, serve, …"),
+        typer.Option(metavar="STEP", help="Start at this step and continue to the end: enrich, serve, …"),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Build days although nothing changed.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Build days even if nothing changed.")] = False,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
     """Build a day, or a range of days, through the DAG that Airflow schedules.
 
-    Each day is staged, audited and published whole; run it as often as you like. Days that are published
-    and whose inputs have not changed end at once.
+    Each day is staged, audited and published as a whole. A run can be repeated: published days whose inputs
+    have not changed are skipped.
 
     Examples:
-
       permalake run iota --date 2022-09-28
 
       permalake run wormhole --date 2024-07-01 --to 2024-07-31

@@ -42,7 +42,7 @@ def _servers(
 def up(
     cassandra_port: CassandraPort = None, bigtable_port: BigtablePort = None, config: Config = None
 ) -> None:
-    """Start both servers (fetching them the first time) and wait until they answer; what is up stays up.
+    """Start both servers and wait until they answer; the first start fetches them.
 
     Example: permalake services up --cassandra-port 19042
     """
@@ -55,7 +55,7 @@ def up(
 
 @app.command()
 def down(config: Config = None) -> None:
-    """Stop both servers; Cassandra's data stay, the emulator forgets its own."""
+    """Stop both servers. Cassandra keeps its data, the emulator loses it."""
     control.down(_servers(config, None, None), typer.echo)
 
 
@@ -64,8 +64,10 @@ def status(
     format_: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
     config: Config = None,
 ) -> None:
-    """Say what each server is doing: up, down, or sick (it lives and does not answer); exit code 1 unless
-    both are up."""
+    """Print the state of each server: up, down, or sick (running without an answer).
+
+    The exit code is 1 unless both are up.
+    """
     found = control.status(_servers(config, None, None))
     if format_ == "json":
         typer.echo(json.dumps([asdict(service) for service in found], indent=1))

@@ -1,9 +1,9 @@
-"""``permalake simulate``: synthetic, valid, seeded data sets of any size, in a source's format."""
+"""``permalake simulate``: valid synthetic data sets from a seed, in the format of a source."""
 
 from __future__ import annotations
 
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,19 +16,19 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Write a synthetic data set: valid down to signatures and roots, made from a seed, never real. "
-    "Equal parameters make equal bytes.",
+    help="Write a synthetic data set with valid signatures and roots, derived from a seed. Equal parameters "
+    "give equal bytes.",
 )
 
 _WORTH_SPARK = 200_000
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder to write, empty or new.")]
-Seed = Annotated[int, typer.Option(help="What everything follows from.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
 Days = Annotated[int, typer.Option(min=1, help="Number of UTC days.")]
 Start = Annotated[
     datetime, typer.Option(formats=["%Y-%m-%d"], metavar="D", help="The first day, YYYY-MM-DD.")
 ]
-Zip = Annotated[bool, typer.Option("--gzip/--no-gzip", help="Whether the files are packed.")]
+Zip = Annotated[bool, typer.Option("--gzip/--no-gzip", help="Whether the files are compressed.")]
 Config = Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file (not needed here).")]
 
 
@@ -38,7 +38,7 @@ def iota(  # noqa: PLR0917
     protocol: Annotated[Literal["stardust", "chrysalis"], typer.Option(help="Protocol.")] = "stardust",
     messages: Annotated[int, typer.Option(min=1, help="Messages of all days together.")] = 10_000,
     days: Days = 1,
-    start: Start = datetime(2023, 1, 1),
+    start: Start = datetime(2023, 1, 1, tzinfo=UTC),
     milestones_per_day: Annotated[
         int | None,
         typer.Option(min=1, help="[default: one in ten seconds, fewer when there are few messages]"),
@@ -47,7 +47,7 @@ def iota(  # noqa: PLR0917
     hrp: Annotated[str | None, typer.Option(help="Prefix of addresses. [default: smr, or iota]")] = None,
     format_: Annotated[
         Literal["archive_rest", "chronicle"],
-        typer.Option("--format", help="Source format; chronicle, never packed, is for chrysalis."),
+        typer.Option("--format", help="Source format; chronicle is for Chrysalis and never compressed."),
     ] = "archive_rest",
     gzip: Zip = True,
     first_milestone: Annotated[int, typer.Option(min=1, help="Index of the first milestone.")] = 1_000,
@@ -63,10 +63,9 @@ def iota(  # noqa: PLR0917
     ] = None,
     config: Config = None,  # noqa: ARG001
 ) -> None:
-    """A tangle with its ledger, in the format of a source.
+    """Write a tangle with its ledger, in the format of a source.
 
     Examples:
-
       permalake simulate iota --messages 100000 --days 3 --seed 7 --out /data/tangle
 
       permalake simulate iota --protocol chrysalis --messages 1000000 --out /data/chrysalis
@@ -113,7 +112,7 @@ def wormhole(  # noqa: PLR0917
     out: Out,
     messages: Annotated[int, typer.Option(min=1, help="Messages of all days together.")] = 10_000,
     days: Days = 1,
-    start: Start = datetime(2024, 1, 1),
+    start: Start = datetime(2024, 1, 1, tzinfo=UTC),
     seed: Seed = 1,
     gzip: Zip = True,
     guardians: Annotated[int, typer.Option(min=1, max=255, help="Guardians in a set.")] = 19,
@@ -122,7 +121,7 @@ def wormhole(  # noqa: PLR0917
     addresses: Annotated[int, typer.Option(min=1, help="Receivers on each chain.")] = 2_000,
     config: Config = None,  # noqa: ARG001
 ) -> None:
-    """VAAs of made-up guardians and bridges, with reference data and prices.
+    """Write VAAs of synthetic guardians and bridges, with reference data and prices.
 
     Example: permalake simulate wormhole --messages 50000 --days 7 --seed 3 --out /data/vaas
     """
@@ -145,8 +144,7 @@ def wormhole(  # noqa: PLR0917
 
 
 def _spark(effort: int) -> SparkSession | None:
-    """A session of this machine's cores (nothing of the lake is needed); none for what this process has done
-    before Spark is up."""
+    """Return a local Spark session; None if this process is done before a session would start."""
     if effort < _WORTH_SPARK:
         return None
     from permalake.spark.session import session

@@ -1,4 +1,4 @@
-"""``permalake status``: what is built, audited and published, per network and day."""
+"""``permalake status``: the state of every day, per network."""
 
 from __future__ import annotations
 
@@ -21,11 +21,9 @@ def command(
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
-    """Show every day that the lake knows of: when it was built, what the audit said, when it was published,
-    its rows, what is in quarantine, and what is missing before it.
+    """Show every day of the lake: its times of build and publication, audit result, rows and remarks.
 
     Examples:
-
       permalake status
 
       permalake status --network shimmer --format json
@@ -49,7 +47,7 @@ def command(
 
 
 def _with_stores(day: DayStatus, configured: list[str]) -> DayStatus:
-    """A store that is configured and has never been given the day waits for it."""
+    """Add the configured stores that have never received a published day."""
     return replace(day, stores=dict.fromkeys(configured) | day.stores) if day.published else day
 
 

@@ -16,7 +16,7 @@ ALL_TABLES: dict[str, Table] = {**IOTA_TABLES, **WORMHOLE_TABLES}
 
 
 def rule(column: Column) -> str:
-    """What the contract demands of a column's values, in words; empty when it demands nothing."""
+    """Return the contract's rule for a column's values in words; empty without a rule."""
     rules = []
     if column.values is not None:
         rules.append("one of " + ", ".join(str(value) for value in column.values))
@@ -30,7 +30,7 @@ def rule(column: Column) -> str:
 
 
 def as_json(table: Table | View) -> dict[str, object]:
-    """The contract as plain values, for ``--format json``; a view has neither key nor partition."""
+    """Return the contract as plain values for ``--format json``; a view has neither key nor partition."""
     columns = [
         {
             "name": column.name,
@@ -52,7 +52,7 @@ def as_json(table: Table | View) -> dict[str, object]:
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(help="One table, in full; all of them when left out.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One table in full; without it, all tables.")] = None,
     format_: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
     config: Annotated[str | None, typer.Option(help="Configuration file (not needed here).")] = None,  # noqa: ARG001
 ) -> None:

@@ -15,6 +15,7 @@ class Report:
     def __init__(self, title: str) -> None:
         self.title = title
         self.failure = ""
+        self.exit_code = 1
         self.unchanged = False
         self._served: dict[str, int] = {}
         self._left_out = ""
@@ -40,6 +41,7 @@ class Report:
         elif event["event"] == "failed":
             published = "published, but " if self._days else ""
             self.failure = f"{published}{step}: {event['reason']}"
+            self.exit_code = event.get("exit_code", 1)
             _line(f"  {step:<16} failed after {event['seconds']:.1f} s")
         else:
             _line(f"  {step:<16} {event['seconds']:6.1f} s{self._outcome(event)}")

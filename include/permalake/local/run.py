@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from permalake.config import Settings
-from permalake.errors import PermalakeError
+from permalake.errors import PermalakeError, error_of
 from permalake.lake import Lake
 from permalake.lake.leases import spell
 from permalake.local import airflow_metadata
@@ -90,9 +90,8 @@ def _run(
     if run.succeeded and not report.failure:
         report.close(time.monotonic() - began)
         return 0
-    raise PermalakeError(
-        f"{report.title}: {report.failure or 'the run did not get through'}; the log is {run.log}"
-    )
+    reason = report.failure or "the run did not get through"
+    raise error_of(report.exit_code, f"{report.title}: {reason}; the log is {run.log}")
 
 
 class Run:

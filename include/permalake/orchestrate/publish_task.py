@@ -9,7 +9,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from permalake.config import load_settings
-from permalake.errors import PermalakeError
+from permalake.errors import PermalakeError, RefusedError
 from permalake.lake import Lake
 from permalake.orchestrate import lineage
 from permalake.orchestrate.context import release, request_from
@@ -43,7 +43,7 @@ class PublishStep(BaseOperator):
             publication = lake.publish(lake.resume(request.network, request.run_id))
         except PermalakeError as error:
             release(settings, request)
-            self._fail(started, str(error))
+            self._fail(started, str(error), error.exit_code)
         days = [str(day) for day in publication.days]
         summary = {"network": request.network, "days": days, "rows": publication.rows}
         emit("done", step=self.task_id, seconds=time.monotonic() - started, **summary)
@@ -53,13 +53,14 @@ class PublishStep(BaseOperator):
         self._flow = written, written
         if publication.withheld:
             faults = (f"{day}: {reason}" for day, reason in sorted(publication.withheld.items()))
-            self._fail(started, f"not published: {'; '.join(faults)}")
+            self._fail(started, f"not published: {'; '.join(faults)}", RefusedError.exit_code)
         return summary
 
     def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
         """The published tables, for OpenLineage."""
         return lineage.lineage(*(self._flow or ([], [])))
 
-    def _fail(self, started: float, reason: str) -> NoReturn:
-        emit("failed", step=self.task_id, seconds=time.monotonic() - started, reason=reason)
+    def _fail(self, started: float, reason: str, exit_code: int) -> NoReturn:
+        seconds = time.monotonic() - started
+        emit("failed", step=self.task_id, seconds=seconds, reason=reason, exit_code=exit_code)
         raise AirflowFailException(reason)

@@ -85,7 +85,8 @@ class SparkStep(SparkSubmitOperator):
         except Exception as error:
             release(settings, request)
             reason = reason_of(error)
-            emit("failed", step=self.task_id, seconds=time.monotonic() - started, reason=reason)
+            seconds = time.monotonic() - started
+            emit("failed", step=self.task_id, seconds=seconds, reason=reason, exit_code=exit_code_of(error))
             if isinstance(error, (AirflowException, PermalakeError)):
                 raise failure(error, reason) from None
             raise
@@ -183,9 +184,13 @@ class SparkStep(SparkSubmitOperator):
 def failure(error: Exception, reason: str) -> AirflowException:
     """The exception to fail with: a wrong configuration and refused input are not worth a retry, all else
     is."""
+    return AirflowFailException(reason) if exit_code_of(error) in _FINAL else AirflowException(reason)
+
+
+def exit_code_of(error: Exception) -> int:
+    """Return the exit code of the failed job or of the error itself; 1 if it has none."""
     code = _EXIT_CODE.search(str(error))
-    exit_code = int(code[1]) if code else getattr(error, "exit_code", None)
-    return AirflowFailException(reason) if exit_code in _FINAL else AirflowException(reason)
+    return int(code[1]) if code else getattr(error, "exit_code", PermalakeError.exit_code)
 
 
 def reason_of(error: Exception) -> str:

@@ -1,1 +1,1 @@
-"""Pages and figures about the lake, as text: whoever serves them decides who may read them."""
+"""Pages and figures about the lake, as text. Access control is left to the server."""

@@ -1,4 +1,4 @@
-"""The calendar of days as an HTML page: no script, nothing from elsewhere."""
+"""The calendar of days as an HTML page, without scripts and external resources."""
 
 from __future__ import annotations
 
@@ -24,9 +24,14 @@ def calendar_page(
     only: str | None = None,
     shown: int = MONTHS_SHOWN,
 ) -> str:
-    """Every network's latest months, its latest published day, and the days that need somebody.
+    """Return a page with every network's latest months, freshness, and days that need attention.
 
-    ``days`` and ``stores`` (the configured ones) by network; ``only`` leaves the other networks out.
+    Args:
+        days: Days by network.
+        stores: Names of the configured stores by network.
+        fresh: Freshness of the networks.
+        only: The one network to show; None shows all.
+        shown: Number of months per network.
     """
     networks = []
     for name, own in days.items():
@@ -52,10 +57,7 @@ def calendar_page(
 
 
 def day_page(day: DayStatus, stores: Sequence[str], audit: str | None) -> str:
-    """One day: what was built, audited, published and stored, and what is the matter with it.
-
-    ``audit`` is the address of its Data Docs.
-    """
+    """Return the page of one day: its times, rows, stores and remarks; ``audit`` links its Data Docs."""
     return _render(
         "day.html",
         day=day,
@@ -84,7 +86,7 @@ def _environment() -> Environment:
 
 
 def _ago(seconds: float) -> str:
-    """``40 minutes``, ``5 hours``, ``3 days``: the largest unit that is not below two."""
+    """Return a duration in its largest unit that counts two or more, for example ``40 minutes``."""
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * size:
             return f"{seconds // size:.0f} {unit}s"

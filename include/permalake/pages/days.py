@@ -1,4 +1,4 @@
-"""What state a day is in, and months of days for a calendar."""
+"""The state of a day, and months of days for a calendar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "bui
 
 @dataclass(frozen=True)
 class State:
-    """A state of a day: its mark (never colour alone), its word, what it means."""
+    """A state of a day, shown by a mark and a word, never by colour alone."""
 
     name: Name
     mark: str
@@ -29,8 +29,13 @@ STATES: dict[Name, State] = {
         State("published", "✓", "published", "readers and all stores have the day"),
         State("waiting", "↻", "stores behind", "published; a store does not have it yet"),
         State("gap", "≠", "gap", "published; something is missing before it or in its source"),
-        State("stale", "~", "stale", "published; what it rests on has changed since"),
-        State("failed", "✗", "failed", "kept back by its audit or refused; readers have its last good state"),
+        State("stale", "~", "stale", "published; its input has changed since"),
+        State(
+            "failed",
+            "✗",
+            "failed",
+            "failed its audit or has invalid input; readers keep the last good state",
+        ),
         State("audited", "◑", "audited", "passed its audit, not published yet"),
         State("built", "○", "built", "staged, not audited yet"),
         State("missing", "?", "missing", "never built, between days that were"),
@@ -62,7 +67,7 @@ class Month:
 
 
 def state_of(day: DayStatus, stores: Collection[str] = ()) -> State:
-    """The state that matters most. ``stores`` are those that are configured for the network."""
+    """Return the most urgent state of a day; ``stores`` are those configured for the network."""
     if day.error:
         return STATES["failed"]
     if not day.published:
@@ -77,7 +82,7 @@ def state_of(day: DayStatus, stores: Collection[str] = ()) -> State:
 
 
 def months(days: Sequence[DayStatus], stores: Collection[str] = ()) -> list[Month]:
-    """Every month that has a day, newest first. Days of one network."""
+    """Return every month with a day, newest first; all days belong to one network."""
     known = {day.date: day for day in days}
     published = [day.date for day in days if day.published]
     span = (min(published), max(published)) if published else (date.max, date.min)
@@ -102,7 +107,7 @@ def _month(
 
 @dataclass(frozen=True)
 class Freshness:
-    """How far a network is: its latest published day, and how long ago that day ended."""
+    """The latest published day of a network, and the seconds since that day ended."""
 
     network: str
     latest: date
@@ -114,7 +119,7 @@ class Freshness:
 def freshness(
     days: Iterable[DayStatus], now: datetime | None = None, stores: Collection[str] = ()
 ) -> list[Freshness]:
-    """For every network with a published day."""
+    """Return the freshness of every network that has a published day."""
     moment = now or datetime.now(UTC)
     by_network: dict[str, list[DayStatus]] = {}
     for day in days:
@@ -133,7 +138,7 @@ def freshness(
 
 
 def prometheus(found: Sequence[Freshness]) -> str:
-    """The same in Prometheus' text format (version 0.0.4)."""
+    """Return the figures in Prometheus' text format, version 0.0.4."""
     latest, age, counts = [], [], []
     for one in found:
         label = f'network="{one.network}"'
