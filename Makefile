@@ -80,7 +80,7 @@ $(STAMP): requirements.txt pyproject.toml
 	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --no-deps --editable .
 	@touch $@
 
-$(CLIENTS): tests/support/clients/package-lock.json $(STAMP)
+$(CLIENTS): tests/support/clients/package-lock.json | $(STAMP)
 	@$(PYTHON) tests/support/official_clients.py
 
 $(JARS): $(STAMP) include/permalake/spark/jars.py

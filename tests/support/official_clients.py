@@ -22,7 +22,7 @@ def install():
         fcntl.flock(held, fcntl.LOCK_EX)
         if not INSTALLED.exists() or INSTALLED.stat().st_mtime < lock.stat().st_mtime:
             arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-            subprocess.run([BIN / "npm", *arguments], cwd=HERE, check=True, capture_output=True, timeout=300)
+            subprocess.run([BIN / "npm", *arguments], cwd=HERE, check=True, timeout=300)
             INSTALLED.touch()
 
 
