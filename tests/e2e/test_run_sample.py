@@ -18,6 +18,7 @@ from permalake.stores import cassandra
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
 IOTA = ("run", "iota", "--date", "2022-09-28")
 WORMHOLE = ("run", "wormhole", "--date", "1970-01-01", "--to", "2026-07-30")
+SYNTHETIC = ("run", "wormhole", "--date", "2100-01-01", "--to", "2100-01-02")
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +144,49 @@ def test_a_step_of_a_day_never_built_is_refused(permalake, built):
     assert code == 1
     assert "has not been built; run it without --only" in err
     assert err.count("\n") == 1
+
+
+def test_one_real_transfer_has_the_value_that_wormholescan_showed(permalake, built):
+    sql = (
+        "select amount, notional_usd, token_price_usd, origin_symbol from wormhole.token_transfer_details "
+        "where notional_usd is not null and date < '2100-01-01'"
+    )
+    assert rows(permalake, sql) == [
+        {
+            "amount": "18704.75334012",
+            "notional_usd": "19995.38132059",
+            "token_price_usd": "1.069000000000000000",
+            "origin_symbol": "sUSDS",
+        }
+    ]
+
+
+def test_synthetic_days_have_values_and_change_no_real_day(permalake, built):
+    """Runs last: it adds days to the lake of this module."""
+    real = "select * from wormhole.{} where date < '2100-01-01' order by all"
+    tables = ("tvl_daily", "attested_tokens", "notional_transferred_daily", "messages_daily")
+    before = {table: rows(permalake, real.format(table)) for table in tables}
+    code, out, err = permalake(*SYNTHETIC)
+    assert code == 0, out + err
+    assert {table: rows(permalake, real.format(table)) for table in tables} == before
+
+    synthetic = "from wormhole.{} where date >= '2100-01-01'"
+    details = synthetic.format("token_transfer_details")
+    priced = rows(
+        permalake,
+        f"select count(*) as n, count(notional_usd) as priced, min(origin_symbol) as first {details}",
+    )
+    assert priced[0]["n"] > 150
+    assert priced[0]["priced"] > 0.8 * priced[0]["n"]
+    assert rows(
+        permalake, f"select distinct left(origin_symbol, 3) as s {details} and origin_symbol is not null"
+    ) == [{"s": "SYN"}]
+    receivers = synthetic.format("chain_details")
+    assert rows(permalake, f"select count(receiver_address) > 150 as known {receivers}") == [{"known": True}]
+    held = "select notional_usd > 0 as positive from wormhole.tvl_totals"
+    everywhere = "date = '2100-01-02' and origin_chain is null"
+    assert rows(permalake, f"{held} where {everywhere}") == [{"positive": True}]
+    sets = f"select distinct guardian_set_index as s {synthetic.format('message_publication')} order by 1"
+    assert rows(permalake, sets) == [{"s": 1000}, {"s": 1001}]
+    origins = f"select distinct left(origin, 14) as o {synthetic.format('quarantine')}"
+    assert rows(permalake, origins) == [{"o": "synthetic-2100"}]

@@ -1,4 +1,4 @@
-"""``make demo``: the bundled real days through Airflow, and what came out."""
+"""``make demo``: the bundled days, real and synthetic, through Airflow, and what came out."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from permalake.paths import HOME, ROOT
 CONFIG = ROOT / "permalake.toml"
 SAMPLE = (
     ("shimmer", date(2022, 9, 28), date(2022, 9, 28)),
-    # Governance VAAs without a time of their own lie on 1970-01-01; the last of the 36 days is in 2026.
-    ("wormhole", date(1970, 1, 1), date(2026, 7, 30)),
+    # Governance VAAs without a time of their own lie on 1970-01-01; the last of the 36 real days is in 2026.
+    ("wormhole", date(1970, 1, 1), date(2100, 1, 2)),
 )
+SYNTHETIC = (date(2100, 1, 1), date(2100, 1, 2))
+"""Days of Wormhole that hold made-up messages (``docs/adr/0017-synthetic-days-in-the-demo.md``)."""
 
 
 def demo(settings: Settings) -> None:
@@ -33,6 +35,8 @@ def summary(settings: Settings) -> str:
     for network, _, _ in SAMPLE:
         days = lake.status(network)
         lines += ["", *_network(network, days), *_quarantined(lake, network, days)]
+        if any(day.published and day.date in SYNTHETIC for day in days):
+            lines += _synthetic(lake)
     return "\n".join([*lines, "", *_next(settings), ""])
 
 
@@ -58,11 +62,26 @@ def _quarantined(lake: Lake, network: str, days: list[DayStatus]) -> list[str]:
     return [f"  quarantined: {reasons}"]
 
 
+def _synthetic(lake: Lake) -> list[str]:
+    """Say which days are made up, and what their transfers were worth."""
+    first, last = SYNTHETIC
+    sql = (
+        "select sum(transfers) as n, sum(notional_usd) as usd from wormhole.notional_transferred_daily "  # noqa: S608
+        f"where date between '{first}' and '{last}'"
+    )
+    row = lake.query(sql).to_pylist()[0]
+    return [
+        f"  SYNTHETIC: {first} and {last}, with guardians, bridges, tokens and prices that are made up:",
+        f"  {row['n']} transfers of {row['usd'] or 0:,.2f} USD; the real days end in 2026",
+    ]
+
+
 def _next(settings: Settings) -> list[str]:
     return [
         "Where to look next",
         '  .venv/bin/permalake query "select * from shimmer.ms_analytics order by milestone_index"',
         '  .venv/bin/permalake query "select * from wormhole.notional_transferred_daily order by date"',
+        '  .venv/bin/permalake query "select * from wormhole.tvl_totals order by all"   (dollars: synthetic)',
         "  .venv/bin/permalake status            per network and day: built, audited, published, rows",
         "  .venv/bin/permalake quarantine list   what was refused, and why",
         "  .venv/bin/permalake tables            what every table and column means",

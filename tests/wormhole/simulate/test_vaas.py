@@ -60,7 +60,7 @@ def test_tokens_are_known_and_priced(built):
     by_symbol = {}
     for row in details:
         by_symbol.setdefault(row["origin_symbol"], set()).add(row["origin_token_address"])
-    assert len(by_symbol["USDC"]) > 10
+    assert len(by_symbol["SYNUSDC"]) > 10
 
 
 def test_a_seed_makes_the_same_bytes(spark, tmp_path, monkeypatch):

@@ -24,6 +24,7 @@ def at(hour, minute=0, second=0, day=10):
 
 def test_the_nearest_quote_within_the_window(spark, tmp_path):
     (tmp_path / "quotes.csv").write_text(CSV)
+    (tmp_path / "README.md").write_text("# Quotes\n")
     moments = [
         at(0),
         at(0, second=1),

@@ -41,7 +41,10 @@ class FilePrices:
     def _all(self, spark: SparkSession) -> DataFrame:
         if not Path(str(self.path)).exists():
             raise ConfigError(f"prices.path: {self.path} does not exist; point it at a CSV file of quotes")
-        table = spark.read.option("header", "true").csv(str(self.path))
+        reader = spark.read.option("header", "true")
+        if Path(str(self.path)).is_dir():
+            reader = reader.option("pathGlobFilter", "*.{csv,csv.gz}")
+        table = reader.csv(str(self.path))
         if lacking := [name for name in _COLUMNS if name not in table.columns]:
             raise ConfigError(f"prices.path: {self.path} lacks the column {lacking[0]}")
         read = table.select(

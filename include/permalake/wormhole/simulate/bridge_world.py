@@ -156,14 +156,14 @@ class WormholeWorld:
 
     @cached_property
     def tokens(self) -> dict[int, tuple[SyntheticToken, ...]]:
-        """Tokens by chain. Every chain has a USDC, the last token of each is a fake one."""
+        """Tokens by chain. Every chain has a SYNUSDC; the last token of each chain is a fake one."""
         return {chain: tuple(self._token(chain, n) for n in range(_TOKENS_PER_CHAIN)) for chain in CHAINS}
 
     def _token(self, chain: int, number: int) -> SyntheticToken:
         chance = digest(self.seed, "token", chain, number)
         made = digest(self.seed, "token address", chain, number)
         fake = number == _TOKENS_PER_CHAIN - 1
-        symbol = "USDC" if fake or not number else f"SYN{chain}T{number}"
+        symbol = "SYNUSDC" if fake or not number else f"SYN{chain}T{number}"
         decimals = 6 if not number else chance[0] % 19
         return SyntheticToken(
             chain=chain,

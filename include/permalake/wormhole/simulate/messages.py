@@ -124,12 +124,16 @@ class PartMaker:
         return "", start + rng.randbytes(rng.randrange(200)) if start else b""
 
     def _transfer(self, chain: int) -> bytes:
-        """A token leaves the chain; it may be of that chain or come back from there to its own."""
+        """Return a transfer of a token of this chain, or of one that goes back to its own.
+
+        Small amounts go back, or the bridges would hold less than nothing.
+        """
         rng, world = self._rng, self._world
         target = rng.choice([other for other in CHAINS if other != chain])
         origin = chain if rng.random() < 0.7 else target
         token = self._token(origin)
-        amount = int(10 ** (rng.random() * 6) * 10 ** min(token.decimals, 8))
+        share = 1 if origin == chain else 100
+        amount = int(10 ** (rng.random() * 6) * 10 ** min(token.decimals, 8)) // share
         if rng.random() < 0.002:
             amount = 2**256 - 1
         receiver = world.holder(target, int(world.addresses ** rng.random()) - 1)
