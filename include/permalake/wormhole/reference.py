@@ -22,7 +22,7 @@ from permalake.paths import REFERENCE
 
 FILES = ("guardian_sets.json", "bridges.json", "token_list.csv", "deny.json", "chains.json")
 TokenId = tuple[int, str]
-"""Chain and 32-byte address in hex: what a token is, whatever it calls itself."""
+"""Chain and 32-byte address in hex: the identity of a token, whatever its symbol."""
 
 # Families whose addresses are hashes, at least those of tokens: only the token list has their names.
 _NAMED_FAMILIES = ("aptos", "cosmos", "near")
@@ -38,7 +38,7 @@ class BridgeEmitters:
 
 @dataclass(frozen=True)
 class Token:
-    """A listed token; what the list does not tell is None."""
+    """A listed token; what the list lacks is None."""
 
     chain: int
     token_address: str
@@ -51,9 +51,12 @@ class Token:
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain by Wormhole id: address family and bech32 prefix, what CoinGecko and DefiLlama call it, its EVM
-    chain id, its core contract (native form), the emitters of its token and NFT bridges (hex), and on Solana,
-    where an emitter is no program, the programs of these bridges."""
+    """A chain by Wormhole id.
+
+    Address family and bech32 prefix, its names at CoinGecko and DefiLlama, its EVM chain id, its core
+    contract (native form), the emitters of its token and NFT bridges (hex), and on Solana, where an emitter
+    is not a program, the programs of these bridges.
+    """
 
     id: int
     name: str | None = None
@@ -81,23 +84,23 @@ class Reference:
     chains: dict[int, Chain]
 
     def token_table(self) -> pa.Table:
-        """The token list as a table, one row per token."""
+        """Return the token list as a table, one row per token."""
         kinds = {"chain": pa.int32(), "decimals": pa.int32()}
         names = [f.name for f in fields(Token)]
         schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
         return pa.Table.from_pylist([vars(token) for token in self.tokens.values()], schema=schema)
 
     def denied_table(self) -> pa.Table:
-        """Denied tokens as a table (chain, token_address)."""
+        """Return the denied tokens as a table (chain, token_address)."""
         schema = pa.schema([("chain", pa.int32()), ("token_address", pa.string())])
         rows = [{"chain": chain, "token_address": address} for chain, address in sorted(self.denied)]
         return pa.Table.from_pylist(rows, schema=schema)
 
 
 def load_reference(directory: str | Path | None = None) -> Reference:
-    """Bundled reference data with those of ``directory``. Read anew only when a file has changed.
+    """Load the bundled reference data and those of ``directory``; read again only after a change.
 
-    Raises :class:`ConfigError` with the file and the fault on one line.
+    Raises :class:`ConfigError`, a line with the file and its fault.
     """
     places = [REFERENCE]
     if directory is not None:

@@ -85,7 +85,6 @@ def test_row_keys_pad_the_sequence_in_v2_only():
     assert vaas.row_key().to_pylist() == [
         f"{prefix}{sequence:016d}" for sequence in (0, 10**15, 10**16, long)
     ]
-    assert vaas.row_key_v1().to_pylist() == [f"{prefix}{sequence}" for sequence in (0, 10**15, 10**16, long)]
     assert vaas.payload().to_pylist() == [b""] * 4
     assert int(vaas.publication()["sequence"][3].as_py()) == long
 

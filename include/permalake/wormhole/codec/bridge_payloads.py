@@ -1,15 +1,15 @@
 """Payloads of the token bridge and the NFT bridge, decoded as whole batches.
 
 Layouts (wormhole-foundation/wormhole, ``whitepapers/0003_token_bridge.md`` and ``0006_nft_bridge.md``), all
-big-endian; bytes after a complete payload are ignored. Which bridge speaks is told by the emitter alone:
-payloads of many other contracts begin with 01 or 03, too.
+big-endian; bytes after a complete payload are ignored. Only the emitter
+tells a bridge: payloads of many other contracts begin with 01 or 03, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -71,35 +71,42 @@ class KnownBridges(Protocol):
     """Emitters (chain, 32-byte address) of the two kinds of bridge."""
 
     @property
-    def token(self) -> Iterable[tuple[int, bytes]]: ...
+    def token(self) -> Iterable[tuple[int, bytes]]:
+        """Emitters of token bridges."""
+        ...
 
     @property
-    def nft(self) -> Iterable[tuple[int, bytes]]: ...
+    def nft(self) -> Iterable[tuple[int, bytes]]:
+        """Emitters of NFT bridges."""
+        ...
 
 
 @dataclass(frozen=True)
 class Payloads:
-    """One batch per payload table: ``row`` (int64, which VAA) and the columns of the table's contract without
-    ``row_key`` and ``date``."""
+    """One batch per payload table.
+
+    Each has ``row`` (int64, index of the VAA) and the columns of the table's contract without ``row_key`` and
+    ``date``.
+    """
 
     transfers: pa.RecordBatch
     metas: pa.RecordBatch
     nfts: pa.RecordBatch
 
     def structs(self, rows: int) -> dict[str, pa.StructArray]:
-        """The same as columns parallel to the VAAs, null where a VAA has no such payload."""
+        """Return struct columns parallel to the VAAs, null where a VAA has no such payload."""
         batches = {"transfer": self.transfers, "meta": self.metas, "nft": self.nfts}
         return {name: _scatter(batch, rows) for name, batch in batches.items()}
 
 
 def payload_struct_types() -> Mapping[str, pa.StructType]:
-    """Types of :meth:`Payloads.structs`."""
+    """Return the types of :meth:`Payloads.structs`."""
     tables = {"transfer": TOKEN_TRANSFER_PAYLOAD, "meta": ASSET_META_PAYLOAD, "nft": NFT_TRANSFER_PAYLOAD}
     return {name: pa.struct(_fields(table)) for name, table in tables.items()}
 
 
 def bridge_kinds(vaas: Vaas, bridges: KnownBridges) -> U8:
-    """Which bridge emitted each VAA, u8[n]."""
+    """Return which kind of bridge emitted each VAA, u8[n]."""
     emitters = np.zeros((len(vaas), 34), np.uint8)
     emitters[:, :2] = vaas.emitter_chain.astype(">u2").view(np.uint8).reshape(-1, 2)
     emitters[:, 2:] = vaas.emitter_address
@@ -113,7 +120,7 @@ def bridge_kinds(vaas: Vaas, bridges: KnownBridges) -> U8:
 
 
 def decode_payloads(vaas: Vaas, kinds: U8, select: Bool | None = None) -> Payloads:
-    """Decode what the bridges said, in the rows ``select`` (all by default).
+    """Decode the bridges' payloads in the rows ``select`` (all by default).
 
     A payload that is unknown or cut short makes no row.
     """
@@ -136,7 +143,7 @@ def decode_payloads(vaas: Vaas, kinds: U8, select: Bool | None = None) -> Payloa
 
 
 def clean_texts(values: Iterable[bytes]) -> pa.StringArray:
-    """Texts without NUL padding (which stands left or right), invalid UTF-8 replaced."""
+    """Return texts without NUL padding, left or right, and with invalid UTF-8 replaced."""
     return pa.array([value.strip(b"\0").decode("utf-8", "replace") for value in values], pa.string())
 
 
@@ -203,7 +210,7 @@ def _nft_size(data: U8, start: I64) -> I64:
     return _NFT.itemsize + uri_length + _NFT_TARGET.itemsize
 
 
-def _read(data: U8, start: I64, layout: np.dtype) -> NDArray:
+def _read(data: U8, start: I64, layout: np.dtype[Any]) -> NDArray[Any]:
     return gather(data, start, layout.itemsize).view(layout)[:, 0]
 
 
@@ -211,14 +218,14 @@ def _fields(table: Table) -> list[pa.Field]:
     return [field for field in table.arrow if field.name not in {"row_key", "date"}]
 
 
-def _batch(table: Table, rows: I64, **columns: NDArray | pa.Array) -> pa.RecordBatch:
+def _batch(table: Table, rows: I64, **columns: NDArray[Any] | pa.Array) -> pa.RecordBatch:
     fields = _fields(table)
     arrays = [_column(columns[field.name], field.type) for field in fields]
     row = pa.field("row", pa.int64(), nullable=False)
     return pa.RecordBatch.from_arrays([pa.array(rows), *arrays], schema=pa.schema([row, *fields]))
 
 
-def _column(values: NDArray | pa.Array, kind: pa.DataType) -> pa.Array:
+def _column(values: NDArray[Any] | pa.Array, kind: pa.DataType) -> pa.Array:
     native = values if isinstance(values, pa.Array) else pa.array(values.astype(np.int32))
     return native.cast(kind)
 

@@ -15,9 +15,10 @@ from permalake.wormhole.codec.vaa import VERSION
 
 
 def guardian_address(secret: bytes) -> bytes:
-    """20-byte address of a guardian's 32-byte secret key."""
+    """Return the 20-byte address of a guardian's 32-byte secret key."""
     public = PrivateKey(secret).public_key.format(compressed=False)
-    return keccak_256(public[1:]).digest()[-20:]
+    digest: bytes = keccak_256(public[1:]).digest()
+    return digest[-20:]
 
 
 def encode_body(
@@ -30,7 +31,7 @@ def encode_body(
     consistency_level: int,
     payload: bytes,
 ) -> bytes:
-    """Body of a VAA, the part that guardians sign."""
+    """Encode the body of a VAA, the part that guardians sign."""
     fixed = struct.pack(
         ">IIH32sQB", timestamp, nonce, emitter_chain, emitter_address, sequence, consistency_level
     )
@@ -38,8 +39,9 @@ def encode_body(
 
 
 def body_digest(body: bytes) -> bytes:
-    """keccak256(keccak256(body))."""
-    return keccak_256(keccak_256(body).digest()).digest()
+    """Return keccak256(keccak256(body))."""
+    digest: bytes = keccak_256(keccak_256(body).digest()).digest()
+    return digest
 
 
 def sign_body(body: bytes, secrets: Mapping[int, bytes]) -> list[tuple[int, bytes]]:
@@ -54,7 +56,7 @@ def sign_body(body: bytes, secrets: Mapping[int, bytes]) -> list[tuple[int, byte
 def encode_vaa(
     guardian_set_index: int, signatures: Iterable[tuple[int, bytes]], body: bytes, version: int = VERSION
 ) -> bytes:
-    """A VAA from its parts; the signatures stay in the order given."""
+    """Encode a VAA; the signatures stay in the order given."""
     listed = [struct.pack(">B65s", index, signature) for index, signature in signatures]
     return struct.pack(">BIB", version, guardian_set_index, len(listed)) + b"".join(listed) + body
 

@@ -34,8 +34,9 @@ class Governance:
 def is_governance(vaas: Vaas) -> Bool:
     """Return which VAAs come from the governance emitter, bool[n]."""
     emitter = np.frombuffer(GOVERNANCE_EMITTER, np.uint8)
-    same = (vaas.emitter_address == emitter).all(axis=1)
-    return vaas.has_body & (vaas.emitter_chain == GOVERNANCE_CHAIN) & same
+    same: Bool = (vaas.emitter_address == emitter).all(axis=1)
+    governing: Bool = vaas.has_body & (vaas.emitter_chain == GOVERNANCE_CHAIN) & same
+    return governing
 
 
 def decode_governance(payload: bytes) -> Governance | None:

@@ -84,7 +84,7 @@ def _wasm_allowlist(reader: PayloadReader, _: int) -> Fields:
 
 
 def _schedule_upgrade(reader: PayloadReader, _: int) -> Fields:
-    """The name has no length: all but the height, the last 8 bytes."""
+    """Read a name without a length: all but the height, the last 8 bytes."""
     name = reader.text(max(reader.remaining - 8, 0))
     return {"name": name, "height": str(reader.number(8))}
 

@@ -34,23 +34,27 @@ _RECOVERY_IDS = 2
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """``reason`` u8[n] indexes REASONS; ``valid_signatures`` i64[n] counts signatures that recover to their
-    guardian (0 where none had to be looked at); ``quorum`` i64[n] is what the set asks for (0 unknown)."""
+    """The result of :func:`verify`, one entry per VAA.
+
+    ``reason`` u8[n] indexes REASONS; ``valid_signatures`` i64[n] counts signatures that recover to their
+    guardian (0 where none was checked); ``quorum`` i64[n] is the number that the set requires (0: unknown).
+    """
 
     reason: U8
     valid_signatures: I64
     quorum: I64
 
     def ok(self) -> Bool:
-        """Rows that may be published."""
-        return self.reason == OK
+        """Return which VAAs may be published."""
+        fine: Bool = self.reason == OK
+        return fine
 
     def reason_text(self) -> pa.StringArray:
-        """Reason as one word."""
+        """Return the reasons as words."""
         return pa.array(REASONS).take(pa.array(self.reason))
 
     def detail(self, vaas: Vaas) -> pa.StringArray:
-        """What was found, one line; null where the VAA is fine."""
+        """Return a line per VAA that says what is wrong with it; null where nothing is."""
         lines: list[str | None] = [None] * len(vaas)
         for row in np.flatnonzero(self.reason).tolist():
             valid, signed = self.valid_signatures[row], vaas.signature_count[row]
@@ -65,12 +69,12 @@ class Verification:
 
 
 def quorum(guardians: _Count) -> _Count:
-    """Signatures that a set of so many guardians asks for (one number, or i64[n])."""
+    """Return the signatures that a set of so many guardians requires (one number, or i64[n])."""
     return guardians * 2 // 3 + 1
 
 
 def verify(vaas: Vaas, guardian_sets: GuardianSets) -> Verification:
-    """Check every VAA against the guardian set it names. The first reason that applies, in REASONS' order."""
+    """Check every VAA against its guardian set; the reason is the first in REASONS' order that applies."""
     addresses, sizes = _tables(vaas.guardian_set_index, guardian_sets)
     size = sizes[:, 1]
     known = size > 0
@@ -85,7 +89,7 @@ def verify(vaas: Vaas, guardian_sets: GuardianSets) -> Verification:
     check = np.flatnonzero((reason[row] == OK) & (vaas.guardian_index < size[row]))
     recovered = recover_addresses(vaas.data, vaas.signature_start[check], vaas.digest, row[check])
     expected = addresses[sizes[row[check], 0] + vaas.guardian_index[check]]
-    # What does not recover is nobody's, even in a set with a zero address.
+    # A signature that does not recover is invalid even if its set holds the zero address.
     theirs = (recovered == expected).all(axis=1) & recovered.any(axis=1)
     valid = np.bincount(row[check][theirs], minlength=len(vaas)).astype(np.int64)
 
@@ -96,7 +100,7 @@ def verify(vaas: Vaas, guardian_sets: GuardianSets) -> Verification:
 
 
 def recover_addresses(data: U8, signature_start: I64, digest: U8, digest_row: I64) -> U8:
-    """Address behind each signature, u8[k, 20]; zeros where it does not recover.
+    """Return the address behind each signature, u8[k, 20]; zeros where it does not recover.
 
     ``signature_start`` points into ``data``, ``digest_row`` into ``digest``. Calls libsecp256k1 without
     coincurve's objects, and without copying signature or digest.
@@ -129,7 +133,7 @@ def recover_addresses(data: U8, signature_start: I64, digest: U8, digest_row: I6
 
 
 def recover_address(digest: bytes, signature: bytes) -> bytes | None:
-    """Address that made one 65-byte signature; None where it does not recover."""
+    """Return the address that made one 65-byte signature; None where it does not recover."""
     data = np.frombuffer(signature, np.uint8)
     hashed = np.frombuffer(digest, np.uint8).reshape(1, 32)
     zero = np.zeros(1, np.int64)
@@ -138,7 +142,7 @@ def recover_address(digest: bytes, signature: bytes) -> bytes | None:
 
 
 def _tables(index: NDArray[np.uint32], guardian_sets: GuardianSets) -> tuple[U8, I64]:
-    """Guardians of the sets in use, u8[g, 20], and per row where its set begins and its size, i64[n, 2]."""
+    """Return the guardians in use, u8[g, 20], and per row start and size of its set, i64[n, 2]."""
     used, of_row = np.unique(index, return_inverse=True)
     guardians: list[bytes] = []
     spans = np.zeros((len(used), 2), np.int64)

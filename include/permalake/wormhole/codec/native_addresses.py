@@ -42,19 +42,22 @@ _COSMOS_CONTRACT, _COSMOS_DENOMINATION = 0, 1
 
 
 class AddressChain(Protocol):
-    """The facts about a chain that its addresses depend on.
-
-    ``names`` maps addresses (hex) that are hashes to the names behind them.
-    """
+    """The facts about a chain that its addresses depend on."""
 
     @property
-    def family(self) -> str | None: ...
+    def family(self) -> str | None:
+        """Form of its addresses, such as ``evm``; None: unknown."""
+        ...
 
     @property
-    def hrp(self) -> str | None: ...
+    def hrp(self) -> str | None:
+        """Prefix of its bech32 addresses."""
+        ...
 
     @property
-    def names(self) -> Mapping[str, str]: ...
+    def names(self) -> Mapping[str, str]:
+        """Names by the hash (hex) that stands for them."""
+        ...
 
 
 def native_addresses(

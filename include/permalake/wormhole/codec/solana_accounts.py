@@ -1,5 +1,6 @@
-"""Solana's addresses and accounts, as far as chain details need them: base58, addresses that programs derive,
-SPL token accounts and mints, Metaplex metadata.
+"""The part of Solana's addresses and accounts that chain details need.
+
+Base58, addresses that programs derive, SPL token accounts and mints, Metaplex metadata.
 
 Sources: the Solana documentation on program derived addresses; the bridges' programs for the seeds of wrapped
 mints (wormhole-foundation/wormhole, ``solana/modules``); the layouts of the SPL token program (account: mint,
@@ -34,7 +35,7 @@ METADATA_PROGRAM = "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s"
 
 
 def from_base58(text: str) -> bytes | None:
-    """The bytes of base58 text; None when it is none."""
+    """Decode base58 text; return None if it is not base58."""
     number = 0
     for letter in text:
         value = _VALUES.get(letter)
@@ -46,8 +47,10 @@ def from_base58(text: str) -> bytes | None:
 
 
 def derived_address(program: str, *seeds: bytes) -> str:
-    """The address that a program derives from seeds: the first hash, by falling bump, that is no point of
-    the curve. ValueError when the program is no address."""
+    """Derive a program's address from seeds: the first hash, by falling bump, that is not on the curve.
+
+    Raises :class:`ValueError` when the program is not an address.
+    """
     owner = from_base58(program)
     if owner is None or len(owner) != _KEY:
         raise ValueError(f"{program} is no address of Solana")
@@ -68,18 +71,18 @@ def on_curve(key: bytes) -> bool:
 
 
 def wrapped_mint(token_bridge: str, chain: int, address: bytes) -> str:
-    """The mint by which the token bridge wraps a token of another chain."""
+    """Return the mint by which the token bridge wraps a token of another chain."""
     return derived_address(token_bridge, b"wrapped", chain.to_bytes(2, "big"), address)
 
 
 def wrapped_nft(nft_bridge: str, chain: int, address: bytes, token_id: int) -> str:
-    """The mint by which the NFT bridge wraps one NFT of another chain."""
+    """Return the mint by which the NFT bridge wraps one NFT of another chain."""
     seeds = b"wrapped", chain.to_bytes(2, "big"), address, token_id.to_bytes(_KEY, "big")
     return derived_address(nft_bridge, *seeds)
 
 
 def metadata_account(mint: str) -> str:
-    """The account in which Metaplex keeps what a mint is called. ValueError when the mint is no address."""
+    """Return the account of a mint's Metaplex metadata; raise ValueError when the mint is not an address."""
     key = from_base58(mint)
     program = from_base58(METADATA_PROGRAM)
     if key is None or program is None:
@@ -88,12 +91,12 @@ def metadata_account(mint: str) -> str:
 
 
 def token_account_owner(data: bytes) -> str | None:
-    """The owner in the bytes of a token account; None when they are none."""
+    """Return the owner in the bytes of a token account; None if they are not one."""
     return base58(data[_KEY : 2 * _KEY]) if len(data) >= _TOKEN_ACCOUNT else None
 
 
 def mint_decimals(data: bytes) -> int | None:
-    """The decimals in the bytes of a mint; None when they are none."""
+    """Return the decimals in the bytes of a mint; None if they are not one."""
     return data[_MINT_DECIMALS] if len(data) >= _MINT and len(data) != _TOKEN_ACCOUNT else None
 
 

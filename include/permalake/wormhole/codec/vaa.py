@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -89,10 +90,12 @@ class Vaas:
 
     @property
     def payload_start(self) -> I64:
+        """Where each payload begins, i64[n]."""
         return self.body_start + np.where(self.has_body, _BODY.itemsize, 0)
 
     @property
     def payload_length(self) -> I64:
+        """Length of each payload, i64[n]."""
         return np.where(self.has_body, self.body_length - _BODY.itemsize, 0)
 
     @property
@@ -110,47 +113,37 @@ class Vaas:
         return np.concatenate([self.data, np.zeros(PADDING, np.uint8)])
 
     def slices(self, start: I64, length: I64) -> pa.BinaryArray:
-        """Byte ranges of ``data`` as an Arrow binary column."""
+        """Return byte ranges of ``data`` as an Arrow binary column."""
         return slices(self._padded, start, length)
 
-    @cached_property
-    def _key_parts(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        absent = pa.array(~self.has_body)
-        chain = pc.if_else(absent, None, pa.array(self.emitter_chain).cast(pa.string()))
-        return chain, self.emitter_hex(), pa.array(self.sequence).cast(pa.string())
-
     def row_key(self) -> pa.StringArray:
-        """``chain:address:sequence``, the sequence padded to 16 digits; null without a body."""
-        chain, address, sequence = self._key_parts
-        padded = pc.utf8_lpad(sequence, width=SEQUENCE_WIDTH, padding="0")
-        return pc.binary_join_element_wise(chain, address, padded, ":")
-
-    def row_key_v1(self) -> pa.StringArray:
-        """``chain:address:sequence``, not padded; null without a body."""
-        return pc.binary_join_element_wise(*self._key_parts, ":")
+        """Return ``chain:address:sequence``, the sequence padded to 16 digits; null without a body."""
+        chain = pc.if_else(pa.array(~self.has_body), None, pa.array(self.emitter_chain).cast(pa.string()))
+        padded = pc.utf8_lpad(pa.array(self.sequence).cast(pa.string()), width=SEQUENCE_WIDTH, padding="0")
+        return pc.binary_join_element_wise(chain, self.emitter_hex(), padded, ":")
 
     def digest_hex(self) -> pa.StringArray:
-        """keccak256(keccak256(body)); null without a body."""
+        """Return keccak256(keccak256(body)) in hex; null without a body."""
         return _hex_where(self.has_body, self.digest)
 
     def emitter_hex(self) -> pa.StringArray:
-        """Emitter address, 64 digits; null without a body."""
+        """Return the emitter addresses, 64 hex digits; null without a body."""
         return _hex_where(self.has_body, self.emitter_address)
 
     def payload(self) -> pa.BinaryArray:
-        """Payloads; null without a body."""
+        """Return the payloads; null without a body."""
         found = self.slices(self.payload_start, self.payload_length)
         return found if self.has_body.all() else pc.if_else(pa.array(self.has_body), found, None)
 
     def raw(self) -> pa.BinaryArray:
-        """The VAAs as they came."""
+        """Return the VAAs unchanged."""
         return self.slices(self.start, self.length)
 
     def publication(self) -> pa.RecordBatch:
-        """Columns of ``message_publication`` that the VAA itself tells; null rows without a body."""
+        """Return the columns of ``message_publication`` that are in the VAA; null rows without a body."""
         absent = pa.array(~self.has_body)
 
-        def column(values: NDArray, kind: pa.DataType) -> pa.Array:
+        def column(values: NDArray[Any], kind: pa.DataType) -> pa.Array:
             return pc.if_else(absent, pa.scalar(None, kind), pa.array(values).cast(kind))
 
         time = pa.array(self.timestamp.astype(np.int64) * 1_000_000)
@@ -227,7 +220,7 @@ def decode_vaas(raw: pa.Array | pa.ChunkedArray) -> Vaas:
 
 
 def buffer_of(raw: pa.Array | pa.ChunkedArray) -> tuple[U8, I64, I64]:
-    """``(data, start, length)`` of a binary column without copying; nulls have length 0."""
+    """Return ``(data, start, length)`` of a binary column without copying; nulls have length 0."""
     if isinstance(raw, pa.ChunkedArray):
         raw = raw.combine_chunks() if raw.num_chunks != 1 else raw.chunk(0)
     _, offsets, values = raw.buffers()

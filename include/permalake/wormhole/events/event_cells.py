@@ -20,7 +20,7 @@ _PUBLICATION = tables.MESSAGE_PUBLICATION.name
 
 
 def event_rows(lake: Mapping[str, DataFrame]) -> DataFrame:
-    """Rows of the v2 table, one per published VAA, from the lake tables by name."""
+    """Return the rows of the v2 table, one per published VAA, from the lake tables by name."""
     events = _publications(lake)
     for family in FAMILIES:
         if family.table.name != _PUBLICATION:
@@ -35,12 +35,12 @@ def _publications(lake: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def vaa_time() -> Column:
-    """The time of an event's cells, from the columns of ``message_publication``."""
+    """Return the time of an event's cells, from the columns of ``message_publication``."""
     return F.unix_micros("timestamp").alias("micros")
 
 
 def cells_of(family: Family) -> Sequence[Column]:
-    """The family's cells, from the columns of its lake table."""
+    """Return the family's cells, from the columns of its lake table."""
     return [
         spelled(family.table.column(column).type, F.col(column)).alias(f"{family.name}:{qualifier}")
         for qualifier, column in family.cells.items()
@@ -48,7 +48,7 @@ def cells_of(family: Family) -> Sequence[Column]:
 
 
 def spelled(kind: str, value: Column) -> Column:
-    """A lake column of that contract type as the text, or the raw bytes, of a cell."""
+    """Convert a lake column of a contract type to the text, or the raw bytes, of a cell."""
     if kind == "binary":
         return value
     if kind == "timestamptz":

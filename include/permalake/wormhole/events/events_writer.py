@@ -22,7 +22,7 @@ _PUBLICATION = "message_publication"
 
 
 class BigtableDays:
-    """Writes batches of days into the configured tables."""
+    """The writer of batches of days into the configured tables."""
 
     def __init__(self, spark: SparkSession, settings: Settings, network: str) -> None:  # noqa: ARG002
         self._spark = spark
@@ -31,10 +31,10 @@ class BigtableDays:
         self._tables = bigtable.configured(settings.bigtable)
 
     def recover(self, begun: Sequence[date], micros: int) -> None:
-        """Nothing: rows depend on their own day alone."""
+        """Do nothing: rows depend on their own day alone."""
 
     def write(self, batch: Batch) -> None:
-        """Delete the events that are gone, write the events of the days."""
+        """Delete events that are no longer published, then write the events of the days."""
         today = Pinned(self._spark, batch.state, batch.dates)
         for version, table in self._tables.items():
             gone = self._gone(version, batch, today)

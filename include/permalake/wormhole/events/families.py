@@ -105,10 +105,10 @@ FAMILIES_V1 = ("MessagePublication", SIGNATURES, VAA_STATE, "QuorumState")
 
 
 def prefix_of_chain(chain: int) -> str:
-    """Row-key prefix of an emitter chain; the colon keeps chains 10 to 19 out of a scan of chain 1."""
+    """Return the row-key prefix of a chain; the colon keeps chains 10 to 19 out of a scan of chain 1."""
     return f"{chain}:"
 
 
 def prefix_of_emitter(chain: int, address: str) -> str:
-    """Row-key prefix of an emitter."""
+    """Return the row-key prefix of an emitter."""
     return f"{chain}:{address}:"

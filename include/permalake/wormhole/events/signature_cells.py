@@ -1,4 +1,4 @@
-"""Lake tables → rows of the Bigtable event table v1: who signed, and how the signatures gathered."""
+"""Lake tables → rows of the Bigtable event table v1: signers, and the order of their signatures."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from permalake.wormhole.events.event_cells import cells_of, vaa_time
 from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, SIGNATURES, VAA_STATE
 from permalake.wormhole.reference import load_reference
 
-# Between two observations whose time nobody knows.
+# Between two observations of unknown time.
 _STEP_MICROS = 1000
 _KEPT = [family for family in FAMILIES if family.name in FAMILIES_V1]
 _SIGNED = "row_key string, signatures array<struct<index:int,guardian:string,signature:string>>"
 
 
 def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> DataFrame:
-    """Rows of the v1 table, one per published VAA; ``reference`` is the directory of additional guardian
-    sets."""
+    """Return the rows of the v1 table, one per published VAA.
+
+    ``reference`` is the directory of additional guardian sets.
+    """
     publication, quorum = (lake[family.table.name] for family in _KEPT)
     signed = quorum.select("row_key", "signed_vaa").mapInArrow(_signatures(reference), _SIGNED)
     observed = lake.get(tables.OBSERVATIONS.name)
@@ -46,7 +48,7 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
 
 
 def _in_order(signed: DataFrame, observed: DataFrame) -> DataFrame:
-    """The signatures in the order in which they were observed; those that nobody saw come last, by index."""
+    """Order the signatures as they were observed; those never observed come last, by guardian index."""
     seen = F.struct("guardian_address", F.unix_micros("observed_at"))
     times = observed.groupBy("row_key").agg(F.map_from_entries(F.collect_list(seen)).alias("times"))
     last = F.lit(2**63 - 1)
@@ -65,7 +67,7 @@ def _in_order(signed: DataFrame, observed: DataFrame) -> DataFrame:
 
 
 def row_key_v1() -> Column:
-    """The v1 row key, from the columns of ``message_publication``."""
+    """Return the v1 row key, from the columns of ``message_publication``."""
     return F.concat_ws(":", "emitter_chain", "emitter_address", F.col("sequence").cast("string"))
 
 
@@ -79,8 +81,10 @@ def _signature_cells() -> Column:
 
 
 def _state_cells() -> Column:
-    """One cell per signature, each list one longer than the last, the longest at the VAA's time; those that
-    would lie before 1970 are left out, Bigtable has no such time."""
+    """Return a cell per signature, each list one longer than the last, the longest at the VAA's time.
+
+    Cells before 1970 are left out: Bigtable has no such time.
+    """
     items = F.transform(
         "signatures",
         lambda one: F.format_string('{"index": %d, "signature": "%s"}', one["index"], one["signature"]),
@@ -120,7 +124,7 @@ def _signatures(
 
 
 def _signature_lists(vaas: Vaas, sets: Mapping[int, tuple[bytes, ...]]) -> pa.ListArray:
-    """Per VAA its signatures in order of guardian index, with the guardian's address."""
+    """Return each VAA's signatures in order of guardian index, with the guardian's address."""
     row = vaas.signature_row
     named = vaas.guardian_set_index[row].astype(np.int64) << 8 | vaas.guardian_index
     guardians, place = np.unique(named, return_inverse=True)

@@ -1,4 +1,4 @@
-"""What a synthetic Wormhole world consists of: guardians, bridges, emitters and tokens, all from its seed.
+"""Guardians, bridges, emitters and tokens of a synthetic Wormhole world, all from its seed.
 
 Chain ids are real ones, so that addresses take their chains' forms; everything on these chains is made up.
 """
@@ -35,7 +35,7 @@ TOKEN_BRIDGE, NFT_BRIDGE, OTHER = "token", "nft", "other"
 
 @dataclass(frozen=True)
 class Emitter:
-    """Who sends messages; ``first`` is the sequence of its first one."""
+    """An emitter; ``first`` is the sequence of its first message."""
 
     kind: str
     chain: int
@@ -45,8 +45,11 @@ class Emitter:
 
 @dataclass(frozen=True)
 class SyntheticToken:
-    """A token. ``attested``: its own chain's bridge tells symbol, name and decimals; ``listed``: the token
-    list does; ``price`` in USD, 0 where there is no quote."""
+    """A made-up token.
+
+    ``attested``: its own chain's bridge attests symbol, name and decimals; ``listed``: the token list has
+    them; ``price`` in USD, 0 where there is no quote.
+    """
 
     chain: int
     address: bytes
@@ -61,8 +64,10 @@ class SyntheticToken:
 
 @dataclass(frozen=True)
 class Part:
-    """Messages ``first``.. of the whole world, ``count`` of them: those from ``begin`` on of ``day``, which
-    has ``of_day``."""
+    """A range of messages: ``count`` from number ``first`` of the world on.
+
+    They are those from ``begin`` on of ``day``, which has ``of_day`` messages.
+    """
 
     number: int
     day: date
@@ -102,7 +107,7 @@ class WormholeWorld:
         return quorum(self.guardians)
 
     def guardian_set(self, day: date) -> int:
-        """The set in force: it changes halfway."""
+        """Return the guardian set of a day; it changes halfway."""
         return FIRST_SET + ((day - self.start).days >= (self.days + 1) // 2)
 
     @property
@@ -140,17 +145,17 @@ class WormholeWorld:
         return tuple((emitter, turn, counts[emitter]) for _, emitter, turn in places)
 
     def sender(self, number: int) -> tuple[Emitter, int]:
-        """Who sends the ``number``-th message, and its sequence without the emitter's first: no gaps."""
+        """Return the emitter of message ``number``, and its sequence without the emitter's first: no gaps."""
         emitter, turn, often = self._turns[number % _CYCLE]
         return self.emitters[emitter], number // _CYCLE * often + turn
 
     def contract(self, label: str, number: int) -> bytes:
-        """A 32-byte address on chain ``number`` (an EVM one is padded to the left)."""
+        """Return a 32-byte address on chain ``number``, padded on the left unless it is Solana's."""
         made = digest(self.seed, label, number)
         return made if number == SOLANA else bytes(12) + made[12:]
 
     def holder(self, chain: int, number: int) -> bytes:
-        """A receiver on a chain."""
+        """Return a receiver on a chain."""
         made = digest(self.seed, "holder", chain, number)
         return made if chain == SOLANA else bytes(12) + made[12:]
 
@@ -178,7 +183,7 @@ class WormholeWorld:
         )
 
     def parts(self) -> Iterator[Part]:
-        """What tasks make, in order; each lies within a day."""
+        """Yield the parts that tasks make, in order; each lies within a day."""
         number = first = 0
         for day in range(self.days):
             at = self.start + timedelta(day)
@@ -190,11 +195,11 @@ class WormholeWorld:
 
     @staticmethod
     def midnight(day: date) -> int:
-        """Unix seconds at which a day begins."""
+        """Return the unix seconds at which a day begins."""
         return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
 
 
 @lru_cache(maxsize=1024)
 def guardian_key(seed: int, guardian_set: int, number: int) -> PrivateKey:
-    """A guardian's key. It follows from the seed: nothing real is behind."""
+    """Return a guardian's key; it follows from the seed and signs for nothing real."""
     return PrivateKey(digest(seed, "guardian", guardian_set, number))

@@ -49,7 +49,7 @@ BAD = (
 
 @dataclass
 class Tally:
-    """What a day adds up to: published messages, payload rows by table, quarantined VAAs by reason."""
+    """Totals of a day: published messages, payload rows by table, quarantined VAAs by reason."""
 
     published: int = 0
     token_transfers: int = 0
@@ -59,14 +59,14 @@ class Tally:
     quarantined: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
-        """Count another part of the day."""
+        """Add another part of the day."""
         for name in ("published", "token_transfers", "attestations", "nft_transfers", "documents"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.quarantined = dict(sorted((Counter(self.quarantined) + Counter(other.quarantined)).items()))
 
 
 class PartMaker:
-    """Makes the documents of one part, a pure function of the world and the part."""
+    """The maker of one part's documents, a pure function of the world and the part."""
 
     def __init__(self, world: WormholeWorld, part: Part):
         self._world, self._part = world, part
@@ -75,7 +75,7 @@ class PartMaker:
         self.tally = Tally()
 
     def documents(self) -> Iterator[str]:
-        """JSON lines as Wormholescan serves VAAs."""
+        """Yield JSON lines as Wormholescan serves VAAs."""
         world, part, rng = self._world, self._part, self._rng
         for at in range(part.count):
             number = part.first + at
@@ -180,7 +180,7 @@ class PartMaker:
         )
 
     def _signers(self) -> list[int]:
-        """A quorum, sometimes more."""
+        """Choose a quorum of guardians, sometimes more."""
         world, rng = self._world, self._rng
         count = rng.randint(world.quorum, world.guardians) if rng.random() < 0.1 else world.quorum
         return sorted(rng.sample(range(world.guardians), count))
@@ -193,7 +193,7 @@ class PartMaker:
         ]
 
     def _bad(self, emitter: Emitter, sequence: int, time: int, body: bytes) -> list[bytes]:
-        """VAAs that end in quarantine, each for one reason."""
+        """Make VAAs that end in quarantine, each for one reason."""
         reason = self._rng.choice(BAD)
         signed = self._signed(body, self._signers())
         if reason == "malformed":
@@ -221,7 +221,7 @@ class PartMaker:
         return encode_vaa(self._set, [signed[1], signed[0], *signed[2:]], body)
 
     def _spoilt(self, signed: Signatures) -> Signatures:
-        """One signature of another message, or by a guardian that the set does not have."""
+        """Replace a signature by one of another message, or add one of a guardian beyond the set."""
         foreign = self._signed(b"another message", [signed[-1][0]])
         if self._rng.random() < 0.5 and self._world.guardians < 255:
             return [*signed, (self._world.guardians, foreign[0][1])]
@@ -230,7 +230,7 @@ class PartMaker:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a document says beside the VAA."""
+    """The fields of a document beside the VAA."""
 
     emitter: Emitter
     sequence: int

@@ -36,9 +36,10 @@ Maker = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def simulate(
     spark: SparkSession | None, world: WormholeWorld, folder: Path, *, packed: bool = True
 ) -> dict[date, Tally]:
-    """Write the world into ``folder``, which must be empty or absent: VAA documents by day, a reference
-    directory, a price history. Without ``spark`` this process makes it all, the same bytes. Returns the
-    totals of the days."""
+    """Write VAA documents by day, a reference directory and a price history; return the days' totals.
+
+    ``folder`` must be empty or absent. Without ``spark`` this process makes everything, the same bytes.
+    """
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: not empty; choose another --out, or remove it")
     folder = folder.resolve()
@@ -118,7 +119,7 @@ def _write_reference(world: WormholeWorld, folder: Path) -> None:
 
 
 def _write_prices(world: WormholeWorld, file: Path) -> None:
-    """Hourly quotes that swing around a token's price, from half a day before to half a day after."""
+    """Write hourly quotes that swing around a token's price, from half a day before to half a day after."""
     begin = world.midnight(world.start) - 12 * _HOUR
     with file.open("w", newline="", encoding="utf-8") as lines:
         table = csv.writer(lines, lineterminator="\n")
@@ -156,7 +157,7 @@ def _tokens(world: WormholeWorld) -> list[SyntheticToken]:
 
 
 def wormhole_snippet(world: WormholeWorld) -> str:
-    """The sections of permalake.toml that read the world; paths are from the file's own folder."""
+    """Return the sections of permalake.toml that read the world, with paths from the file's own folder."""
     return (
         f"# A synthetic Wormhole world: made by `permalake simulate wormhole`, seed {world.seed}.\n"
         '[wormhole]\nsource = "files"\npath = "vaas"\nreference = "reference"\n'

@@ -15,7 +15,7 @@ RECORD = ("decimals", "symbol", "name")
 
 
 def attested_tokens(metas: DataFrame, publications: DataFrame, state: DataFrame) -> DataFrame:
-    """Rows of ``attested_tokens`` for the days of the ``publications``.
+    """Return the rows of ``attested_tokens`` for the days of the ``publications``.
 
     ``metas`` and ``publications`` are the range's rows of ``asset_meta_payload`` and ``message_publication``,
     ``state`` the ``attested_tokens`` rows of the latest day before the range. Of several attestations of a

@@ -42,9 +42,12 @@ _SPL_COLLECTION = "01" * 32
 def chain_details(
     known_transfers: DataFrame, nfts: DataFrame, answers: DataFrame, reference: Path | None
 ) -> DataFrame:
-    """Rows of ``chain_details`` for every token and NFT transfer. ``known_transfers`` carry the token's
-    symbol and name, ``nfts`` are rows of ``nft_transfer_payload``, ``answers`` rows of ``chain_answers`` that
-    hold an answer. What a chain's RPC told of a sender goes before what the source's API reported."""
+    """Return the rows of ``chain_details``, one per token and NFT transfer.
+
+    ``known_transfers`` carry the token's symbol and name, ``nfts`` are rows of ``nft_transfer_payload``,
+    ``answers`` rows of ``chain_answers`` that hold an answer. For a sender the chain's RPC has precedence
+    over the source's API.
+    """
     token, nft = F.col("origin_address"), wrapped_nft_subject(load_reference(reference).chains)
     mint = F.when(token == _SPL_COLLECTION, word(F.col("token_id"))).otherwise(token)
     routes = known_transfers.select(*_route(WRAPPED, wrapped_subject(), token)).unionByName(
@@ -88,7 +91,7 @@ def chain_details(
 
 
 def _route(question: str, asset: Column, token: Column) -> list[Column]:
-    """A transfer's route, how ``chain_answers`` names what wraps its token, and the token at its home."""
+    """Return a transfer's route, the question and subject of its wrapped token, and the token at home."""
     named = (F.lit(question).alias("question"), asset.alias("asset"), token.alias("token"))
     return [*map(F.col, _ROUTE), *named]
 

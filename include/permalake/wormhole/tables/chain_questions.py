@@ -23,7 +23,9 @@ class Chain(Protocol):
     """What has to be known of a chain."""
 
     @property
-    def family(self) -> str | None: ...
+    def family(self) -> str | None:
+        """Form of its addresses, such as ``evm``."""
+        ...
 
 
 def wrapped_subject() -> Column:
@@ -32,8 +34,10 @@ def wrapped_subject() -> Column:
 
 
 def wrapped_nft_subject(chains: Mapping[int, Chain]) -> Column:
-    """How ``chain_answers`` names the NFT that is wrapped: by its collection, which is one contract on an EVM
-    chain, and on Solana, where each NFT has a mint, by its token id (decimal), too."""
+    """Return the subject in ``chain_answers`` of a wrapped NFT.
+
+    Its collection, one contract on an EVM chain; on Solana, where each NFT has a mint, with its token id.
+    """
     with_mints = [number for number, chain in chains.items() if chain.family == "solana"]
     own = F.when(F.col("target_chain").isin(*with_mints), F.col("token_id"))
     return F.concat_ws(":", wrapped_subject(), own)
@@ -42,8 +46,9 @@ def wrapped_nft_subject(chains: Mapping[int, Chain]) -> Column:
 def questions(
     transfers: DataFrame, nfts: DataFrame, events: DataFrame, metadata: DataFrame, chains: Mapping[int, Chain]
 ) -> DataFrame:
-    """(chain, question, subject, date, tx_id, at), once each, for the chains whose family has an RPC that we
-    speak; ``at`` is unix seconds.
+    """Return the distinct questions to chains whose family has a supported RPC.
+
+    Columns: chain, question, subject, date, tx_id, at (unix seconds).
 
     ``transfers``, ``nfts`` and ``events`` are rows of ``token_transfer_payload``, ``nft_transfer_payload``
     and ``message_publication`` of some days; ``metadata`` are the tokens whose decimals are known.

@@ -28,12 +28,11 @@ _BODY = 51  # timestamp u32, nonce u32, emitter chain u16, emitter 32 bytes, seq
 
 
 def candidates(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
-    """Distinct VAAs that decide the days ``start..end`` (inclusive): (raw, source, origin, claimed_id,
-    fault, tx_id, date, in_range).
+    """Return the distinct VAAs that decide the days ``start..end`` (inclusive).
 
-    Rows with ``in_range`` belong to those days; the others are copies of the same identities that the source
-    holds for other days, needed because two verified bodies of one identity cancel each other wherever they
-    lie.
+    Columns: raw, source, origin, claimed_id, fault, tx_id, date, in_range. Rows with ``in_range`` belong to
+    those days; the others are copies of the same identities that the source holds for other days. They are
+    needed because two verified bodies of one identity cancel each other wherever they lie.
     """
     known = documents.select("*", *identity())
     near = F.col("body_date").between(F.lit(start), F.lit(end)) | _undated()
@@ -56,13 +55,15 @@ def _number(offset: Column, size: int) -> Column:
 
 
 def dated(documents: DataFrame) -> DataFrame:
-    """One row per distinct bytes, with identity, ``body_date`` and the ``date`` that these documents alone
-    give it."""
+    """Return one row per distinct bytes, with identity, ``body_date`` and ``date``.
+
+    ``date`` is the one that these documents alone give it.
+    """
     return _dated(_distinct(documents.select("*", *identity())))
 
 
 def body_of(raw: Column) -> Column:
-    """The body of a readable VAA."""
+    """Return the body of a readable VAA."""
     return F.substring(raw, _body_offset() + 1, F.length(raw))
 
 
@@ -71,8 +72,10 @@ def _body_offset() -> Column:
 
 
 def identity() -> list[Column]:
-    """(identity, body_date) of ``raw`` as the bytes show them; both null where they hold no body of
-    version 1."""
+    """Return (identity, body_date) as the bytes ``raw`` show them.
+
+    Both are null where the bytes hold no body of version 1.
+    """
     length = F.length("raw")
     body = _body_offset()
     readable = (

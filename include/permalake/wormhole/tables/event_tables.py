@@ -12,8 +12,10 @@ from permalake.wormhole.tables.messages_daily import messages_daily
 
 
 def events(judged: DataFrame, attested_before: DataFrame) -> dict[str, DataFrame]:
-    """Frames by table name. ``messages_daily`` is among them, as it counts what was refused too.
-    ``attested_before``: the ``attested_tokens`` rows of the latest day before the range."""
+    """Return the frames of a day's event tables by name, ``messages_daily`` among them.
+
+    ``attested_before`` are the ``attested_tokens`` rows of the latest day before the range.
+    """
     publications, metas = vaas.published(judged), payloads.asset_meta_payload(judged)
     return {
         "message_publication": publications,

@@ -34,15 +34,15 @@ _EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
 
 
 def _on_arrow(kind: DataType) -> Callable[[Callable[..., pa.Array]], UserDefinedFunctionLike]:
-    """A scalar function on whole Arrow arrays."""
-    return F.arrow_udf(returnType=kind)  # type: ignore[call-overload]
+    """Return a decorator for scalar functions on whole Arrow arrays."""
+    return F.arrow_udf(returnType=kind)  # type: ignore[call-overload,no-any-return]
 
 
 def limbs(amount: Column, sign: Column | None = None) -> list[Column]:
-    """``amount`` (decimal text, may be negative) in units of 10^-8 as limbs, lowest first; null limbs for
-    null.
+    """Split ``amount`` (decimal text, may be negative) in units of 10^-8 into limbs, lowest first.
 
-    Summing them column by column and joining them with :func:`joined` gives the exact sum.
+    The limbs of null are null. Summing them column by column and joining them with :func:`joined` gives the
+    exact sum.
     """
     negative = F.startswith(amount, F.lit("-"))
     plain = F.ltrim(amount, F.lit("-"))
@@ -62,7 +62,7 @@ LIMB_NAMES = tuple(f"limb_{place}" for place in range(_LIMBS))
 
 
 def joined(*sums: Column) -> Column:
-    """Sums of limbs, lowest first → decimal text without trailing zeros; null when they are null."""
+    """Join sums of limbs, lowest first, to decimal text without trailing zeros; null when they are null."""
     return _joined(*sums)
 
 
@@ -83,7 +83,7 @@ def _text(row: tuple[Decimal | None, ...]) -> str | None:
 
 @_on_arrow(USD)
 def notional(amount: pa.Array, price: pa.Array) -> pa.Array:
-    """amount (decimal text) x price, half-even to 8 decimals; null beyond decimal(38,8)."""
+    """Return amount (decimal text) x price, half-even to 8 decimals; null beyond decimal(38,8)."""
     pairs = zip(amount.to_pylist(), price.to_pylist(), strict=True)
     return pa.array([_value(*pair) for pair in pairs], pa.decimal128(USD.precision, USD.scale))
 
@@ -97,18 +97,18 @@ def _value(amount: str | None, price: Decimal | None) -> Decimal | None:
 
 @_on_arrow(StringType())
 def scaled(raw: pa.Array, decimals: pa.Array) -> pa.Array:
-    """raw uint256 (decimal text) / 10^min(decimals, 8), exact, no trailing zeros."""
+    """Return raw uint256 (decimal text) / 10^min(decimals, 8), exact, without trailing zeros."""
     return scaled_amount(raw, decimals)
 
 
 @_on_arrow(StringType())
 def word(number: pa.Array) -> pa.Array:
-    """uint256 (decimal text) as the 64 hex digits of its bytes."""
+    """Return a uint256 (decimal text) as the 64 hex digits of its bytes."""
     return pa.array([None if one is None else f"{int(one):064x}" for one in number.to_pylist()], pa.string())
 
 
 def native_account(chain: Column, address: Column, reference: Path | None) -> Column:
-    """The native form of a receiver's 32 bytes (hex) on its chain."""
+    """Return the native form of a receiver's 32 bytes (hex) on its chain."""
 
     @_on_arrow(StringType())
     def work(chains: pa.Array, addresses: pa.Array) -> pa.Array:
@@ -118,7 +118,7 @@ def native_account(chain: Column, address: Column, reference: Path | None) -> Co
 
 
 def native_token(chain: Column, address: Column, reference: Path | None) -> Column:
-    """The native form of a token's 32 bytes (hex) on its chain."""
+    """Return the native form of a token's 32 bytes (hex) on its chain."""
 
     @_on_arrow(StringType())
     def work(chains: pa.Array, addresses: pa.Array) -> pa.Array:

@@ -18,8 +18,9 @@ _ROWS = (
 
 
 def governance_actions(publications: DataFrame) -> DataFrame:
-    """Rows of ``governance_actions``, one per message of the governance emitter whose payload is of the form
-    of one; ``publications`` are rows of ``message_publication``. There are a few hundred in all of history.
+    """Return the rows of ``governance_actions``, one per governance message.
+
+    ``publications`` are rows of ``message_publication``. There are a few hundred messages in all of history.
     """
     governing = (F.col("emitter_chain") == GOVERNANCE_CHAIN) & (
         F.col("emitter_address") == GOVERNANCE_EMITTER.hex()

@@ -15,9 +15,10 @@ _MANY_DAYS = 1000
 
 
 def late_days(documents: DataFrame, table: Callable[[str], DataFrame]) -> list[dt.date]:
-    """Days whose published rows these documents may change, in order: those of VAAs that are neither
-    published with the same body and as many signatures, nor in quarantine with the same bytes; and those
-    under which a message without a real time was published before a document told its day.
+    """Return the days whose published rows these documents may change, in order.
+
+    Those of VAAs that are neither published with the same body and as many signatures nor in quarantine with
+    the same bytes; and those of messages without a real time that were published before a document had it.
 
     ``table`` gives published tables by name. Cost grows with the documents and the days they belong to.
     """

@@ -10,9 +10,10 @@ WANTED = (*TOKEN, "at")
 
 
 def nearest(wanted: DataFrame, quotes: DataFrame, window_hours: float) -> DataFrame:
-    """For each wanted (origin_chain, origin_address, at) the quote nearest to ``at`` within
-    ``window_hours`` either side, the earlier of two equally near: (…, price_usd, quote_time, provider).
-    Without one there is no row.
+    """Return for each wanted (origin_chain, origin_address, at) the nearest quote within ``window_hours``.
+
+    Of two equally near the earlier; without one there is no row. Columns: the wanted ones, price_usd,
+    quote_time, provider.
 
     One pass in time order per token instead of a join by range, so that its cost is linear in quotes and
     wants.

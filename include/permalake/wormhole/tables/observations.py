@@ -19,8 +19,10 @@ _ROWS = "row_key string, guardian string, signature string, observed_at timestam
 
 
 def observations(observed: DataFrame, publications: DataFrame, reference: Path | None) -> DataFrame:
-    """Rows of ``observations``: those whose signature of the published message recovers to the guardian named
-    and of the message's guardian set; of several of one guardian the earliest.
+    """Return the rows of ``observations``: those whose signature recovers to the guardian they name.
+
+    The guardian must be of the message's guardian set; of several observations of one guardian the earliest
+    counts.
 
     ``observed`` is the result of ``observation_files.read``, ``publications`` are rows of
     ``message_publication``, ``reference`` is the directory of additional guardian sets.

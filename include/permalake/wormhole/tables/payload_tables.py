@@ -9,17 +9,17 @@ from permalake.wormhole.tables.verified_vaas import published
 
 
 def token_transfer_payload(vaas: DataFrame) -> DataFrame:
-    """Rows of ``token_transfer_payload``."""
+    """Return the rows of ``token_transfer_payload``."""
     return _of(vaas, "transfer")
 
 
 def asset_meta_payload(vaas: DataFrame) -> DataFrame:
-    """Rows of ``asset_meta_payload``."""
+    """Return the rows of ``asset_meta_payload``."""
     return _of(vaas, "meta")
 
 
 def nft_transfer_payload(vaas: DataFrame) -> DataFrame:
-    """Rows of ``nft_transfer_payload``."""
+    """Return the rows of ``nft_transfer_payload``."""
     return _of(vaas, "nft")
 
 

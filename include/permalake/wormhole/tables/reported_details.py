@@ -9,11 +9,10 @@ REPORTED = "reported_sender"
 
 
 def reported_senders(reported: DataFrame) -> DataFrame:
-    """Rows of ``chain_answers`` from (row_key, date, sender): ``sender`` is ``sourceChain.from`` of an
-    operation, in the chain's own form; rows without one are left out.
+    """Return rows of ``chain_answers`` from (row_key, date, sender).
 
-    Kept at ingest by ``attempt.keep(reported_senders(…), CHAIN_ANSWERS)``; what a chain's RPC tells goes
-    before it.
+    ``sender`` is ``sourceChain.from`` of an operation, in the chain's own form; rows without one are left
+    out. An answer of the chain's RPC has precedence.
     """
     told = reported.where(F.trim("sender") != "").groupBy("row_key", "date")
     unknown = F.lit(None).cast("string")

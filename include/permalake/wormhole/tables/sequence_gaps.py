@@ -18,10 +18,12 @@ EMITTER = ("emitter_chain", "emitter_address")
 
 
 def gaps(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
-    """(date, emitter_chain, emitter_address, first, last): missing sequences, both inclusive, between
-    neighbours of which at least one lies within ``start..end`` and the other no more than a day away.
-    ``date`` is that of the neighbour in the range, of the later one if both are. Neighbours count as their
-    bytes say, verified or not."""
+    """Return missing sequences (date, emitter_chain, emitter_address, first, last), both inclusive.
+
+    They lie between neighbours of which at least one is within ``start..end`` and the other no more than a
+    day away. ``date`` is that of the neighbour in the range, of the later one if both are. Neighbours count
+    whether they are verified or not.
+    """
     before, after = start - dt.timedelta(1), end + dt.timedelta(1)
     known = documents.select(*identity()).where(
         F.col("body_date").between(F.lit(before), F.lit(after)) & (F.col("body_date") >= F.lit(GENESIS))

@@ -12,8 +12,7 @@ _RECORD = ("decimals", "symbol", "name")
 
 
 def token_metadata(wanted: DataFrame, attested: DataFrame, listed: DataFrame) -> DataFrame:
-    """(date, origin_chain, origin_address, decimals, symbol, name) for each wanted (date, token) that is
-    known.
+    """Return decimals, symbol and name of each wanted (date, token) that is known.
 
     All three values come from one record: the latest attestation up to and including the day, else the
     token list. ``attested`` are rows of ``attested_tokens`` of these days; ``listed`` has chain,
@@ -36,8 +35,10 @@ def token_metadata(wanted: DataFrame, attested: DataFrame, listed: DataFrame) ->
 
 
 def completed(metadata: DataFrame, wanted: DataFrame, answers: DataFrame) -> DataFrame:
-    """The result of :func:`token_metadata` with the tokens whose decimals only their chain's RPC told.
-    ``answers`` are rows of ``chain_answers`` that hold an answer."""
+    """Add tokens whose decimals only their chain's RPC has to the result of :func:`token_metadata`.
+
+    ``answers`` are rows of ``chain_answers`` that hold an answer.
+    """
     known = metadata.where("decimals IS NOT NULL")
     untold = wanted.select("date", *TOKEN).distinct().join(known, ["date", *TOKEN], "left_anti")
     told = answers.where(F.col("question") == QUESTION_TOKEN).select(

@@ -1,5 +1,4 @@
-"""Token transfers, what their tokens were and what they cost → ``token_transfer_details``,
-``token_prices``."""
+"""Token transfers with metadata and quotes → ``token_transfer_details``, ``token_prices``."""
 
 from __future__ import annotations
 
@@ -14,9 +13,11 @@ TOKEN = ("origin_chain", "origin_address")
 
 
 def identified(transfers: DataFrame, publications: DataFrame, metadata: DataFrame) -> DataFrame:
-    """Transfers of the range with what is known of them: row_key, date, ``at`` (time of the VAA),
-    emitter_chain, target_chain, target_address, origin_chain, origin_address, decimals, symbol, name, and
-    ``amount`` (null where the decimals are unknown)."""
+    """Join the range's transfers with their publications and their tokens' metadata.
+
+    Columns: row_key, date, ``at`` (time of the VAA), emitter_chain, target_chain, target_address,
+    origin_chain, origin_address, decimals, symbol, name, ``amount`` (null where the decimals are unknown).
+    """
     times = publications.select("date", "row_key", "emitter_chain", F.col("timestamp").alias("at"))
     routes = transfers.select(
         "date", "row_key", "target_chain", "target_address", *TOKEN, F.col("amount").alias("raw")
@@ -29,8 +30,11 @@ def identified(transfers: DataFrame, publications: DataFrame, metadata: DataFram
 
 
 def token_transfer_details(known: DataFrame, priced: DataFrame, reference: Path | None) -> DataFrame:
-    """Rows of ``token_transfer_details``; ``known`` from :func:`identified`, ``priced`` holds at most one
-    quote per (origin_chain, origin_address, at)."""
+    """Return the rows of ``token_transfer_details``.
+
+    ``known`` is the result of :func:`identified`; ``priced`` holds at most one quote per (origin_chain,
+    origin_address, at).
+    """
     quoted = known.join(priced, [*TOKEN, "at"], "left")
     return quoted.select(
         "row_key",
@@ -47,7 +51,7 @@ def token_transfer_details(known: DataFrame, priced: DataFrame, reference: Path 
 
 
 def token_prices(priced: DataFrame) -> DataFrame:
-    """Rows of ``token_prices``: the quotes that served."""
+    """Return the rows of ``token_prices``: the quotes in use."""
     quote = (*TOKEN, "provider", "quote_time", "price_usd")
     return (
         priced.select(*quote, F.col("quote_time").cast("date").alias("date"))

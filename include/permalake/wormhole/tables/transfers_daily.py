@@ -11,8 +11,10 @@ ROUTE = ("date", "emitter_chain", "target_chain", "origin_chain", "origin_addres
 
 
 def notional_transferred_daily(known: DataFrame, details: DataFrame) -> DataFrame:
-    """Per day, route and token: transfers, exact sum of amounts, sum of notional values (null where nothing
-    has one, or beyond decimal(38,8))."""
+    """Return transfers, exact sum of amounts and sum of notional values per day, route and token.
+
+    The sum of notional values is null where nothing has one, and beyond decimal(38,8).
+    """
     values = details.select("date", "row_key", "notional_usd")
     rows = known.join(values, ["date", "row_key"]).select(
         *ROUTE, "symbol", "notional_usd", *limbs(F.col("amount"))
@@ -28,8 +30,10 @@ def notional_transferred_daily(known: DataFrame, details: DataFrame) -> DataFram
 
 
 def addresses_daily(known: DataFrame, chain_details: DataFrame) -> DataFrame:
-    """Distinct receivers of token transfers per day and target chain. Token accounts of one owner are one
-    receiver where the owner is known."""
+    """Count distinct receivers of token transfers per day and target chain.
+
+    Token accounts of one owner are one receiver where the owner is known.
+    """
     receivers = chain_details.select("date", "row_key", "receiver_address")
     address = F.coalesce("receiver_address", "target_address")
     return (

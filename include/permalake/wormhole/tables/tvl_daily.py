@@ -16,10 +16,10 @@ TOKEN = ("origin_chain", "origin_address")
 
 
 def balances(known: DataFrame, state: DataFrame, days: DataFrame) -> DataFrame:
-    """(date, origin_chain, origin_address, amount, ``at`` = end of the day) for each of the ``days`` and
-    each token whose amount is known.
+    """Return the balance at each day's end of each token whose amount is known.
 
-    ``known`` are the range's transfers (see ``wormhole_token_transfer_details.identified``), ``state`` the
+    Columns: date, origin_chain, origin_address, amount, ``at`` (end of the day). ``known`` are the range's
+    transfers (see ``token_transfer_details.identified``), ``state`` the
     ``tvl_daily`` rows of the latest day before the range, ``days`` the range's dates with messages.
     """
     flows = _flows(known).groupBy("date", *TOKEN).agg(*(F.sum(limb).alias(limb) for limb in LIMB_NAMES))
@@ -41,7 +41,7 @@ def balances(known: DataFrame, state: DataFrame, days: DataFrame) -> DataFrame:
 
 
 def tvl_daily(held: DataFrame, priced: DataFrame) -> DataFrame:
-    """Rows of ``tvl_daily``: ``held`` from :func:`balances`, at the quote nearest to the day's end."""
+    """Return the rows of ``tvl_daily``: the balances at the quote nearest to the day's end."""
     quoted = held.join(priced, [*TOKEN, "at"], "left")
     value = notional(F.col("amount"), F.col("price_usd")).alias("notional_usd")
     return quoted.select("date", *TOKEN, "amount", value)

@@ -29,11 +29,12 @@ _KEPT = ("raw", "source", "origin", "claimed_id", "fault", "tx_id", "date", "in_
 
 
 def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
-    """VAAs of the range with an ``outcome``: ``published``, ``surplus`` (another copy was kept), or the
-    reason of their quarantine. Columns besides: those of ``message_publication``, ``raw``, ``source``,
-    ``origin``, ``claimed_id``, ``detail``, ``elsewhere`` (of conflicting ones: days of verified copies out of
-    the range), and the nullable structs ``transfer``, ``meta`` and ``nft`` with the columns of the payload
-    tables.
+    """Verify the VAAs of the range and give each an ``outcome``.
+
+    ``published``, ``surplus`` (another copy was kept), or the reason of its quarantine. Other columns: those
+    of ``message_publication``, ``raw``, ``source``, ``origin``, ``claimed_id``, ``detail``, ``elsewhere`` (of
+    conflicting ones: days of verified copies out of the range), and the nullable structs ``transfer``,
+    ``meta`` and ``nft`` with the columns of the payload tables.
 
     ``reference`` is the directory of additional reference data.
     """
@@ -68,9 +69,11 @@ def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
 
 
 def conflicts_elsewhere(vaas: DataFrame, publications: DataFrame) -> list[tuple[dt.date, dt.date]]:
-    """(day, other day) such that verified VAAs of one message with different digests lie on both, and the
-    other one, out of the range, is still published. ``publications`` is the whole table
-    ``message_publication``. As many rows as days at most."""
+    """Return pairs of days on which verified VAAs of one message have different digests.
+
+    The second day is out of the range and still published. ``publications`` is the whole table
+    ``message_publication``. There are at most as many rows as days.
+    """
     apart = vaas.where(F.size("elsewhere") > 0).select(
         "row_key", F.col("date").alias("cause"), F.explode("elsewhere").alias("date")
     )
@@ -89,12 +92,12 @@ def of_bridges(vaas: DataFrame) -> DataFrame:
 
 
 def published(vaas: DataFrame) -> DataFrame:
-    """Rows of ``message_publication``."""
+    """Return the rows of ``message_publication``."""
     return vaas.where(F.col("outcome") == PUBLISHED)
 
 
 def quorum_state(vaas: DataFrame) -> DataFrame:
-    """Rows of ``quorum_state``."""
+    """Return the rows of ``quorum_state``."""
     return published(vaas).select("row_key", F.col("raw").alias("signed_vaa"), "date")
 
 
@@ -104,7 +107,7 @@ def refused(vaas: DataFrame) -> DataFrame:
 
 
 def quarantine(vaas: DataFrame) -> DataFrame:
-    """Rows of ``quarantine``."""
+    """Return the rows of ``quarantine``."""
     return refused(vaas).select(
         "source",
         "origin",
