@@ -1,4 +1,4 @@
-"""Reference data: guardian sets, chains, bridges, listed and denied tokens.
+"""Reference data: guardian sets, chains, bridges, applications, listed and denied tokens.
 
 The bundled files (``include/reference``, origins in its README) and, added to them, the directory of
 ``[wormhole] reference``: its guardian sets, tokens and fields of chains win over the bundled ones; bridges
@@ -19,8 +19,24 @@ import pyarrow as pa
 
 from permalake.errors import ConfigError
 from permalake.paths import REFERENCE
+from permalake.wormhole.codec.applications.decode import (
+    LAYOUTS,
+    NFT_BRIDGE_APP,
+    ROLES,
+    TOKEN_BRIDGE_APP,
+    ApplicationContract,
+    ContractKey,
+    Contracts,
+)
 
-FILES = ("guardian_sets.json", "bridges.json", "token_list.csv", "deny.json", "chains.json")
+FILES = (
+    "guardian_sets.json",
+    "bridges.json",
+    "token_list.csv",
+    "deny.json",
+    "chains.json",
+    "applications.json",
+)
 TokenId = tuple[int, str]
 """Chain and 32-byte address in hex: the identity of a token, whatever its symbol."""
 
@@ -82,6 +98,15 @@ class Reference:
     tokens: dict[TokenId, Token]
     denied: frozenset[TokenId]
     chains: dict[int, Chain]
+    applications: Contracts = field(default_factory=dict)
+
+    def contracts(self) -> Contracts:
+        """Return the contracts of applications, those of the bridges among them."""
+        token = ApplicationContract(TOKEN_BRIDGE_APP, "token_bridge")
+        nft = ApplicationContract(NFT_BRIDGE_APP, "nft_bridge")
+        bridges: Contracts = {("emitter", chain, address): nft for chain, address in self.bridges.nft}
+        tokens: Contracts = {("emitter", chain, address): token for chain, address in self.bridges.token}
+        return {**self.applications, **bridges, **tokens}
 
     def token_table(self) -> pa.Table:
         """Return the token list as a table, one row per token."""
@@ -119,6 +144,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     tokens: dict[TokenId, Token] = {}
     denied: set[TokenId] = set()
     chains: dict[int, Chain] = {}
+    applications: dict[ContractKey, ApplicationContract] = {}
     for file, _, _ in files:
         try:
             match file.name:
@@ -134,11 +160,14 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
                     denied |= {_token_id(row["chain"], row["token_address"]) for row in _json(file)}
                 case "chains.json":
                     chains |= _chains(_json(file), chains)
+                case "applications.json":
+                    applications |= _applications(_json(file))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problem = f"no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
             raise ConfigError(f"wormhole.reference: {file} is not readable: {problem}") from None
     bridges = BridgeEmitters(frozenset(token_bridges), frozenset(nft_bridges))
-    return Reference(guardian_sets, bridges, tokens, frozenset(denied), _with_names(chains, tokens))
+    named = _with_names(chains, tokens)
+    return Reference(guardian_sets, bridges, tokens, frozenset(denied), named, applications)
 
 
 def _json(file: Path) -> Any:
@@ -165,6 +194,16 @@ def _guardian_sets(listed: list[dict[str, Any]]) -> dict[int, tuple[bytes, ...]]
 
 def _emitters(listed: list[dict[str, Any]]) -> set[tuple[int, bytes]]:
     return {(int(one["chain"]), _hex(one["emitter"], 32)) for one in listed}
+
+
+def _applications(listed: list[dict[str, Any]]) -> dict[ContractKey, ApplicationContract]:
+    found: dict[ContractKey, ApplicationContract] = {}
+    for one in listed:
+        role, layout = one["role"], one["layout"]
+        if role not in ROLES or layout not in LAYOUTS.get(role, ()):
+            raise ValueError(f"layout {layout} of a contract that is {role}")
+        found[role, int(one["chain"]), _hex(one["address"], 32)] = ApplicationContract(one["app_id"], layout)
+    return found
 
 
 def _tokens(file: Path) -> dict[TokenId, Token]:

@@ -1,0 +1,1 @@
+"""Messages of applications on Wormhole beyond the two bridges, decoded one by one."""
