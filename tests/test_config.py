@@ -36,7 +36,7 @@ def test_environment_overrides_any_key(toml, monkeypatch):
     settings = load_settings(toml(NETWORK))
     assert settings.lake.warehouse == "s3://bucket/lake"
     assert settings.network("shimmer").chunk_size == 1000
-    assert settings.chains[2].rpc_url == "http://127.0.0.1:8545"
+    assert settings.chains[2].rpc_url.get_secret_value() == "http://127.0.0.1:8545"
 
 
 def test_config_variable_names_the_file(toml, monkeypatch):

@@ -5,6 +5,7 @@ Unknown keys and wrong types are errors that name the key. Secrets come from the
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tomllib
 from pathlib import Path
@@ -14,6 +15,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainSerializer,
     SecretStr,
     ValidationError,
     field_validator,
@@ -31,6 +33,10 @@ Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 NetworkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,47}$")]
 
 
+def _digest(value: SecretStr) -> str:
+    return hashlib.blake2b(value.get_secret_value().encode(), digest_size=16).hexdigest()
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,7 +45,7 @@ class LakeSettings(_Section):
     """``[lake]``: the warehouse, the catalog database, and what maintenance keeps."""
 
     warehouse: str = ".permalake/warehouse"
-    catalog: str | None = None
+    catalog: SecretStr | None = None
     retention_days: int = Field(default=30, ge=1)
     """Days of history that ``--as-of`` can always read."""
     abandoned_days: int = Field(default=7, ge=1)
@@ -63,7 +69,7 @@ class LakeSettings(_Section):
     def catalog_uri(self) -> str:
         """SQLAlchemy URI of the catalog; SQLite in the warehouse unless configured."""
         if self.catalog:
-            return self.catalog
+            return self.catalog.get_secret_value()
         if "://" in self.warehouse:
             raise ConfigError("lake.catalog: a warehouse on object storage needs a catalog database URI")
         return f"sqlite:///{self.warehouse}/catalog.db"
@@ -96,7 +102,7 @@ class NetworkSettings(_Section):
     chunk_size: int = Field(default=250_000, gt=0)
     source: Literal["archive_rest", "chronicle", "node"] = "archive_rest"
     path: Path | None = None
-    url: str | None = None
+    url: str | None = Field(default=None, repr=False)
     rate_per_second: float = Field(default=200.0, gt=0)
     concurrency: int = Field(default=16, ge=1, le=256)
     timeout: float = Field(default=30.0, gt=0)
@@ -124,8 +130,8 @@ class WormholeSettings(_Section):
 
     source: Literal["files", "wormholescan"] = "files"
     path: Path | None = None
-    url: str | None = None
-    guardian_url: str | None = None
+    url: str | None = Field(default=None, repr=False)
+    guardian_url: str | None = Field(default=None, repr=False)
     reference: Path | None = None
     observations: Path | None = None
     rate_per_second: float = Field(default=5.0, gt=0)
@@ -135,7 +141,7 @@ class PriceSource(_Section):
     """A provider of prices: its place and its rate limit."""
 
     provider: Literal["coingecko", "defillama", "file"] = "file"
-    url: str | None = None
+    url: str | None = Field(default=None, repr=False)
     path: Path | None = None
     rate_per_second: float = Field(default=1.0, gt=0)
 
@@ -158,9 +164,17 @@ class PricesSettings(PriceSource):
 class ChainSettings(_Section):
     """``[chains.ID]``: RPC of a chain, by Wormhole chain id."""
 
-    rpc_url: str = Field(pattern=r"^https?://")
+    rpc_url: Annotated[SecretStr, PlainSerializer(_digest)]
+    """Often holds an API key; a dump has its digest, so that fingerprints follow a change."""
     rate_per_second: float = Field(default=5.0, gt=0)
     concurrency: int = Field(default=4, ge=1, le=64)
+
+    @field_validator("rpc_url")
+    @classmethod
+    def _is_http(cls, value: SecretStr) -> SecretStr:
+        if not value.get_secret_value().startswith(("http://", "https://")):
+            raise ValueError("give an http:// or https:// address")
+        return value
 
 
 class CassandraSettings(_Section):
@@ -185,7 +199,7 @@ class BigtableSettings(_Section):
 class AlertsSettings(_Section):
     """``[alerts]``: the receivers of failures and missed deadlines."""
 
-    webhook: str | None = None
+    webhook: SecretStr | None = None
     smtp_host: str | None = None
     smtp_port: int = Field(default=25, ge=1, le=65535)
     smtp_user: str | None = None

@@ -8,7 +8,7 @@ from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.net import object_storage
 from permalake.spark import jars
-from permalake.spark.session import catalog_conf
+from permalake.spark.catalog_database import catalog_conf
 from permalake.spark.submit import spark_conf
 
 CATALOG = "postgresql+psycopg2://lake:secret@db/lake"
@@ -44,7 +44,7 @@ def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, 
     monkeypatch.setattr(jars, "JARS", tmp_path)
     for coordinate in jars.COORDINATES:
         (tmp_path / jars.jar_name(coordinate)).touch()
-    with pytest.raises(PermalakeError, match=r"run `python -m permalake\.jars s3`"):
+    with pytest.raises(PermalakeError, match=r"run `python -m permalake\.spark\.jars s3`"):
         spark_conf()
     for coordinate in jars.S3_COORDINATES:
         (tmp_path / jars.jar_name(coordinate)).touch()

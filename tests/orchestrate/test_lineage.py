@@ -28,4 +28,4 @@ def test_an_address_is_told_without_its_secrets(config, monkeypatch, address):
     live = load_settings(config)
     network = live.network("shimmer").model_copy(update={"path": None})
     settings = live.model_copy(update={"networks": {"shimmer": network}})
-    assert lineage.raw(settings, "shimmer") == [("https://node.example", "/api")]
+    assert lineage.raw(settings, "shimmer") == [("https://node.example", "shimmer")]

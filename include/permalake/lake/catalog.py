@@ -15,7 +15,6 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import ListType, NestedField
 from sqlalchemy import Connection, and_, delete, insert, select
-from sqlalchemy.engine import make_url
 
 from permalake.config import Settings
 from permalake.contracts import Table, tables_of
@@ -23,6 +22,7 @@ from permalake.errors import PermalakeError
 from permalake.lake.state import PUBLISHED, Database, namespaces, networks, pointers
 from permalake.lake.warehouse_files import RUNBOOK
 from permalake.net import object_storage
+from permalake.spark.catalog_database import catalog_url
 
 _AT_ONCE = 8
 PROPERTIES = {
@@ -41,7 +41,7 @@ PROPERTIES = {
 
 def open_catalog(settings: Settings, name: str) -> SqlCatalog:
     """PyIceberg's view of the pointers under ``name``."""
-    url = make_url(settings.lake.catalog_uri)
+    url = catalog_url(settings)
     if url.get_backend_name() == "sqlite":
         url = url.update_query_dict({"timeout": "60"})
     return SqlCatalog(

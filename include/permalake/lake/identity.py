@@ -14,6 +14,7 @@ from permalake.errors import PermalakeError
 from permalake.lake.state import PUBLISHED, Database, lake_ids, now, pointers
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
 from permalake.net.object_storage import filesystem, inner_path
+from permalake.spark.catalog_database import catalog_url
 
 _FILE = "_lake.json"
 _LOCK = 7_365_212  # any number that no other advisory lock of the database uses
@@ -25,7 +26,7 @@ def open_database(settings: Settings) -> Database:
     Raises:
         PermalakeError: if catalog and warehouse are not of one lake, or one of the two is lost.
     """
-    database = Database(settings.lake.catalog_uri)
+    database = Database(catalog_url(settings))
     stored = warehouse_id(settings)
     with database.read() as connection:
         known = catalog_id(connection)

@@ -26,6 +26,7 @@ from permalake.lake.state import (
     publications,
 )
 from permalake.lake.warehouse_files import RUNBOOK
+from permalake.spark.catalog_database import catalog_url
 
 _DAY_COLUMNS = set(days.columns.keys()) - {"network", "date"}
 
@@ -55,7 +56,7 @@ def restore(settings: Settings) -> list[RestoredNetwork]:
     Raises:
         PermalakeError: if catalog and warehouse are of two lakes, or the warehouse tells nothing new.
     """
-    database = Database(settings.lake.catalog_uri)
+    database = Database(catalog_url(settings))
     with database.write() as connection:
         _take_id(settings, connection)
         known = connection.execute(select(func.max(publications.c.id))).scalar() or 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
-from permalake.spark.session import catalog_conf
+from permalake.spark.catalog_database import bind_catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def bind(spark: SparkSession, settings: Settings, catalog: str) -> None:
     """Make the pointers under ``catalog`` readable and writable as Spark catalog of that name."""
-    for key, value in catalog_conf(settings, catalog).items():
-        spark.conf.set(key, value)
+    bind_catalog(spark, settings, catalog)
 
 
 def full_name(catalog: str, network: str, table: str) -> str:

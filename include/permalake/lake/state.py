@@ -32,7 +32,7 @@ from sqlalchemy import (
     func,
     select,
 )
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
@@ -260,7 +260,7 @@ def moment(text: str) -> datetime:
 class Database:
     """The catalog database. ``read`` sees one consistent state, ``write`` is alone while it lasts."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str | URL) -> None:
         self.engine = _engine(uri)
         # Only whoever finds steps to take asks for the write lock: opening must not wait for writers.
         with self.read() as connection:
@@ -292,7 +292,7 @@ class Database:
                 work(connection)
 
 
-def _engine(uri: str) -> Engine:
+def _engine(uri: str | URL) -> Engine:
     url = make_url(uri)
     if url.get_backend_name() != "sqlite":
         return create_engine(url, pool_pre_ping=True)

@@ -91,8 +91,8 @@ def send(alert: Alert) -> None:
         log.warning("the alert could not be sent: %s", error)
         return
     targets: list[tuple[str, Any]] = []
-    if settings.webhook:
-        targets.append(("webhook", lambda: _post(str(settings.webhook), alert)))
+    if webhook := settings.webhook:
+        targets.append(("webhook", lambda: _post(webhook.get_secret_value(), alert)))
     if settings.smtp_host and settings.mail_to:
         targets.append(("mail", lambda: _mail(settings, alert)))
     for name, deliver in targets:

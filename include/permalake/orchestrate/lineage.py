@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from permalake.config import Settings
 from permalake.pipeline.request import WORMHOLE
@@ -26,10 +27,9 @@ def raw(settings: Settings, network: str) -> list[Named]:
         return []
     if section.path is not None:
         return [("file", str(section.path))]
-    scheme, _, rest = (section.url or "").partition("://")
-    host, _, path = rest.partition("/")
-    # Without the part before an @: it may hold a password.
-    return [(f"{scheme}://{host.rpartition('@')[2]}", f"/{path.partition('?')[0]}")]
+    address = urlsplit(section.url or "")
+    # The host alone: user, path and query of an address may hold a key.
+    return [(f"{address.scheme}://{address.netloc.rpartition('@')[2]}", network)]
 
 
 def tables(settings: Settings, network: str, names: Iterable[str]) -> list[Named]:

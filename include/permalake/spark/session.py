@@ -1,16 +1,10 @@
-"""The Spark session that every job and test uses, and how it reaches the catalog database."""
+"""The Spark session that every job and test uses."""
 
 from __future__ import annotations
 
 import os
 import sys
 from typing import TYPE_CHECKING
-
-from sqlalchemy.engine import make_url
-
-from permalake.config import Settings
-from permalake.errors import ConfigError
-from permalake.net import object_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,30 +56,3 @@ def session(name: str, **conf: str) -> SparkSession:
     for often in _OFTEN_CALLED:
         java_import(spark.sparkContext._jvm, often)
     return spark
-
-
-def catalog_conf(settings: Settings, catalog: str) -> dict[str, str]:
-    """Spark settings that make ``catalog`` a name for the Iceberg catalog entries of that name in the
-    catalog database."""
-    url = make_url(settings.lake.catalog_uri)
-    prefix = f"spark.sql.catalog.{catalog}"
-    conf = {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.type": "jdbc",
-        f"{prefix}.warehouse": settings.lake.warehouse,
-        f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.cache-enabled": "false",
-    }
-    if object_storage.is_object_store(settings.lake.warehouse):
-        conf |= {f"{prefix}.{key}": value for key, value in object_storage.spark_catalog().items()}
-    backend = url.get_backend_name()
-    if backend == "sqlite":
-        # With the default of 0 one commit in eight of three processes failed on a locked database.
-        conf[f"{prefix}.uri"] = f"jdbc:sqlite:{url.database}?busy_timeout=60000"
-    elif backend == "postgresql":
-        conf[f"{prefix}.uri"] = f"jdbc:postgresql://{url.host}:{url.port or 5432}/{url.database}"
-        conf[f"{prefix}.jdbc.user"] = url.username or ""
-        conf[f"{prefix}.jdbc.password"] = str(url.password or "")
-    else:
-        raise ConfigError(f"lake.catalog: {backend} is not supported; use sqlite:/// or postgresql://")
-    return conf

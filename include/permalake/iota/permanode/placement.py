@@ -16,7 +16,7 @@ from permalake.iota.permanode.chrysalis_schema import PLACES, second_keyspace
 from permalake.iota.permanode.partitions import KEY, ends_of
 from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 from permalake.lake.state import STORES
-from permalake.spark.session import catalog_conf
+from permalake.spark.catalog_database import bind_catalog
 from permalake.stores import cassandra
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ class Placement:
         self._settings = settings.cassandra
         self._keyspace = second_keyspace(network)
         self._name = f"{STORES}.`{network}`.{PERMANODE_PARTITIONS.name}"
-        for key, value in catalog_conf(settings, STORES).items():
-            spark.conf.set(key, value)
+        bind_catalog(spark, settings, STORES)
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {STORES}.`{network}`")
         columns = ", ".join(
             f"{field.name} {field.dataType.simpleString()}" for field in PERMANODE_PARTITIONS.spark.fields

@@ -21,7 +21,12 @@ def rpcs(settings: Settings, patience: Patience | None = None) -> dict[int, Chai
         chain = known.get(number)
         kind = _KINDS.get(chain.family or "") if chain else None
         if chain and kind:
-            service = Service(f"chain {number}", section.rpc_url, section.rate_per_second, patience=patience)
+            service = Service(
+                f"chain {number}",
+                section.rpc_url.get_secret_value(),
+                section.rate_per_second,
+                patience=patience,
+            )
             node = Node(service, section.concurrency, f"chains.{number}.rpc_url")
             found[number] = kind(chain, node)
     return found
