@@ -66,7 +66,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Chain:
+class ChainInfo:
     """A chain by Wormhole id.
 
     Address family and bech32 prefix, its names at CoinGecko and DefiLlama, its EVM chain id, its core
@@ -97,7 +97,7 @@ class Reference:
     bridges: BridgeEmitters
     tokens: dict[TokenId, Token]
     denied: frozenset[TokenId]
-    chains: dict[int, Chain]
+    chains: dict[int, ChainInfo]
     applications: Contracts = field(default_factory=dict)
 
     def contracts(self) -> Contracts:
@@ -143,7 +143,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     nft_bridges: set[tuple[int, bytes]] = set()
     tokens: dict[TokenId, Token] = {}
     denied: set[TokenId] = set()
-    chains: dict[int, Chain] = {}
+    chains: dict[int, ChainInfo] = {}
     applications: dict[ContractKey, ApplicationContract] = {}
     for file, _, _ in files:
         try:
@@ -225,16 +225,16 @@ def _token(row: dict[str, str | None]) -> tuple[TokenId, Token]:
     )
 
 
-def _chains(listed: dict[str, dict[str, Any]], known: dict[int, Chain]) -> dict[int, Chain]:
-    names = {f.name for f in fields(Chain)} - {"id", "names"}
+def _chains(listed: dict[str, dict[str, Any]], known: dict[int, ChainInfo]) -> dict[int, ChainInfo]:
+    names = {f.name for f in fields(ChainInfo)} - {"id", "names"}
     result = {}
     for number, entry in listed.items():
         values = {name: value for name, value in entry.items() if name in names}
-        result[int(number)] = replace(known.get(int(number)) or Chain(int(number)), **values)
+        result[int(number)] = replace(known.get(int(number)) or ChainInfo(int(number)), **values)
     return result
 
 
-def _with_names(chains: dict[int, Chain], tokens: dict[TokenId, Token]) -> dict[int, Chain]:
+def _with_names(chains: dict[int, ChainInfo], tokens: dict[TokenId, Token]) -> dict[int, ChainInfo]:
     names: dict[int, dict[str, str]] = {}
     for (chain, address), token in tokens.items():
         if token.native_address and chain in chains and chains[chain].family in _NAMED_FAMILIES:

@@ -15,7 +15,7 @@ from permalake.wormhole.enrich.evm import Evm
 from permalake.wormhole.enrich.jsonrpc import Call, Node
 from permalake.wormhole.enrich.questions import Answer, Question
 from permalake.wormhole.enrich.solana import Solana
-from permalake.wormhole.reference import Chain
+from permalake.wormhole.reference import ChainInfo
 from support.faulty_server import FAULTS
 from support.rpc_server import EvmChain, RpcServer, SolanaChain
 
@@ -29,7 +29,7 @@ ALICE, BOB = "0x" + "a1" * 20, "0x" + "b0b0" * 10
 
 def evm_chain():
     bridges = {"token_bridge": "00" * 12 + "b0" * 20, "nft_bridge": "00" * 12 + "bf" * 20}
-    return Chain(2, family="evm", core="0x" + "c0" * 20, **bridges)
+    return ChainInfo(2, family="evm", core="0x" + "c0" * 20, **bridges)
 
 
 def tx(number):
@@ -194,14 +194,14 @@ class TestTokensOnEvm:
     @pytest.mark.parametrize(("kind", "bridge"), [("wrapped", "token"), ("wrapped_nft", "NFT")])
     def test_a_chain_without_a_bridge_has_no_wrapped_assets(self, kind, bridge):
         with RpcServer({2: EvmChain()}) as server, node(server, 2) as rpc:
-            bare = Chain(2, family="evm")
+            bare = ChainInfo(2, family="evm")
             (told,) = Evm(bare, rpc).answers(kind, [Question(kind, "1:" + "00" * 32)])
             assert told == Answer(reason=f"no {bridge} bridge is known on this chain")
             assert not server.requests
 
 
 class TestSolana:
-    CHAIN = Chain(1, family="solana", token_bridge_program=BRIDGE, nft_bridge_program=NFT_BRIDGE)
+    CHAIN = ChainInfo(1, family="solana", token_bridge_program=BRIDGE, nft_bridge_program=NFT_BRIDGE)
 
     def ask(self, world, kind, asked, **faults):
         with RpcServer({1: world}, **faults) as server, node(server, 1) as rpc:

@@ -17,7 +17,7 @@ from permalake.wormhole.enrich.defillama import DefiLlama
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import priced
 from permalake.wormhole.enrich.price_service import Market
-from permalake.wormhole.reference import BridgeEmitters, Chain, Reference, Token
+from permalake.wormhole.reference import BridgeEmitters, ChainInfo, Reference, Token
 from support.price_server import PriceServer
 
 DAY = 86_400
@@ -42,7 +42,7 @@ REFERENCE = Reference(
     BridgeEmitters(frozenset(), frozenset()),
     dict([listed(2, 1, "gold"), listed(4, 2, "gold")]),
     frozenset(),
-    {2: Chain(2, family="evm", coingecko="ethereum", llama="ethereum"), 4: Chain(4, family="evm")},
+    {2: ChainInfo(2, family="evm", coingecko="ethereum", llama="ethereum"), 4: ChainInfo(4, family="evm")},
 )
 
 

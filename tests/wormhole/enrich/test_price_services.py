@@ -18,14 +18,14 @@ from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
 from permalake.wormhole.enrich.price_service import Market
 from permalake.wormhole.enrich.quotes import Ask, Coin, usd
-from permalake.wormhole.reference import Chain
+from permalake.wormhole.reference import ChainInfo
 from support.price_server import PriceServer
 
 DAY, HOUR, WINDOW = 86_400, 3_600, 12 * 3_600
 T0 = 19_800 * DAY
 CHAINS = {
-    2: Chain(2, family="evm", coingecko="ethereum", llama="ethereum"),
-    3: Chain(3, family="cosmos"),
+    2: ChainInfo(2, family="evm", coingecko="ethereum", llama="ethereum"),
+    3: ChainInfo(3, family="cosmos"),
 }
 HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
 SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0)

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 from permalake.intervals import Span
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.enrich.quotes import Answer, Ask, Coin, Quote, usd
-from permalake.wormhole.reference import Chain
+from permalake.wormhole.reference import ChainInfo
 
 NAME = "coingecko"
 PUBLIC, PRO = "https://api.coingecko.com/api/v3", "https://pro-api.coingecko.com/api/v3"
@@ -39,7 +39,7 @@ class CoinGecko:
     def __init__(
         self,
         service: Service,
-        chains: Mapping[int, Chain],
+        chains: Mapping[int, ChainInfo],
         window: float,
         clock: Callable[[], float] = time.time,
     ) -> None:

@@ -24,7 +24,7 @@ from urllib.parse import quote
 from permalake.intervals import Span
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.enrich.quotes import Answer, Ask, Coin, Quote, usd
-from permalake.wormhole.reference import Chain
+from permalake.wormhole.reference import ChainInfo
 
 NAME = "defillama"
 PUBLIC = "https://coins.llama.fi"
@@ -45,7 +45,7 @@ class DefiLlama:
     def __init__(
         self,
         service: Service,
-        chains: Mapping[int, Chain],
+        chains: Mapping[int, ChainInfo],
         window: float,
         clock: Callable[[], float] = time.time,
     ) -> None:

@@ -12,7 +12,7 @@ from permalake.wormhole.codec import abi
 from permalake.wormhole.enrich.evm_logs import LogSearch, Published, messages_in
 from permalake.wormhole.enrich.jsonrpc import Call, Node, Reply
 from permalake.wormhole.enrich.questions import Answer, Question
-from permalake.wormhole.reference import Chain
+from permalake.wormhole.reference import ChainInfo
 from permalake.wormhole.tables.chain_questions import SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
@@ -32,7 +32,7 @@ class _Receipt:
 class Evm:
     """The RPC of one EVM chain."""
 
-    def __init__(self, chain: Chain, node: Node) -> None:
+    def __init__(self, chain: ChainInfo, node: Node) -> None:
         self._chain = chain
         self._node = node
         self._search = LogSearch(chain.core, node)

@@ -11,7 +11,7 @@ from permalake.wormhole.codec import solana_accounts as codec
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.enrich.jsonrpc import Call, Node, Reply
 from permalake.wormhole.enrich.questions import Answer, Question
-from permalake.wormhole.reference import Chain
+from permalake.wormhole.reference import ChainInfo
 from permalake.wormhole.tables.chain_questions import OWNER, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
 _HEX = re.compile(r"(0x)?([0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
@@ -23,7 +23,7 @@ _NO_ACCOUNT = "no such account"
 class Solana:
     """The RPC of one chain with Solana's accounts and programs."""
 
-    def __init__(self, chain: Chain, node: Node) -> None:
+    def __init__(self, chain: ChainInfo, node: Node) -> None:
         self._chain = chain
         self._node = node
         self._signers: dict[bytes, Answer] = {}

@@ -19,7 +19,7 @@ ASKED = {
 QUESTION = ("chain", "question", "subject")
 
 
-class Chain(Protocol):
+class RpcChain(Protocol):
     """What has to be known of a chain."""
 
     @property
@@ -33,7 +33,7 @@ def wrapped_subject() -> Column:
     return F.concat_ws(":", F.col("origin_chain").cast("string"), F.col("origin_address"))
 
 
-def wrapped_nft_subject(chains: Mapping[int, Chain]) -> Column:
+def wrapped_nft_subject(chains: Mapping[int, RpcChain]) -> Column:
     """Return the subject in ``chain_answers`` of a wrapped NFT.
 
     Its collection, one contract on an EVM chain; on Solana, where each NFT has a mint, with its token id.
@@ -44,7 +44,11 @@ def wrapped_nft_subject(chains: Mapping[int, Chain]) -> Column:
 
 
 def questions(
-    transfers: DataFrame, nfts: DataFrame, events: DataFrame, metadata: DataFrame, chains: Mapping[int, Chain]
+    transfers: DataFrame,
+    nfts: DataFrame,
+    events: DataFrame,
+    metadata: DataFrame,
+    chains: Mapping[int, RpcChain],
 ) -> DataFrame:
     """Return the distinct questions to chains whose family has a supported RPC.
 
@@ -97,5 +101,5 @@ def _named(chain: str, kind: str, subject: Column) -> list[Column]:
     ]
 
 
-def _chains(chains: Mapping[int, Chain], kind: str) -> Iterable[int]:
+def _chains(chains: Mapping[int, RpcChain], kind: str) -> Iterable[int]:
     return [number for number, chain in chains.items() if kind in ASKED.get(chain.family or "", ())]
