@@ -15,7 +15,7 @@ from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 Fields = dict[str, Any]
 """JSON values by name: 32-byte words and raw bytes as hex, numbers beyond 32 bits as decimal text."""
 LayoutReader = Callable[[PayloadReader, int], Fields]
-"""Reads what follows the header; the second argument is the target chain."""
+"""Reader of the fields after the header; the second argument is the target chain."""
 
 RECOVER_CHAIN_ID = "RecoverChainId"
 
@@ -59,7 +59,7 @@ def _recover_chain_id(reader: PayloadReader, _: int) -> Fields:
 
 
 def _pausers(reader: PayloadReader, _: int) -> Fields:
-    """Addresses of the target chain's own length; null: nobody has the role."""
+    """Read addresses of the target chain's own length; null: the role is not assigned."""
     return {role: reader.raw(reader.number(1)).hex() or None for role in ("pauser", "freezer", "unpauser")}
 
 

@@ -1,4 +1,4 @@
-"""Guardian signatures: who signed a VAA, and whether that makes a quorum.
+"""Guardian signatures: the signers of a VAA, and whether they are a quorum.
 
 A VAA counts when every signature recovers to the guardian it names and at least ``floor(2n/3) + 1`` of the
 ``n`` guardians of its set signed (wormhole-foundation/wormhole, ``Messages.sol``). Sets do not expire here.
@@ -54,7 +54,7 @@ class Verification:
         return pa.array(REASONS).take(pa.array(self.reason))
 
     def detail(self, vaas: Vaas) -> pa.StringArray:
-        """Return a line per VAA that says what is wrong with it; null where nothing is."""
+        """Return the fault of each VAA on one line; null where it has none."""
         lines: list[str | None] = [None] * len(vaas)
         for row in np.flatnonzero(self.reason).tolist():
             valid, signed = self.valid_signatures[row], vaas.signature_count[row]

@@ -65,7 +65,7 @@ QUORUM_STATE = _per_vaa(
 
 OBSERVATIONS = _per_vaa(
     "observations",
-    "Who signed a message and when that was seen, where observations are at hand.",
+    "Signers of a message and when each was seen, where observations are available.",
     Column("guardian_address", "string", "The guardian (20 bytes, hex).", pattern=r"^[0-9a-f]{40}$"),
     Column("signature", "string", "Its signature (65 bytes, hex).", pattern=HEX),
     Column("observed_at", "timestamptz", "When it was first seen."),
@@ -113,12 +113,15 @@ NFT_TRANSFER_PAYLOAD = _per_vaa(
 
 GOVERNANCE_ACTIONS = _per_vaa(
     "governance_actions",
-    "What the guardians decided: messages of the governance emitter, decoded.",
+    "Instructions of the guardians: messages of the governance emitter, decoded.",
     Column("module", "string", "Contract that it is for, such as Core or TokenBridge."),
     Column("action", "int", "Number of the action within its module.", minimum=0, maximum=255),
     _text("action_name", "Name of the action; null where it is not known."),
     _chain("target_chain", "Chain that it is for, 0 for all"),
-    _text("fields", "What else it says, as a JSON object; null where its layout is not known."),
+    _text(
+        "fields",
+        "Other fields of the message, as a JSON object; null where its layout is unknown or does not fit.",
+    ),
 )
 
 ATTESTED_TOKENS = _daily(
@@ -139,7 +142,7 @@ ATTESTED_TOKENS = _daily(
 
 TOKEN_TRANSFER_DETAILS = _per_vaa(
     "token_transfer_details",
-    "What a token transfer was worth.",
+    "Amount and value of a token transfer.",
     Column(
         "amount",
         "string",
@@ -166,7 +169,7 @@ CHAIN_DETAILS = _per_vaa(
     _text("sender_address", "Sender of the transaction."),
     _text(
         "receiver_address",
-        "Receiver in the target chain's native form; null where 32 bytes do not tell it: hashed names "
+        "Receiver in the target chain's native form; null where 32 bytes do not determine it: hashed names "
         "(Stacks; NEAR, where no list has the name), and Stellar, TON, Bitcoin and Dogecoin, which need its "
         "kind, too.",
     ),
@@ -197,7 +200,7 @@ TOKEN_PRICES = Table(
 CHAIN_ANSWERS = Table(
     "chain_answers",
     "wormhole",
-    "What RPCs of the chains and the source's API told, each asked once: the cache of later runs.",
+    "Answers of the chains' RPCs and of the source's API, each asked once: the cache of later runs.",
     (
         _chain("chain", "Chain that the question is about"),
         Column(
@@ -219,7 +222,7 @@ CHAIN_ANSWERS = Table(
         _text("name", "Its name."),
         Column("decimals", "int", "Its decimals.", required=False, minimum=0, maximum=255),
         _text("reason", "Why there is no answer; null where there is one."),
-        Column("asked_at", "timestamptz", "When it was first told."),
+        Column("asked_at", "timestamptz", "Time of the first answer."),
     ),
     key=("chain", "question", "subject", "told", "date"),
     sort=("chain", "question", "subject"),

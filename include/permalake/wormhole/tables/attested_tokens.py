@@ -1,8 +1,8 @@
-"""Attestations → ``attested_tokens``: what was known of each token at each day's end.
+"""Attestations → ``attested_tokens``: the metadata of each token at each day's end.
 
 Every day with messages carries every token attested so far, so that the latest day before a range is the
 whole running state, and the cost of a day does not grow with history. Only the bridge of a token's own chain
-may speak for it.
+may attest it.
 """
 
 from __future__ import annotations

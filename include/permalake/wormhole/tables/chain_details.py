@@ -1,4 +1,4 @@
-"""Transfers and what was told of them → ``chain_details``.
+"""Transfers and answers of the chains → ``chain_details``.
 
 Documents and addresses tell the receiver, and of a token that comes home what it is there. Everything else
 (the sender, the owner of a Solana token account, the wrapped asset on the target chain) comes from

@@ -1,4 +1,4 @@
-"""Transfers → what only the chains' RPCs can tell of them."""
+"""Transfers → the questions that only the chains' RPCs can answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUESTION = ("chain", "question", "subject")
 
 
 class RpcChain(Protocol):
-    """What has to be known of a chain."""
+    """The facts about a chain that its questions depend on."""
 
     @property
     def family(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Documents of VAAs → what a range of days has to verify, without leaving the JVM.
+"""Documents of VAAs → candidates that a range of days verifies, without leaving the JVM.
 
 **The day of a VAA.** UTC date of its body's timestamp. Bodies before 2020-08-01 (governance carries 0 or 1)
 and bytes that show no body take the date of the document's ``timestamp`` if that is not before 2020-08-01

@@ -1,4 +1,4 @@
-"""Observations and published messages → ``observations``: who signed a message, and when that was seen."""
+"""Observations and published messages → ``observations``: signers of a message, and when each was seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the source's API reports of messages → rows of ``chain_answers``."""
+"""Senders that the source's API reports → rows of ``chain_answers``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attestations, token list and RPCs → what a token was on a day: decimals, symbol, name."""
+"""Attestations, token list and RPCs → decimals, symbol and name of a token on a day."""
 
 from __future__ import annotations
 

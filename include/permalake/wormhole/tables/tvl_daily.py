@@ -1,4 +1,4 @@
-"""Transfers → ``tvl_daily``: what the bridges hold of each token at each day's end.
+"""Transfers → ``tvl_daily``: the bridges' balance of each token at each day's end.
 
 Sent out of the token's own chain less sent back to it, cumulative. A transfer between two other chains moves
 nothing in or out. Every day with messages carries the balance of every token met so far, so that the latest

@@ -1,4 +1,4 @@
-"""Which application a message belongs to, and what it says.
+"""The application of a message, and its fields.
 
 NTT's messages are recognized by their prefix, whoever emits them; the others by emitter, and transfers with
 payload by the contract that receives them. Application ids are Wormholescan's.

@@ -1,4 +1,4 @@
-"""What applications put into the token bridge's transfers with payload (payload 3).
+"""Payloads of applications inside the token bridge's transfers with payload (payload 3).
 
 Sources: wormhole-foundation/wormhole-sdk-ts, ``core/definitions/src/protocols``:
 ``tokenBridge/automaticTokenBridgeLayout.ts`` (Connect), ``tokenBridge/executorTokenBridgeLayout.ts``,
