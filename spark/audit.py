@@ -9,8 +9,10 @@ from importlib import import_module
 from pyspark.sql import SparkSession
 
 from permalake.audit import docs
+from permalake.audit.catalogue import laws_of
 from permalake.audit.staged import scope_of
 from permalake.config import load_settings
+from permalake.contracts import tables_of
 from permalake.errors import RefusedError
 from permalake.lake import Lake
 from permalake.pipeline import jobs
@@ -32,8 +34,10 @@ def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -
         return
     spark = spark or session(f"audit {job}")
     folder = docs.folder(job.network, attempt.id)
-    scope = scope_of(spark, settings, lake, attempt)
-    report = RUNNER.result().Auditor(spark, job.network, folder).run(scope, days)
+    tables = tables_of(job.network)
+    scope = scope_of(spark, settings, lake, attempt, tables)
+    auditor = RUNNER.result().Auditor(spark, tables.values(), laws_of(job.network), folder)
+    report = auditor.run(scope, days)
     page = docs.write(report, folder, title=str(job), run_id=job.run_id)
     for day in days:
         failures = report.failures(day)

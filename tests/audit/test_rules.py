@@ -4,16 +4,22 @@ import json
 
 import pytest
 
+from permalake.audit.catalogue import laws_of
 from permalake.audit.runner import Auditor
+from permalake.contracts import IOTA_TABLES
 from support.audit_days import DAYS, FIRST, find, scope, small_network
+
+
+def auditor(spark, store):
+    return Auditor(spark, IOTA_TABLES.values(), laws_of("shimmer"), store)
 
 
 @pytest.fixture(scope="module")
 def audit(spark, tmp_path_factory):
-    auditor = Auditor(spark, "shimmer", tmp_path_factory.mktemp("store"))
+    judge = auditor(spark, tmp_path_factory.mktemp("store"))
 
     def run(rows, *only):
-        return auditor.run(scope(spark, rows), DAYS, only=only)
+        return judge.run(scope(spark, rows), DAYS, only=only)
 
     return run
 
@@ -69,7 +75,7 @@ def test_a_key_that_stands_twice_is_named(audit):
 def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(spark, audit, tmp_path):
     rows = scope(spark, small_network())
     damaged = type(rows)(lambda name: rows.table(name).drop("version"), rows=rows.rows)
-    report = Auditor(spark, "shimmer", tmp_path).run(damaged, DAYS, only=["messages"])
+    report = auditor(spark, tmp_path).run(damaged, DAYS, only=["messages"])
     assert {finding.name for finding in report.failed} == {"columns", "types"}
     assert report.passed == []
     assert "version" in report.failures(DAYS[0])[0]
@@ -85,6 +91,6 @@ def test_an_exception_counts_as_failure_and_is_pinned_to_its_day(spark, tmp_path
         return frame.selectExpr(*(f"{spoilt} AS version" if c == "version" else c for c in frame.columns))
 
     damaged = type(rows)(table, rows=rows.rows)
-    report = Auditor(spark, "shimmer", tmp_path).run(damaged, DAYS[:2], only=["messages"])
+    report = auditor(spark, tmp_path).run(damaged, DAYS[:2], only=["messages"])
     assert report.passed == [DAYS[0]]
     assert any("lost in transit" in line for line in report.failures(DAYS[1]))

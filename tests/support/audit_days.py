@@ -8,7 +8,7 @@ import gzip
 import json
 from hashlib import blake2b
 
-from permalake.audit.laws import Scope
+from permalake.audit.scope import Scope
 from permalake.contracts import IOTA_TABLES
 from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
 from permalake.iota.codec.merkle import merkle_root

@@ -1,6 +1,6 @@
-"""Great Expectations decides whether a staged day is published."""
+"""The audit: Great Expectations decides whether a staged day is published."""
 
 import os
 
-# Before it is imported: it would report its use over the network, and wait for an answer.
+# Set before the import: it would report its use over the network and wait for an answer.
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")

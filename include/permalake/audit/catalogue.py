@@ -1,83 +1,113 @@
-"""All expectations: the suites and laws of ``expectations/``, with the basics of the contracts."""
+"""All expectations of a domain: contracts, the suites of ``expectations/``, laws."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from types import ModuleType
 
 from permalake import paths
 from permalake.audit.laws import Law
-from permalake.audit.suite import CRITICAL, Severity, Suite, basics
-from permalake.contracts import Table, tables_of
+from permalake.audit.suite import CRITICAL, Severity, Suite, contract_rules
+from permalake.contracts import QUARANTINE, Table, tables_of
 from permalake.errors import PermalakeError
-from permalake.wormhole.contracts.tables import NAMESPACE
+
+_PACKAGE = "expectations"
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An expectation, for people to read."""
+    """An expectation as documentation: ``origin`` is ``contract``, ``suite`` or ``law``."""
 
     table: str
     name: str
     text: str
     severity: Severity
     origin: str
-    """``contract``, ``suite`` or ``law``."""
+    warns_on: tuple[str, ...] = ()
 
 
-def suite_of(table: str) -> Suite:
-    """The suite of ``expectations/{table}.py``."""
-    return _suite(_module(table))
+def audited(tables: Iterable[Table]) -> list[Table]:
+    """Return the tables that an audit reads: all but the quarantine."""
+    return [table for table in tables if table.name != QUARANTINE.name]
+
+
+def suite_of(table: Table) -> Suite:
+    """Return the suite of a table, from ``expectations/{domain}/``.
+
+    Raises:
+        PermalakeError: The table has no suite.
+    """
+    try:
+        return suites_of(table.group)[table.name]
+    except KeyError:
+        raise PermalakeError(
+            f"{table.name} has no suite in {paths.EXPECTATIONS / table.group}; add one to SUITES of a topic"
+        ) from None
+
+
+@lru_cache
+def suites_of(domain: str) -> dict[str, Suite]:
+    """Return the suites of a domain by table: ``SUITES`` of every module in ``expectations/{domain}/``.
+
+    Raises:
+        PermalakeError: A table has two suites.
+    """
+    suites: dict[str, Suite] = {}
+    for file in sorted((paths.EXPECTATIONS / domain).glob("[!_]*.py")):
+        for one in _module(f"{domain}.{file.stem}").SUITES:
+            if one.table in suites:
+                raise PermalakeError(f"{file}: {one.table} has another suite; merge the two")
+            suites[one.table] = one
+    return suites
 
 
 def laws_of(network: str) -> tuple[Law, ...]:
-    """The laws of a lake namespace."""
-    modules = ("laws_wormhole",) if network == NAMESPACE else ("laws_iota", "laws_iota_metrics")
-    return tuple(law for name in modules for law in _module(name).LAWS)
+    """Return the laws of a network's domain."""
+    [domain] = {table.group for table in tables_of(network).values()} - {"all"}
+    laws: tuple[Law, ...] = importlib.import_module(f"permalake.{domain}.laws").laws()
+    return laws
 
 
-def describe(network: str) -> dict[str, list[Described]]:
-    """Every expectation of a namespace, by table."""
-    described = {name: _of_table(table) for name, table in tables_of(network).items()}
-    for law in laws_of(network):
-        described[law.table].append(Described(law.table, law.name, law.text, law.severity, "law"))
+def describe(tables: Iterable[Table], laws: Iterable[Law]) -> dict[str, list[Described]]:
+    """Return every expectation of audited tables, by table."""
+    described = {table.name: _of_table(table) for table in audited(tables)}
+    for law in laws:
+        described[law.table].append(
+            Described(law.table, law.name, law.text, law.severity, "law", law.warns_on)
+        )
     return described
 
 
 def _of_table(table: Table) -> list[Described]:
-    key = ", ".join(table.key)
-    own = suite_of(table.name).rules
+    def contract(name: str, text: str) -> Described:
+        return Described(table.name, name, text, CRITICAL, "contract")
+
     return [
-        Described(
-            table.name, "columns", "Columns are those of the contract, in order.", CRITICAL, "contract"
-        ),
-        Described(table.name, "types", "Columns have the types of the contract.", CRITICAL, "contract"),
-        Described(table.name, "key_unique", f"({key}) identifies a row.", CRITICAL, "contract"),
-        *(Described(table.name, one.name, one.text, one.severity, "contract") for one in basics(table)),
-        *(Described(table.name, one.name, one.text, one.severity, "suite") for one in own),
+        contract("columns", "Columns are those of the contract, in order."),
+        contract("types", "Columns have the types of the contract."),
+        contract("key_unique", f"({', '.join(table.key)}) identifies a row."),
+        contract("date_within_range", "date is one of the audited days."),
+        *(contract(one.name, one.text) for one in contract_rules(table)),
+        *(Described(table.name, one.name, one.text, one.severity, "suite") for one in suite_of(table).rules),
     ]
 
 
-def _suite(module: ModuleType) -> Suite:
-    found: Suite = module.SUITE
-    return found
-
-
-@lru_cache(maxsize=64)
-def _load(file: Path, changed: int) -> ModuleType:  # noqa: ARG001
-    spec = importlib.util.spec_from_file_location(f"expectations.{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise PermalakeError(f"{file} is no Python file; restore it")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def _module(name: str) -> ModuleType:
-    file = paths.EXPECTATIONS / f"{name}.py"
-    if not file.is_file():
-        raise PermalakeError(f"{file} is missing: every table has its suite; restore or write it")
-    return _load(file, file.stat().st_mtime_ns)
+    """Import a module of the folder ``expectations``, which need not be on the import path."""
+    if _PACKAGE not in sys.modules:
+        spec = importlib.util.spec_from_file_location(
+            _PACKAGE,
+            paths.EXPECTATIONS / "__init__.py",
+            submodule_search_locations=[str(paths.EXPECTATIONS)],
+        )
+        if spec is None or spec.loader is None or not paths.EXPECTATIONS.is_dir():
+            raise PermalakeError(f"{paths.EXPECTATIONS} is missing; restore it from the repository")
+        package = importlib.util.module_from_spec(spec)
+        sys.modules[_PACKAGE] = package
+        spec.loader.exec_module(package)
+    return importlib.import_module(f"{_PACKAGE}.{name}")

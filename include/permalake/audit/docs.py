@@ -1,6 +1,6 @@
 """Data Docs: a static page per audit and an index of them, readable without a network.
 
-Great Expectations' own site loads its looks from elsewhere; its results lie beside each page as they are.
+Great Expectations' own site loads style sheets from a CDN. Its raw results lie beside each page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from permalake import paths
-from permalake.audit.findings import Finding, Report, shorten
+from permalake.audit.findings import AuditReport, Finding, shorten
 
 PAGES = Path(__file__).parent / "pages"
 _SUMMARY = "summary.json"
@@ -27,17 +27,17 @@ _LISTED = 500
 
 
 def root() -> Path:
-    """Folder of all Data Docs; ``index.html`` in it lists them."""
+    """Return the folder of all Data Docs; its ``index.html`` lists them."""
     return paths.HOME / "audit"
 
 
 def folder(network: str, attempt: str) -> Path:
-    """Folder of an attempt's audit."""
+    """Return the folder of an attempt's audit."""
     return root() / network / attempt
 
 
-def write(report: Report, target: Path, *, title: str, run_id: str) -> Path:
-    """Write the page of an audit into ``target`` and the index anew; returns the page."""
+def write(report: AuditReport, target: Path, *, title: str, run_id: str) -> Path:
+    """Write the page of an audit into ``target``, update the index, and return the page."""
     import great_expectations
 
     judged_at = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -69,7 +69,7 @@ def write(report: Report, target: Path, *, title: str, run_id: str) -> Path:
 
 
 def outdated(keep: Collection[str], before: datetime) -> list[Path]:
-    """Folders of audits that were written before that moment, of attempts that are not in ``keep``."""
+    """Return the folders of audits written before a moment, except those of attempts in ``keep``."""
     return [
         file.parent
         for file in sorted(root().glob(f"*/*/{_SUMMARY}"))
@@ -78,14 +78,14 @@ def outdated(keep: Collection[str], before: datetime) -> list[Path]:
 
 
 def remove(folders: Iterable[Path]) -> None:
-    """Delete audits, and write the index anew."""
+    """Delete audits and update the index."""
     for gone in folders:
         shutil.rmtree(gone, ignore_errors=True)
     _replace(root() / "index.html", _render("index.html", audits=_audits()))
 
 
 def _audits() -> list[dict[str, Any]]:
-    """Summaries of all audits, newest first."""
+    """Return the summaries of all audits, newest first."""
     found = [
         json.loads(file.read_text("utf-8")) | {"page": f"{file.parent.relative_to(root())}/index.html"}
         for file in root().glob(f"*/*/{_SUMMARY}")
@@ -123,7 +123,7 @@ def _style() -> Any:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Whole or not at all: other audits write the index too."""
+    """Replace a file atomically: other audits write the index too."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     draft.write_text(text, "utf-8")
     draft.replace(file)

@@ -1,18 +1,20 @@
-"""Expectation types of Great Expectations that fit a lake's day.
+"""Expectation types for Great Expectations that fit a day of a lake.
 
-Its own row expectations run a job each and forget which rows failed on which day. These are aggregates:
-Great Expectations computes all of a table's in one pass, and only a failing one reads rows again.
+Its own row expectations run a job each and do not report which rows failed on which day. These are
+aggregates: Great Expectations computes all of a table's in one pass, and only a failing one reads rows again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.core.metric_function_types import MetricPartialFunctionTypes
-from great_expectations.execution_engine import ExecutionEngine, SparkDFExecutionEngine
+from great_expectations.execution_engine.execution_engine import ExecutionEngine
+from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_partial
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
@@ -21,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
 SAMPLE = 5
-"""Failing rows that are kept of each day."""
+"""Failing rows to report of each day."""
 _aggregate = metric_partial(
     engine=SparkDFExecutionEngine,
     partial_fn_type=MetricPartialFunctionTypes.AGGREGATE_FN,
@@ -30,7 +32,7 @@ _aggregate = metric_partial(
 
 
 class UnmetRows(TableMetricProvider):
-    """How many rows a predicate is false for."""
+    """Metric: number of rows for which a predicate is false."""
 
     metric_name = "permalake.unmet_rows"
     value_keys = ("predicate",)
@@ -48,7 +50,7 @@ class UnmetRows(TableMetricProvider):
 
 
 class SurplusRows(TableMetricProvider):
-    """How many rows there are beyond one per distinct key."""
+    """Metric: number of rows beyond one per distinct key."""
 
     metric_name = "permalake.surplus_rows"
     value_keys = ("key",)
@@ -68,7 +70,7 @@ class SurplusRows(TableMetricProvider):
 
 
 class ExpectRowsToMeet(BatchExpectation):
-    """Every row meets ``predicate``. ``shown`` are the columns to show of one that does not."""
+    """Every row meets ``predicate``; ``shown`` are the columns to report of one that does not."""
 
     rule: str
     predicate: str
@@ -81,7 +83,7 @@ class ExpectRowsToMeet(BatchExpectation):
         self,
         metrics: dict[str, Any],
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
-        execution_engine: ExecutionEngine | None = None,
+        execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         def failing() -> DataFrame:
             return _rows(execution_engine).where(~F.expr(self.predicate)).select("date", *self.shown)
@@ -102,10 +104,10 @@ class ExpectKeyToBeUnique(BatchExpectation):
         self,
         metrics: dict[str, Any],
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
-        execution_engine: ExecutionEngine | None = None,
+        execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         def failing() -> DataFrame:
-            # A key that spans days is a fault of each of them.
+            # A key on several days is a fault of each of them.
             key = [F.col(name).alias(f"_key_{name}") for name in self.key]
             names = [f"_key_{name}" for name in self.key]
             rows = _rows(execution_engine).select("date", *key).groupBy(*names)
@@ -117,7 +119,7 @@ class ExpectKeyToBeUnique(BatchExpectation):
 
 
 class ExpectColumnTypes(BatchExpectation):
-    """The columns have these types, in Spark's words, by name."""
+    """The columns have these types (Spark's names), by column."""
 
     rule: str
     types: dict[str, str]
@@ -129,7 +131,7 @@ class ExpectColumnTypes(BatchExpectation):
         self,
         metrics: dict[str, Any],  # noqa: ARG002
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
-        execution_engine: ExecutionEngine | None = None,
+        execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         found = {field.name: field.dataType.simpleString() for field in _rows(execution_engine).schema}
         wrong = [
@@ -141,19 +143,20 @@ class ExpectColumnTypes(BatchExpectation):
         return {"success": not wrong, "result": {"observed_value": len(wrong), "details": details}}
 
 
-def _rows(engine: ExecutionEngine | None) -> DataFrame:
+def _rows(engine: ExecutionEngine[Any] | None) -> DataFrame:
     if not isinstance(engine, SparkDFExecutionEngine):
         raise TypeError("these expectations judge Spark frames only")
-    return engine.get_domain_records({"batch_id": engine.batch_manager.active_batch_data_id})
+    rows: DataFrame = engine.get_domain_records({"batch_id": engine.batch_manager.active_batch_data_id})
+    return rows
 
 
-def _result(count: int, failing: Any) -> dict[str, Any]:
+def _result(count: int, failing: Callable[[], DataFrame]) -> dict[str, Any]:
     details = _details(failing()) if count else {"days": {}, "sample": []}
     return {"success": count == 0, "result": {"observed_value": count, "details": details}}
 
 
 def _details(failing: DataFrame) -> dict[str, Any]:
-    """How many rows fail on which day, and a few of each day."""
+    """Return the number of failing rows per day, and a few of each day."""
     per_day = Window.partitionBy("date")
     first = per_day.orderBy(*failing.columns[1:]) if len(failing.columns) > 1 else per_day.orderBy("date")
     shown = [

@@ -1,4 +1,4 @@
-"""What an audit found, in words."""
+"""Findings of an audit, and their wording."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ _LONGEST_VALUE = 140
 class Finding:
     """The outcome of one expectation.
 
-    ``days`` tells how many rows failed on which day; it is empty for a failure that has no day (a column is
-    missing, the expectation could not be computed): then every audited day fails. ``sample`` are failing
-    rows.
+    Attributes:
+        days: Failing rows per day. Empty for a failure without a day (a column is missing, the expectation
+            could not be computed): every audited day fails then.
+        sample: Some of the failing rows.
+        error: Why the expectation could not be computed.
     """
 
     table: str
@@ -34,36 +36,39 @@ class Finding:
 
     @property
     def is_failure(self) -> bool:
-        """Whether it keeps a day from being published. An expectation that cannot be computed always does."""
+        """Whether it withholds a day. An expectation that cannot be computed always does."""
         return not self.ok and (self.severity == CRITICAL or self.error is not None)
 
     @property
     def is_warning(self) -> bool:
-        """Whether it is shown, and the day published all the same."""
+        """Whether it is reported only, and the day published."""
         return not self.ok and not self.is_failure
 
     def fails(self, day: date) -> bool:
-        """Whether it keeps this day from being published."""
+        """Return whether it withholds this day."""
         return self.is_failure and (not self.days or day in self.days)
 
     def line(self, day: date | None = None) -> str:
-        """``ms_analytics: messages_add_up: milestone 17339 expected 38, found 37``; of a day, a row of it."""
+        """Return the finding in one line, with a failing row as example (of ``day`` where given).
+
+        For example ``ms_analytics: messages_add_up: milestone 17339 expected 38, found 37``.
+        """
         rows = [row for row in self.sample if day is None or row.get("date") in (None, day.isoformat())]
         count = self.count if day is None else self.days.get(day, self.count)
-        first = self.error or (spell(rows[0]) if rows else self.text)
+        first = self.error or (row_text(rows[0]) if rows else self.text)
         more = f" (and {count - 1} more)" if count > 1 and not self.error else ""
         return f"{self.table}: {self.name}: {first}{more}"
 
 
 @dataclass(frozen=True)
-class Report:
-    """The findings of an audit over ``days``."""
+class AuditReport:
+    """The findings of an audit of ``days``."""
 
     days: tuple[date, ...]
     findings: tuple[Finding, ...]
 
     def failures(self, day: date) -> list[str]:
-        """A line for each expectation that keeps the day from being published."""
+        """Return a line per expectation that withholds the day."""
         return [finding.line(day) for finding in self.findings if finding.fails(day)]
 
     @property
@@ -73,28 +78,28 @@ class Report:
 
     @property
     def failed(self) -> list[Finding]:
-        """Findings that keep days from being published."""
+        """Findings that withhold days."""
         return [finding for finding in self.findings if finding.is_failure]
 
     @property
     def warnings(self) -> list[Finding]:
-        """Findings that are shown only."""
+        """Findings that are reported only."""
         return [finding for finding in self.findings if finding.is_warning]
 
     def summary(self, most: int = 3) -> str:
-        """The failures in one line, the first few in full."""
+        """Return the failures in one line, the first ``most`` in full."""
         lines = [finding.line() for finding in self.failed]
         more = f"; {len(lines) - most} more" if len(lines) > most else ""
         return "; ".join(lines[:most]) + more
 
     @property
     def dateless(self) -> list[Finding]:
-        """Failures that do not say which day is to blame."""
+        """Failures that do not name a day."""
         return [finding for finding in self.failed if not finding.days]
 
 
-def spell(row: dict[str, Any]) -> str:
-    """A failing row in words."""
+def row_text(row: dict[str, Any]) -> str:
+    """Return a failing row as text."""
     values = {name: value for name, value in row.items() if name != "date"}
     if {"expected", "found"} <= set(values):
         place = " ".join(str(v) for k, v in values.items() if k not in ("expected", "found"))
@@ -103,13 +108,13 @@ def spell(row: dict[str, Any]) -> str:
 
 
 def shorten(value: Any) -> str:
-    """A value for a line of text."""
+    """Return a value as text of limited length."""
     text = "null" if value is None else str(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
-def merge(reports: Iterable[Report]) -> list[Finding]:
-    """One finding per expectation from reports over different days."""
+def merge(reports: Iterable[AuditReport]) -> list[Finding]:
+    """Return one finding per expectation from reports of different days."""
     merged: dict[tuple[str, str], Finding] = {}
     for report in reports:
         for finding in report.findings:
@@ -126,3 +131,9 @@ def merge(reports: Iterable[Report]) -> list[Finding]:
                     error=known.error or finding.error,
                 )
     return list(merged.values())
+
+
+def one_line(error: BaseException | str) -> str:
+    """Return the first line of an error, with its type."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return first[:300] if isinstance(error, str) else f"{type(error).__name__}: {first}"[:300]

@@ -1,10 +1,10 @@
-"""Runs all expectations of a range of days through Great Expectations."""
+"""Audit of a range of days: all expectations through Great Expectations."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date
@@ -20,17 +20,19 @@ from great_expectations.data_context.types.base import (
 )
 from pyspark.sql import DataFrame, SparkSession
 
-from permalake.audit.catalogue import laws_of
-from permalake.audit.findings import LAWS, Finding, Report, merge
-from permalake.audit.laws import Scope, broken, one_line
+from permalake.audit.catalogue import audited
+from permalake.audit.findings import LAWS, AuditReport, Finding, merge, one_line
+from permalake.audit.law_violations import law_violations
+from permalake.audit.laws import Law
+from permalake.audit.scope import Scope
 from permalake.audit.suite import CRITICAL
 from permalake.audit.validation import Wanted, findings_of, of_laws, of_rows, of_schema
-from permalake.contracts import QUARANTINE, Table, tables_of
+from permalake.contracts.schema import Table
 
 if TYPE_CHECKING:
-    from great_expectations.data_context import AbstractDataContext
+    from great_expectations.data_context.data_context.abstract_data_context import AbstractDataContext
 
-Part = Callable[[Scope, Sequence[date]], Report]
+Part = Callable[[Scope, Sequence[date]], AuditReport]
 _FEW = 500_000
 _INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
@@ -41,37 +43,40 @@ _QUIET = ("great_expectations", "py4j")
 
 
 class Auditor:
-    """Expectations of a network, and the folder that their results go to."""
+    """The expectations of a domain's tables and laws; raw results go to ``store``."""
 
-    def __init__(self, spark: SparkSession, network: str, store: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, tables: Iterable[Table], laws: Sequence[Law], store: Path
+    ) -> None:
         self._spark = spark
-        self._network = network
+        self._tables = audited(tables)
+        self._laws = tuple(laws)
         self._results = store / "results"
         self._ahead: Future[DataFrame] | None = None
         staged = _context().data_sources.add_spark(name="staged", persist=False)
-        self._rows = staged.add_dataframe_asset(network).add_batch_definition_whole_dataframe("days")
+        self._rows = staged.add_dataframe_asset("rows").add_batch_definition_whole_dataframe("days")
 
-    def run(self, scope: Scope, days: Sequence[date], only: Collection[str] | None = None) -> Report:
-        """Judge the rows of ``days`` that ``scope`` gives; of some tables ``only`` when told (``laws`` is one
-        of them).
+    def run(self, scope: Scope, days: Sequence[date], only: Collection[str] | None = None) -> AuditReport:
+        """Audit ``days``, all at once; ``only`` names tables, or ``laws``, to restrict the audit to.
 
-        All days at once. Where a failure does not say which day is to blame (an expectation that could not be
-        computed), its table or the laws are judged again on halves of the days until it does.
+        When a failure names no day (an expectation that could not be computed), its table or the laws are
+        audited again on halves of the days until it does.
         """
-        tables = [table for table in tables_of(self._network).values() if table is not QUARANTINE]
-        parts: dict[str, Part] = {table.name: partial(self._table, table) for table in tables}
-        parts[LAWS] = self._laws
+        parts: dict[str, Part] = {table.name: partial(self._audit_table, table) for table in self._tables}
+        parts[LAWS] = self._audit_laws
         if only is not None:
             parts = {name: part for name, part in parts.items() if name in only}
         with interpreted(self._spark, scope), ThreadPoolExecutor(1) as pool:
             if LAWS in parts:  # Beside the tables: a table's query seldom fills more than one core.
-                self._ahead = pool.submit(broken, self._spark, laws_of(self._network), scope)
+                self._ahead = pool.submit(law_violations, self._spark, self._laws, scope)
             reports = [self._pinned_down(part, scope, tuple(days)) for part in parts.values()]
-        return Report(tuple(days), tuple(finding for report in reports for finding in report.findings))
+        return AuditReport(tuple(days), tuple(finding for report in reports for finding in report.findings))
 
-    def _pinned_down(self, part: Part, scope: Scope, days: tuple[date, ...]) -> Report:
-        """Judge ``days``; where a failure has no day, halve them until it has one. What fails in both halves
-        fails everywhere, and is not looked for any further."""
+    def _pinned_down(self, part: Part, scope: Scope, days: tuple[date, ...]) -> AuditReport:
+        """Audit ``days``; while a failure names no day, halve them.
+
+        What fails in both halves fails everywhere: the search ends.
+        """
         report = part(scope, days)
         if not report.dateless or len(days) == 1:
             return report
@@ -86,47 +91,50 @@ class Auditor:
             self._pinned_down(part, narrowed, half.days) if half.dateless else half
             for half, (narrowed, _) in zip(halves, parts, strict=True)
         ]
-        return Report(days, tuple(merge([_blame(half) for half in found])))
+        return AuditReport(days, tuple(merge([_blame(half) for half in found])))
 
-    def _table(self, table: Table, scope: Scope, days: Sequence[date]) -> Report:
-        """The contract's basics and the suite of one table."""
+    def _audit_table(self, table: Table, scope: Scope, days: Sequence[date]) -> AuditReport:
+        """Audit one table: the rules of its contract and its suite."""
         try:
             rows = scope(table.name)
-        except Exception as error:
-            return Report(tuple(days), (_unreadable(table.name, error),))
+        except Exception as error:  # noqa: BLE001 (reported as a finding)
+            return AuditReport(tuple(days), (_unreadable(table.name, error),))
         wanted = of_schema(table)
         if list(table.names) == rows.columns and not scope.is_empty(table.name):
             wanted |= of_rows(table, days)
-        return Report(tuple(days), tuple(self._validate(table.name, rows, wanted, days)))
+        return AuditReport(tuple(days), tuple(self._validate(table.name, rows, wanted, days)))
 
-    def _laws(self, scope: Scope, days: Sequence[date]) -> Report:
-        laws = laws_of(self._network)
+    def _audit_laws(self, scope: Scope, days: Sequence[date]) -> AuditReport:
         ahead, self._ahead = self._ahead, None
-        found = ahead.result() if ahead else broken(self._spark, laws, scope)
+        found = ahead.result() if ahead else law_violations(self._spark, self._laws, scope)
         try:
-            return Report(tuple(days), tuple(self._validate(LAWS, found, of_laws(laws), days)))
+            wanted = of_laws(self._laws, scope.protocol)
+            return AuditReport(tuple(days), tuple(self._validate(LAWS, found, wanted, days)))
         finally:
             found.unpersist()
             scope.release()
 
     def _validate(self, name: str, rows: DataFrame, wanted: Wanted, days: Sequence[date]) -> list[Finding]:
-        """What is found in ``rows``; Great Expectations' own result goes into a file beside the page.
+        """Return the findings in ``rows``; write Great Expectations' result to a file beside the page.
 
-        The batch is validated as it is: a registered suite and validation definition would be written, read
-        and compared anew for each table, for nobody.
+        The batch is validated directly: a registered suite and validation definition would be serialized and
+        compared again for each table without a reader.
         """
         suite = gx.ExpectationSuite(name=name, expectations=[one for _, _, one in wanted.values()])
         result = self._rows.get_batch({"dataframe": rows}).validate(suite, result_format="BASIC")
         file = self._results / name / f"{days[0]}_{days[-1]}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(result.to_json_dict(), indent=1), "utf-8")
+        values = result.to_json_dict()  # type: ignore[no-untyped-call]
+        file.write_text(json.dumps(values, indent=1), "utf-8")
         return findings_of(result, wanted)
 
 
 @contextmanager
 def interpreted(spark: SparkSession, scope: Scope) -> Iterator[None]:
-    """Without code generation where rows are known to be few: a hundred small queries would spend most of
-    their time in the compiler."""
+    """Turn code generation off while few rows are audited.
+
+    A hundred small queries would spend most of their time in the compiler.
+    """
     few = scope.rows is not None and sum(scope.rows.values()) <= _FEW
     settings = (_INTERPRETED if few else {}) | (
         {"spark.sql.shuffle.partitions": "1"} if scope.is_small else {}
@@ -145,7 +153,7 @@ def interpreted(spark: SparkSession, scope: Scope) -> Iterator[None]:
 
 
 def _context() -> AbstractDataContext:
-    """A context of Great Expectations that keeps and sends nothing."""
+    """Return a context of Great Expectations that stores and sends nothing."""
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.ERROR)
     config = DataContextConfig(
@@ -156,8 +164,8 @@ def _context() -> AbstractDataContext:
     return context
 
 
-def _blame(half: Report) -> Report:
-    """A dateless failure of a single day is that day's."""
+def _blame(half: AuditReport) -> AuditReport:
+    """Assign a failure without a day to the day when only one was audited."""
     findings = [
         Finding(
             *(one.table, one.name, one.text, one.severity, False),
@@ -170,7 +178,7 @@ def _blame(half: Report) -> Report:
         else one
         for one in half.findings
     ]
-    return Report(half.days, tuple(findings))
+    return AuditReport(half.days, tuple(findings))
 
 
 def _unreadable(table: str, error: Exception) -> Finding:

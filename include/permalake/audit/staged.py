@@ -1,56 +1,73 @@
-"""The staged state of an attempt as the audit reads it.
-
-The lake is joined here by its shape only, so that the audit stays independent of how it stores things.
-"""
+"""The staged state of an attempt as the audit reads it, behind protocols that the lake implements."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from permalake.audit.laws import Scope
-from permalake.contracts import tables_of
+from permalake.audit.scope import Scope
+from permalake.contracts.schema import Table
 
 if TYPE_CHECKING:
     from permalake.config import Settings
 
 
 class Staging(Protocol):
-    """What is asked of an attempt."""
+    """An attempt, as far as the audit reads it."""
 
     @property
-    def network(self) -> str: ...
+    def network(self) -> str:
+        """Lake namespace."""
+
     @property
-    def start(self) -> date: ...
+    def start(self) -> date:
+        """First day."""
+
     @property
-    def end(self) -> date: ...
+    def end(self) -> date:
+        """Last day, inclusive."""
+
     @property
-    def refused(self) -> dict[date, str]: ...
-    def days(self, spark: SparkSession, name: str) -> DataFrame: ...
-    def table(self, spark: SparkSession, name: str) -> DataFrame: ...
-    def counts(self) -> dict[str, dict[date, int]]: ...
+    def refused(self) -> dict[date, str]:
+        """Invalid days with their reasons."""
+
+    def days(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return the staged rows of the attempt's days."""
+
+    def table(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return a whole table as staged, with its history."""
+
+    def counts(self) -> dict[str, dict[date, int]]:
+        """Return the number of rows per table and day."""
 
 
-class Published(Protocol):
-    """What is asked of the lake."""
+class PublishedTables(Protocol):
+    """The published lake, as far as the audit reads it."""
 
-    def table(self, spark: SparkSession, network: str, name: str) -> DataFrame: ...
+    def table(self, spark: SparkSession, network: str, name: str) -> DataFrame:
+        """Return a published table."""
 
 
-def scope_of(spark: SparkSession, settings: Settings, lake: Published, attempt: Staging) -> Scope:
-    """The rows of an attempt's days, but for those it refused.
+def scope_of(
+    spark: SparkSession,
+    settings: Settings,
+    lake: PublishedTables,
+    attempt: Staging,
+    tables: Mapping[str, Table],
+) -> Scope:
+    """Return the rows of an attempt's days, without those it refused.
 
     Side tables are read as published, with a day more at either end: a quote may be some hours older or
     younger than the transfer that it prices.
     """
     refused = sorted(attempt.refused)
-    contracts = tables_of(attempt.network)
 
     def table(name: str) -> DataFrame:
-        if contracts[name].commit == "side":
+        if tables[name].commit == "side":
             span = attempt.start - timedelta(1), attempt.end + timedelta(1)
             frame = lake.table(spark, attempt.network, name).where(F.col("date").between(*map(F.lit, span)))
         else:
@@ -67,6 +84,7 @@ def scope_of(spark: SparkSession, settings: Settings, lake: Published, attempt: 
     network = settings.networks.get(attempt.network)
     return Scope(
         table,
+        protocol=network.protocol if network else None,
         chunk_size=network.chunk_size if network else None,
         reference=settings.wormhole.reference if settings.wormhole else None,
         window_hours=settings.prices.window_hours,

@@ -1,7 +1,7 @@
-"""Rules that the rows of one table must meet, and the basics that follow from its contract.
+"""Rules for the rows of one table: those that follow from its contract, and its suite.
 
-A rule is a SQL predicate over one row, read as SQL reads a CHECK constraint: a row fails where it is false,
-not where it is null. What must not be null is said by a rule of its own.
+A rule is a SQL predicate over one row with the semantics of a CHECK constraint: a row fails where the
+predicate is false, not where it is null. A column that must not be null has a rule for that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from permalake.contracts import Column, Table
+from permalake.contracts.schema import Column, Table
 
 Severity = Literal["critical", "warning"]
 CRITICAL: Severity = "critical"
@@ -19,7 +19,7 @@ WARNING: Severity = "warning"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``predicate`` holds for every row. A failing ``warning`` is shown, but the day is published."""
+    """A predicate that holds for every row. A failing ``warning`` is reported; the day is published."""
 
     name: str
     predicate: str
@@ -29,38 +29,49 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What is expected of ``table`` beyond its contract."""
+    """What is expected of the rows of ``table`` beyond its contract."""
 
     table: str
     rules: tuple[Rule, ...]
 
 
 def suite(table: str, *rules: Rule) -> Suite:
-    """The suite of a table: its contract's basics and these rules."""
+    """Return the suite of a table.
+
+    Raises:
+        ValueError: Two rules have the same name.
+    """
     names = [one.name for one in rules]
     if len(set(names)) != len(names):
-        raise ValueError(f"{table}: two rules of one name")
+        raise ValueError(f"{table}: two rules have the same name")
     return Suite(table, rules)
 
 
 def rule(name: str, predicate: str, text: str, severity: Severity = CRITICAL) -> Rule:
-    """A rule; ``text`` says in one sentence what is expected."""
+    """Return a rule; ``text`` states in one sentence what is expected."""
     return Rule(name, predicate, text, severity)
 
 
-def basics(table: Table) -> list[Rule]:
-    """Rules that follow from a contract: nulls, value sets, ranges, patterns."""
+def contract_rules(table: Table) -> list[Rule]:
+    """Return the rules that follow from a contract: nulls, value sets, ranges, patterns, the date."""
     rules = []
     for column in table.columns:
         if column.required:
             rules.append(
                 Rule(f"{column.name}_present", f"{column.name} IS NOT NULL", f"{column.name} is never null.")
             )
-        rules += _of_values(column)
+        rules += _value_rules(column)
+    if table.time_column:
+        rules.append(_date_rule(table.column(table.time_column)))
     return rules
 
 
-def _of_values(column: Column) -> list[Rule]:
+def _date_rule(column: Column) -> Rule:
+    moment = column.name if column.type == "timestamptz" else f"timestamp_seconds({column.name})"
+    return Rule("date_of_milestone", f"date = to_date({moment})", f"date is the UTC date of {column.name}.")
+
+
+def _value_rules(column: Column) -> list[Rule]:
     rules = []
     if column.values is not None:
         listed = ", ".join(_literal(value) for value in column.values)
@@ -88,18 +99,12 @@ def _of_values(column: Column) -> list[Rule]:
 
 
 def shown(table: Table, predicate: str) -> tuple[str, ...]:
-    """Columns to show of a failing row: its key, and what the predicate reads."""
+    """Return the columns to report of a failing row: its key, and what the predicate reads."""
     words = set(re.findall(r"[a-z_][a-z0-9_]*", predicate))
     read = [name for name in table.names if name in words and name not in table.key]
     return (*(name for name in table.key if name != "date"), *read)
 
 
 def _literal(value: int | str) -> str:
-    # A raw literal: in a plain one a backslash of a pattern would be taken for an escape.
+    # A raw literal: in a plain one Spark takes a backslash of a pattern for an escape.
     return str(value) if isinstance(value, int) else f"r'{value}'"
-
-
-def little_endian(column: str, start: int, size: int) -> str:
-    """SQL for the unsigned integer of ``size`` bytes at ``start`` (from 1) of a binary column."""
-    pairs = ", ".join(f"hex(substring({column}, {at}, 1))" for at in range(start + size - 1, start - 1, -1))
-    return f"cast(conv(concat({pairs}), 16, 10) AS decimal(20,0))"

@@ -6,28 +6,30 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-import great_expectations.expectations as gxe
+from great_expectations.expectations.core.expect_table_columns_to_match_ordered_list import (
+    ExpectTableColumnsToMatchOrderedList,
+)
 from great_expectations.expectations.metadata_types import FailureSeverity
 
 from permalake.audit.catalogue import suite_of
 from permalake.audit.expectations import ExpectColumnTypes, ExpectKeyToBeUnique, ExpectRowsToMeet
-from permalake.audit.findings import Finding
-from permalake.audit.laws import Law, one_line
-from permalake.audit.suite import CRITICAL, WARNING, Rule, basics, shown
-from permalake.contracts import Table
+from permalake.audit.findings import Finding, one_line
+from permalake.audit.laws import Law
+from permalake.audit.suite import CRITICAL, WARNING, Rule, contract_rules, shown
+from permalake.contracts.schema import Table
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
     from great_expectations.expectations.expectation import Expectation
 
 Wanted = dict[str, tuple[str, str, "Expectation"]]
-"""By name: the table that it is reported under, what is expected in words, the expectation."""
+"""Expectations by name: the table to report under, what is expected in words, the expectation."""
 
 
 def of_schema(table: Table) -> Wanted:
-    """Expectations of a table's columns: they read no rows."""
+    """Return the expectations of a table's columns: they read no rows."""
     types = {field.name: field.dataType.simpleString() for field in table.spark}
-    columns = gxe.ExpectTableColumnsToMatchOrderedList(
+    columns = ExpectTableColumnsToMatchOrderedList(
         column_list=list(table.names), severity=FailureSeverity.CRITICAL, meta={"rule": "columns"}
     )
     typed = ExpectColumnTypes(
@@ -40,14 +42,14 @@ def of_schema(table: Table) -> Wanted:
 
 
 def of_rows(table: Table, days: Sequence[date]) -> Wanted:
-    """Expectations of a table's rows: its key, its contract's basics, its suite."""
+    """Return the expectations of a table's rows: its key, its contract's rules, its suite."""
     span = f"date BETWEEN DATE'{min(days)}' AND DATE'{max(days)}'"
-    if table.commit == "side":  # A quote may be a few hours older or younger than what it prices.
+    if table.commit == "side":  # A quote may be some hours older or younger than what it prices.
         span = f"date BETWEEN DATE'{min(days) - timedelta(1)}' AND DATE'{max(days) + timedelta(1)}'"
     within = Rule("date_within_range", span, "date is one of the audited days.")
     wanted: Wanted = {
         rule.name: (table.name, rule.text, _of_rule(rule, shown(table, rule.predicate)))
-        for rule in (*basics(table), within, *suite_of(table.name).rules)
+        for rule in (*contract_rules(table), within, *suite_of(table).rules)
     }
     key = ExpectKeyToBeUnique(
         rule="key_unique", key=list(table.key), severity=FailureSeverity.CRITICAL, meta={"rule": "key_unique"}
@@ -66,18 +68,18 @@ def _of_rule(rule: Rule, columns: Sequence[str]) -> Expectation:
     )
 
 
-def of_laws(laws: Sequence[Law]) -> Wanted:
-    """Expectations of laws, over the frame of their violations."""
-    return {law.name: (law.table, law.text, _of_law(law)) for law in laws}
+def of_laws(laws: Sequence[Law], protocol: str | None) -> Wanted:
+    """Return the expectations of laws, over the frame of their violations."""
+    return {law.name: (law.table, law.text, _of_law(law, protocol)) for law in laws}
 
 
-def _of_law(law: Law) -> Expectation:
-    rule = Rule(law.name, f"law <> '{law.name}'", law.text, law.severity)
+def _of_law(law: Law, protocol: str | None) -> Expectation:
+    rule = Rule(law.name, f"law <> '{law.name}'", law.text, law.severity_on(protocol))
     return _of_rule(rule, ("place", "expected", "found"))
 
 
 def findings_of(result: ExpectationSuiteValidationResult, wanted: Wanted) -> list[Finding]:
-    """Findings of a validation, in the order of what was wanted."""
+    """Return the findings of a validation, in the order of ``wanted``."""
     findings: list[Finding] = []
     for one in result.results:
         config = one.expectation_config
@@ -115,7 +117,7 @@ def _outcome(result: Mapping[str, Any], exception: Mapping[str, Any]) -> dict[st
 
 
 def _raised(exception: Mapping[str, Any]) -> str | None:
-    """The message of an exception inside an expectation: of the expectation, or of one of its metrics."""
+    """Return the message of an exception in an expectation, or in one of its metrics."""
     inner = [exception] if "raised_exception" in exception else list(exception.values())
     for one in inner:
         if isinstance(one, Mapping) and one.get("raised_exception"):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import lru_cache
 from pathlib import Path
 
+from permalake.audit.catalogue import Described, describe
 from permalake.cli.tables import ALL_TABLES, rule
-from permalake.contracts import Table
+from permalake.contracts import IOTA_TABLES, WORMHOLE_TABLES, Table
 from permalake.contracts.views import VIEWS, View
+from permalake.iota.laws import laws as iota_laws
 from permalake.paths import ROOT
+from permalake.wormhole.laws import laws as wormhole_laws
 
 _NOTICE = "<!-- Generated from the table contracts by `make docs`; changes belong there. -->"
 _NAMESPACES = {"iota": "one per IOTA network", "wormhole": "`wormhole`", "all": "every namespace"}
@@ -27,6 +31,8 @@ def table_page(table: Table | View) -> str:
         lines += [f"- {table.note}"]
     else:
         lines += [f"- Key: {', '.join(f'`{k}`' for k in table.key)}", "- Partition: `date`"]
+    if isinstance(table, Table) and table.time_column:
+        lines += [f"- Time: `{table.time_column}`; `date` is its UTC date"]
     if isinstance(table, Table) and table.first_value:
         clocks = ", ".join(f"`{name}`" for name in table.first_value)
         lines += [f"- Keeps its first value when a day is rebuilt: {clocks}"]
@@ -40,7 +46,29 @@ def table_page(table: Table | View) -> str:
         null = "" if column.required else "yes"
         demand = f"`{_cell(rule(column))}`" if rule(column) else ""
         lines.append(f"| {column.name} | {column.type} | {null} | {_cell(column.doc)} | {demand} |")
+    if isinstance(table, Table):
+        lines += _expectations(table)
     return "\n".join(lines) + "\n"
+
+
+def _expectations(table: Table) -> list[str]:
+    """Return the lines on what the audit expects beyond keys and columns: nothing of the quarantine."""
+    expected = [one for one in expectations().get(table.name, ()) if one.origin != "contract"]
+    if not expected:
+        return []
+    lines = ["", "## Expectations", "", "| expectation | of | severity | what is expected |"]
+    lines += ["| --- | --- | --- | --- |"]
+    for one in expected:
+        softer = f"; warning on {', '.join(one.warns_on)}" if one.warns_on else ""
+        lines.append(f"| {one.name} | {one.origin} | {one.severity}{softer} | {_cell(one.text)} |")
+    return lines
+
+
+@lru_cache
+def expectations() -> dict[str, list[Described]]:
+    """Return every expectation of both domains, by table."""
+    iota = describe(IOTA_TABLES.values(), iota_laws())
+    return iota | describe(WORMHOLE_TABLES.values(), wormhole_laws())
 
 
 def _described() -> tuple[Table | View, ...]:

@@ -1,13 +1,19 @@
 """Laws across tables: good days keep them, and each break shows up as that law, where it is broken."""
 
+import datetime as dt
+from dataclasses import replace
+
 import pytest
 
 from permalake.audit.catalogue import laws_of
 from permalake.audit.findings import Finding
-from permalake.audit.laws import Law, broken
-from permalake.audit.runner import interpreted
+from permalake.audit.law_violations import law_violations
+from permalake.audit.laws import Law
+from permalake.audit.runner import Auditor, interpreted
+from permalake.contracts import IOTA_TABLES
 from permalake.iota.contracts.metrics import TABLES as METRIC_TABLES
-from support.audit_days import find, scope, tangle_rows
+from support.audit_days import DAYS, find, scope, small_network, tangle_rows
+from support.law_cases import CASES, DamagedDay, time_goes_on
 
 # The expected rows tell nothing of consumed_outputs and the metrics: tests of their own cover these.
 UNTOLD = {
@@ -20,7 +26,7 @@ LAWS = [law for law in laws_of("shimmer") if law.name not in UNTOLD]
 def found(spark, rows, laws=LAWS):
     read = scope(spark, rows)
     with interpreted(spark, read):
-        kept = broken(spark, laws, read)
+        kept = law_violations(spark, laws, read)
         violations = [row.asDict() for row in kept.collect()]
     kept.unpersist()
     read.release()
@@ -84,6 +90,41 @@ def test_each_break_is_found_where_it_is_and_no_other(spark):
     assert int(counted["found"]) == int(counted["expected"]) + 1
     [size] = [row for row in violations if row["place"] == "max_outputs"]
     assert int(size["found"]) == int(size["expected"]) + 1
+
+
+def test_every_law_is_violated_by_its_case(spark):
+    """A day per law, each damaged for its law; other laws may be violated by the same damage."""
+    laws = laws_of("shimmer")
+    assert set(CASES) == {law.name for law in laws}
+    days = [DAYS[0] + dt.timedelta(n) for n in range(len(CASES))]
+    rows = small_network(days)
+    wanted = {
+        (name, day, damage(DamagedDay(rows, day)))
+        for day, (name, damage) in zip(days, CASES.items(), strict=True)
+    }
+    violated = {(row["law"], row["date"], row["place"]) for row in found(spark, rows, laws)}
+    assert wanted - violated == set()
+
+
+def test_a_day_without_damage_keeps_every_law(spark):
+    assert found(spark, small_network(), laws_of("shimmer")) == []
+
+
+@pytest.mark.parametrize(("protocol", "is_published"), [("chrysalis", True), ("stardust", False)])
+def test_time_may_step_back_on_chrysalis(spark, tmp_path, protocol, is_published):
+    """Chrysalis milestones may step back in time: a warning. On Stardust the day stays unpublished."""
+    rows = small_network()
+    place = time_goes_on(DamagedDay(rows, DAYS[1]))
+    for row in rows["tags"]:  # They carry their milestone's time.
+        if place == f"milestone {row['milestone_index']}":
+            row["ms_timestamp"] = find(rows, "tags", date=DAYS[1])["ms_timestamp"]
+    laws = [law for law in laws_of(protocol) if law.table == "milestones"]
+    auditor = Auditor(spark, IOTA_TABLES.values(), laws, tmp_path)
+    report = auditor.run(replace(scope(spark, rows), protocol=protocol), DAYS, only=["laws"])
+    line = f"milestones: time_goes_on: {place} expected later than "
+    [finding] = report.warnings if is_published else report.failed
+    assert finding.line().startswith(line)
+    assert report.passed == (list(DAYS) if is_published else [DAYS[0], DAYS[2]])
 
 
 def test_a_law_that_cannot_be_computed_is_broken_and_the_others_are_judged(spark):

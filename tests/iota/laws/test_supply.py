@@ -3,7 +3,7 @@
 import datetime as dt
 
 from permalake.audit.catalogue import laws_of
-from permalake.audit.laws import broken
+from permalake.audit.law_violations import law_violations
 from permalake.audit.runner import interpreted
 from permalake.contracts import IOTA_TABLES
 from permalake.iota.codec import chrysalis
@@ -47,7 +47,7 @@ def violated(spark, rows):
     assert {law.name for law in laws} == SUPPLY
     read = scope(spark, rows)
     with interpreted(spark, read):
-        kept = broken(spark, laws, read)
+        kept = law_violations(spark, laws, read)
         found = {(row["law"], row["date"], row["place"]) for row in kept.collect()}
     kept.unpersist()
     read.release()

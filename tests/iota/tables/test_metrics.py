@@ -12,7 +12,8 @@ from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
 from permalake.audit.catalogue import laws_of
-from permalake.audit.laws import Scope, broken
+from permalake.audit.law_violations import law_violations
+from permalake.audit.scope import Scope
 from permalake.contracts import IOTA_TABLES
 from permalake.errors import PermalakeError
 from permalake.iota.codec.bech32 import decode_address
@@ -227,7 +228,7 @@ def test_laws_name_what_is_damaged_and_nothing_else(world, spark):
         wanted |= found
     laws = [law for law in laws_of("shimmer") if law.table in {table.name for table in metrics.TABLES}]
     scope = Scope(tables.__getitem__, chunk_size=250_000)
-    rows = broken(spark, laws, scope).collect()
+    rows = law_violations(spark, laws, scope).collect()
     scope.release()
     assert {(row["law"], row["place"], row["date"].isoformat()) for row in rows} == {
         (law, place, day) for law, place in wanted

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from permalake.wormhole.laws.bridge_laws import _times
+from permalake.wormhole.laws.value_laws import _times
 
 
 @pytest.mark.parametrize(

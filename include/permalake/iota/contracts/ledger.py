@@ -23,8 +23,10 @@ def _message(required: bool = True, doc: str = "Id of the message (Stardust: blo
     return Column("message_id", "string", doc, required=required, pattern=HEX32)
 
 
-def _inclusion() -> Column:
-    return Column("inclusion_state", "int", "0 conflicting, 1 included, 2 no transaction.", values=(0, 1, 2))
+def _inclusion(
+    doc: str = "0 conflicting, 1 included, 2 no transaction.", values: tuple[int, ...] = (0, 1, 2)
+) -> Column:
+    return Column("inclusion_state", "int", doc, values=values)
 
 
 def _address(name: str, doc: str, required: bool = False) -> Column:
@@ -49,7 +51,7 @@ def _outputs(name: str, doc: str, *own: Column, output_id: str = OUTPUT_ID) -> T
             _range_id(),
             _milestone("Milestone that created the output."),
             _timestamp(),
-            _inclusion(),
+            _inclusion("1: only included transactions and receipts create outputs.", values=(1,)),
             _amount("amount", "Amount of the output"),
             *own,
             Column("data", "binary", "Raw bytes of the output."),
@@ -137,7 +139,7 @@ TRANSACTIONS = Table(
         Column("variant", "string", "Which list.", values=("input", "output", "unlock")),
         _message(),
         Column("data", "binary", "Raw bytes of that input, output or unlock."),
-        _inclusion(),
+        _inclusion("0 conflicting, 1 included.", values=(0, 1)),
         _milestone(),
     ),
     key=("transaction_id", "variant", "idx", "message_id"),

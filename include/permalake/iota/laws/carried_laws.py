@@ -1,4 +1,4 @@
-"""What the laws of running figures compare: the ledger at the ends of days, and what days changed."""
+"""Laws of carried tables: the ledger and its owners at the ends of days, and what days changed."""
 
 from __future__ import annotations
 
@@ -7,40 +7,26 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from permalake.audit.laws import Frame, Scope, entries, per_day, per_row, union
-
-_KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
-
-
-def summed(table: str, *columns: str) -> Frame:
-    """Sums of a table's columns, per day."""
-    return lambda scope: per_day(scope(table), **{column: f"sum({column})" for column in columns})
+from permalake.audit.laws import Frame, balance, entries, per_day, per_row, union, violations
+from permalake.audit.scope import Scope
+from permalake.iota.laws.count_laws import one_row_a_day
+from permalake.iota.laws.tangle_sides import KINDS
 
 
-def told(table: str, *columns: str) -> Frame:
-    """Columns of a table with one row a day."""
-    return lambda scope: per_row(scope(table), **{column: column for column in columns})
-
-
-def active_of_day(scope: Scope) -> DataFrame:
-    """Addresses that were active on the day alone."""
-    return per_row(scope("active_addresses").where("period = 'day'"), addresses="addresses")
-
-
-def outputs_moved(scope: Scope) -> DataFrame:
-    """Number, amount and bytes of outputs created, number and amount of outputs consumed, by kind."""
+def _outputs_moved(scope: Scope) -> DataFrame:
+    """Return number, amount and bytes of outputs created, number and amount of outputs consumed, by kind."""
     sides = [
         _of_kind(
             scope(f"{kind}_outputs"), f"'{kind} created '", count="1", amount="amount", bytes="length(data)"
         )
-        for kind in _KINDS
+        for kind in (*KINDS, "treasury")
     ]
     consumed = _of_kind(scope("consumed_outputs"), "concat(kind, ' consumed ')", count="1", amount="amount")
     return union([*sides, consumed])
 
 
-def outputs_told(scope: Scope) -> DataFrame:
-    """The same as ledger_outputs has it."""
+def _outputs_stated(scope: Scope) -> DataFrame:
+    """Return the same as ledger_outputs has it."""
     names = [f"created_{one}" for one in ("count", "amount", "bytes")]
     names += [f"consumed_{one}" for one in ("count", "amount")]
     values = {name.replace("_", " "): name for name in names}
@@ -53,8 +39,8 @@ def _of_kind(frame: DataFrame, kind: str, **values: str) -> DataFrame:
     return entries(stacked, "concat(kind, name)", "value")
 
 
-def went_on(table: str, key: str, measures: Sequence[str]) -> Frame:
-    """Unspent outputs at the end of the day before in the same chapter, and what the day changed."""
+def _continued(table: str, key: str, measures: Sequence[str]) -> Frame:
+    """Return a side of the unspent outputs a day earlier in the same chapter and what the day changed."""
 
     def side(scope: Scope) -> DataFrame:
         frame = _after_the_day_before(scope, table, key, measures)
@@ -67,8 +53,8 @@ def went_on(table: str, key: str, measures: Sequence[str]) -> Frame:
     return side
 
 
-def stands(table: str, key: str, measures: Sequence[str]) -> Frame:
-    """Unspent outputs at the day's end."""
+def _unspent(table: str, key: str, measures: Sequence[str]) -> Frame:
+    """Return a side of the unspent outputs at the day's end."""
 
     def side(scope: Scope) -> DataFrame:
         frame = _after_the_day_before(scope, table, key, measures)
@@ -80,8 +66,11 @@ def stands(table: str, key: str, measures: Sequence[str]) -> Frame:
 
 
 def _after_the_day_before(scope: Scope, table: str, key: str, measures: Sequence[str]) -> DataFrame:
-    """Rows with ``before_…`` of the day before, where it is of the same chapter. A chapter's first day begins
-    at zero; rows whose day before is not known are left out."""
+    """Return rows with ``before_…`` of the day before, where it is of the same chapter.
+
+    A chapter is a span of days with the same ``since_milestone``; its first day begins at zero. Rows whose
+    day before is not known are left out.
+    """
     rows = scope(table).select("*", F.lit(True).alias("is_judged"))
     known = scope.before(table)
     if known is not None:
@@ -103,8 +92,8 @@ def _after_the_day_before(scope: Scope, table: str, key: str, measures: Sequence
     )
 
 
-def broken_chapters(scope: Scope) -> DataFrame:
-    """Days that go on although the day before does not end where they start."""
+def _broken_chapters(scope: Scope) -> DataFrame:
+    """Return the days that continue although the day before does not end where they start."""
     ends = scope("ledger_totals").select("date", "milestone_index", "since_milestone")
     known = scope.before("ledger_totals")
     if known is not None:
@@ -124,20 +113,15 @@ def broken_chapters(scope: Scope) -> DataFrame:
     )
 
 
-def whole_state(scope: Scope) -> DataFrame:
-    """Balances of checkpoints: their sum, and how many there are."""
+def _held_by_addresses(scope: Scope) -> DataFrame:
+    """Return sum and number of the balances at checkpoints."""
     days = scope("ledger_totals").where("checkpoint = date").select("date")
     balances = scope("address_balances").join(F.broadcast(days), "date")
     return per_day(balances, amount="sum(balance)", holders="count_if(balance <> 0)")
 
 
-def held_at_checkpoints(scope: Scope) -> DataFrame:
-    """The same of ledger_totals."""
-    return per_row(scope("ledger_totals").where("checkpoint = date"), amount="amount", holders="holders")
-
-
-def misranked(scope: Scope) -> DataFrame:
-    """Ranks that are out of order, or leave a number out."""
+def _misranked(scope: Scope) -> DataFrame:
+    """Return the ranks that are out of order or leave a number out."""
     by_rank = Window.partitionBy("date").orderBy("rank")
     rows = scope("richest_addresses").select(
         *("date", "rank", "balance"),
@@ -147,3 +131,76 @@ def misranked(scope: Scope) -> DataFrame:
     return rows.where("rank <> place_in_row OR balance > richer").selectExpr(
         "date", "concat('rank ', rank) AS place", "concat('at most ', richer) AS expected", "balance AS found"
     )
+
+
+LAWS = (
+    one_row_a_day("metrics_of_a_day", "ledger_totals", "daily_activity", "ledger_totals"),
+    balance(
+        "active_on_the_day",
+        "active_addresses",
+        "The day's active addresses are those of daily_analytics.",
+        expected=lambda scope: per_row(scope("daily_analytics"), addresses="total_addresses"),
+        found=lambda scope: per_row(scope("active_addresses").where("period = 'day'"), addresses="addresses"),
+    ),
+    balance(
+        "outputs_moved",
+        "ledger_outputs",
+        "What the day created and consumed is in the output tables.",
+        expected=_outputs_moved,
+        found=_outputs_stated,
+    ),
+    *(
+        balance(
+            f"{table}_go_on",
+            table,
+            "What is unspent was unspent the day before, or was created, and was not consumed.",
+            expected=_continued(table, key, measures),
+            found=_unspent(table, key, measures),
+        )
+        for table, key, measures in (
+            ("ledger_outputs", "kind", ("count", "amount", "bytes")),
+            ("unlock_conditions", "condition", ("count", "amount", "return_amount")),
+        )
+    ),
+    violations(
+        "history_is_whole",
+        "ledger_totals",
+        "Figures go on only from a day that ends where this one starts.",
+        _broken_chapters,
+    ),
+    balance(
+        "ledger_adds_up",
+        "ledger_totals",
+        "The ledger's size is that of its outputs.",
+        expected=lambda scope: per_day(
+            scope("ledger_outputs").where("kind <> 'treasury'"),
+            outputs="sum(unspent_count)",
+            amount="sum(unspent_amount)",
+        ),
+        found=lambda scope: per_row(scope("ledger_totals"), outputs="outputs", amount="amount"),
+    ),
+    balance(
+        "distribution_adds_up",
+        "token_distribution",
+        "Balances add up to the ledger's amount.",
+        expected=lambda scope: per_row(scope("ledger_totals"), amount="amount", holders="holders"),
+        found=lambda scope: per_day(
+            scope("token_distribution"), amount="sum(amount)", holders="sum(addresses)"
+        ),
+    ),
+    balance(
+        "checkpoints_are_whole",
+        "address_balances",
+        "At a checkpoint every balance is there.",
+        expected=lambda scope: per_row(
+            scope("ledger_totals").where("checkpoint = date"), amount="amount", holders="holders"
+        ),
+        found=_held_by_addresses,
+    ),
+    violations(
+        "richest_in_order",
+        "richest_addresses",
+        "Ranks run from 1, and nobody is richer than an earlier rank.",
+        _misranked,
+    ),
+)

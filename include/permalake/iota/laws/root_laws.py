@@ -1,14 +1,16 @@
-"""Merkle roots of staged milestones, worked out again from the staged ids."""
+"""Law of Merkle roots: computed again from the staged ids, they are those of the staged milestones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from permalake.audit.laws import Scope
+from permalake.audit.laws import violations
+from permalake.audit.scope import Scope
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.codec.milestones import decode_milestone
@@ -18,8 +20,8 @@ _TYPE_OF_CHRYSALIS = (1).to_bytes(4, "little")
 _INCLUDED = 1
 
 
-def broken_roots(scope: Scope) -> DataFrame:
-    """Milestones whose roots differ from those of their messages: (date, place, expected, found).
+def _broken_roots(scope: Scope) -> DataFrame:
+    """Return the milestones whose roots differ from those of their messages.
 
     Chrysalis: one root over the included transactions' messages (TIP-4). Stardust: an inclusion root over all
     blocks and an applied root over those with an included transaction (TIP-29).
@@ -42,7 +44,7 @@ def _check(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
 
 
-def _wrong(row: dict) -> Iterator[tuple[object, ...]]:
+def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
     payload = bytes(row["payload"])
     is_chrysalis = payload[:4] == _TYPE_OF_CHRYSALIS
     place = f"milestone {row['milestone_index']}"
@@ -60,3 +62,13 @@ def _wrong(row: dict) -> Iterator[tuple[object, ...]]:
         found = merkle_root(ids)
         if found != signed:
             yield row["date"], f"{place} {name} root", signed.hex(), found.hex()
+
+
+LAWS = (
+    violations(
+        "roots_match",
+        "messages",
+        "Ids in white-flag order lead to the Merkle roots that the milestone was signed with.",
+        _broken_roots,
+    ),
+)

@@ -25,8 +25,9 @@ def _text(name: str, doc: str) -> Column:
     return Column(name, "string", doc, required=False)
 
 
-def _usd(name: str, doc: str) -> Column:
-    return Column(name, _USD, f"{doc} (USD, half-even); null when nothing has a value.", required=False)
+def _usd(name: str, doc: str, minimum: int | None = None) -> Column:
+    text = f"{doc} (USD, half-even); null when nothing has a value."
+    return Column(name, _USD, text, required=False, minimum=minimum)
 
 
 def _per_vaa(name: str, doc: str, *own: Column, key: tuple[str, ...] = ("row_key",)) -> Table:
@@ -48,8 +49,8 @@ MESSAGE_PUBLICATION = _per_vaa(
     Column("version", "int", "Version of the VAA.", values=(1,)),
     Column("guardian_set_index", "long", "Guardian set that signed.", minimum=0),
     Column("timestamp", "timestamptz", "Time in the VAA's body."),
-    Column("nonce", "long", "Nonce of the user's transaction.", minimum=0),
-    Column("sequence", "decimal(20,0)", "Sequence of the emitter (u64)."),
+    Column("nonce", "long", "Nonce of the user's transaction (u32).", minimum=0, maximum=2**32 - 1),
+    Column("sequence", "decimal(20,0)", "Sequence of the emitter (u64).", minimum=0, maximum=2**64 - 1),
     _chain("emitter_chain", "Chain of the emitter"),
     _word("emitter_address", "Address of the emitter"),
     _text("initiating_tx_id", "Transaction that emitted the message, as reported (0x-hex on EVM)."),
@@ -150,8 +151,8 @@ TOKEN_TRANSFER_DETAILS = _per_vaa(
         required=False,
         pattern=AMOUNT,
     ),
-    _usd("notional_usd", "amount x token_price_usd"),
-    Column("token_price_usd", "decimal(38,18)", "Quote nearest in time (USD).", required=False),
+    _usd("notional_usd", "amount x token_price_usd", minimum=0),
+    Column("token_price_usd", "decimal(38,18)", "Quote nearest in time (USD).", required=False, minimum=0),
     Column("price_timestamp", "timestamptz", "Time of the quote.", required=False),
     _text("price_source", "Provider of the quote."),
     _text("origin_symbol", "Symbol of the token."),
@@ -187,7 +188,7 @@ TOKEN_PRICES = Table(
         _word("origin_address", "The token on its own chain"),
         Column("provider", "string", "Provider of the quote."),
         Column("quote_time", "timestamptz", "Time of the quote."),
-        Column("price_usd", "decimal(38,18)", "Price (USD)."),
+        Column("price_usd", "decimal(38,18)", "Price (USD).", minimum=0),
         Column("fetched_at", "timestamptz", "When it was first fetched."),
     ),
     key=("origin_chain", "origin_address", "provider", "quote_time"),
@@ -241,7 +242,7 @@ NOTIONAL_TRANSFERRED_DAILY = _daily(
     _word("origin_address", "The token on its own chain"),
     Column("transfers", "long", "Number of transfers.", minimum=1),
     Column("amount", "string", "Sum of amounts; null when none is known.", required=False, pattern=AMOUNT),
-    _usd("notional_usd", "Sum of notional values"),
+    _usd("notional_usd", "Sum of notional values", minimum=0),
     key=("emitter_chain", "target_chain", "origin_chain", "origin_address"),
 )
 

@@ -1,1 +1,18 @@
-"""Laws across the tables of Wormhole."""
+"""Laws of a Wormhole day: what holds across its tables.
+
+A law stands in the module of its topic, beside the code that computes its sides; ``LAWS`` lists a module's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from permalake.audit.laws import Law
+
+
+def laws() -> tuple[Law, ...]:
+    """Return all laws of the domain. Loads PySpark."""
+    from permalake.wormhole.laws import event_laws, sum_laws, value_laws
+
+    return (*event_laws.LAWS, *value_laws.LAWS, *sum_laws.LAWS)

@@ -1,0 +1,61 @@
+"""Rules that several tables share."""
+
+from __future__ import annotations
+
+from permalake.audit.suite import Rule, rule
+
+TEXT_OF_32_BYTES = rule(
+    "symbol_fits",
+    "octet_length(symbol) <= 96 AND octet_length(name) <= 96",
+    "Symbol and name come from 32 bytes each.",
+)
+VALUE_NEEDS_AMOUNT = rule(
+    "notional_needs_amount", "notional_usd IS NULL OR amount IS NOT NULL", "A notional value needs an amount."
+)
+PAYLOADS_ARE_STATES = rule(
+    "payloads_are_states",
+    "no_payload_count + tagged_data_count + transaction_payload_count + milestone_payload_count "
+    "+ treasury_transaction_count = confirmed_count + conflicting_count + no_transaction_count",
+    "Messages by payload are as many as messages by state.",
+)
+
+
+def buckets_add_up(side: str) -> Rule:
+    """Return the rule of ``input_buckets`` or ``output_buckets``: they count included transactions."""
+    return rule(
+        f"{side}_buckets_add_up",
+        f"aggregate({side}_buckets, 0, (total, n) -> total + n) = confirmed_count",
+        f"Every included transaction is in one bucket of {side}s.",
+    )
+
+
+def kind_in_data(kind: str, byte: str) -> Rule:
+    """Return the rule that ``data`` starts with the type of its output, an SQL string of two hex digits."""
+    return rule(
+        "kind_in_data", f"hex(substring(data, 1, 1)) = {byte}", f"data starts with the type of {kind}."
+    )
+
+
+def amount_in_data(start: int) -> Rule:
+    """Return the rule that ``amount`` is the u64 at byte ``start`` (from 1) of ``data``."""
+    return rule(
+        "amount_in_data",
+        f"amount = {little_endian('data', start, 8)}",
+        f"amount is the integer at byte {start} of data.",
+    )
+
+
+def not_negative_when_whole(*columns: str) -> Rule:
+    """Return the rule that figures of a ledger known from its beginning are not negative."""
+    figures = " AND ".join(f"{column} >= 0" for column in columns)
+    return rule(
+        "known_ledger_is_not_negative",
+        f"since_milestone IS NOT NULL OR ({figures})",
+        "Nothing is below zero where the whole ledger is known.",
+    )
+
+
+def little_endian(column: str, start: int, size: int) -> str:
+    """Return SQL for the unsigned integer of ``size`` bytes at ``start`` (from 1) of a binary column."""
+    pairs = ", ".join(f"hex(substring({column}, {at}, 1))" for at in range(start + size - 1, start - 1, -1))
+    return f"cast(conv(concat({pairs}), 16, 10) AS decimal(20,0))"

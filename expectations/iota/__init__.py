@@ -1,0 +1,1 @@
+"""Suites of the tables of an IOTA network."""

@@ -1,0 +1,34 @@
+"""Verified VAAs, their signatures, and the daily counts of them."""
+
+from permalake.audit.suite import rule, suite
+
+SUITES = (
+    suite(
+        "message_publication",
+        rule(
+            "key_of_parts",
+            "row_key = concat_ws(':', emitter_chain, emitter_address, "
+            "lpad(string(sequence), greatest(16, length(string(sequence))), '0'))",
+            "row_key is emitter chain, emitter address and padded sequence.",
+        ),
+        rule(
+            "date_of_timestamp",
+            "date = to_date(timestamp) OR timestamp < TIMESTAMP'2020-08-01 00:00:00Z'",
+            "date is that of the body's timestamp, where it has one.",
+        ),
+    ),
+    suite(
+        "quorum_state",
+        rule("version_1", "hex(substring(signed_vaa, 1, 1)) = '01'", "The VAA is of version 1."),
+        rule(
+            "holds_signatures",
+            "length(signed_vaa) >= 6 + 66 + 51",
+            "The VAA holds a header, a signature and a body.",
+        ),
+    ),
+    suite("observations", rule("signature_fits", "length(signature) = 130", "A signature is 65 bytes.")),
+    suite(
+        "messages_daily",
+        rule("messages_add_up", "messages = verified + quarantined", "messages = verified + quarantined."),
+    ),
+)

@@ -1,0 +1,42 @@
+"""Value and chain details of token transfers, the quotes and answers behind them, and their daily sums."""
+
+from expectations.common import VALUE_NEEDS_AMOUNT
+from permalake.audit.suite import WARNING, rule, suite
+
+SUITES = (
+    suite(
+        "token_transfer_details",
+        rule(
+            "price_is_whole",
+            "(token_price_usd IS NULL) = (price_timestamp IS NULL) "
+            "AND (token_price_usd IS NULL) = (price_source IS NULL)",
+            "A price comes with its time and source.",
+        ),
+        rule(
+            "notional_needs_price",
+            "notional_usd IS NULL OR (amount IS NOT NULL AND token_price_usd IS NOT NULL)",
+            "A notional value needs an amount and a price.",
+        ),
+    ),
+    suite(
+        "chain_details",
+        rule(
+            "token_name_needs_token",
+            "resulting_token_address IS NOT NULL "
+            "OR coalesce(resulting_token_symbol, resulting_token_name) IS NULL",
+            "A resulting token with a name has an address.",
+            WARNING,
+        ),
+    ),
+    suite(
+        "token_prices",
+        rule("date_of_quote", "date = to_date(quote_time)", "date is the UTC date of quote_time."),
+    ),
+    suite(
+        "chain_answers",
+        rule("answer_has_address", "told = 0 OR address IS NOT NULL", "An answer has an address."),
+        rule("reason_where_none", "(told = 0) = (reason IS NOT NULL)", "A missing answer has a reason."),
+    ),
+    suite("notional_transferred_daily", VALUE_NEEDS_AMOUNT),
+    suite("addresses_daily"),
+)

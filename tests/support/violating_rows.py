@@ -1,0 +1,217 @@
+"""For each table a valid row, and for each rule a row that violates it.
+
+Rows for the rules of a contract are derived from it; those for the rules of a suite stand in ``BROKEN``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+
+DAY = dt.date(2024, 3, 10)
+NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
+ONE_DAY = dt.timedelta(1)
+TEXTS = (
+    *("ab" * 32, "ab" * 34, "ab" * 38, "ab" * 20, "1.5", "5", "smr1qqqqqqqq"),
+    f"2:{'ee' * 32}:0000000000000005",
+)
+"""A text for every pattern of the contracts."""
+BUCKETS = [0] * 11
+
+
+def output_data(kind, size=9):
+    """Bytes of an output of amount 0."""
+    return bytes([kind]) + bytes(size - 1)
+
+
+VALID = {
+    "milestones": {"payload": bytes.fromhex("07000000") + bytes(9)},
+    "parents": {"parent_id": "cd" * 32},
+    "transactions": {"data": bytes(35)},
+    "basic_outputs": {"data": output_data(3)},
+    "alias_outputs": {"data": output_data(4)},
+    "foundry_outputs": {"data": output_data(5)},
+    "nft_outputs": {"data": output_data(6)},
+    "legacy_outputs": {"data": output_data(0, size=42)},
+    "treasury_outputs": {"data": output_data(2)},
+    "consumed_outputs": {
+        "address": "smr1qqqqqqqq",
+        "transaction_id": "ab" * 32,
+        "message_id": "ab" * 32,
+    },
+    "daily_analytics": {"year": DAY.year},
+    "token_distribution": {"bucket": 0, "amount": 1},
+    "quorum_state": {"signed_vaa": b"\x01" + bytes(200)},
+    "message_publication": {"emitter_chain": 2, "emitter_address": "ee" * 32, "sequence": Decimal(5)},
+    "observations": {"signature": "ab" * 65},
+    "token_transfer_payload": {"fee": "0"},
+    "attested_tokens": {"origin_chain": 2},
+    "messages_daily": {"verified": 1},
+    "chain_answers": {"reason": "not found"},
+}
+"""What a valid row has beyond the values derived from the contract."""
+
+_ACTIVITY = {
+    "payloads_are_states": {"no_payload_count": 1},
+    "input_buckets_add_up": {"input_buckets": [1, *BUCKETS[1:]]},
+    "output_buckets_add_up": {"output_buckets": [1, *BUCKETS[1:]]},
+}
+_OUTPUT = {"amount_in_data": {"amount": 5}}
+_STARDUST_OUTPUT = {**_OUTPUT, "kind_in_data": {"data": output_data(255)}}
+_TEXTS_TOO_LONG = {"symbol_fits": {"symbol": "x" * 97}}
+BROKEN = {
+    "milestones": {"payload_is_a_milestone": {"payload": bytes(13)}},
+    "messages": {
+        "reason_only_of_conflicts": {"conflict_reason": 7, "inclusion_state": 1},
+        "message_not_empty": {"message": b""},
+    },
+    "parents": {"no_self_approval": {"parent_id": "ab" * 32}},
+    "tags": {"tag_length": {"tag": "ab" * 65}},
+    "transactions": {
+        "input_length": {"data": bytes(34)},
+        "data_not_empty": {"variant": "output", "data": b""},
+    },
+    **dict.fromkeys(("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs"), _STARDUST_OUTPUT),
+    "legacy_outputs": {**_OUTPUT, "kind_in_data": {"data": output_data(1, size=42)}},
+    "treasury_outputs": _OUTPUT,
+    "consumed_outputs": {
+        "spender_but_of_treasury": {"transaction_id": None},
+        "owner_but_of_treasury": {"address": None},
+    },
+    "ms_analytics": {
+        "transactions_within_messages": {"transaction_count": 1},
+        "tokens_need_transactions": {"transferred_tokens": 1},
+    },
+    "ms_activity": {**_ACTIVITY, "bytes_within_bytes": {"milestone_bytes": 1}},
+    "date_cache": {"start_before_end": {"start_ms": 1}},
+    "metrics_cache": {
+        "metric_of_variant": {"metric": "used"},
+        "metric_value_null": {"metric_value": b"x"},
+    },
+    "daily_activity": {
+        **_ACTIVITY,
+        "largest_within_all": {"max_milestone_bytes": 1},
+        "moved_within_booked": {"moved_tokens": 1},
+    },
+    "daily_analytics": {
+        "year_of_date": {"year": 1999},
+        "total_within_bounds": {"total_addresses": 1},
+    },
+    "daily_extended": {
+        "average_within_most": {"avg_outputs": 2.0, "included_transaction_count": 1},
+        "average_of_transactions": {"included_transaction_count": 1},
+    },
+    "active_addresses": {
+        "period_begins": {"start_date": DAY - ONE_DAY},
+        "days_within_period": {"days": 2},
+    },
+    "ledger_outputs": {"known_ledger_is_not_negative": {"unspent_bytes": -1}},
+    "unlock_conditions": {
+        "only_deposits_are_returned": {"created_amount": 1, "created_return_amount": 1},
+        "returns_within_amounts": {"condition": "storage_deposit_return", "consumed_return_amount": 1},
+        "known_ledger_is_not_negative": {"unspent_amount": -1},
+    },
+    "ledger_totals": {
+        "keys_weigh_34_bytes": {"key_bytes": 1, "data_bytes": 1},
+        "sizes_together": {"key_bytes": 0},
+        "checkpoint_in_month": {"checkpoint": DAY - 10 * ONE_DAY},
+    },
+    "address_balances": {
+        "known_balance_is_not_negative": {"balance": -1},
+        "active_before_end": {"active_on": DAY + ONE_DAY},
+    },
+    "token_distribution": {
+        "amount_within_bucket": {"amount": 10},
+        "nobody_below_zero": {"bucket": -1, "amount": -1},
+    },
+    "message_publication": {
+        "key_of_parts": {"sequence": Decimal(6)},
+        "date_of_timestamp": {"timestamp": NOON + ONE_DAY},
+    },
+    "quorum_state": {
+        "version_1": {"signed_vaa": b"\x02" + bytes(200)},
+        "holds_signatures": {"signed_vaa": b"\x01" + bytes(121)},
+    },
+    "observations": {"signature_fits": {"signature": "ab" * 64}},
+    "messages_daily": {"messages_add_up": {"quarantined": 1}},
+    "token_transfer_payload": {
+        "fee_of_payload_1": {"fee": None},
+        "sender_of_payload_3": {"app_payload": b"x"},
+        "amount_is_u256": {"amount": "1" * 79},
+    },
+    "asset_meta_payload": _TEXTS_TOO_LONG,
+    "nft_transfer_payload": {**_TEXTS_TOO_LONG, "token_id_is_u256": {"token_id": "1" * 79}},
+    "governance_actions": {
+        "module_fits": {"module": "x" * 33},
+        "fields_of_known_actions": {"fields": "{}"},
+    },
+    "token_transfer_details": {
+        "price_is_whole": {"token_price_usd": Decimal(1), "price_source": "file"},
+        "notional_needs_price": {"amount": "1", "notional_usd": Decimal(1)},
+    },
+    "chain_details": {"token_name_needs_token": {"resulting_token_name": "Token"}},
+    "token_prices": {"date_of_quote": {"quote_time": NOON + ONE_DAY}},
+    "chain_answers": {
+        "answer_has_address": {"told": 1, "reason": None},
+        "reason_where_none": {"reason": None},
+    },
+    "notional_transferred_daily": {"notional_needs_amount": {"notional_usd": Decimal(1)}},
+    "attested_tokens": {
+        "attested_by_then": {"attested_on": DAY + ONE_DAY},
+        "attested_at_home": {"origin_chain": 3},
+    },
+    "tvl_daily": {
+        "amount_not_negative": {"amount": "-1.5"},
+        "notional_needs_amount": {"notional_usd": Decimal(1)},
+    },
+}
+"""By table and rule of its suite: what makes the valid row violate this rule and no other."""
+
+
+def valid_row(table):
+    """A row that meets every rule of a table: optional columns are null where no rule asks for them."""
+    row = {column.name: _valid(column) if column.required else None for column in table.columns}
+    if table.time_column:
+        is_unix = table.column(table.time_column).type == "long"
+        row[table.time_column] = int(NOON.timestamp()) if is_unix else NOON
+    return row | VALID.get(table.name, {})
+
+
+def broken_by_contract(table):
+    """By rule of the contract: what makes the valid row violate it."""
+    broken = {}
+    for column in table.columns:
+        if column.required:
+            broken[f"{column.name}_present"] = {column.name: None}
+        if column.values is not None:
+            is_text = isinstance(column.values[0], str)
+            broken[f"{column.name}_known"] = {column.name: "?" if is_text else max(column.values) + 1}
+        as_number = Decimal if column.type.startswith("decimal") else int
+        if column.minimum is not None:
+            value = as_number(column.minimum - 1)
+            broken[f"{column.name}_at_least_{column.minimum}"] = {column.name: value}
+        if column.maximum is not None:
+            value = as_number(column.maximum + 1)
+            broken[f"{column.name}_at_most_{column.maximum}"] = {column.name: value}
+        if column.pattern is not None:
+            broken[f"{column.name}_well_formed"] = {column.name: "?"}
+    if table.time_column:
+        value = valid_row(table)[table.time_column]
+        later = value + 86_400 if isinstance(value, int) else value + ONE_DAY
+        broken["date_of_milestone"] = {table.time_column: later}
+    return broken
+
+
+def _valid(column):
+    if column.values is not None:
+        return column.values[0]
+    if column.pattern is not None:
+        return next(text for text in TEXTS if re.search(column.pattern, text))
+    lowest = max(column.minimum or 0, 0)
+    plain = {"string": "x", "binary": b"x", "double": 1.0, "list<int>": BUCKETS, "date": DAY}
+    if column.type in plain:
+        return plain[column.type]
+    if column.type == "timestamptz":
+        return NOON
+    return Decimal(lowest) if column.type.startswith("decimal") else lowest
