@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from bench.machine import say, timed
 from bench.store_lake import WORMHOLE, lake, spark
 from permalake.config import BigtableSettings
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
 from permalake.stores import bigtable
@@ -31,6 +31,7 @@ from permalake.stores.pinned import Pinned
 from permalake.wormhole.events.event_cells import event_rows
 from permalake.wormhole.events.families import FAMILIES
 from permalake.wormhole.events.signature_cells import event_rows_v1
+from permalake.wormhole.events.store import ensure_tables
 
 MESSAGES = 100_000
 WARMING, TURNS = 2, 5
@@ -42,7 +43,7 @@ def run(messages: int = MESSAGES) -> list[dict]:
     """Rows per second into table v2, ours and the bare connector's, and ours into table v1."""
     session = spark(*_PEER)
     built = lake(session, WORMHOLE, messages)
-    tables = Pinned(session, Lake(built).locations(WORMHOLE))
+    tables = Pinned(session, open_lake(built).locations(WORMHOLE))
     reference = built.wormhole.reference if built.wormhole else None
     with tempfile.TemporaryDirectory(prefix="bench-bigtable-") as folder:
         finished = _finished(session, event_rows(tables), f"{folder}/v2")
@@ -55,7 +56,7 @@ def run(messages: int = MESSAGES) -> list[dict]:
         for turn in range(WARMING + TURNS):
             for name, writer in writers.items():
                 with _emulator() as settings:
-                    bigtable.ensure(settings)
+                    ensure_tables(settings)
                     taken = timed(lambda: writer(settings))  # noqa: B023
                 if turn >= WARMING:
                     seconds[name].append(taken)

@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.machine import at_rest, say, timed
 from bench.store_lake import NETWORK, lake, spark
 from permalake.config import CassandraSettings, Settings
+from permalake.domains import open_lake
 from permalake.iota.permanode import chrysalis_rows
 from permalake.iota.permanode import chrysalis_schema as chrysalis
 from permalake.iota.permanode.chrysalis_schema import PLACES, placed
@@ -35,11 +36,11 @@ from permalake.iota.permanode.permanode_writer import CassandraDays
 from permalake.iota.permanode.placement import Placement
 from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 from permalake.iota.permanode.stardust_rows import STARDUST_ROWS
-from permalake.lake import Lake
+from permalake.iota.permanode.store import ensure_keyspaces
 from permalake.lake.state import STORES, Database
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
-from permalake.stores import cassandra, serve, served
+from permalake.stores import cassandra, served
 from permalake.stores.pinned import Pinned
 from permalake.stores.serve import Batch
 
@@ -75,8 +76,8 @@ def _measured(
             for part, days in parts.items()
         }
         rows = sum(frame.count() for _, _, frame in finished["many"])
-        cassandra.ensure(settings.cassandra, _BARE, protocol)
-        cassandra.ensure(settings.cassandra, NETWORK, protocol)
+        ensure_keyspaces(settings.cassandra, _BARE, protocol)
+        ensure_keyspaces(settings.cassandra, NETWORK, protocol)
         ours, bare = _seconds(spark, settings, record["pid"], parts, finished)
     many, history = len(parts["many"]), sum(map(len, parts.values())) - SINGLES
     early, late, bare_early, bare_late = (
@@ -115,10 +116,10 @@ def _measured(
 def _parts(settings: Settings) -> dict[str, list[served.DueDay]]:
     """The days in order, in the batches in which they are written."""
     with Database(settings.lake.catalog_uri).write() as connection:
-        served.forget(connection, NETWORK, serve.CASSANDRA)
+        served.forget(connection, NETWORK, "cassandra")
         due = [
             served.DueDay(one.day, one.publication_id, ())
-            for one in served.due(connection, NETWORK, serve.CASSANDRA)
+            for one in served.due(connection, NETWORK, "cassandra")
         ]
     early = {f"early {number}": due[number : number + 1] for number in range(1, SINGLES + 1)}
     late = {f"late {number}": due[-number:][:1] for number in range(SINGLES, 0, -1)}
@@ -135,7 +136,7 @@ def _seconds(
     """Seconds for each part, ours and the bare connector's, each begun when the server has compacted what
     came before."""
     target = CassandraDays(spark, settings, NETWORK)
-    state = Lake(settings).locations(NETWORK)
+    state = open_lake(settings).locations(NETWORK)
     # As a lake that was never served: an earlier run of this benchmark has placed its rows.
     Placement(spark, settings, NETWORK)
     spark.sql(f"DELETE FROM {STORES}.`{NETWORK}`.{PERMANODE_PARTITIONS.name}")
@@ -157,7 +158,7 @@ def _finished_rows(
     spark: SparkSession, settings: Settings, protocol: str, days: list[served.DueDay], folder: Path
 ) -> Finished:
     """Keyspace, table and rows of the days, as they end in the store, in Parquet."""
-    tables = dict(Pinned(spark, Lake(settings).locations(NETWORK), [one.day for one in days]))
+    tables = dict(Pinned(spark, open_lake(settings).locations(NETWORK), [one.day for one in days]))
     tables["spent"] = tables["consumed_outputs"].where("kind = 'legacy'").select("output_id")
     placings = _placings(spark, tables, settings.cassandra.partition_size) if protocol == "chrysalis" else {}
     made = []

@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from permalake.config import Settings, load_settings
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from permalake.paths import SPARK_JOBS
 from permalake.spark import jars
 from permalake.spark.session import session
@@ -91,7 +91,7 @@ def _build(spark: SparkSession, config: Path, protocol: str, days: int) -> None:
 
 def publish(settings: Settings, network: str) -> None:
     """What the run ``bench`` has staged becomes visible."""
-    front = Lake(settings)
+    front = open_lake(settings)
     attempt = front.resume(network, "bench")
     attempt.pin()
     for day in attempt.days_with_rows():

@@ -11,39 +11,10 @@ does the Spark steps after it as well; their tasks take over what it has done. A
 quarantined alone; the rest of its day goes on.
 """
 
-from airflow.sdk import chain
+from airflow.sdk import DAG
 
-from permalake.orchestrate.dag import daily_dag, publish_step, serve_step, spark_step
+from permalake.orchestrate.dag import daily_dag
+from permalake.wormhole.day import WORMHOLE
 
-with daily_dag("wormhole", doc=__doc__, tags=["wormhole", "bridge"]) as dag:
-    chain(
-        spark_step(
-            "wormhole",
-            "ingest_decode",
-            job="wormhole_ingest",
-            doc="Reads the VAAs, verifies every guardian signature, quarantines what fails with its reason, "
-            "and stages messages and payloads.",
-        ),
-        spark_step(
-            "wormhole",
-            "enrich_analytics",
-            job="wormhole_enrich",
-            doc="Adds token metadata, the nearest price and chain details to transfers, then computes the "
-            "daily analytics of the staged days.",
-        ),
-        spark_step(
-            "wormhole",
-            "audit",
-            job="audit",
-            doc="Judges the staged tables with Great Expectations, day by day, and leaves Data Docs behind.",
-        ),
-        publish_step(
-            "wormhole",
-            doc="Publishes the passing days, all tables in one transaction, and fails naming the others.",
-        ),
-        serve_step(
-            "wormhole",
-            doc="Writes every published day that Bigtable does not have yet, this run's and any it missed "
-            "before. Skipped where no store is configured; a store that is down delays this step alone.",
-        ),
-    )
+# Airflow reads only files that name it.
+dag: DAG = daily_dag(WORMHOLE, doc=__doc__, tags=["wormhole", "bridge"])

@@ -1,58 +1,11 @@
-"""Job ``analytics`` of an IOTA network: decoded rows and staged tables → staged analytics tables."""
+"""Spark job of the step analytics of an IOTA network."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from permalake.domains import domain_of
+from permalake.pipeline.jobs import Job
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
-from permalake.config import KnownLedger, NetworkSettings, load_settings
-from permalake.contracts import IOTA_TABLES
-from permalake.iota.cone.decoded import DECODED
-from permalake.iota.tables import known_ledger as known
-from permalake.iota.tables.carried_tables import StateRules, state_tables
-from permalake.iota.tables.day_tables import Group, analytics_tables
-from permalake.lake import Attempt, Lake
-from permalake.pipeline import jobs
-from permalake.spark.session import session
-
-
-def main(argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
-    job = jobs.arguments("iota_analytics", argv)
-    settings = load_settings()
-    spark = spark or session(f"iota_analytics {job}")
-    attempt = Lake(settings).resume(job.network, job.run_id)
-    network = settings.network(job.network)
-    decoded = spark.read.schema(DECODED).parquet(attempt.landing)
-    staged = partial(attempt.days, spark)
-
-    def history(table: str) -> DataFrame:
-        return attempt.table(spark, table).where(F.col("date") < F.lit(job.start))
-
-    stage(attempt, analytics_tables(decoded, staged, network.chunk_size))
-    rules = StateRules(
-        network.richest_addresses,
-        network.v_byte_cost,
-        rented=network.protocol == "stardust",
-        ledger=partial(known_ledger, spark, network, network.ledger) if network.ledger else None,
-    )
-    stage(attempt, [state_tables(decoded, staged, history, rules, attempt.refused)])
-    any(attempt.outdate_later(spark, table) for table in IOTA_TABLES.values() if table.carries_state)
-    jobs.say(f"analytics {job}: {jobs.counted(attempt, 'ms_analytics', 'metrics_cache', 'daily_analytics')}")
-
-
-def known_ledger(spark: SparkSession, network: NetworkSettings, ledger: KnownLedger) -> tuple[DataFrame, int]:
-    """The ledger before the network's first day, as configured, and the milestone after which it is so."""
-    return known.read(spark, ledger.path, network.protocol, network.bech32_hrp), ledger.milestone
-
-
-def stage(attempt: Attempt, groups: Iterable[Group]) -> None:
-    """Stage tables group by group."""
-    for group in groups:
-        jobs.stage(attempt, {name: frame() for name, frame in group.items()}, IOTA_TABLES)
-
+main = Job("iota_analytics", domain_of)
 
 if __name__ == "__main__":
-    jobs.run(main)
+    main.process()

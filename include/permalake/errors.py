@@ -7,18 +7,22 @@ class PermalakeError(Exception):
     """Error that the user can fix; another try may succeed. Exit code 1."""
 
     exit_code = 1
+    retryable = True
+    """Whether another try may succeed."""
 
 
 class ConfigError(PermalakeError):
     """Error in the configuration or an argument; the message names the key. Exit code 2."""
 
     exit_code = 2
+    retryable = False
 
 
 class RefusedError(PermalakeError):
     """Error in the input of a day: a retry over the same input cannot succeed. Exit code 2."""
 
     exit_code = 2
+    retryable = False
 
 
 def error_of(exit_code: int, message: str) -> PermalakeError:

@@ -6,10 +6,12 @@ from collections import Counter
 import pytest
 
 from permalake import paths
-from permalake.audit.catalogue import audited, describe, laws_of, suite_of, suites_of
+from permalake.audit.catalogue import audited, describe, suite_of, suites_of
 from permalake.audit.suite import contract_rules
-from permalake.contracts import IOTA_TABLES, WORMHOLE_TABLES
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 
 NETWORKS = {"shimmer": IOTA_TABLES, "wormhole": WORMHOLE_TABLES}
 EVERY = [table for tables in NETWORKS.values() for table in audited(tables.values())]
@@ -25,7 +27,7 @@ RANGE_OF_ONE_COLUMN = (
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_every_table_is_described(network):
-    described = describe(NETWORKS[network].values(), laws_of(network))
+    described = describe(NETWORKS[network].values(), domain_of(network).laws())
     assert list(described) == [name for name in NETWORKS[network] if name != "quarantine"]
     for table, expectations in described.items():
         names = [one.name for one in expectations]
@@ -33,12 +35,14 @@ def test_every_table_is_described(network):
         assert {"columns", "types", "key_unique", "date_within_range"} <= set(names)
         assert all(one.text.endswith(".") or one.name.endswith("_well_formed") for one in expectations)
         assert all(one.severity in {"critical", "warning"} for one in expectations)
-    assert {law.name for law in laws_of(network)} <= {one.name for all_ in described.values() for one in all_}
+    assert {law.name for law in domain_of(network).laws()} <= {
+        one.name for all_ in described.values() for one in all_
+    }
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_laws_have_unique_names_and_report_under_audited_tables(network):
-    laws = laws_of(network)
+    laws = domain_of(network).laws()
     assert max(Counter(law.name for law in laws).values()) == 1
     assert {law.table for law in laws} <= {table.name for table in audited(NETWORKS[network].values())}
 

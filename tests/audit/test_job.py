@@ -7,9 +7,9 @@ import pytest
 
 from permalake import paths
 from permalake.config import load_settings
-from permalake.contracts import IOTA_TABLES
+from permalake.domains import open_lake
 from permalake.errors import PermalakeError
-from permalake.lake import Lake
+from permalake.iota.contracts import IOTA_TABLES
 from support.audit_days import DAYS, FIRST, find, small_network
 from support.jobs import job
 
@@ -25,7 +25,7 @@ def lake(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
-    return Lake(load_settings())
+    return open_lake(load_settings())
 
 
 def audit(spark, start, end, run_id):

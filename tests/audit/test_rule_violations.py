@@ -8,7 +8,8 @@ from permalake.audit.runner import Auditor
 from permalake.audit.scope import Scope
 from permalake.audit.suite import contract_rules
 from permalake.audit.validation import of_rows
-from permalake.contracts import IOTA_TABLES, WORMHOLE_TABLES
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from support.violating_rows import BROKEN, DAY, ONE_DAY, broken_by_contract, valid_row
 
 DOMAINS = {"iota": audited(IOTA_TABLES.values()), "wormhole": audited(WORMHOLE_TABLES.values())}

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from permalake.audit.catalogue import laws_of
 from permalake.audit.runner import Auditor
-from permalake.contracts import IOTA_TABLES
+from permalake.domains import domain_of
+from permalake.iota.contracts import IOTA_TABLES
 from support.audit_days import DAYS, FIRST, find, scope, small_network
 
 
 def auditor(spark, store):
-    return Auditor(spark, IOTA_TABLES.values(), laws_of("shimmer"), store)
+    return Auditor(spark, IOTA_TABLES.values(), domain_of("shimmer").laws(), store)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,9 @@ import pytest
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from permalake.contracts import IOTA_TABLES, WORMHOLE_TABLES, tables_of
+from permalake.domains import domain_of
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 
 EVERY = {**IOTA_TABLES, **WORMHOLE_TABLES}
 
@@ -79,6 +81,6 @@ def test_settled_columns(name, columns):
 
 
 def test_quarantine_is_in_every_namespace():
-    assert "quarantine" in tables_of("wormhole")
-    assert "quarantine" in tables_of("shimmer")
+    assert "quarantine" in domain_of("wormhole").tables
+    assert "quarantine" in domain_of("shimmer").tables
     assert not set(IOTA_TABLES) & set(WORMHOLE_TABLES) - {"quarantine"}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from support.lakes import settings_of
 
 
@@ -13,4 +13,4 @@ def settings(tmp_path):
 
 @pytest.fixture
 def lake(settings):
-    return Lake(settings)
+    return open_lake(settings)

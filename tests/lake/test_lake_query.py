@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from permalake.contracts import tables_of
+from permalake.domains import domain_of, open_lake
 from permalake.errors import ConfigError, PermalakeError
-from permalake.lake import Lake, QueryLimits
+from permalake.lake import QueryLimits
 from permalake.lake.catalog import open_catalog
 from permalake.lake.state import days, moment, publications, stamp
 from permalake.lake.statements import unique_names
@@ -26,7 +26,7 @@ from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit
 def filled(tmp_path_factory):
     """Day 1 with 5 messages, then day 2 with 7, then day 1 rebuilt with 6."""
     chosen = settings_of(tmp_path_factory.mktemp("lake") / "warehouse")
-    lake = Lake(chosen)
+    lake = open_lake(chosen)
     done = [
         build(chosen, lake, DAY1, 1, 5, "a"),
         build(chosen, lake, DAY2, 2, 7, "b"),
@@ -47,7 +47,7 @@ def test_as_of_reads_the_state_of_the_last_publication_at_or_before(filled):
 @pytest.mark.parametrize("alone", [True, False], ids=["the only one", "not the first"])
 def test_a_publication_dated_2099_hides_no_other(tmp_path, alone):
     chosen = settings_of(tmp_path)
-    lake = Lake(chosen)
+    lake = open_lake(chosen)
     count = "select count(*) n from shimmer.messages"
     if not alone:
         build(chosen, lake, DAY2, 2, 7, "before")
@@ -68,7 +68,7 @@ def test_a_publication_dated_2099_hides_no_other(tmp_path, alone):
 
 def test_the_time_of_a_publication_never_goes_back(tmp_path):
     chosen = settings_of(tmp_path)
-    lake = Lake(chosen)
+    lake = open_lake(chosen)
     build(chosen, lake, DAY1, 1, 5, "a little ahead")
     ahead = datetime.now(UTC) + timedelta(minutes=10)
     with lake._database.write() as connection:
@@ -89,7 +89,7 @@ def test_sums_filters_and_empty_tables(filled):
 
 def test_a_network_with_a_dash_is_quoted(tmp_path):
     chosen = settings_of(tmp_path)
-    lake = Lake(chosen)
+    lake = open_lake(chosen)
     attempt = lake.begin("chrysalis-mainnet", DAY1, DAY1, "run")
     put(chosen, attempt, "messages", messages(DAY1, 1, 2))
     pass_audit(attempt)
@@ -101,9 +101,9 @@ def test_a_network_with_a_dash_is_quoted(tmp_path):
 
 def test_a_table_made_by_an_older_contract_gains_the_new_columns(tmp_path):
     chosen = settings_of(tmp_path)
-    lake = Lake(chosen)
+    lake = open_lake(chosen)
     catalog = open_catalog(chosen, "permalake")
-    old = pa.schema([field for field in tables_of(NETWORK)["messages"].arrow if field.name != "proof"])
+    old = pa.schema([field for field in domain_of(NETWORK).tables["messages"].arrow if field.name != "proof"])
     catalog.create_namespace(NETWORK)
     catalog.create_table((NETWORK, "messages"), schema=old).append(
         pa.Table.from_pylist(messages(DAY1, 1, 2), schema=old)

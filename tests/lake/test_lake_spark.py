@@ -8,13 +8,14 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import functions as f
 
-from permalake.contracts import QUARANTINE, tables_of
+from permalake.contracts import QUARANTINE
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit
 
-TABLES = tables_of(NETWORK)
+TABLES = domain_of(NETWORK).tables
 MS_ANALYTICS = TABLES["ms_analytics"]
 
 
@@ -158,7 +159,7 @@ def test_quarantine_of_days_built_at_once_is_all_there(spark, lake):
 
 
 def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
-    prices = tables_of("wormhole")["token_prices"]
+    prices = domain_of("wormhole").tables["token_prices"]
 
     def quotes(hour, *days):
         fetched = datetime(2024, 7, 1, hour, tzinfo=UTC)

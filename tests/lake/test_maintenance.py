@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from permalake.config import Settings
-from permalake.contracts import IOTA_TABLES
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.lake import leases
 from permalake.lake.catalog import copy_pointers, locations, open_table
 from permalake.lake.counts import files
@@ -50,11 +51,11 @@ def stored(settings):
 
 def data_files(lake, *moments):
     """Data files that the states at those moments, and now, are made of."""
-    from permalake.lake.published import state as states
+    from permalake.lake.published import past_state
 
     found = set()
     for moment in (None, *moments):
-        for (network, _), location in states(lake._database, moment).items():
+        for (network, _), location in past_state(lake.database, domain_of, moment).items():
             if location is not None and network == NETWORK:
                 found |= {file.file_path for file in files(open_table(location))}
     return found
@@ -246,7 +247,10 @@ def test_where_a_needed_file_is_missing_nothing_is_removed(settings, lake, histo
 def test_a_dry_run_tells_what_would_happen_and_changes_nothing(settings, lake, history):
     limit = after(history[2])
     before = stored(settings), lake.locations(NETWORK)
-    told = {one.name: one for one in would_tidy(settings, lake._database, NETWORK, limit)}
+    told = {
+        one.name: one
+        for one in would_tidy(settings, lake.database, NETWORK, domain_of(NETWORK).tables, limit)
+    }
     assert (stored(settings), lake.locations(NETWORK)) == before
     done = {f"{NETWORK}.{name}": one for name, one in maintain(settings, lake, limit).items()}
     assert {name: str(one) for name, one in told.items()} == {name: str(one) for name, one in done.items()}

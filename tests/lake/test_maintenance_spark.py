@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from permalake.cli.main import main as permalake
-from permalake.contracts import tables_of
+from permalake.domains import domain_of
 from permalake.iota.permanode.placement import Placement
 from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 from permalake.lake.catalog import open_catalog, open_table
@@ -31,7 +31,7 @@ def build_in_pieces(settings, lake, day, milestone, sizes, run_id):
     stage_day(settings, attempt, day, milestone, sum(sizes))
     rows = messages(day, milestone, sum(sizes))
     put(settings, attempt, "messages", rows[: sizes[0]])
-    contract = tables_of(NETWORK)["messages"]
+    contract = domain_of(NETWORK).tables["messages"]
     staged = open_catalog(settings, attempt.catalog).load_table((NETWORK, "messages"))
     at = sizes[0]
     for size in sizes[1:]:
@@ -52,7 +52,7 @@ def compacted(spark, settings, lake, target=TARGET):
     with alone(settings, lake._database, NETWORK, "maintain") as work:
         return {
             table: compact(spark, work, table, target)
-            for table in crowded_tables(lake._database, NETWORK, target)
+            for table in crowded_tables(lake.database, NETWORK, domain_of(NETWORK).tables, target)
         }
 
 
@@ -90,7 +90,7 @@ def test_a_large_day_is_cut_into_files_of_the_size_aimed_at(spark, settings, lak
     target = sum(sizes) // 2 + 1
     assert compacted(spark, settings, lake, target) == {"messages": {DAY1: (6, 2)}}
     assert lake.query(ROWS) == rows
-    assert crowded_tables(lake._database, NETWORK, target) == {}
+    assert crowded_tables(lake.database, NETWORK, domain_of(NETWORK).tables, target) == {}
 
 
 def test_a_day_published_while_it_is_compacted_stays_as_published(

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, inspect, select
 
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from permalake.lake.migrations import add_column, pending
-from permalake.lake.state import STEPS, Database, days, leases
+from permalake.lake.state import MIGRATIONS, Database, days, leases
 from support import lake_processes, places
 from support.lakes import DAY1, NETWORK, build, state
 
@@ -50,19 +50,19 @@ def test_an_old_catalog_becomes_what_a_new_one_is_and_keeps_its_rows(settings, f
     with old.read() as connection:
         assert connection.execute(select(leases.c.run_id, leases.c.owner)).all() == [("long gone", None)]
         assert connection.execute(select(days.c.date, days.c.quarantined)).all() == [(DAY1, 2)]
-        assert pending(connection, STEPS) == []
+        assert pending(connection, MIGRATIONS) == []
 
 
 def test_days_are_built_on_an_old_catalog(settings, first_catalog):
-    lake = Lake(settings)
+    lake = open_lake(settings)
     build(settings, lake, DAY1, 1, 5, "run")
     assert state(lake) == {DAY1: (5, 5)}
 
 
 def test_an_up_to_date_catalog_is_opened_beside_a_writer(settings, first_catalog):
     """Waiting for the write lock would time out."""
-    with Lake(settings)._database.write():
-        Lake(settings).status()
+    with Database(settings.lake.catalog_uri).write():
+        open_lake(settings).status()
 
 
 def test_processes_that_open_an_old_catalog_at_once_take_each_step_once(settings, first_catalog):
@@ -77,15 +77,15 @@ def test_processes_that_open_an_old_catalog_at_once_take_each_step_once(settings
     with sqlite3.connect(first_catalog) as connection:
         assert [
             row[0] for row in connection.execute("select name from permalake_migrations order by rowid")
-        ] == list(STEPS)
-    assert Lake(settings).status(NETWORK)[0].quarantined == 2
+        ] == list(MIGRATIONS)
+    assert open_lake(settings).status(NETWORK)[0].quarantined == 2
 
 
 def test_a_step_that_fails_leaves_nothing_behind(settings, first_catalog, monkeypatch):
     def fail(connection):
         raise RuntimeError("halfway")
 
-    monkeypatch.setattr("permalake.lake.state.STEPS", {**STEPS, "fails": fail})
+    monkeypatch.setattr("permalake.lake.state.MIGRATIONS", {**MIGRATIONS, "fails": fail})
     with pytest.raises(RuntimeError, match="halfway"):
         Database(settings.lake.catalog_uri)
     monkeypatch.undo()

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from permalake.contracts import IOTA_TABLES
-from permalake.lake import Lake
+from permalake.domains import open_lake
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.lake.catalog import locations
 from support import lake_processes
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, stage_day, state
@@ -80,7 +80,7 @@ def test_a_killed_publisher_has_published_nothing_and_the_repeat_publishes_all(
     others = {DAY2: (7, 7)} if disturbed else {}
     assert lake.locations(NETWORK) == before
     assert state(lake) == others
-    again = Lake(settings)
+    again = open_lake(settings)
     assert again.publish(again.resume(NETWORK, "run")).replayed == disturbed
     assert state(lake) == {DAY1: (5, 5)} | others
     with lake._database.read() as connection:

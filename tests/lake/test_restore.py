@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select
 
+from permalake.domains import open_lake
 from permalake.errors import PermalakeError
-from permalake.lake import Lake
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import Limits, limits, tidy
 from permalake.lake.publication_log import logged_ids
@@ -72,7 +72,7 @@ def test_a_lost_catalog_is_built_again_as_it_was_published(settings, lake, built
     (done,) = restore(settings)
     assert str(done) == "shimmer: 3 publications, 2 days, 3 tables"
     assert done.damaged == {}
-    again = Lake(settings)
+    again = open_lake(settings)
     assert content(again._database) == before | {"permalake_days": before["permalake_days"][:2]}
     assert len(before["permalake_days"]) == 3
     assert again.query("from shimmer.messages order by all").to_pylist() == wanted
@@ -90,7 +90,7 @@ def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built):
     files = set(Path(settings.lake.warehouse).rglob("*.parquet"))
     lose(settings)
     for command in (
-        lambda: Lake(settings),
+        lambda: open_lake(settings),
         lambda: maintenance.chosen(settings),
         lambda: list(maintenance.housekeeping(settings, [NETWORK], "maintain")),
     ):
@@ -102,10 +102,10 @@ def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built):
 
 def test_a_catalog_of_another_lake_is_refused(settings, lake, built, tmp_path):
     other = settings_of(tmp_path / "other")
-    build(other, Lake(other), DAY1, 1, 2, "other")
+    build(other, open_lake(other), DAY1, 1, 2, "other")
     shutil.copy(catalog_of(other), catalog_of(settings))
     with pytest.raises(PermalakeError, match=f"the catalog is of lake .*{RUNBOOK}"):
-        Lake(settings)
+        open_lake(settings)
     with pytest.raises(PermalakeError, match=f"the catalog is of lake .*{RUNBOOK}"):
         restore(settings)
 
@@ -116,7 +116,7 @@ def test_a_lost_warehouse_is_refused(settings, lake, built):
     Path(settings.lake.warehouse).mkdir()
     catalog_of(settings).write_bytes(catalog)
     with pytest.raises(PermalakeError, match=f"does not hold the lake .*{RUNBOOK}"):
-        Lake(settings)
+        open_lake(settings)
     assert not (Path(settings.lake.warehouse) / "_lake.json").exists()
 
 
@@ -130,7 +130,7 @@ def test_a_lake_of_an_earlier_version_is_adopted_where_both_agree(settings, lake
     with lake._database.write() as connection:
         connection.execute(publications.update().values(logged=None))
     forget_ids(lake._database, settings.lake.warehouse)
-    again = Lake(settings)
+    again = open_lake(settings)
     (stored,) = json.loads((Path(settings.lake.warehouse) / "_lake.json").read_text())["lake_id"].split()
     with again._database.read() as connection:
         assert connection.execute(select(lake_ids.c.lake_id)).scalars().all() == [stored]
@@ -142,7 +142,7 @@ def test_a_lake_of_an_earlier_version_is_adopted_where_both_agree(settings, lake
     Path(elsewhere.lake.warehouse).mkdir()
     shutil.copy(catalog_of(settings), catalog_of(elsewhere))
     with pytest.raises(PermalakeError, match="none of the catalog's tables lies in the warehouse"):
-        Lake(elsewhere)
+        open_lake(elsewhere)
 
 
 def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings, lake, built):
@@ -151,14 +151,14 @@ def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings
     wanted = state(lake)
     lose(settings)
     catalog_of(settings).write_bytes(copy)
-    older = Lake(settings)
+    older = open_lake(settings)
     with pytest.raises(PermalakeError, match="ends with publication 3, the warehouse with 4"):
         older.begin(NETWORK, DAY1, DAY1, "run")
     with pytest.raises(PermalakeError, match=r"ends with publication 3.*`permalake restore`"):
         tidy(settings, older._database, NETWORK, limits(settings.lake), "maintain")
     (done,) = restore(settings)
     assert str(done) == "shimmer: 1 publications, 1 days, 3 tables"
-    assert state(Lake(settings)) == wanted
+    assert state(open_lake(settings)) == wanted
     with pytest.raises(PermalakeError, match=f"nothing to restore, {RUNBOOK}"):
         restore(settings)
 
@@ -174,7 +174,7 @@ def test_what_a_killed_publisher_did_not_log_is_logged_by_the_next(settings, lak
     assert logged_ids(settings) == [1, 2]
     lose(settings)
     restore(settings)
-    assert state(Lake(settings)) == {DAY1: (5, 5), DAY2: (7, 7)}
+    assert state(open_lake(settings)) == {DAY1: (5, 5), DAY2: (7, 7)}
 
 
 def test_states_that_maintenance_forgot_stay_forgotten(settings, lake, built):
@@ -183,7 +183,7 @@ def test_states_that_maintenance_forgot_stay_forgotten(settings, lake, built):
         horizon = connection.execute(select(networks.c.history_from)).scalar()
     lose(settings)
     restore(settings)
-    again = Lake(settings)
+    again = open_lake(settings)
     assert again.query("select count(*) n from shimmer.messages")["n"][0].as_py() == 13
     with pytest.raises(PermalakeError, match="is forgotten"):
         again.query("from shimmer.messages", moment(built[0].published_at))
@@ -196,7 +196,7 @@ def test_a_damaged_table_is_named_and_the_others_are_restored(settings, lake, bu
     lose(settings)
     (done,) = restore(settings)
     assert set(done.damaged) == {"messages"}
-    assert Lake(settings).query("select count(*) n from shimmer.ms_analytics")["n"][0].as_py() == 2
+    assert open_lake(settings).query("select count(*) n from shimmer.ms_analytics")["n"][0].as_py() == 2
 
 
 def test_most_files_are_removed_only_when_that_is_confirmed(settings, lake, built):

@@ -7,15 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from permalake.contracts import tables_of
+from permalake.domains import domain_of
+from permalake.iota.day import IOTA
 from permalake.lake.state import outdated
-from permalake.orchestrate.rebuild_runs import follow_up, start_stale
+from permalake.orchestrate.rebuild_runs import REBUILD, follow_up, start_stale
 from permalake.pipeline import stale_days
 from permalake.pipeline.request import BuildRequest
 from permalake.pipeline.stale_days import oldest_stale
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit, put, stage_day
 
-ANALYTICS = tables_of(NETWORK)["ms_analytics"]
+ANALYTICS = domain_of(NETWORK).tables["ms_analytics"]
 
 
 @pytest.fixture
@@ -114,25 +115,27 @@ def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, 
     monkeypatch.setattr(
         "permalake.orchestrate.rebuild_runs.start_run", lambda *run: started.append(run) or True
     )
-    request = BuildRequest("iota", NETWORK, DAY3, DAY3, "run")
+    request = BuildRequest(IOTA, NETWORK, DAY3, DAY3, "run")
 
-    def context(run_type, run_id="night", unpublished=0):
+    def context(run_type, run_id="night", conf=None, unpublished=0):
         task = SimpleNamespace(dag_id="iota_daily", get_ti_count=lambda *_, **__: unpublished)
-        return {"dag_run": SimpleNamespace(run_type=run_type, run_id=run_id), "ti": task}
+        return {"dag_run": SimpleNamespace(run_type=run_type, run_id=run_id, conf=conf), "ti": task}
 
-    assert start_stale(settings, context("manual"), request) is None
-    assert start_stale(settings, context("scheduled"), request) == f"stale_{NETWORK}_night"
+    assert start_stale(lake, context("manual"), request) is None
+    night = f"stale_{NETWORK}_night~{DAY1}"
+    assert start_stale(lake, context("scheduled"), request) == night
     conf = {"network": NETWORK, "start": str(DAY1), "end": str(DAY2)}
-    assert started == [("iota_daily", f"stale_{NETWORK}_night", conf)]
+    rebuild = {"origin": "night", "first": str(DAY1), "turn": 1}
+    assert started == [("iota_daily", night, conf | {REBUILD: rebuild})]
 
-    assert follow_up(settings, context("manual"), request) is None
-    assert follow_up(settings, context("backfill", unpublished=1), request) is None
-    first = follow_up(settings, context("backfill"), request)
-    assert started[1:] == [("iota_daily", first, conf)]
-    assert follow_up(settings, context("backfill"), request) == first, "a retry: Airflow has it already"
+    assert follow_up(lake, context("manual"), request) is None
+    assert follow_up(lake, context("backfill", unpublished=1), request) is None
+    first = follow_up(lake, context("backfill"), request)
+    assert started[1:] == [("iota_daily", first, conf | {REBUILD: rebuild})]
+    assert follow_up(lake, context("backfill"), request) == first, "a retry: Airflow has it already"
     turns = [first]
     while turns[-1]:
-        turns.append(follow_up(settings, context("manual", turns[-1]), request))
+        turns.append(follow_up(lake, context("manual", turns[-1], started[-1][2]), request))
     assert turns == [first, f"{first}~2", f"{first}~3", None], (
         "days that stay stale are not tried without end"
     )

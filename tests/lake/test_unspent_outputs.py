@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, time
 
 import pytest
 
+from permalake.domains import open_lake
 from permalake.errors import PermalakeError
-from permalake.lake import Lake
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, pass_audit, put, settings_of
 
 OWNER = "smr1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"
@@ -60,7 +60,7 @@ def lake(tmp_path_factory):
     """Day 1 creates a basic output, an alias and a treasury; day 2 consumes two of them and creates one;
     day 3 consumes that."""
     settings = settings_of(tmp_path_factory.mktemp("lake") / "warehouse")
-    lake = Lake(settings)
+    lake = open_lake(settings)
     days = {
         DAY1: created(DAY1, 1, basic=(1, 10), alias=(2, 20), treasury=(3, 70)),
         DAY2: created(DAY2, 2, basic=(4, 15), treasury=(5, 65)) | consumed(DAY2, 2, name(1), f"{3:064x}"),

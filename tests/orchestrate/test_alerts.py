@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from email import message_from_string
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
@@ -14,11 +14,16 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from permalake.audit import docs
-from permalake.errors import ConfigError, PermalakeError
+from permalake.config import load_settings
+from permalake.contracts.steps import StepResult
+from permalake.domains import open_lake
+from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.lake.step_ledger import StepLedger
 from permalake.orchestrate import alerts
 from permalake.orchestrate.deadline import moment
-from permalake.orchestrate.submit_task import failure, reason_of
+from permalake.orchestrate.step_task import died, failure
 
+DAY = date(2022, 9, 28)
 CONTEXT = {
     "ti": SimpleNamespace(
         dag_id="iota_daily", run_id="scheduled__1", task_id="audit", log_url="http://localhost:8080/log"
@@ -95,7 +100,10 @@ def test_an_audit_alert_names_the_expectation_and_links_to_its_docs(config, monk
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     page = docs.folder("shimmer", "stage_1") / "index.html"
     line = "audit of shimmer 2022-09-28 failed: messages: key_unique: message_id 0a, rows 2"
-    alert = alerts.describe(CONTEXT | {"exception": AirflowException(f"{line}; docs: {page}")})
+    ledger = StepLedger(open_lake(load_settings()).database)
+    key = ledger.start("shimmer", "stage", "audit", (DAY, DAY), dag_run="scheduled__1")
+    ledger.finish(key, StepResult("invalid", reason=line, retryable=False, docs=str(page)))
+    alert = alerts.describe(CONTEXT | {"exception": AirflowException("whatever the task raised")})
     assert alert["reason"] == line
     assert alert["docs"].endswith("/permalake/audit/shimmer/stage_1/index.html")
 
@@ -178,32 +186,19 @@ def test_an_alert_that_cannot_be_sent_is_a_line_in_the_log(config, monkeypatch, 
 
 SUBMIT = """Cannot execute: spark-submit --master local[*] job.py. Error code is: {code}.
 Last spark-submit output:
-26/11/21 07:49:46 WARN Utils: Your hostname resolves to a loopback address
-{said}
 26/11/21 07:49:54 INFO ShutdownHookManager: Shutdown hook called"""
 
 
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ("permalake: milestone 17339: block 0a is missing", "milestone 17339: block 0a is missing"),
-        ("Traceback (most recent call last):\nValueError: odd", "ValueError: odd"),
-        ("java.lang.OutOfMemoryError: Java heap space", "java.lang.OutOfMemoryError: Java heap space"),
-        ("python: can't open file 'job.py'", "python: can't open file 'job.py'"),
-    ],
-)
-def test_the_reason_is_found_in_what_spark_submit_printed(said, reason):
-    assert reason_of(AirflowException(SUBMIT.format(code=1, said=said))) == reason
+def test_a_submit_that_died_tells_its_exit_code_alone():
+    told = died(AirflowException(SUBMIT.format(code=137)))
+    assert type(told) is AirflowException
+    assert str(told).startswith("the Spark submit ended with exit code 137 and recorded no reason")
 
 
-def test_a_wrong_configuration_is_not_tried_again():
-    def kind(error):
-        return type(failure(error, reason_of(error)))
-
-    assert kind(AirflowException(SUBMIT.format(code=2, said="permalake: x"))) is AirflowFailException
-    assert (
-        kind(AirflowException(SUBMIT.format(code=2, said="permalake: audit failed"))) is AirflowFailException
-    )
-    assert kind(ConfigError("networks.x: not configured")) is AirflowFailException
-    assert kind(AirflowException(SUBMIT.format(code=1, said="permalake: x"))) is AirflowException
-    assert kind(PermalakeError("busy")) is AirflowException
+def test_what_a_retry_cannot_mend_is_not_tried_again():
+    assert type(died(AirflowException(SUBMIT.format(code=2)))) is AirflowFailException
+    assert type(died(AirflowException(SUBMIT.format(code=RefusedError.exit_code)))) is AirflowFailException
+    assert type(died(AirflowException(SUBMIT.format(code=1)))) is AirflowException
+    assert type(failure(ConfigError("networks.x: not configured"))) is AirflowFailException
+    assert type(failure(PermalakeError("busy"))) is AirflowException
+    assert str(failure(ValueError("first\nsecond"))) == "ValueError: first"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
+from permalake.domains import named
 from permalake.local.describe import load_dags
 from permalake.orchestrate.deadline import PublishedBy
 from permalake.orchestrate.submit_task import SparkStep
 from permalake.paths import DAGS, PLUGINS, SPARK_JOBS
-from permalake.pipeline import domain
 
 DAILY = ("iota_daily", "wormhole_daily")
 DAG_IDS = (*DAILY, "lake_maintenance")
@@ -70,7 +71,7 @@ def test_every_daily_dag_has_a_deadline_that_airflow_can_read_back(dag_bag, dag,
 
 def test_assets_lead_from_raw_input_to_stores(dag):
     kind = dag.dag_id.removesuffix("_daily")
-    first, serve = dag.task_dict[domain.TASKS[kind][0]], dag.task_dict["serve"]
+    first, serve = dag.task_dict[named(kind).steps[0].name], dag.task_dict["serve"]
     assert [asset.uri for asset in first.inlets] == [f"permalake://raw/{kind}"]
     assert serve.inlets == dag.task_dict["publish"].outlets
     assert [asset.uri for asset in serve.outlets] == [f"permalake://served/{kind}"]
@@ -115,15 +116,14 @@ def test_at_most_four_spark_submits_each_of_an_existing_job(dag):
     submits = [task for task in dag.tasks if isinstance(task, SparkStep)]
     assert 1 <= len(submits) <= 4
     for task in submits:
-        assert (SPARK_JOBS / f"{task.job}.py").is_file(), task.job
+        assert (SPARK_JOBS / f"{task.step.job}.py").is_file(), task.step.job
 
 
-def test_tasks_stand_in_the_order_of_the_plan(dag):
-    kind = dag.dag_id.removesuffix("_daily")
-    assert tuple(task.task_id for task in dag.topological_sort()) == domain.TASKS[kind]
-    for before, after in zip(domain.TASKS[kind], domain.TASKS[kind][1:], strict=False):
+def test_tasks_are_the_steps_of_the_domain_in_order(dag):
+    names = tuple(step.name for step in named(dag.dag_id.removesuffix("_daily")).steps)
+    assert tuple(task.task_id for task in dag.topological_sort()) == names
+    for before, after in pairwise(names):
         assert dag.task_dict[before].downstream_task_ids == {after}
-    assert [task.task_id for task in dag.tasks if getattr(task, "first", False)] == [domain.TASKS[kind][0]]
 
 
 def test_publish_tells_downstream_dags(dag):

@@ -8,14 +8,15 @@ import pytest
 
 from permalake.config import load_settings
 from permalake.errors import ConfigError
-from permalake.pipeline import domain
-from permalake.pipeline.request import BuildRequest, choose_network, parse_day, request_of
+from permalake.iota.day import IOTA
+from permalake.pipeline.request import BuildRequest, parse_day, request_of
+from permalake.wormhole.day import WORMHOLE
 
 DAY = date(2022, 9, 28)
 
 
 def test_parameters_left_out_are_the_interval_and_the_only_network(settings, config):
-    given = request_of(settings, "wormhole", {}, DAY, "r1")
+    given = request_of(settings, WORMHOLE, {}, DAY, "r1")
     assert (given.network, given.start, given.end, given.only, given.force) == (
         "wormhole",
         DAY,
@@ -24,11 +25,11 @@ def test_parameters_left_out_are_the_interval_and_the_only_network(settings, con
         False,
     )
     one = load_settings(config).model_copy(update={"networks": {"shimmer": settings.networks["shimmer"]}})
-    assert request_of(one, "iota", {"network": None}, DAY, "r1").network == "shimmer"
+    assert request_of(one, IOTA, {"network": None}, DAY, "r1").network == "shimmer"
 
 
 def test_a_first_day_alone_is_a_range_of_one_day(settings):
-    given = request_of(settings, "iota", {"network": "shimmer", "start": "2022-01-02"}, DAY, "r1")
+    given = request_of(settings, IOTA, {"network": "shimmer", "start": "2022-01-02"}, DAY, "r1")
     assert given.start == given.end == date(2022, 1, 2)
 
 
@@ -40,20 +41,20 @@ def test_arguments_are_what_every_job_takes(settings):
         "only": "audit",
         "force": True,
     }
-    given = request_of(settings, "iota", params, DAY, "r1")
+    given = request_of(settings, IOTA, params, DAY, "r1")
     assert " ".join(given.arguments) == (
-        "--network shimmer --start 2022-01-02 --end 2022-01-03 --run-id r1 --force"
+        "--network shimmer --start 2022-01-02 --end 2022-01-03 --run-id r1 --dag-run r1 --force"
     )
     assert (given.days, given.only, given.force) == ("2022-01-02..2022-01-03", "audit", True)
 
 
 def test_several_networks_want_a_choice(settings):
     with pytest.raises(ConfigError, match="shimmer, testnet"):
-        choose_network(settings, "iota", None)
+        IOTA.choose(settings, None)
     with pytest.raises(ConfigError, match=r"networks\.nowhere"):
-        choose_network(settings, "iota", "nowhere")
+        IOTA.choose(settings, "nowhere")
     with pytest.raises(ConfigError, match="one namespace"):
-        choose_network(settings, "wormhole", "shimmer")
+        WORMHOLE.choose(settings, "shimmer")
 
 
 @pytest.mark.parametrize("text", ["2022-9-28", "28.09.2022", "20220928", "2022-W39-3", "2022-02-30", "today"])
@@ -64,18 +65,18 @@ def test_a_day_is_written_one_way(text):
 
 def test_a_range_does_not_run_backwards():
     with pytest.raises(ConfigError, match="ends"):
-        BuildRequest("iota", "shimmer", DAY, date(2022, 9, 27), "r1")
+        BuildRequest(IOTA, "shimmer", DAY, date(2022, 9, 27), "r1")
 
 
-def test_steps_are_found_in_their_task():
-    assert domain.task_of("wormhole", "enrich") == "enrich_analytics"
-    assert domain.task_of("wormhole", "enrich_analytics") == "enrich_analytics"
-    assert domain.task_of("iota", "decode") == "ingest_decode"
+def test_phases_are_found_in_their_step():
+    assert WORMHOLE.step_of("enrich").name == "enrich_analytics"
+    assert WORMHOLE.step_of("enrich_analytics").name == "enrich_analytics"
+    assert IOTA.step_of("decode").name == "ingest_decode"
     with pytest.raises(ConfigError, match="ingest, decode, analytics, audit, publish"):
-        domain.task_of("iota", "enrich")
+        IOTA.step_of("enrich")
 
 
-def test_a_later_start_leaves_earlier_tasks_alone():
-    left = [task for task in domain.TASKS["wormhole"] if domain.comes_before("wormhole", task, "enrich")]
+def test_a_later_start_leaves_earlier_steps_alone():
+    left = [step.name for step in WORMHOLE.steps if WORMHOLE.comes_before(step, "enrich")]
     assert left == ["ingest_decode"]
-    assert not any(domain.comes_before("iota", task, None) for task in domain.TASKS["iota"])
+    assert not any(IOTA.comes_before(step, None) for step in IOTA.steps)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from permalake.config import load_settings
+from permalake.iota.day import IOTA
 from permalake.pipeline import sizing
-from permalake.spark import class_archive, submit
+from permalake.spark import class_archive, sizes, submit
 
 
 @pytest.fixture
@@ -20,26 +21,28 @@ def settings(tmp_path, monkeypatch):
 
 
 def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizing, "SMALL_BYTES", 100)
+    monkeypatch.setattr(sizes, "SMALL_BYTES", 100)
     (tmp_path / "archive" / "day" / "blocks.jsonl").write_bytes(b"x" * 60)
-    assert "TieredStopAtLevel=1" in sizing.java_options(settings, "shimmer")
-    assert sizing.session_conf(settings, "shimmer")["spark.sql.shuffle.partitions"] == "1"
+    assert "TieredStopAtLevel=1" in sizing.java_options(IOTA.inputs(settings, "shimmer"))
+    assert sizing.session_conf(IOTA.inputs(settings, "shimmer"))["spark.sql.shuffle.partitions"] == "1"
     (tmp_path / "archive" / "day" / "milestones.jsonl.gz").write_bytes(b"x" * 5)
-    assert sizing.java_options(settings, "shimmer") == "-Duser.timezone=UTC"
-    assert sizing.session_conf(settings, "shimmer") == {}
+    assert sizing.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC"
+    assert sizing.session_conf(IOTA.inputs(settings, "shimmer")) == {}
 
 
 def test_a_variable_replaces_the_choice(settings, monkeypatch):
     monkeypatch.setenv("PERMALAKE_SPARK_JAVA_OPTIONS", "-XX:+UseZGC")
-    assert sizing.java_options(settings, "shimmer") == "-Duser.timezone=UTC -XX:+UseZGC"
+    assert sizing.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC -XX:+UseZGC"
 
 
 def test_a_local_driver_maps_archived_classes(settings, tmp_path, monkeypatch):
     monkeypatch.delenv("PERMALAKE_SPARK_MASTER", raising=False)
     (tmp_path / "classes.jsa").touch()
-    assert f"-XX:SharedArchiveFile={tmp_path}/classes.jsa" in sizing.java_options(settings, "shimmer")
+    assert f"-XX:SharedArchiveFile={tmp_path}/classes.jsa" in sizing.java_options(
+        IOTA.inputs(settings, "shimmer")
+    )
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
-    assert "SharedArchiveFile" not in sizing.java_options(settings, "shimmer")
+    assert "SharedArchiveFile" not in sizing.java_options(IOTA.inputs(settings, "shimmer"))
 
 
 def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monkeypatch):

@@ -16,10 +16,10 @@ from cassandra.cluster import NoHostAvailable
 from pyspark.sql import functions as F
 
 from permalake.config import CassandraSettings, LakeSettings, NetworkSettings, Settings
-from permalake.contracts import IOTA_TABLES
+from permalake.domains import open_lake, stores_of
 from permalake.errors import PermalakeError
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.permanode import stardust_schema as store
-from permalake.lake import Lake
 from permalake.lake.state import Database
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
@@ -105,7 +105,7 @@ def spent_by_day():
 
 def publish(settings, tables, day, run_id, keep=None, network=NETWORK, end=None):
     """A day of a tangle (or all up to ``end``) through the lake's own front door."""
-    lake = Lake(settings)
+    lake = open_lake(settings)
     attempt = lake.begin(network, day, end or day, run_id)
     for name, frame in tables.items():
         rows = frame.where(F.col("date").between(F.lit(day), F.lit(end or day)))
@@ -188,15 +188,15 @@ def facts_of(variant, expected):
 
 def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, tables, monkeypatch):
     publish(settings, tables, SECOND, "run-1")
-    assert serve(session, settings, NETWORK) == {"cassandra": [SECOND]}
-    assert serve(session, settings, NETWORK) == {"cassandra": []}
+    assert serve(session, settings, NETWORK, stores_of(settings, NETWORK)) == {"cassandra": [SECOND]}
+    assert serve(session, settings, NETWORK, stores_of(settings, NETWORK)) == {"cassandra": []}
 
     # The first day is published later, and the store fails in the middle of it.
     publish(settings, tables, FIRST, "run-2")
     assert due(settings) == [FIRST]
     fail_at(monkeypatch, "parents")
     with pytest.raises(PermalakeError, match="cut off"):
-        serve(session, settings, NETWORK)
+        serve(session, settings, NETWORK, stores_of(settings, NETWORK))
     monkeypatch.undo()
     assert due(settings) == [FIRST]
     synced = {row["milestone_index"] for row in held(settings.cassandra, KEYSPACE, "sync")}
@@ -204,7 +204,7 @@ def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, t
     assert not synced & set(first_milestones)
 
     expected = expected_cassandra.stardust(FOLDER)
-    assert serve(session, settings, NETWORK) == {"cassandra": [FIRST]}
+    assert serve(session, settings, NETWORK, stores_of(settings, NETWORK)) == {"cassandra": [FIRST]}
     check(settings, expected)
     before = check_lookups(settings, expected)
     assert max(partition for _, _, partition in before) > 0
@@ -212,7 +212,7 @@ def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, t
     # Rebuilt with fewer rows: its last milestones are gone, with all that hung on them.
     _, end = bounds(1)
     publish(settings, tables, SECOND, "run-4", keep=F.col("milestone_index") < end - 3)
-    assert serve(session, settings, NETWORK) == {"cassandra": [SECOND]}
+    assert serve(session, settings, NETWORK, stores_of(settings, NETWORK)) == {"cassandra": [SECOND]}
     fewer = expected_cassandra.stardust(FOLDER, before_milestone(end - 3))
     check(settings, fewer)
     # What stayed lies where it lay: no partition has more rows than before.
@@ -224,16 +224,16 @@ def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monke
     first, second = (dt.date.fromisoformat(row["date"]) for row in lake_frames.read(STARDUST / "date_cache"))
     tables = frames(session, STARDUST)
     publish(settings, tables, first, "run-1", network=SHIMMER, end=second)
-    assert serve(session, settings, SHIMMER) == {"cassandra": [first, second]}
+    assert serve(session, settings, SHIMMER, stores_of(settings, SHIMMER)) == {"cassandra": [first, second]}
     check_tables(settings, "served_shimmer", expected_cassandra.stardust(STARDUST))
 
     _, end = bounds(1, STARDUST)
     publish(settings, tables, second, "run-2", F.col("milestone_index") < end - 3, SHIMMER)
     fail_at(monkeypatch, "tags")
     with pytest.raises(PermalakeError, match="cut off"):
-        serve(session, settings, SHIMMER)
+        serve(session, settings, SHIMMER, stores_of(settings, SHIMMER))
     monkeypatch.undo()
-    assert serve(session, settings, SHIMMER) == {"cassandra": [second]}
+    assert serve(session, settings, SHIMMER, stores_of(settings, SHIMMER)) == {"cassandra": [second]}
     fewer = expected_cassandra.stardust(STARDUST, before_milestone(end - 3))
     check_tables(settings, "served_shimmer", fewer)
 
@@ -242,7 +242,7 @@ def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monke
         for view in store.TAGS.views:
             connected.execute(f"DROP MATERIALIZED VIEW served_shimmer.{view.name}", timeout=60)
         connected.execute("DROP TABLE served_shimmer.tags", timeout=60)
-    assert serve(session, settings, SHIMMER) == {"cassandra": [first, second]}
+    assert serve(session, settings, SHIMMER, stores_of(settings, SHIMMER)) == {"cassandra": [first, second]}
     check_tables(settings, "served_shimmer", fewer)
 
 
@@ -273,9 +273,9 @@ def fail_at(monkeypatch, name):
 def test_a_store_that_is_down_keeps_its_days_due_and_says_why(session, settings, tables):
     publish(settings, tables, SECOND, "run-5")
     with pytest.raises(PermalakeError, match="does not answer"):
-        serve(session, at(settings, free_port()), NETWORK)
+        serve(session, at(settings, free_port()), NETWORK, stores_of(at(settings, free_port()), NETWORK))
     assert due(settings) == [SECOND]
-    first, second = Lake(settings).status(NETWORK)
+    first, second = open_lake(settings).status(NETWORK)
     assert second.stores == {"cassandra": None}
     assert any("does not answer" in note for note in second.notes)
     assert first.stores["cassandra"] > first.published

@@ -9,9 +9,9 @@ import json
 from hashlib import blake2b
 
 from permalake.audit.scope import Scope
-from permalake.contracts import IOTA_TABLES
 from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
 from permalake.iota.codec.merkle import merkle_root
+from permalake.iota.contracts import IOTA_TABLES
 from support import places
 
 DAYS = (dt.date(2022, 9, 28), dt.date(2022, 9, 29), dt.date(2022, 9, 30))

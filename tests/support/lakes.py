@@ -7,7 +7,7 @@ from datetime import date
 import pyarrow as pa
 
 from permalake.config import Settings
-from permalake.contracts import tables_of
+from permalake.domains import domain_of
 from permalake.lake import Attempt, Lake, Publication
 from permalake.lake.catalog import open_catalog
 from permalake.lake.counts import days_between
@@ -22,7 +22,7 @@ def settings_of(warehouse: object) -> Settings:
 
 def put(settings: Settings, attempt: Attempt, table: str, rows: list[dict]) -> None:
     """Replace the attempt's days in a staged table, as Attempt.stage does, but by PyIceberg."""
-    contract = tables_of(attempt.network)[table]
+    contract = domain_of(attempt.network).tables[table]
     frame = pa.Table.from_pylist(rows, schema=contract.arrow)
     staged = open_catalog(settings, attempt.catalog).load_table((attempt.network, table))
     staged.overwrite(frame, overwrite_filter=days_between(attempt.start, attempt.end))

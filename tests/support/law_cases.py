@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts import IOTA_TABLES
+from permalake.iota.contracts import IOTA_TABLES
 from support.audit_days import find
 
 ID, OTHER_ID = "aa" * 32, "bb" * 32

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 
 from permalake.config import NetworkSettings
-from permalake.contracts import IOTA_TABLES
 from permalake.iota.cone import verdict
 from permalake.iota.cone.conflict_reasons import pending_count
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.iota_source import decoded_days, resolved_days
 from permalake.iota.tables.day_tables import analytics_tables, base_tables
 from support.iota_days import Built, coordinator_keys, shaped, tangle

@@ -10,8 +10,7 @@ import psutil
 import pyarrow as pa
 
 from permalake.config import load_settings
-from permalake.contracts import tables_of
-from permalake.lake import Lake
+from permalake.domains import domain_of, open_lake
 from permalake.paths import SAMPLE
 
 PERMALAKE = str(Path(sys.executable).with_name("permalake"))
@@ -44,9 +43,9 @@ def finish(config: Path, **environment: str) -> None:
 
 def rows(config: Path, network: str) -> dict[str, pa.Table]:
     """Every published row of a network, sorted, without the columns that hold a clock."""
-    lake = Lake(load_settings(config))
+    lake = open_lake(load_settings(config))
     found = {}
-    for name, contract in tables_of(network).items():
+    for name, contract in domain_of(network).tables.items():
         columns = [column for column in contract.names if column not in contract.first_value]
         listed = ", ".join(f'"{column}"' for column in columns)
         found[name] = lake.query(f'select {listed} from "{network}".{name} order by all')

@@ -13,7 +13,7 @@ from types import ModuleType
 from permalake import paths
 from permalake.audit.laws import Law
 from permalake.audit.suite import CRITICAL, Severity, Suite, contract_rules
-from permalake.contracts import QUARANTINE, Table, tables_of
+from permalake.contracts import QUARANTINE, Table
 from permalake.errors import PermalakeError
 
 _PACKAGE = "expectations"
@@ -64,13 +64,6 @@ def suites_of(domain: str) -> dict[str, Suite]:
                 raise PermalakeError(f"{file}: {one.table} has another suite; merge the two")
             suites[one.table] = one
     return suites
-
-
-def laws_of(network: str) -> tuple[Law, ...]:
-    """Return the laws of a network's domain."""
-    [domain] = {table.group for table in tables_of(network).values()} - {"all"}
-    laws: tuple[Law, ...] = importlib.import_module(f"permalake.{domain}.laws").laws()
-    return laws
 
 
 def describe(tables: Iterable[Table], laws: Iterable[Law]) -> dict[str, list[Described]]:

@@ -28,12 +28,12 @@ from permalake.audit.scope import Scope
 from permalake.audit.suite import CRITICAL
 from permalake.audit.validation import Wanted, findings_of, of_laws, of_rows, of_schema
 from permalake.contracts.schema import Table
+from permalake.spark.sizes import INTERPRETED_ROWS
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.abstract_data_context import AbstractDataContext
 
 Part = Callable[[Scope, Sequence[date]], AuditReport]
-_FEW = 500_000
 _INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -135,7 +135,7 @@ def interpreted(spark: SparkSession, scope: Scope) -> Iterator[None]:
 
     A hundred small queries would spend most of their time in the compiler.
     """
-    few = scope.rows is not None and sum(scope.rows.values()) <= _FEW
+    few = scope.rows is not None and sum(scope.rows.values()) <= INTERPRETED_ROWS
     settings = (_INTERPRETED if few else {}) | (
         {"spark.sql.shuffle.partitions": "1"} if scope.is_small else {}
     )

@@ -8,12 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from permalake.audit.catalogue import Described, describe
-from permalake.cli.tables import ALL_TABLES, rule
-from permalake.contracts import IOTA_TABLES, WORMHOLE_TABLES, Table
-from permalake.contracts.views import VIEWS, View
-from permalake.iota.laws import laws as iota_laws
+from permalake.cli.tables import ALL_TABLES, ALL_VIEWS, rule
+from permalake.contracts import Table
+from permalake.contracts.views import View
+from permalake.domains import DOMAINS
 from permalake.paths import ROOT
-from permalake.wormhole.laws import laws as wormhole_laws
 
 _NOTICE = "<!-- Generated from the table contracts by `make docs`; changes belong there. -->"
 _NAMESPACES = {"iota": "one per IOTA network", "wormhole": "`wormhole`", "all": "every namespace"}
@@ -67,12 +66,14 @@ def _expectations(table: Table) -> list[str]:
 @lru_cache
 def expectations() -> dict[str, list[Described]]:
     """Return every expectation of both domains, by table."""
-    iota = describe(IOTA_TABLES.values(), iota_laws())
-    return iota | describe(WORMHOLE_TABLES.values(), wormhole_laws())
+    described: dict[str, list[Described]] = {}
+    for domain in DOMAINS:
+        described |= describe(domain.tables.values(), domain.laws())
+    return described
 
 
 def _described() -> tuple[Table | View, ...]:
-    return *ALL_TABLES.values(), *VIEWS.values()
+    return *ALL_TABLES.values(), *ALL_VIEWS.values()
 
 
 def index_page() -> str:

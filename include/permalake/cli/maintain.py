@@ -34,17 +34,20 @@ def command(
     """
     settings = load_settings(config)
 
+    from permalake.domains import domain_of
     from permalake.paths import HOME
     from permalake.pipeline import maintenance
 
     run_id = f"maintain-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     networks = maintenance.chosen(settings, network)
     lines = 0
-    if not dry_run and (crowded := maintenance.crowded(settings, networks)):
+    if not dry_run and (crowded := maintenance.crowded(settings, domain_of, networks)):
         log = HOME / "logs" / maintenance.JOB / f"{run_id}.log"
-        for line in maintenance.compact(crowded, run_id, log, config):
+        for line in maintenance.compact(settings, crowded, run_id, log, config):
             lines += _say(line)
-    for done in maintenance.housekeeping(settings, networks, run_id, dry_run, confirm_removal):
+    for done in maintenance.housekeeping(
+        settings, domain_of, networks, run_id, dry_run=dry_run, confirmed=confirm_removal
+    ):
         if done.anything:
             lines += _say(f"would be done: {done}" if dry_run else str(done))
     if not lines:

@@ -9,7 +9,7 @@ import typer
 
 from permalake.config import load_settings
 from permalake.errors import ConfigError
-from permalake.pipeline import domain, request
+from permalake.pipeline import request
 
 
 def command(  # noqa: PLR0917
@@ -40,13 +40,14 @@ def command(  # noqa: PLR0917
 
       permalake run iota --network shimmer --date 2022-09-28 --force
     """
-    if kind not in domain.KINDS:
-        raise ConfigError(f"run {kind}: no such DAG; choose one of {', '.join(domain.KINDS)}")
+    from permalake.domains import named
+
+    domain = named(kind)
     start, end = _days(day, to)
     if only is not None:
-        domain.task_of(kind, only)
+        domain.step_of(only)
     settings = load_settings(config)
-    chosen = request.choose_network(settings, kind, network)
+    chosen = domain.choose(settings, network)
 
     from permalake.local.run import run_range
 

@@ -12,12 +12,21 @@ from permalake.cli.render import plain, write
 from permalake.config import load_settings
 from permalake.errors import ConfigError
 from permalake.lake import DayStatus
+from permalake.lake.step_ledger import StepLedger, StepRow
+from permalake.stores.batch import Store
 
+_STEP = (
+    *("network", "days", "step", "try", "state", "began", "seconds"),
+    *("submit", "rows", "quarantined", "outcome"),
+)
 _SCREEN = ("network", "date", "built", "audited", "published", "stores", "rows", "quarantined", "remarks")
 
 
 def command(
     network: Annotated[str | None, typer.Option(metavar="N", help="One network only.")] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN", help="One run, step by step, by its run id.")
+    ] = None,
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
@@ -27,13 +36,18 @@ def command(
       permalake status
 
       permalake status --network shimmer --format json
+
+      permalake status --run cli-20260101T060000-3f9a2c
     """
     settings = load_settings(config)
 
-    from permalake.lake import Lake
-    from permalake.stores.serve import stores_of
+    from permalake.domains import open_lake, stores_of
 
-    days = [_with_stores(day, stores_of(settings, day.network)) for day in Lake(settings).status(network)]
+    lake = open_lake(settings)
+    if run is not None:
+        _show_run(StepLedger(lake.database).of_run(run, network), run, form)
+        return
+    days = [_with_stores(day, stores_of(settings, day.network)) for day in lake.status(network)]
     if network and not days and network not in settings.namespaces:
         known = ", ".join(settings.namespaces) or "none"
         raise ConfigError(f"network {network}: not configured and not in the lake (configured: {known})")
@@ -46,9 +60,46 @@ def command(
     write([_screen(day) for day in days], _SCREEN, "table", sys.stdout, sys.stderr)
 
 
-def _with_stores(day: DayStatus, configured: list[str]) -> DayStatus:
+def _show_run(rows: list[StepRow], run: str, form: str) -> None:
+    if not rows:
+        raise ConfigError(
+            f"run {run}: the lake knows no such run; see run_id in `permalake status --format json`"
+        )
+    if form == "json":
+        records = [{name: plain(value) for name, value in asdict(row).items()} for row in rows]
+        write(records, (), "json", sys.stdout, sys.stderr)
+        return
+    write([_step(row) for row in rows], _STEP, "table", sys.stdout, sys.stderr)
+
+
+def _step(row: StepRow) -> dict[str, Any]:
+    result = row.result
+    outcome = [f"{store} {count} days" for store, count in (result.served or {}).items()]
+    if result.days is not None:
+        outcome.append(f"{len(result.days)} days published")
+    outcome += [result.reason] if result.reason else []
+    return {
+        "network": row.key.network,
+        "days": f"{row.start}" if row.start == row.end else f"{row.start}..{row.end}",
+        "step": row.key.step,
+        "try": row.key.number,
+        "state": result.state,
+        "began": _short(row.began),
+        "seconds": f"{result.seconds:.1f}",
+        "submit": row.submit or "-",
+        "rows": sum(result.rows.values()),
+        "quarantined": result.quarantined,
+        "outcome": "; ".join(outcome),
+    }
+
+
+def _with_stores(day: DayStatus, configured: tuple[Store, ...]) -> DayStatus:
     """Add the configured stores that have never received a published day."""
-    return replace(day, stores=dict.fromkeys(configured) | day.stores) if day.published else day
+    return (
+        replace(day, stores={**dict.fromkeys(store.name for store in configured), **day.stores})
+        if day.published
+        else day
+    )
 
 
 def _screen(day: DayStatus) -> dict[str, Any]:

@@ -7,12 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from permalake.contracts import IOTA_TABLES, WORMHOLE_TABLES, Table
+from permalake.contracts import Table
 from permalake.contracts.schema import Column
-from permalake.contracts.views import VIEWS, View
+from permalake.contracts.views import View
+from permalake.domains import DOMAINS
 from permalake.errors import ConfigError
 
-ALL_TABLES: dict[str, Table] = {**IOTA_TABLES, **WORMHOLE_TABLES}
+ALL_TABLES: dict[str, Table] = {name: table for domain in DOMAINS for name, table in domain.tables.items()}
+ALL_VIEWS: dict[str, View] = {view.name: view for domain in DOMAINS for view in domain.views}
 
 
 def rule(column: Column) -> str:
@@ -63,7 +65,7 @@ def command(
     from rich.console import Console
     from rich.table import Table as Grid
 
-    known: dict[str, Table | View] = {**ALL_TABLES, **VIEWS}
+    known: dict[str, Table | View] = {**ALL_TABLES, **ALL_VIEWS}
     if name is not None and name not in known:
         raise ConfigError(f"no table {name}; `permalake tables` lists them")
     chosen = [known[name]] if name else list(known.values())

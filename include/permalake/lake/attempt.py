@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
 from permalake.config import Settings
-from permalake.contracts import QUARANTINE, Table, tables_of
+from permalake.contracts import QUARANTINE, Table
 from permalake.errors import PermalakeError
-from permalake.lake import apart, record, staging, stale, step_ledger
+from permalake.lake import apart, record, staging, stale
 from permalake.lake.catalog import locations, move_pointer, open_table
 from permalake.lake.counts import day_of, files, rows_per_day
 from permalake.lake.leases import Heartbeat, beat, spell
@@ -28,8 +28,11 @@ _EARLIEST = date(1970, 1, 1)
 class Attempt:
     """A staging of ``network`` start..end that readers never see. Made by :class:`permalake.lake.Lake`."""
 
-    def __init__(self, settings: Settings, database: Database, row: AttemptRow) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, row: AttemptRow, contracts: Mapping[str, Table]
+    ) -> None:
         self._settings = settings
+        self._contracts = contracts
         self._database = database
         self._row = row
         self._heartbeat = Heartbeat(database, row.network, row.run_id) if row.state == "open" else None
@@ -229,18 +232,12 @@ class Attempt:
         table = spark.read.format("iceberg").load(location)
         return table.where(staging.span(max(counted), max(counted))).select(*columns)
 
-    def did(self, job: str, seconds: float, said: Sequence[str], refused: str | None = None) -> None:
-        """A job of the run has ended after ``seconds``: for its task, which :meth:`Lake.take` tells."""
-        rows = {table: sum(per_day.values()) for table, per_day in sorted(self.counts().items())}
-        with self._database.write() as connection:
-            step_ledger.put(connection, self.id, job, step_ledger.Done(rows, seconds, [*said], refused))
-
     def counts(self) -> dict[str, dict[date, int]]:
         """Rows per table and day of start..end as staged (as pinned, once pinned), from metadata.
 
         Side tables are left out: a row there does not make a day.
         """
-        contracts = tables_of(self.network)
+        contracts = self._contracts
         return {
             name: rows_per_day(location, self.start, self.end)
             for name, location in self.locations().items()

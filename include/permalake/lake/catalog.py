@@ -17,7 +17,7 @@ from pyiceberg.types import ListType, NestedField
 from sqlalchemy import Connection, and_, delete, insert, select
 
 from permalake.config import Settings
-from permalake.contracts import Table, tables_of
+from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake.state import PUBLISHED, Database, namespaces, networks, pointers
 from permalake.lake.warehouse_files import RUNBOOK
@@ -93,12 +93,11 @@ def check_readable(tables: Mapping[str, str]) -> None:
         list(pool.map(check, tables.values()))
 
 
-def ensure(settings: Settings, database: Database, network: str) -> None:
+def ensure(settings: Settings, database: Database, network: str, contracts: Mapping[str, Table]) -> None:
     """Namespace and all contract tables of ``network`` exist, with every column of their contract.
 
     Safe when several processes do it at once.
     """
-    contracts = tables_of(network)
     database.make_sure(partial(_ensure_network, network=network))
     with database.read() as connection:
         existing = locations(connection, PUBLISHED, network)

@@ -10,9 +10,10 @@ import pyarrow as pa
 from sqlalchemy import func, select
 
 from permalake.config import Settings
+from permalake.contracts.namespaces import Namespaces
 from permalake.errors import PermalakeError
 from permalake.intervals import ranges
-from permalake.lake import catalog, leases, record, staging, stale, step_ledger
+from permalake.lake import catalog, leases, record, staging, stale
 from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations
 from permalake.lake.identity import open_database
@@ -20,10 +21,8 @@ from permalake.lake.publication_log import check_not_behind
 from permalake.lake.publish import Publication, publish
 from permalake.lake.query import DEFAULT_LIMITS, QueryLimits, QueryResult, run_query
 from permalake.lake.rejected import days_with_rejected, rejected
-from permalake.lake.state import PUBLISHED, days, publications
+from permalake.lake.state import PUBLISHED, Database, days, publications
 from permalake.lake.status import DayStatus, status
-from permalake.lake.step_ledger import Done
-from permalake.wormhole.enrich.asked_prices import AskedPrices
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,15 +31,16 @@ if TYPE_CHECKING:
 class Lake:
     """Iceberg tables whose pointers, with all that is known about days, live in one catalog database."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, namespaces: Namespaces) -> None:
         self._settings = settings
+        self._namespaces = namespaces
         self._database = open_database(settings)
 
     # -- Building ------------------------------------------------------------------------------------
 
     def ensure(self, network: str) -> None:
         """The namespace and every contract table exist, with every column of the contract."""
-        catalog.ensure(self._settings, self._database, network)
+        catalog.ensure(self._settings, self._database, network, self._namespaces(network).tables)
 
     def begin(
         self,
@@ -65,7 +65,7 @@ class Lake:
         leases.take(self._database, network, start, end, run_id=run_id, wait=wait)
         with self._database.write() as connection:
             row = record.begin(connection, network, start, end, run_id=run_id, fingerprint=fingerprint)
-        return Attempt(self._settings, self._database, row)
+        return Attempt(self._settings, self._database, row, self._namespaces(network).tables)
 
     def resume(self, network: str, run_id: str) -> Attempt:
         """The newest attempt of a run, open or published; :class:`PermalakeError` when there is none or
@@ -81,7 +81,7 @@ class Lake:
             )
         if row.state == "open":
             leases.take(self._database, network, row.start, row.end, run_id=run_id)
-        return Attempt(self._settings, self._database, row)
+        return Attempt(self._settings, self._database, row, self._namespaces(network).tables)
 
     def resume_or_begin(self, network: str, start: date, end: date, run_id: str) -> Attempt:
         """The run's own attempt, or, for a run that starts at a later step and has begun none, a new one as
@@ -122,19 +122,10 @@ class Lake:
         """Let go of the days that a run holds: it is over, for better or worse."""
         leases.release(self._database, run_id)
 
-    def take(self, network: str, run_id: str, job: str) -> Done | None:
-        """What the run's job has done ahead of its task, told once; None when it has not."""
-        with self._database.write() as connection:
-            return step_ledger.take(connection, network, run_id, job)
-
-    def forget(self, network: str, run_id: str) -> None:
-        """What the run's jobs have done ahead does not count any more."""
-        with self._database.write() as connection:
-            step_ledger.forget(connection, network, run_id)
-
-    def asked_prices(self, provider: str) -> AskedPrices:
-        """What a price service has been asked for so far."""
-        return AskedPrices(self._database, provider)
+    @property
+    def database(self) -> Database:
+        """The catalog database, for state that a domain keeps beside the lake's own."""
+        return self._database
 
     # -- Knowing -------------------------------------------------------------------------------------
 
@@ -216,7 +207,7 @@ class Lake:
         self, sql: str, as_of: datetime | None = None, limits: QueryLimits = DEFAULT_LIMITS
     ) -> QueryResult:
         """Run a query whose rows come batch by batch, with DuckDB's column types."""
-        return run_query(self._database, sql, as_of, limits)
+        return run_query(self._database, self._namespaces, sql, as_of, limits)
 
     def rejected(
         self,

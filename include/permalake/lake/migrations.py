@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Column, Connection, MetaData, String, Table, insert, inspect, select, text
 from sqlalchemy.schema import CreateColumn
 
-Step = Callable[[Connection], None]
+Migration = Callable[[Connection], None]
 
 _LOCK = 7_365_211  # any number that nothing else locks by
 _own = MetaData()
@@ -26,13 +26,13 @@ taken = Table(
 )
 
 
-def add_table(table: Table) -> Step:
-    """A step that creates a table with its indexes, unless it is there."""
+def add_table(table: Table) -> Migration:
+    """A migration that creates a table with its indexes, unless it is there."""
     return lambda connection: table.create(connection, checkfirst=True)
 
 
-def add_column(column: Column) -> Step:
-    """A step that adds a column of a table (with its index, where it has one), unless it is there."""
+def add_column(column: Column) -> Migration:
+    """A migration that adds a column of a table (with its index, where it has one), unless it is there."""
     if not column.nullable and column.server_default is None:
         raise ValueError(f"{column}: older rows need a value; make it nullable or give it a server default")
 
@@ -48,7 +48,7 @@ def add_column(column: Column) -> Step:
     return step
 
 
-def pending(connection: Connection, steps: Mapping[str, Step]) -> list[str]:
+def pending(connection: Connection, steps: Mapping[str, Migration]) -> list[str]:
     """Names of the steps that this database has not taken, in order."""
     if not inspect(connection).has_table(taken.name):
         return list(steps)
@@ -56,7 +56,7 @@ def pending(connection: Connection, steps: Mapping[str, Step]) -> list[str]:
     return [name for name in steps if name not in done]
 
 
-def migrate(connection: Connection, steps: Mapping[str, Step]) -> list[str]:
+def migrate(connection: Connection, steps: Mapping[str, Migration]) -> list[str]:
     """Take the steps that are due; returns their names. The connection is in a transaction that writes."""
     if connection.dialect.name == "postgresql":  # sqlite's writers wait for each other anyway
         connection.execute(select(text(f"pg_advisory_xact_lock({_LOCK})")))

@@ -10,7 +10,8 @@ import pyarrow.dataset as ds
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from sqlalchemy import Connection, func, select
 
-from permalake.contracts import tables_of
+from permalake.contracts import Table
+from permalake.contracts.namespaces import Namespaces
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import files
@@ -30,10 +31,16 @@ State = dict[TableName, str | None]
 """(network, table) -> metadata location; None where the table had no rows yet."""
 
 
-def state(database: Database, as_of: datetime | None = None) -> State:
-    """Every published table's pointer, read at once; ``as_of``: after the last publication at or before."""
+def state(database: Database) -> State:
+    """Return every published table's pointer, read at once."""
     with database.read() as connection:
-        return _now(connection) if as_of is None else _then(connection, stamp(as_of))
+        return _now(connection)
+
+
+def past_state(database: Database, namespaces: Namespaces, as_of: datetime) -> State:
+    """Return every table's pointer as of the last publication at or before ``as_of``."""
+    with database.read() as connection:
+        return _then(connection, namespaces, stamp(as_of))
 
 
 def check_history(database: Database, names: Iterable[TableName], as_of: datetime) -> None:
@@ -58,7 +65,7 @@ def _now(connection: Connection) -> State:
     return {(row.table_namespace, row.table_name): row.metadata_location for row in rows}
 
 
-def _then(connection: Connection, moment: str) -> State:
+def _then(connection: Connection, namespaces: Namespaces, moment: str) -> State:
     # By number: it is what rises with every publication, whatever the clock showed.
     latest = (
         select(func.max(publications.c.id)).where(publications.c.published_at <= moment).scalar_subquery()
@@ -84,16 +91,15 @@ def _then(connection: Connection, moment: str) -> State:
     found: State = {
         (row.network, name): None
         for row in connection.execute(select(networks.c.network))
-        for name in tables_of(row.network)
+        for name in namespaces(row.network).tables
     }
     return found | {(row.network, row.table_name): row.metadata_location for row in rows}
 
 
-def dataset(name: TableName, location: str | None) -> ds.Dataset:
+def dataset(contract: Table, location: str | None) -> ds.Dataset:
     """One table's rows. Columns that older files lack are null; a table without rows is empty."""
-    network, table_name = name
     if location is None:
-        return ds.dataset(_nullable(tables_of(network)[table_name].arrow).empty_table())
+        return ds.dataset(_nullable(contract.arrow).empty_table())
     table = open_table(location)
     schema = _nullable(schema_to_pyarrow(table.schema(), include_field_ids=False))
     paths = [file.file_path for file in files(table)]

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -16,12 +16,13 @@ import duckdb
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
-from permalake.contracts.views import VIEWS, views_of
+from permalake.contracts import Table
+from permalake.contracts.namespaces import Namespaces
+from permalake.contracts.views import View
 from permalake.errors import ConfigError, PermalakeError
-from permalake.lake.published import State, TableName, check_history, dataset, state
+from permalake.lake.published import State, TableName, check_history, dataset, past_state, state
 from permalake.lake.state import Database
 from permalake.lake.statements import check_reads_only, unique_names
-from permalake.wormhole.contracts.tables import NAMESPACE
 
 _BATCH = 20_000
 _SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]i?B", re.IGNORECASE)
@@ -145,7 +146,11 @@ class QueryResult:
 
 
 def run_query(
-    database: Database, sql: str, as_of: datetime | None = None, limits: QueryLimits = DEFAULT_LIMITS
+    database: Database,
+    namespaces: Namespaces,
+    sql: str,
+    as_of: datetime | None = None,
+    limits: QueryLimits = DEFAULT_LIMITS,
 ) -> QueryResult:
     """Run one reading statement over the published state, as one read of all pointers saw it.
 
@@ -157,17 +162,18 @@ def run_query(
     """
     session = _Session(limits)
     connection = session.connection
-    published = state(database, as_of)
+    published = state(database) if as_of is None else past_state(database, namespaces, as_of)
     try:
         check_reads_only(connection, sql)
         for network in {network for network, _ in published}:
             connection.execute(f"CREATE SCHEMA {_quoted(network)}")
-        views = _views_in(sql, published)
-        named = sorted({*_named_in(sql, published), *(name for tables in views.values() for name in tables)})
+        views = _views_in(sql, published, namespaces)
+        below = ((network, table) for network, view in views for table in view.tables)
+        named = sorted({*_named_in(sql, published), *below})
         if as_of is not None:
             check_history(database, named, as_of)
         for name in named:
-            _open(connection, name, published[name])
+            _open(connection, name, namespaces(name[0]).tables, published[name])
         for network, view in views:
             _define(connection, network, view)
         session.lock()
@@ -188,29 +194,34 @@ def _stands_in(sql: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", sql.casefold()) is not None
 
 
-def _views_in(sql: str, published: State) -> dict[TableName, list[TableName]]:
-    """Return the views whose network and name stand in the text, each with the tables that it reads."""
+def _views_in(sql: str, published: State, namespaces: Namespaces) -> list[tuple[str, View]]:
+    """Return the views whose network and name stand in the text, where the tables that they read exist."""
     networks = {network for network, _ in published if _stands_in(sql, network)}
-    return {
-        (network, view.name): [(network, table) for table in view.tables]
+    return [
+        (network, view)
         for network in sorted(networks)
-        for view in views_of("wormhole" if network == NAMESPACE else "iota")
+        for view in namespaces(network).views
         if _stands_in(sql, view.name) and all((network, table) in published for table in view.tables)
-    }
+    ]
 
 
-def _define(connection: duckdb.DuckDBPyConnection, network: str, name: str) -> None:
+def _define(connection: duckdb.DuckDBPyConnection, network: str, defined: View) -> None:
     schema = _quoted(network)
-    view = f"{schema}.{_quoted(name)}"
-    body = VIEWS[name].sql.format(network=schema)
+    view = f"{schema}.{_quoted(defined.name)}"
+    body = defined.sql.format(network=schema)
     connection.execute(f"CREATE MACRO {view}(as_of) AS TABLE {body}")
     connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {view}(DATE '{date.max}')")  # noqa: S608
 
 
-def _open(connection: duckdb.DuckDBPyConnection, name: TableName, location: str | None) -> None:
+def _open(
+    connection: duckdb.DuckDBPyConnection,
+    name: TableName,
+    contracts: Mapping[str, Table],
+    location: str | None,
+) -> None:
     network, table = name
     source = f"source of {network}.{table}"
-    connection.register(source, dataset(name, location))
+    connection.register(source, dataset(contracts[table], location))
     view = f"{_quoted(network)}.{_quoted(table)}"
     # Identifiers cannot be bound; both are names of the lake's own, and quoted.
     connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_quoted(source)}")  # noqa: S608

@@ -32,7 +32,7 @@ def rejected(
     found = []
     for (owner, table), location in sorted(state(database).items()):
         if table == QUARANTINE.name and network in {None, owner}:
-            rows = dataset((owner, table), location).to_table(filter=where)
+            rows = dataset(QUARANTINE, location).to_table(filter=where)
             found.append(rows.add_column(0, "network", pa.array([owner] * rows.num_rows, pa.string())))
     if not found:
         empty = QUARANTINE.arrow.empty_table()

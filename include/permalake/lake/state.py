@@ -4,7 +4,7 @@ All of it lives in the catalog database, so that moving the tables' pointers and
 transaction. Times are UTC text of fixed width (``2022-09-28T00:00:00.000000Z``): it sorts as it reads, in
 any database.
 
-Whoever adds a table or a column also appends a step to ``STEPS``, below the tables: that is how catalogs
+Whoever adds a table or a column also appends a step to ``MIGRATIONS``, below the tables: that is how catalogs
 of earlier versions get it.
 """
 
@@ -36,7 +36,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
-from permalake.lake.migrations import Step, add_column, add_table, migrate, pending
+from permalake.lake.migrations import Migration, add_column, add_table, migrate, pending
 
 PUBLISHED = "permalake"
 """``catalog_name`` of the pointers that readers follow."""
@@ -116,12 +116,42 @@ attempt_days = Table(
     Column("gaps", Text),  # JSON list of lines
 )
 
+step_runs = Table(
+    "permalake_steps",
+    _metadata,
+    Column("network", String(64), primary_key=True),
+    Column("run_id", String(250), primary_key=True),
+    Column("step", String(64), primary_key=True),
+    Column("try_number", Integer, primary_key=True),
+    Column("dag_run", String(250), nullable=False, index=True),
+    Column("start", Date, nullable=False),
+    Column("end", Date, nullable=False),
+    Column("state", String(16), nullable=False),  # running, done, skipped, invalid, failed
+    Column("submit", String(64)),  # the step in whose Spark submit it ran
+    Column("attempt_id", String(64)),
+    Column("inputs", Text, nullable=False, default=""),  # digest of the staged state that it worked on
+    Column("began_at", _TIME, nullable=False, index=True),
+    Column("ended_at", _TIME),
+    Column("milliseconds", BigInteger),
+    Column("rows", Text),  # JSON object: table -> rows
+    Column("quarantined", BigInteger),
+    Column("log", Text),  # JSON list of lines
+    Column("reason", Text),
+    Column("retryable", Integer, nullable=False, default=1),
+    Column("docs", Text),
+    Column("served", Text),  # JSON object: store -> days
+    Column("days", Text),  # JSON list of dates
+    Column("claimed_by", String(250)),
+    Column("claimed_at", _TIME),
+)
+
+# No longer written; catalogs of earlier versions have it.
 attempt_jobs = Table(
     "permalake_attempt_jobs",
     _metadata,
     Column("attempt_id", String(64), primary_key=True),
     Column("job", String(64), primary_key=True),
-    Column("done", Text, nullable=False),  # JSON object, see permalake.lake.step_ledger
+    Column("done", Text, nullable=False),  # JSON object
 )
 
 days = Table(
@@ -215,7 +245,7 @@ def _create_all(connection: Connection) -> None:
     _metadata.create_all(connection)
 
 
-STEPS: Mapping[str, Step] = {
+MIGRATIONS: Mapping[str, Migration] = {
     "the first tables": _create_all,
     "leases name the process that they end with": add_column(leases.c.owner),
     "what each store has": add_table(served),
@@ -227,6 +257,7 @@ STEPS: Mapping[str, Step] = {
     "what jobs have done ahead of their tasks": add_table(attempt_jobs),
     "the id of the lake": add_table(lake_ids),
     "publications on record in the warehouse": add_column(publications.c.logged),
+    "the step ledger": add_table(step_runs),
 }
 """In the order in which they were added; a released step is never changed."""
 
@@ -264,10 +295,10 @@ class Database:
         self.engine = _engine(uri)
         # Only whoever finds steps to take asks for the write lock: opening must not wait for writers.
         with self.read() as connection:
-            due = pending(connection, STEPS)
+            due = pending(connection, MIGRATIONS)
         if due:
             with self.write() as connection:
-                migrate(connection, STEPS)
+                migrate(connection, MIGRATIONS)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

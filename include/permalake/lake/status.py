@@ -51,7 +51,7 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
     with database.read() as connection:
         query = select(days).order_by(days.c.network, days.c.date)
         rows = connection.execute(query.where(days.c.network == network) if network else query).all()
-        names = sorted({row.network for row in rows} - {"wormhole"})
+        names = sorted({row.network for row in rows})
         gaps = {name: _gaps(connection, name) for name in names}
         stores = _stores(connection)
     return [

@@ -1,51 +1,221 @@
-"""What jobs have done ahead: in the submit of an earlier task of their run (decision 0016)."""
+"""The step ledger: what every try of every step of a run did, a row each, in the catalog database."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
 
-from sqlalchemy import Connection, delete, insert
+from sqlalchemy import Connection, Row, func, insert, select, update
 
-from permalake.lake import record
-from permalake.lake.state import attempt_jobs
+from permalake.contracts.steps import StepResult, StepState
+from permalake.lake.state import Database, now
+from permalake.lake.state import step_runs as runs
+
+SUPERSEDED = "superseded"
+"""``claimed_by`` of results that no longer count: earlier work of their run is done anew."""
 
 
-@dataclass(frozen=True)
-class Done:
-    """A job that has ended.
+@dataclass(frozen=True, slots=True)
+class StepKey:
+    """One try of one step."""
 
-    :param rows: rows staged so far, by table
-    :param seconds: how long it took
-    :param said: its lines of progress
-    :param refused: why it refused its days; None when it did not
+    network: str
+    run_id: str
+    step: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A row of the ledger.
+
+    ``began`` and ``ended``: RFC 3339 UTC; ``submit``: the step in whose Spark submit it ran, None when it
+    ran in its task; ``claimed_by``: the task that took the result.
     """
 
-    rows: dict[str, int]
-    seconds: float
-    said: list[str]
-    refused: str | None = None
+    key: StepKey
+    start: date
+    end: date
+    dag_run: str
+    began: str
+    ended: str | None
+    submit: str | None
+    claimed_by: str | None
+    attempt_id: str | None
+    result: StepResult
 
 
-def put(connection: Connection, attempt_id: str, job: str, done: Done) -> None:
-    """Remember it for the job's task; what is known of an earlier try goes."""
-    here = (attempt_jobs.c.attempt_id == attempt_id, attempt_jobs.c.job == job)
-    connection.execute(delete(attempt_jobs).where(*here))
-    row = {"attempt_id": attempt_id, "job": job, "done": json.dumps(asdict(done))}
-    connection.execute(insert(attempt_jobs).values(**row))
+class StepLedger:
+    """The rows of all networks. Every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def start(
+        self,
+        network: str,
+        run_id: str,
+        step: str,
+        days: tuple[date, date],
+        *,
+        dag_run: str = "",
+        submit: str | None = None,
+    ) -> StepKey:
+        """Record that a step begins; return its key. An earlier try that never ended counts as failed."""
+        here = (runs.c.network == network, runs.c.run_id == run_id, runs.c.step == step)
+        with self._database.write() as connection:
+            connection.execute(
+                update(runs)
+                .where(*here, runs.c.state == "running")
+                .values(state="failed", reason="the process ended before the step did", ended_at=now())
+            )
+            last = connection.execute(select(func.max(runs.c.try_number)).where(*here)).scalar() or 0
+            connection.execute(
+                insert(runs).values(
+                    network=network,
+                    run_id=run_id,
+                    step=step,
+                    try_number=last + 1,
+                    start=days[0],
+                    end=days[1],
+                    dag_run=dag_run or run_id,
+                    state="running",
+                    submit=submit,
+                    began_at=now(),
+                )
+            )
+        return StepKey(network, run_id, step, last + 1)
+
+    def finish(
+        self, key: StepKey, result: StepResult, *, attempt_id: str | None = None, inputs: str = ""
+    ) -> None:
+        """Record how a try ended. ``inputs`` identifies the staged state that it worked on."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(runs)
+                .where(*_at(key))
+                .values(
+                    state=result.state,
+                    attempt_id=attempt_id,
+                    inputs=inputs,
+                    ended_at=now(),
+                    milliseconds=round(result.seconds * 1000),
+                    rows=json.dumps(dict(result.rows)),
+                    quarantined=result.quarantined,
+                    log=json.dumps(list(result.log)),
+                    reason=result.reason,
+                    retryable=int(result.retryable),
+                    docs=result.docs,
+                    served=None if result.served is None else json.dumps(dict(result.served)),
+                    days=None if result.days is None else json.dumps([str(day) for day in result.days]),
+                )
+            )
+
+    def claim(
+        self, network: str, run_id: str, step: str, *, by: str, attempt_id: str | None, inputs: str
+    ) -> StepResult | None:
+        """Claim the newest result of a step, once; return None if there is none.
+
+        A result counts while it is final (done or invalid), unclaimed, of this attempt, and the staged state
+        that it worked on is still the one that ``inputs`` identifies.
+        """
+        with self._database.write() as connection:
+            row = _newest(connection, network, run_id, step)
+            if row is None or row.state not in {"done", "invalid"} or row.claimed_by is not None:
+                return None
+            if row.attempt_id != attempt_id or row.inputs != inputs:
+                return None
+            key = StepKey(network, run_id, step, row.try_number)
+            claimed = connection.execute(
+                update(runs)
+                .where(*_at(key), runs.c.claimed_by.is_(None))
+                .values(claimed_by=by, claimed_at=now())
+            )
+            return _result(row) if claimed.rowcount == 1 else None
+
+    def supersede(self, network: str, run_id: str, steps: Sequence[str]) -> None:
+        """Results of these steps that nobody has claimed do not count any more: what they rest on changes."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(runs)
+                .where(
+                    runs.c.network == network,
+                    runs.c.run_id == run_id,
+                    runs.c.step.in_(steps),
+                    runs.c.claimed_by.is_(None),
+                )
+                .values(claimed_by=SUPERSEDED, claimed_at=now())
+            )
+
+    def latest(self, network: str, run_id: str, step: str) -> StepRow | None:
+        """Return the newest try of a step."""
+        with self._database.read() as connection:
+            row = _newest(connection, network, run_id, step)
+        return None if row is None else _row(row)
+
+    def of_run(self, run: str, network: str | None = None) -> list[StepRow]:
+        """Return every try of a run in the order in which they began; ``run`` is the run id of the build or
+        of the DAG run."""
+        query = select(runs).where((runs.c.run_id == run) | (runs.c.dag_run == run))
+        query = query.order_by(runs.c.began_at, runs.c.try_number)
+        with self._database.read() as connection:
+            found = connection.execute(query.where(runs.c.network == network) if network else query).all()
+        return [_row(row) for row in found]
+
+    def recent(self, network: str | None = None, most: int = 50) -> list[StepRow]:
+        """Return the newest tries first."""
+        query = select(runs).order_by(runs.c.began_at.desc()).limit(most)
+        with self._database.read() as connection:
+            found = connection.execute(query.where(runs.c.network == network) if network else query).all()
+        return [_row(row) for row in found]
 
 
-def take(connection: Connection, network: str, run_id: str, job: str) -> Done | None:
-    """What is remembered, once: whoever asks again does the work again."""
-    attempt = record.newest(connection, network, run_id)
-    if attempt is None or attempt.state != "open":
-        return None
-    here = (attempt_jobs.c.attempt_id == attempt.attempt_id, attempt_jobs.c.job == job)
-    found = connection.execute(delete(attempt_jobs).where(*here).returning(attempt_jobs.c.done)).scalar()
-    return Done(**json.loads(found)) if found else None
+def _at(key: StepKey):  # type: ignore[no-untyped-def]
+    return (
+        runs.c.network == key.network,
+        runs.c.run_id == key.run_id,
+        runs.c.step == key.step,
+        runs.c.try_number == key.number,
+    )
 
 
-def forget(connection: Connection, network: str, run_id: str) -> None:
-    """Work that is done anew makes worthless what was done on top of it."""
-    if attempt := record.newest(connection, network, run_id):
-        connection.execute(delete(attempt_jobs).where(attempt_jobs.c.attempt_id == attempt.attempt_id))
+def _newest(connection: Connection, network: str, run_id: str, step: str) -> Row | None:
+    return connection.execute(
+        select(runs)
+        .where(runs.c.network == network, runs.c.run_id == run_id, runs.c.step == step)
+        .order_by(runs.c.try_number.desc())
+        .limit(1)
+    ).first()
+
+
+def _result(row: Row) -> StepResult:
+    state: StepState = row.state
+    return StepResult(
+        state=state,
+        rows=json.loads(row.rows or "{}"),
+        quarantined=row.quarantined or 0,
+        seconds=(row.milliseconds or 0) / 1000,
+        log=tuple(json.loads(row.log or "[]")),
+        reason=row.reason,
+        retryable=bool(row.retryable),
+        docs=row.docs,
+        served=None if row.served is None else json.loads(row.served),
+        days=None if row.days is None else tuple(date.fromisoformat(day) for day in json.loads(row.days)),
+    )
+
+
+def _row(row: Row) -> StepRow:
+    return StepRow(
+        key=StepKey(row.network, row.run_id, row.step, row.try_number),
+        start=row.start,
+        end=row.end,
+        dag_run=row.dag_run,
+        began=row.began_at,
+        ended=row.ended_at,
+        submit=row.submit,
+        claimed_by=row.claimed_by,
+        attempt_id=row.attempt_id,
+        result=_result(row),
+    )

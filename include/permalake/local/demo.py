@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import date
 
 from permalake.config import Settings, load_settings
+from permalake.domains import open_lake
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus, Lake
 from permalake.local.run import LOGS, run_range
@@ -30,7 +31,7 @@ def demo(settings: Settings) -> None:
 
 def summary(settings: Settings) -> str:
     """What the lake holds of the sample, and where to look next."""
-    lake = Lake(settings)
+    lake = open_lake(settings)
     lines = []
     for network, _, _ in SAMPLE:
         days = lake.status(network)

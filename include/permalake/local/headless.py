@@ -14,21 +14,22 @@ import threading
 import time
 from typing import Any
 
+from permalake.domains import named
 from permalake.lake.leases import OWNER, this_process
 from permalake.paths import DAGS
-from permalake.pipeline.domain import dag_id
+from permalake.pipeline.domain import Domain
 
 
-def run(kind: str, conf: dict[str, Any]) -> bool:
-    """Run the DAG of ``kind`` with ``conf`` through to its end; whether it succeeded."""
+def run(domain: Domain, conf: dict[str, Any]) -> bool:
+    """Run the DAG of ``domain`` with ``conf`` through to its end; return whether it succeeded."""
     from airflow.dag_processing.dagbag import DagBag
     from airflow.sdk import DagRunState
 
-    bag = DagBag(str(DAGS / f"{dag_id(kind)}.py"))
+    bag = DagBag(str(DAGS / f"{domain.dag_id}.py"))
     for file, fault in bag.import_errors.items():
         sys.stdout.write(f"{file}: {fault}\n")
         return False
-    dag = bag.dags[dag_id(kind)]
+    dag = bag.dags[domain.dag_id]
     dag.deadline = None  # nobody waits for an alert at a terminal, and Airflow cannot test a DAG that has one
     for task in dag.tasks:
         task.retries = 0  # whoever waits at a terminal wants the reason now, not after three back-offs
@@ -50,4 +51,4 @@ def _end_with_parent() -> None:
 if __name__ == "__main__":
     _end_with_parent()
     os.environ[OWNER] = this_process()
-    sys.exit(0 if run(sys.argv[1], json.loads(sys.argv[2])) else 1)
+    sys.exit(0 if run(named(sys.argv[1]), json.loads(sys.argv[2])) else 1)

@@ -15,18 +15,19 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from permalake.config import Settings
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError, error_of
-from permalake.lake import Lake
 from permalake.lake.leases import spell
 from permalake.local import airflow_metadata
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
 from permalake.local.report import Report
-from permalake.orchestrate.context import RUN_ID, release, unchanged
+from permalake.orchestrate.context import RUN_ID
 from permalake.paths import HOME
-from permalake.pipeline.domain import dag_id
 from permalake.pipeline.progress import VARIABLE
-from permalake.pipeline.request import WORMHOLE, BuildRequest
+from permalake.pipeline.request import BuildRequest
+from permalake.pipeline.runs import is_unchanged
 from permalake.pipeline.stale_days import oldest_stale
+from permalake.pipeline.workspace import Workspace
 from permalake.stores.serve import waiting
 
 LOGS = HOME / "logs"
@@ -52,18 +53,18 @@ def run_range(
     The oldest stale days of the network are built first, so that these go on from what those have become.
     When that fails it is said, and these are built all the same.
     """
-    if only is None and (before := oldest_stale(Lake(settings), network, beside=(start, end))):
+    work = Workspace.open(settings, domain_of(network), network)
+    if only is None and (before := oldest_stale(work.lake, network, beside=(start, end))):
         Report(f"{network} {spell(*before)}").say("stale, so they are built again first")
         try:
-            _run(settings, network, *before, config=config)
+            _run(work, *before, config=config)
         except PermalakeError as error:
             sys.stderr.write(f"permalake: {error}\n")
-    return _run(settings, network, start, end, only=only, force=force, config=config)
+    return _run(work, start, end, only=only, force=force, config=config)
 
 
 def _run(
-    settings: Settings,
-    network: str,
+    work: Workspace,
     start: date,
     end: date,
     *,
@@ -71,11 +72,12 @@ def _run(
     force: bool = False,
     config: str | os.PathLike[str] | None = None,
 ) -> int:
-    kind = WORMHOLE if network == WORMHOLE else "iota"
+    network, domain = work.network, work.domain
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
-    request = BuildRequest(kind, network, start, end, f"cli-{stamp}", only, force)
-    report = Report(f"{dag_id(kind)} {network} {request.days}")
-    if unchanged(settings, request) and not waiting(settings, network):
+    request = BuildRequest(domain, network, start, end, f"cli-{stamp}", only, force)
+    report = Report(f"{domain.dag_id} {network} {request.days}")
+    stores = domain.configured_stores(work.settings)
+    if is_unchanged(work, request) and not waiting(work.settings, network, stores):
         report.say("published and unchanged; --force builds it again")
         return 0
     run = Run(request, _log_file(request, stamp), config)
@@ -86,7 +88,7 @@ def _run(
             report.show(event)
     finally:
         if not run.succeeded:
-            release(settings, request)
+            work.lake.release(request.run_id)
     if run.succeeded and not report.failure:
         report.close(time.monotonic() - began)
         return 0
@@ -112,7 +114,13 @@ class Run:
         try:
             with self.log.open("wb") as log, os.fdopen(reader, "rb") as pipe:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "permalake.local.headless", self.request.kind, self._conf()],
+                    [
+                        sys.executable,
+                        "-m",
+                        "permalake.local.headless",
+                        self.request.domain.name,
+                        self._conf(),
+                    ],
                     env={**environment, VARIABLE: str(writer)},
                     pass_fds=[writer],
                     stdin=subprocess.DEVNULL,
@@ -145,7 +153,7 @@ class Run:
 
 
 def _log_file(request: BuildRequest, stamp: str) -> Path:
-    folder = LOGS / dag_id(request.kind)
+    folder = LOGS / request.domain.dag_id
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{request.network}_{request.days}_{stamp}.log"
 

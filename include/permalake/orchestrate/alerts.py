@@ -13,15 +13,15 @@ from typing import Any
 from urllib.parse import quote
 
 from permalake.config import AlertsSettings, Settings, load_settings
+from permalake.contracts.steps import StepResult
+from permalake.domains import DOMAINS, open_lake
 from permalake.errors import PermalakeError
 from permalake.orchestrate.network_runs import first_network
-from permalake.pipeline.request import WORMHOLE, choose_network
 
 log = logging.getLogger(__name__)
 TIMEOUT = 10
 PAGES_PATH = "/permalake"
 """Where Airflow's server has the project's own pages."""
-_DOCS = "; docs: "
 
 Alert = dict[str, str]
 
@@ -39,19 +39,21 @@ def describe(context: Any) -> Alert:
     instance = context["ti"]
     given = context.get("params") or {}
     interval = context.get("data_interval_start")
-    reason, _, page = (str(context.get("exception") or "").splitlines() or [""])[0].partition(_DOCS)
     start = str(given.get("start") or (interval.date() if interval else ""))
     end = str(given.get("end") or start)
+    network = str(given.get("network") or _network(str(instance.dag_id)) or "")
+    recorded = _recorded(network, str(instance.run_id), str(instance.task_id))
+    raised = (str(context.get("exception") or "").splitlines() or [""])[0]
     facts = {
         "event": "failed",
         "dag": str(instance.dag_id),
         "run": str(instance.run_id),
-        "network": str(given.get("network") or _network(str(instance.dag_id)) or ""),
+        "network": network,
         "day": start if start == end else f"{start}..{end}",
         "step": str(instance.task_id),
-        "reason": reason,
+        "reason": (recorded.reason if recorded else None) or raised,
         "link": str(getattr(instance, "log_url", "") or ""),
-        "docs": _docs_link(page),
+        "docs": _docs_link((recorded.docs if recorded else None) or ""),
     }
     return _told("{dag} {network} {day}: {step} failed: {reason} {link} {docs}", facts)
 
@@ -138,19 +140,28 @@ def _network(dag: str) -> str | None:
     """The network of a run that names none."""
     try:
         settings = load_settings()
-        if dag.startswith(WORMHOLE):
-            return choose_network(settings, WORMHOLE, None)
-        return first_network(settings)
     except PermalakeError:
         return None
+    return next((first_network(settings, one) for one in DOMAINS if one.dag_id == dag), None)
+
+
+def _recorded(network: str, run_id: str, step: str) -> StepResult | None:
+    """What the ledger of steps has of a task; None when it does not answer or knows nothing."""
+    from permalake.lake.step_ledger import StepLedger
+
+    try:
+        ledger = StepLedger(open_lake(load_settings()).database)
+        rows = [row for row in ledger.of_run(run_id, network) if row.key.step == step]
+    except PermalakeError as error:
+        log.warning("the ledger of steps does not answer: %s", error)
+        return None
+    return rows[-1].result if rows else None
 
 
 def _is_published(network: str, day: str) -> bool:
-    from permalake.lake import Lake
-
     try:
         settings: Settings = load_settings()
-        known = Lake(settings).status(network)
+        known = open_lake(settings).status(network)
         return any(one.date == date.fromisoformat(day) and one.published and not one.error for one in known)
     except (PermalakeError, ValueError) as error:
         log.warning("whether %s %s is published is not known: %s", network, day, error)

@@ -1,4 +1,4 @@
-"""What the DAG files declare with: a daily DAG with the project's policies, and its kinds of task."""
+"""A domain's declaration of a day as an Airflow DAG, with the project's policies."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRule
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRule, chain
 
+from permalake.contracts.steps import Step
 from permalake.orchestrate.alerts import on_failure
 from permalake.orchestrate.deadline import deadline
 from permalake.orchestrate.publish_task import PublishStep
 from permalake.orchestrate.serve_task import ServeStep
-from permalake.orchestrate.submit_task import SparkStep
-from permalake.pipeline.domain import POOL, SERVE, TASKS, dag_id, steps
+from permalake.orchestrate.submit_task import SparkStep, spark_task
+from permalake.pipeline.domain import POOL, PUBLISH, SERVE, Domain
 
 # Days before this one have no data anywhere; runs by hand may still name them (governance VAAs of 1970).
 FIRST_DAY = datetime(2018, 1, 1, tzinfo=UTC)
@@ -29,13 +30,13 @@ POLICIES: dict[str, Any] = {
 }
 
 
-def params(kind: str) -> dict[str, Param]:
+def params(domain: Domain) -> dict[str, Param]:
     """The form of a run by hand; a scheduled run leaves everything out."""
     network: dict[str, Any] = {
         "description": "Which one to build; empty: the only one, or all in scheduled runs and backfills."
     }
-    if kind == "wormhole":
-        network = {"description": "Always wormhole.", "enum": [None, "wormhole"]}
+    if domain.namespace:
+        network = {"description": f"Always {domain.namespace}.", "enum": [None, domain.namespace]}
     day: dict[str, Any] = {"type": ["null", "string"], "format": "date"}
     return {
         "network": Param(None, type=["null", "string"], title="Network", section="What", **network),
@@ -56,7 +57,7 @@ def params(kind: str) -> dict[str, Param]:
         "only": Param(
             None,
             type=["null", "string"],
-            enum=[None, *steps(kind)],
+            enum=[None, *domain.phases],
             title="Start at step",
             section="How",
             description="Leave earlier steps as they are, start here and go on to the end.",
@@ -71,10 +72,11 @@ def params(kind: str) -> dict[str, Param]:
     }
 
 
-def daily_dag(kind: str, *, doc: str, tags: Iterable[str]) -> DAG:
-    """The DAG ``{kind}_daily``: one UTC day per run at midnight, or a range by parameters."""
-    return DAG(
-        dag_id(kind),
+def daily_dag(domain: Domain, *, doc: str, tags: Iterable[str] = ()) -> DAG:
+    """Return the DAG ``{domain}_daily`` with a task per step: one UTC day per run at midnight, or a range by
+    parameters."""
+    with DAG(
+        domain.dag_id,
         description=doc.strip().splitlines()[0],
         doc_md=doc,
         schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
@@ -84,50 +86,39 @@ def daily_dag(kind: str, *, doc: str, tags: Iterable[str]) -> DAG:
         dagrun_timeout=timedelta(hours=24),
         deadline=deadline(),
         default_args=POLICIES,
-        params=params(kind),
+        params=params(domain),
         tags=["permalake", *tags],
         render_template_as_native_obj=False,
-    )
+    ) as dag:
+        chain(*(_task(domain, step) for step in domain.steps))
+    return dag
 
 
-def spark_step(kind: str, task: str, *, job: str, doc: str, hours: float = 6) -> SparkStep:
-    """A task that is one Spark submit: ``spark/{job}.py`` for the run's network and days."""
-    return SparkStep(
-        kind=kind,
-        job=job,
-        first=task == TASKS[kind][0],
-        task_id=task,
-        doc_md=doc,
-        inlets=[raw_input(kind)] if task == TASKS[kind][0] else [],
-        execution_timeout=timedelta(hours=hours),
-    )
-
-
-def publish_step(kind: str, *, doc: str) -> PublishStep:
-    """The task that publishes the audited days; its asset lets other DAGs run on a published day."""
-    return PublishStep(
-        kind=kind,
-        task_id="publish",
-        doc_md=doc,
-        outlets=[published_day(kind)],
-        execution_timeout=timedelta(hours=1),
-    )
-
-
-def serve_step(kind: str, *, doc: str) -> ServeStep:
-    """The task that gives the stores what is published. It also runs when nothing had to be built: a store
-    may have missed days. Its retries span half an hour, the time of a store's restart or upgrade."""
-    return ServeStep(
-        kind=kind,
-        job="serve",
-        task_id=SERVE,
-        doc_md=doc,
-        inlets=[published_day(kind)],
-        outlets=[served_day(kind)],
-        trigger_rule=TriggerRule.NONE_FAILED,
-        retries=5,
-        execution_timeout=timedelta(hours=6),
-    )
+def _task(domain: Domain, step: Step) -> SparkStep | PublishStep:
+    if step.name == PUBLISH:
+        # Its asset lets other DAGs run on a published day.
+        return PublishStep(
+            domain=domain,
+            step=step,
+            doc_md=step.doc,
+            outlets=[published_day(domain.name)],
+            execution_timeout=timedelta(hours=1),
+        )
+    if step.name == SERVE:
+        # It also runs when nothing had to be built: a store may have missed days. Its retries span half an
+        # hour, the time of a store's restart or upgrade.
+        return ServeStep(
+            domain=domain,
+            step=step,
+            doc_md=step.doc,
+            inlets=[published_day(domain.name)],
+            outlets=[served_day(domain.name)],
+            trigger_rule=TriggerRule.NONE_FAILED,
+            retries=5,
+            execution_timeout=timedelta(hours=6),
+        )
+    first = step == domain.steps[0]
+    return spark_task(domain, step, doc_md=step.doc, inlets=[raw_input(domain.name)] if first else [])
 
 
 def published_day(kind: str) -> Asset:

@@ -10,9 +10,10 @@ from airflow.sdk import DAG, BaseOperator, CronDataIntervalTimetable, Param, Tri
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from permalake.config import load_settings
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
-from permalake.orchestrate.submit_task import failure, reason_of
+from permalake.orchestrate.step_task import died, failure
 from permalake.pipeline import maintenance
 from permalake.spark.submit import job_file
 
@@ -28,7 +29,7 @@ class CompactStep(SparkSubmitOperator):
         settings = load_settings()
         try:
             networks = maintenance.chosen(settings, context["params"]["network"] or None)
-            crowded = maintenance.crowded(settings, networks)
+            crowded = maintenance.crowded(settings, domain_of, networks)
             if not crowded:
                 raise AirflowSkipException("no day lies in too many files")
             self.application = job_file(maintenance.JOB)
@@ -38,7 +39,7 @@ class CompactStep(SparkSubmitOperator):
         except AirflowSkipException:
             raise
         except (AirflowException, PermalakeError) as error:
-            raise failure(error, reason_of(error)) from None
+            raise (died(error) if isinstance(error, AirflowException) else failure(error)) from None
         return crowded
 
 
@@ -51,12 +52,12 @@ class TidyStep(BaseOperator):
         told = {}
         try:
             networks = maintenance.chosen(settings, context["params"]["network"] or None)
-            for done in maintenance.housekeeping(settings, networks, context["run_id"]):
+            for done in maintenance.housekeeping(settings, domain_of, networks, context["run_id"]):
                 self.log.info("%s", done)
                 if done.anything:
                     told[done.name] = str(done)
         except PermalakeError as error:
-            raise failure(error, str(error)) from None
+            raise failure(error) from None
         return told
 
 

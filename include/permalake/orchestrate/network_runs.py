@@ -1,4 +1,4 @@
-"""One run per network and day, where several IOTA networks are configured.
+"""One run per network and day, where several networks of a domain are configured.
 
 A run with an interval of its own (scheduled, or of a backfill) that names no network builds the first one
 configured, and starts a run of the same DAG for each of the others.
@@ -12,7 +12,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowException
 
 from permalake.config import Settings
-from permalake.pipeline.request import WORMHOLE
+from permalake.pipeline.domain import Domain
 
 SCHEDULED = "permalake_scheduled"
 """Key of a run's conf: it was started by a scheduled run and shares its deadline."""
@@ -24,22 +24,22 @@ def type_of(run: Any) -> str:
     return str(getattr(run.run_type, "value", run.run_type))
 
 
-def names_no_network(kind: str, params: Mapping[str, Any], run_type: str) -> bool:
-    """Whether a run is meant for every configured network."""
-    return kind != WORMHOLE and run_type in _WITH_INTERVAL and not params.get("network")
+def names_no_network(domain: Domain, params: Mapping[str, Any], run_type: str) -> bool:
+    """Return whether a run is meant for every configured network."""
+    return domain.namespace is None and run_type in _WITH_INTERVAL and not params.get("network")
 
 
-def first_network(settings: Settings) -> str | None:
-    """The network that such a run builds itself."""
-    return next(iter(settings.networks), None)
+def first_network(settings: Settings, domain: Domain) -> str | None:
+    """Return the network that such a run builds itself."""
+    return next(iter(domain.networks(settings)), None)
 
 
-def start_others(settings: Settings, context: Any, day: str) -> list[str]:
+def start_others(settings: Settings, domain: Domain, context: Any, day: str) -> list[str]:
     """Start a run of this DAG for every network but the first; the ids of the new ones. A run that is there
     already (this one was cleared and runs again) is left as it is."""
     run = context["dag_run"]
     started = []
-    for network in list(settings.networks)[1:]:
+    for network in domain.networks(settings)[1:]:
         conf = {name: value for name, value in (run.conf or {}).items() if value is not None}
         conf |= {"network": network, "start": day}
         if type_of(run) == "scheduled":

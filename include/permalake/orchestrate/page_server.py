@@ -11,11 +11,11 @@ from fastapi.staticfiles import StaticFiles
 
 from permalake.audit import docs
 from permalake.config import Settings, load_settings
+from permalake.domains import open_lake, stores_of
 from permalake.errors import PermalakeError
-from permalake.lake import DayStatus, Lake
+from permalake.lake import DayStatus
 from permalake.pages.calendar import MONTHS_SHOWN, calendar_page, day_page
 from permalake.pages.days import Freshness, freshness, prometheus
-from permalake.stores.serve import stores_of
 
 
 def application() -> FastAPI:
@@ -35,18 +35,18 @@ def application() -> FastAPI:
     ) -> str:
         settings = load_settings()
         days = _days(settings, network)
-        stores = {name: stores_of(settings, name) for name in days}
+        stores = {name: _stores(settings, name) for name in days}
         return calendar_page(days, stores, _fresh(days, stores), only=network, shown=months)
 
     @app.get("/day", response_class=HTMLResponse)
     def one_day(network: str, date: date) -> str:
         settings = load_settings()
-        found = [day for day in Lake(settings).status(network) if day.date == date]
+        found = [day for day in open_lake(settings).status(network) if day.date == date]
         if not found:
             raise HTTPException(404, f"the lake knows nothing of {network} {date}")
         page = docs.folder(network, found[0].attempt or "none") / "index.html"
         address = f"audit/{page.relative_to(docs.root()).as_posix()}" if page.is_file() else None
-        return day_page(found[0], stores_of(settings, network), address)
+        return day_page(found[0], _stores(settings, network), address)
 
     @app.get("/freshness", response_class=JSONResponse)
     def fresh() -> list[dict[str, Any]]:
@@ -67,9 +67,13 @@ def application() -> FastAPI:
     return app
 
 
+def _stores(settings: Settings, network: str) -> list[str]:
+    return [store.name for store in stores_of(settings, network)]
+
+
 def _days(settings: Settings, network: str | None) -> dict[str, list[DayStatus]]:
     found: dict[str, list[DayStatus]] = {name: [] for name in settings.namespaces}
-    for day in Lake(settings).status(network):
+    for day in open_lake(settings).status(network):
         found.setdefault(day.network, []).append(day)
     return found
 
@@ -81,4 +85,4 @@ def _fresh(days: dict[str, list[DayStatus]], stores: dict[str, list[str]]) -> li
 def _all_fresh() -> list[Freshness]:
     settings = load_settings()
     days = _days(settings, None)
-    return _fresh(days, {name: stores_of(settings, name) for name in days})
+    return _fresh(days, {name: _stores(settings, name) for name in days})

@@ -3,64 +3,54 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NoReturn
+from typing import Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from permalake.config import load_settings
-from permalake.errors import PermalakeError, RefusedError
-from permalake.lake import Lake
+from permalake.contracts.steps import Step
+from permalake.errors import PermalakeError
 from permalake.orchestrate import lineage
-from permalake.orchestrate.context import release, request_from
-from permalake.pipeline.domain import comes_before
+from permalake.orchestrate.step_task import StepTask, facts, failure_of, report_failure
+from permalake.pipeline.domain import Domain
 from permalake.pipeline.progress import emit
 
 
-class PublishStep(BaseOperator):
+class PublishStep(StepTask, BaseOperator):
     """Publishes the passing days of the run's attempt, all tables in one transaction; then fails when days
-    were refused or failed the audit, naming each with its reason.
+    were refused or failed the audit, naming each with its reason."""
 
-    :param kind: ``iota`` or ``wormhole``
-    """
-
-    def __init__(self, *, kind: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.kind = kind
-        self._flow: tuple[list[lineage.Named], list[lineage.Named]] | None = None
+    def __init__(self, *, domain: Domain, step: Step, **kwargs: Any) -> None:
+        super().__init__(task_id=step.name, **kwargs)
+        self.domain = domain
+        self.step = step
 
     def execute(self, context: Any) -> dict[str, Any]:
-        """Publish; returns network, published days and their rows by table."""
-        settings = load_settings()
-        request = request_from(settings, self.kind, context)
-        if comes_before(self.kind, self.task_id, request.only):
+        """Publish; return network, published days and their rows by table."""
+        from permalake.pipeline.jobs import run_step
+        from permalake.pipeline.runs import order_of
+
+        work, request = self.open(context)
+        if self.domain.comes_before(self.step, request.only):
             # Skipped, not done: a task that is done tells downstream DAGs of a publication.
             raise AirflowSkipException(f"left as it is: this run starts at {request.only}")
         started = time.monotonic()
         emit("start", step=self.task_id)
         try:
-            lake = Lake(settings)
-            publication = lake.publish(lake.resume(request.network, request.run_id))
+            result = run_step(work, order_of(request), self.step)
         except PermalakeError as error:
-            release(settings, request)
-            self._fail(started, str(error), error.exit_code)
-        days = [str(day) for day in publication.days]
-        summary = {"network": request.network, "days": days, "rows": publication.rows}
+            work.lake.release(request.run_id)
+            raise self._failed(started, AirflowFailException(str(error))) from None
+        summary = {"network": request.network, **facts(result)}
         emit("done", step=self.task_id, seconds=time.monotonic() - started, **summary)
         for asset in self.outlets:
-            context["outlet_events"][asset].extra = {"network": request.network, "days": days}
-        written = lineage.tables(settings, request.network, publication.rows)
+            context["outlet_events"][asset].extra = {"network": request.network, "days": summary["days"]}
+        written = lineage.tables(work.settings, request.network, result.rows)
         self._flow = written, written
-        if publication.withheld:
-            faults = (f"{day}: {reason}" for day, reason in sorted(publication.withheld.items()))
-            self._fail(started, f"not published: {'; '.join(faults)}", RefusedError.exit_code)
+        if result.state != "done":
+            raise self._failed(started, failure_of(result))
         return summary
 
-    def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
-        """The published tables, for OpenLineage."""
-        return lineage.lineage(*(self._flow or ([], [])))
-
-    def _fail(self, started: float, reason: str, exit_code: int) -> NoReturn:
-        seconds = time.monotonic() - started
-        emit("failed", step=self.task_id, seconds=seconds, reason=reason, exit_code=exit_code)
-        raise AirflowFailException(reason)
+    def _failed(self, started: float, error: AirflowException) -> AirflowException:
+        report_failure(self.task_id, started, error)
+        return error

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from permalake.config import Settings
-from permalake.lake import Lake
 from permalake.orchestrate.network_runs import start_run, type_of
+from permalake.pipeline.domain import PUBLISH
 from permalake.pipeline.request import BuildRequest
-from permalake.pipeline.stale_days import oldest_stale
 
-_PREFIX = "stale_"
+if TYPE_CHECKING:
+    from permalake.lake import Lake
+
+REBUILD = "permalake_rebuild"
+"""Key of a run's conf: it rebuilds stale days. Its value holds ``origin`` (the run that asked for it),
+``first`` (the first stale day) and ``turn`` (how often that run asked for that day)."""
 _TURNS = 3
 """How often one backfill has the same days built again."""
 _UNFINISHED = [
@@ -20,40 +23,51 @@ _UNFINISHED = [
 ]
 
 
-def start_stale(settings: Settings, context: Any, request: BuildRequest) -> str | None:
-    """A scheduled run starts one of the same DAG for the oldest stale days of its network; its id. Runs by
-    hand start none, so that days that cannot be built are not tried without end."""
+def start_stale(lake: Lake, context: Any, request: BuildRequest) -> str | None:
+    """Start a run of the same DAG for the oldest stale days of the network, from a scheduled run; return its
+    id. Runs by hand start none, so that days that cannot be built are not tried without end."""
+    from permalake.pipeline.stale_days import oldest_stale
+
     run = context["dag_run"]
     if type_of(run) != "scheduled":
         return None
-    found = oldest_stale(Lake(settings), request.network, beside=(request.start, request.end))
-    return _start(context, request.network, found, run.run_id)
+    found = oldest_stale(lake, request.network, beside=(request.start, request.end))
+    return _start(context, request.network, found, run.run_id, 1)
 
 
-def follow_up(settings: Settings, context: Any, request: BuildRequest) -> str | None:
-    """The last run of a backfill to publish starts one for days that came before their turn, and that one
-    another while some are left; its id. What fails starts none. Days that another run made stale while they
-    were built again (a failed day that was cleared meanwhile) are begun with anew, a few times at most."""
+def follow_up(lake: Lake, context: Any, request: BuildRequest) -> str | None:
+    """Start a run for days that were published before their turn; return its id.
+
+    The last run of a backfill to publish starts it, and that one another while some are left. What fails
+    starts none. Days that another run made stale while they were rebuilt (a failed day that was cleared
+    meanwhile) are begun with anew, a few times at most.
+    """
+    from permalake.pipeline.stale_days import oldest_stale
+
     run, task = context["dag_run"], context["ti"]
-    if type_of(run) != "backfill" and not run.run_id.startswith(_PREFIX):
+    earlier = (run.conf or {}).get(REBUILD)
+    if type_of(run) != "backfill" and not earlier:
         return None
-    if task.get_ti_count(task.dag_id, task_ids=["publish"], states=_UNFINISHED):
+    if task.get_ti_count(task.dag_id, task_ids=[PUBLISH], states=_UNFINISHED):
         return None
-    found = oldest_stale(Lake(settings), request.network)
+    found = oldest_stale(lake, request.network)
     if found is None:
         return None
-    origin, _, begun = run.run_id.removeprefix(f"{_PREFIX}{request.network}_").partition("~")
-    day, _, turn = begun.partition("~")
-    turns = int(turn or 1) + 1 if day == str(found[0]) else 1
-    if turns > _TURNS:
+    origin, turn = run.run_id, 1
+    if earlier:
+        origin = earlier["origin"]
+        turn = earlier["turn"] + 1 if earlier["first"] == str(found[0]) else 1
+    if turn > _TURNS:
         return None
-    name = f"{origin}~{found[0]}" + (f"~{turns}" if turns > 1 else "")
-    return _start(context, request.network, found, name)
+    return _start(context, request.network, found, origin, turn)
 
 
-def _start(context: Any, network: str, days: tuple[date, date] | None, name: str) -> str | None:
+def _start(context: Any, network: str, days: tuple[date, date] | None, origin: str, turn: int) -> str | None:
+    """The run id follows from what is built for whom, so that the same is not started twice."""
     if days is None:
         return None
-    run_id = f"{_PREFIX}{network}_{name}"
-    conf = {"network": network, "start": str(days[0]), "end": str(days[1])}
+    first, last = map(str, days)
+    run_id = f"stale_{network}_{origin}~{first}" + (f"~{turn}" if turn > 1 else "")
+    rebuild = {"origin": origin, "first": first, "turn": turn}
+    conf = {"network": network, "start": first, "end": last, REBUILD: rebuild}
     return run_id if start_run(context["ti"].dag_id, run_id, conf) else None

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from permalake.config import Settings
-from permalake.contracts import tables_of
-from permalake.lake.step_ledger import Done
+from permalake.contracts.steps import Step, StepResult
 from permalake.orchestrate import lineage
 from permalake.orchestrate.rebuild_runs import follow_up
-from permalake.orchestrate.submit_task import Flow, SparkStep
+from permalake.orchestrate.step_task import Flow
+from permalake.orchestrate.submit_task import SparkStep
 from permalake.pipeline.domain import SERVE
 from permalake.pipeline.progress import emit
 from permalake.pipeline.request import BuildRequest
 from permalake.spark import jars
-from permalake.stores import serve
+
+if TYPE_CHECKING:
+    from permalake.pipeline.workspace import Workspace
 
 
 class ServeStep(SparkStep):
-    """Submits ``spark/serve.py`` when a configured store lacks a published day of the network, whichever run
-    published it; skipped with its reason otherwise.
+    """Submits the job when a store has days to receive; skipped with its reason otherwise.
 
     A store that does not answer fails the task before anything is submitted, so that waiting for it costs
     nothing but a retry.
@@ -32,38 +32,47 @@ class ServeStep(SparkStep):
         super().__init__(**kwargs)
         self._due: dict[str, list[date]] = {}
 
-    def _begin(self, settings: Settings, request: BuildRequest, context: Any) -> BuildRequest:
-        if follower := follow_up(settings, context, request):
+    def _begin(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
+        from permalake.stores import serve
+
+        if follower := follow_up(work.lake, context, request):
             self.log.info("started %s: days were published before their turn", follower)
-        network = request.network
-        if not serve.stores_of(settings, network):
-            self._skip(f"no store is configured for {network} ([cassandra], [bigtable])")
+        settings, network = work.settings, request.network
+        stores = self.domain.configured_stores(settings)
+        if not stores:
+            sections = ", ".join(f"[{store.name}]" for store in self.domain.stores)
+            self._skip(f"no store is configured for {network} ({sections})")
         if request.force and request.only == SERVE:
-            serve.again(settings, network, request.start, request.end)
-        serve.prepare(settings, network)
-        self._due = serve.waiting(settings, network)
+            serve.again(settings, network, stores, request.start, request.end)
+        serve.prepare(settings, network, stores)
+        self._due = serve.waiting(settings, network, stores)
         if not self._due:
             self._skip("the stores have every published day")
-        if serve.CASSANDRA in self._due:
-            jars.resolve(jars.STORE_COORDINATES)
+        jars.resolve(self._store_jars(work))
         return request
+
+    def _claimed(self, work: Workspace, request: BuildRequest) -> StepResult | None:  # noqa: ARG002
+        return None
+
+    def _chained(self) -> tuple[Step, ...]:
+        return ()
 
     def _skip(self, reason: str) -> None:
         emit("skipped", step=self.task_id, reason=reason)
         raise AirflowSkipException(reason)
 
-    def _lineage(self, settings: Settings, request: BuildRequest, facts: dict[str, Any]) -> Flow:
-        network = request.network
-        tables = lineage.tables(settings, network, tables_of(network))
-        return tables, lineage.stores(settings, network, facts["served"])
+    def _lineage(self, work: Workspace, result: StepResult) -> Flow:
+        tables = lineage.tables(work.settings, work.network, self.domain.tables)
+        written = [
+            store.dataset(work.settings, work.network)
+            for store in self.domain.stores
+            if store.name in (result.served or {})
+        ]
+        return tables, written
 
-    def _jars(self) -> tuple[str, ...]:
-        stores = jars.STORE_COORDINATES if serve.CASSANDRA in self._due else ()
-        return (*jars.COORDINATES, *stores)
+    def _store_jars(self, work: Workspace) -> tuple[str, ...]:
+        stores = self.domain.configured_stores(work.settings)
+        return tuple(jar for store in stores if store.name in self._due for jar in store.jars())
 
-    def _outcome(self, settings: Settings, request: BuildRequest, _done: Done | None) -> dict[str, Any]:
-        """Days that each store was given."""
-        left = serve.waiting(settings, request.network)
-        return {
-            "served": {store: len(set(days) - set(left.get(store, ()))) for store, days in self._due.items()}
-        }
+    def _jars(self, work: Workspace) -> tuple[str, ...]:
+        return (*jars.COORDINATES, *self._store_jars(work))

@@ -1,42 +1,97 @@
-"""Which tasks each DAG has and which steps each task holds. Knows no Airflow, so that the command line can
-check a ``--only`` before anything heavy is loaded."""
+"""A domain declares once what a day of it is: steps, tables, laws, stores and inputs.
+
+DAGs, ``--only``, submits, status, lineage and docs follow from this declaration. It loads no Airflow, Spark
+or lake, so that the command line can check a ``--only`` and Airflow can parse a DAG at once.
+"""
 
 from __future__ import annotations
 
-from permalake.errors import ConfigError
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-# A task is named after the steps it holds: steps that share data share one Spark submit.
-TASKS = {
-    "iota": ("ingest_decode", "analytics", "audit", "publish", "serve"),
-    "wormhole": ("ingest_decode", "enrich_analytics", "audit", "publish", "serve"),
-}
-KINDS = tuple(TASKS)
-# Tasks that read what an earlier task landed for itself, besides the tables.
-NEED_LANDING = {"iota": ("analytics",), "wormhole": ()}
+from permalake.config import Settings
+from permalake.contracts import Table
+from permalake.contracts.steps import Inputs, Step
+from permalake.contracts.views import View
+from permalake.errors import ConfigError
+from permalake.stores.batch import Store
+
+if TYPE_CHECKING:
+    from permalake.audit.laws import Law
+
 POOL = "permalake_builds"
 """Airflow's pool of the tasks that build days."""
-# The task that works on what is published, not on a staging.
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One of the products that share the lake.
+
+    ``namespace``: the lake namespace where the domain has exactly one; None where every configured network
+    has its own. ``laws``: gives the laws across its tables, and loads PySpark. ``networks``: the
+    configured ones. ``choose``: the network of a run that may name one, else :class:`ConfigError`.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    tables: Mapping[str, Table]
+    views: tuple[View, ...]
+    laws: Callable[[], tuple[Law, ...]]
+    stores: tuple[Store, ...]
+    networks: Callable[[Settings], tuple[str, ...]]
+    choose: Callable[[Settings, str | None], str]
+    inputs: Callable[[Settings, str], Inputs]
+    namespace: str | None = None
+
+    @property
+    def dag_id(self) -> str:
+        """Name of the DAG that builds its days."""
+        return f"{self.name}_daily"
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """Every phase in order, as ``--only`` takes them."""
+        return tuple(phase for step in self.steps for phase in step.phases)
+
+    def step(self, name: str) -> Step:
+        """Return the step of that name, which the domain must have."""
+        return next(step for step in self.steps if step.name == name)
+
+    def step_of(self, phase: str) -> Step:
+        """Return the step that holds ``phase`` (a step's name will do).
+
+        Raises :class:`ConfigError` with the list of phases.
+        """
+        for step in self.steps:
+            if phase == step.name or phase in step.phases:
+                return step
+        raise ConfigError(
+            f"--only {phase}: {self.name} has no such step; choose one of {', '.join(self.phases)}"
+        )
+
+    def is_first(self, step: Step, only: str | None = None) -> bool:
+        """Return whether a run begins with ``step``: the first one, or the one that ``only`` names."""
+        return step == (self.steps[0] if only is None else self.step_of(only))
+
+    def comes_before(self, step: Step, only: str | None) -> bool:
+        """Return whether a run that starts at ``only`` leaves ``step`` as an earlier run left it."""
+        return only is not None and self.steps.index(step) < self.steps.index(self.step_of(only))
+
+    def chained(self, step: Step) -> tuple[Step, ...]:
+        """Return the steps that one submit may run after ``step``: the Spark steps before the first other."""
+        following = []
+        for later in self.steps[self.steps.index(step) + 1 :]:
+            if later.job is None or later.name == SERVE:
+                break
+            following.append(later)
+        return tuple(following)
+
+    def configured_stores(self, settings: Settings) -> tuple[Store, ...]:
+        """Return the stores that days of this domain are published into."""
+        return tuple(store for store in self.stores if store.configured(settings))
+
+
+PUBLISH = "publish"
 SERVE = "serve"
-
-
-def dag_id(kind: str) -> str:
-    """Name of the DAG that builds days of this kind."""
-    return f"{kind}_daily"
-
-
-def steps(kind: str) -> tuple[str, ...]:
-    """Every step of the DAG in order, as ``--only`` takes them."""
-    return tuple(step for task in TASKS[kind] for step in task.split("_"))
-
-
-def task_of(kind: str, step: str) -> str:
-    """The task that holds ``step`` (a task's own name will do); :class:`ConfigError` lists the steps."""
-    for task in TASKS[kind]:
-        if step == task or step in task.split("_"):
-            return task
-    raise ConfigError(f"--only {step}: {kind} has no such step; choose one of {', '.join(steps(kind))}")
-
-
-def comes_before(kind: str, task: str, only: str | None) -> bool:
-    """Whether a run that starts at step ``only`` leaves ``task`` as an earlier run left it."""
-    return only is not None and TASKS[kind].index(task) < TASKS[kind].index(task_of(kind, only))
+"""The step that works on what is published, not on a staging."""

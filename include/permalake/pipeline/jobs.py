@@ -1,34 +1,45 @@
-"""What every Spark job shares: its arguments, its log lines, its exit codes."""
+"""Runs steps: one or several in a Spark submit, or one in its task. Every try is a row of the step ledger."""
 
 from __future__ import annotations
 
 import argparse
 import logging
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from permalake.errors import ConfigError, PermalakeError
+import psutil
+
+from permalake.config import load_settings
+from permalake.contracts.steps import Step, StepResult
+from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.lake import Attempt
+from permalake.pipeline.domain import Domain
+from permalake.pipeline.workspace import Workspace
+from permalake.spark import sizes
+from permalake.spark.session import session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from permalake.contracts import Table
-    from permalake.lake import Attempt
 
 _STAGED_AT_ONCE = 4
-AHEAD = ("iota_analytics", "wormhole_enrich", "audit")
-"""Jobs that may run in the submit of an earlier task."""
 LOG = logging.getLogger("permalake")
 
 
 @dataclass(frozen=True, slots=True)
-class JobArguments:
-    """The days of a network that a job builds, inclusive, and the run it belongs to."""
+class Order:
+    """The days of a network that a run builds, inclusive, and the run they are built for.
+
+    ``dag_run``: the run as Airflow knows it, where that differs. ``then``: steps to go on with in the same
+    process while the days are small.
+    """
 
     network: str
     start: date
@@ -36,35 +47,172 @@ class JobArguments:
     run_id: str
     fingerprint: str = ""
     force: bool = False
-    ahead: tuple[str, ...] = ()
+    dag_run: str = ""
+    then: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.network} {self.start}" + ("" if self.start == self.end else f"..{self.end}")
 
 
-def arguments(job: str, argv: Sequence[str] | None = None) -> JobArguments:
-    """Parse ``--network N --start D --end D --run-id R [--fingerprint F] [--force] [--ahead JOB ...]``."""
-    parser = argparse.ArgumentParser(prog=job)
-    parser.add_argument("--network", required=True)
-    parser.add_argument("--start", required=True, type=date.fromisoformat)
-    parser.add_argument("--end", required=True, type=date.fromisoformat)
-    parser.add_argument("--run-id", required=True)
-    parser.add_argument("--fingerprint", default="", help="of the input, for the publication's record")
-    parser.add_argument("--force", action="store_true", help="ask live sources anew")
-    parser.add_argument("--ahead", action="append", default=[], choices=AHEAD, help="to run after this one")
-    given = parser.parse_args(argv)
-    if given.end < given.start:
-        raise ConfigError(f"--end {given.end} is before --start {given.start}")
-    return JobArguments(**vars(given) | {"ahead": tuple(given.ahead)})
+@dataclass
+class StepContext:
+    """What the function of a step is given: the workspace, the order, Spark, and a log that is kept."""
+
+    work: Workspace
+    order: Order
+    step: Step
+    lines: list[str] = field(default_factory=list)
+    given: SparkSession | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session of this process, started when it is first asked for."""
+        self.given = self.given or session(f"{self.step.job} {self.order}")
+        return self.given
+
+    def report(self, line: str) -> None:
+        """Log a line of progress and keep it with the step's result."""
+        self.lines.append(line)
+        LOG.info(line)
+
+    def begin(self) -> Attempt:
+        """Begin the attempt of this order's days."""
+        order = self.order
+        return self.work.lake.begin(
+            order.network, order.start, order.end, order.run_id, fingerprint=order.fingerprint
+        )
+
+    def resume(self) -> Attempt:
+        """Resume the run's attempt; :class:`PermalakeError` when there is none."""
+        return self.work.lake.resume(self.order.network, self.order.run_id)
 
 
-def say(line: str) -> None:
-    """A line of progress in the job's log."""
-    LOG.info(line)
+Body = Callable[[StepContext], StepResult]
+
+
+def run_step(
+    work: Workspace, order: Order, step: Step, *, spark: SparkSession | None = None, submit: str | None = None
+) -> StepResult:
+    """Run one step and record its try in the ledger; return the result, raise what the step raised."""
+    module, _, function = step.run.partition(":")
+    body: Body = getattr(import_module(module), function)
+    key = work.steps.start(
+        order.network, order.run_id, step.name, (order.start, order.end), dag_run=order.dag_run, submit=submit
+    )
+    began = psutil.Process().create_time() if submit == step.name else time.time()
+    context = StepContext(work, order, step, given=spark)
+    result = StepResult("failed")
+    failure: Exception | None = None
+    try:
+        result = body(context)
+    except RefusedError as error:
+        failure, result = error, StepResult("invalid", reason=str(error), retryable=False)
+    except PermalakeError as error:
+        failure, result = error, StepResult("failed", reason=str(error), retryable=error.retryable)
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        failure, result = error, StepResult("failed", reason=f"{type(error).__name__}: {first}")
+    finally:
+        facts = _facts(work, order, step, result)
+        result = replace(facts.result, seconds=time.time() - began, log=tuple(context.lines))
+        work.steps.finish(key, result, attempt_id=facts.attempt_id, inputs=facts.inputs)
+    if failure is not None:
+        raise failure
+    return result
+
+
+@dataclass(frozen=True)
+class _Facts:
+    result: StepResult
+    attempt_id: str | None = None
+    inputs: str = ""
+
+
+def _facts(work: Workspace, order: Order, step: Step, result: StepResult) -> _Facts:
+    """What the lake knows of a step's outcome: rows staged so far, input in quarantine, the attempt."""
+    if step.job is None or result.served is not None:
+        return _Facts(result)
+    quarantined = work.lake.quarantined(order.network, order.start, order.end)
+    try:
+        attempt = work.lake.resume(order.network, order.run_id)
+    except PermalakeError:
+        return _Facts(replace(result, quarantined=quarantined))
+    attempt.rest()
+    rows = {table: sum(per_day.values()) for table, per_day in sorted(attempt.counts().items())}
+    inputs = work.staged_state(attempt, step)
+    return _Facts(replace(result, rows=rows, quarantined=quarantined), attempt.id, inputs)
+
+
+class Job:
+    """The Spark job ``spark/{name}.py``: runs its step, then those that ``--then`` names.
+
+    ``domain_of`` gives the domain of a network.
+    """
+
+    def __init__(self, name: str, domain_of: Callable[[str], Domain]) -> None:
+        self.name = name
+        self._domain_of = domain_of
+
+    def __call__(self, argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
+        """Run the job's step; raises what it raised. A later step that fails is left to its own task."""
+        order = self._order(argv)
+        domain = self._domain_of(order.network)
+        work = Workspace.open(load_settings(), domain, order.network)
+        first = next(step for step in domain.steps if step.job == self.name)
+        result = run_step(work, order, first, spark=spark, submit=first.name)
+        if result.state == "invalid":
+            raise RefusedError(result.failure)
+        for name in order.then:
+            if not sizes.goes_on(result.rows):
+                LOG.info("%s %s: large, so %s has a submit of its own", self.name, order, name)
+                return
+            following = self._go_on(work, order, domain.step(name), first)
+            if following is None or following.state != "done":
+                return
+            result = following
+
+    def _go_on(self, work: Workspace, order: Order, step: Step, first: Step) -> StepResult | None:
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.active()
+        spark.catalog.clearCache()
+        try:
+            return run_step(work, order, step, spark=spark, submit=first.name)
+        except Exception as error:
+            first_line = (str(error).splitlines() or [""])[0]
+            LOG.info("%s %s: %s: %s", step.name, order, type(error).__name__, first_line)
+            return None
+
+    def _order(self, argv: Sequence[str] | None) -> Order:
+        parser = argparse.ArgumentParser(prog=self.name)
+        parser.add_argument("--network", required=True)
+        parser.add_argument("--start", required=True, type=date.fromisoformat)
+        parser.add_argument("--end", required=True, type=date.fromisoformat)
+        parser.add_argument("--run-id", required=True)
+        parser.add_argument("--dag-run", default="", help="the run as Airflow knows it")
+        parser.add_argument("--fingerprint", default="", help="of the input, for the publication's record")
+        parser.add_argument("--force", action="store_true", help="ask live sources anew")
+        parser.add_argument(
+            "--then", action="append", default=[], metavar="STEP", help="go on with this step"
+        )
+        given = parser.parse_args(argv)
+        if given.end < given.start:
+            raise ConfigError(f"--end {given.end} is before --start {given.start}")
+        return Order(**vars(given) | {"then": tuple(given.then)})
+
+    def process(self) -> None:
+        """Run as a process: a :class:`PermalakeError` is one line and an exit code."""
+        logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+        LOG.setLevel(logging.INFO)
+        try:
+            self()
+        except PermalakeError as error:
+            sys.stderr.write(f"permalake: {error}\n")
+            sys.exit(error.exit_code)
 
 
 def land(frame: DataFrame, folder: str, *, more: bool = False) -> DataFrame:
-    """Write a frame down once, as Parquet, and go on from there; as ``more`` of what the folder holds."""
+    """Write a frame as Parquet into a landing folder and return it read from there; ``more``: append."""
     frame.write.mode("append" if more else "overwrite").parquet(folder)
     return frame.sparkSession.read.schema(frame.schema).parquet(folder)
 
@@ -78,23 +226,6 @@ def stage(attempt: Attempt, frames: Mapping[str, DataFrame], contracts: Mapping[
 
 
 def counted(attempt: Attempt, *tables: str) -> str:
-    """How many rows some tables have as staged: ``81 messages, 2 milestones``."""
+    """Return how many rows some tables have as staged: ``81 messages, 2 milestones``."""
     counts = attempt.counts()
     return ", ".join(f"{sum(counts.get(table, {}).values())} {table}" for table in tables)
-
-
-def run(main: Callable[[], None]) -> None:
-    """Run a job as a process, and after it those that ``--ahead`` names: a :class:`PermalakeError` is one
-    line and an exit code, nothing more."""
-    logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-    LOG.setLevel(logging.INFO)
-    try:
-        if "--ahead" in sys.argv:
-            from permalake.pipeline import ahead
-
-            ahead.run(Path(sys.argv[0]).stem, main)
-        else:
-            main()
-    except PermalakeError as error:
-        sys.stderr.write(f"permalake: {error}\n")
-        sys.exit(error.exit_code)

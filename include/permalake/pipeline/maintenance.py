@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from permalake.audit import docs
 from permalake.config import CONFIG_VARIABLE, Settings, config_file
+from permalake.contracts.namespaces import Namespaces
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import (
@@ -24,11 +24,11 @@ from permalake.lake.maintenance import (
     would_tidy,
 )
 from permalake.lake.state import clock, moment
+from permalake.lake.step_ledger import StepLedger
 from permalake.spark.submit import bin_folder, driver_memory, job_file, spark_conf, spark_master
 
 JOB = "lake_maintenance"
 PAGES = "audit pages"
-_SAID = re.compile(r"\d\d:\d\d:\d\d (.* compacted .*)")
 
 
 def chosen(settings: Settings, network: str | None = None) -> list[str]:
@@ -41,16 +41,19 @@ def chosen(settings: Settings, network: str | None = None) -> list[str]:
     return [network]
 
 
-def crowded(settings: Settings, networks: Sequence[str]) -> list[str]:
+def crowded(settings: Settings, namespaces: Namespaces, networks: Sequence[str]) -> list[str]:
     """Those networks that have something to compact."""
     database = open_database(settings)
-    return [name for name in networks if crowded_tables(database, name, settings.lake.target_bytes)]
+    target = settings.lake.target_bytes
+    return [name for name in networks if crowded_tables(database, name, namespaces(name).tables, target)]
 
 
 def housekeeping(
     settings: Settings,
+    namespaces: Namespaces,
     networks: Sequence[str],
     run_id: str,
+    *,
     dry_run: bool = False,
     confirmed: bool = False,
 ) -> Iterator[Done]:
@@ -60,9 +63,10 @@ def housekeeping(
         until = limits(settings.lake, moment(clock(connection)))
     failed = []
     for network in networks:
+        tables = namespaces(network).tables
         try:
             if dry_run:
-                yield from would_tidy(settings, database, network, until)
+                yield from would_tidy(settings, database, network, tables, until)
             else:
                 yield from tidy(settings, database, network, until, run_id, confirmed=confirmed)
         except PermalakeError as error:
@@ -95,10 +99,16 @@ def job_conf() -> dict[str, str]:
 
 
 def compact(
-    networks: Sequence[str], run_id: str, log: Path, config: str | os.PathLike[str] | None = None
+    settings: Settings,
+    networks: Sequence[str],
+    run_id: str,
+    log: Path,
+    config: str | os.PathLike[str] | None = None,
 ) -> Iterator[str]:
-    """Submit the Spark job from this process; a line per table as it is done. The rest of what Spark prints
-    goes to ``log``, which the :class:`PermalakeError` of a failure names."""
+    """Submit the Spark job from this process; yield a line per table when it has ended.
+
+    What Spark prints goes to ``log``, which the :class:`PermalakeError` of a failure names.
+    """
     command = [str(bin_folder() / "spark-submit"), "--master", spark_master()]
     command += [part for key, value in job_conf().items() for part in ("--conf", f"{key}={value}")]
     command += [job_file(JOB), *job_arguments(networks, run_id)]
@@ -106,17 +116,11 @@ def compact(
     if file := config_file(config):
         environment[CONFIG_VARIABLE] = str(file)
     log.parent.mkdir(parents=True, exist_ok=True)
-    last = "no output"
-    with (
-        log.open("w", encoding="utf-8") as kept,
-        subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process,
-    ):
-        for line in process.stdout or ():
-            kept.write(line)
-            last = line.strip() or last
-            if said := _SAID.match(line):
-                yield said[1]
-    if process.returncode:
-        raise PermalakeError(f"compaction failed: {last.removeprefix('permalake: ')}; the log is {log}")
+    with log.open("wb") as kept:
+        done = subprocess.run(command, env=environment, stdout=kept, stderr=subprocess.STDOUT, check=False)
+    reason = "the Spark submit ended before it began"
+    for row in StepLedger(open_database(settings)).of_run(run_id):
+        yield from row.result.log
+        reason = row.result.reason or reason
+    if done.returncode:
+        raise PermalakeError(f"compaction failed: {reason}; the log is {log}")

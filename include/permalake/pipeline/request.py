@@ -9,22 +9,25 @@ from typing import Any
 
 from permalake.config import Settings
 from permalake.errors import ConfigError
-from permalake.pipeline.domain import task_of
-
-WORMHOLE = "wormhole"
+from permalake.pipeline.domain import Domain
 
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """Days ``start`` to ``end`` (inclusive, UTC) of ``network``, from the step ``only`` on."""
+    """Days ``start`` to ``end`` (inclusive, UTC) of ``network``, from the step ``only`` on.
 
-    kind: str
+    ``dag_run``: the run as Airflow knows it; ``run_id``: the one that its staging belongs to, which is an
+    earlier run's where this one goes on with it.
+    """
+
+    domain: Domain
     network: str
     start: date
     end: date
     run_id: str
     only: str | None = None
     force: bool = False
+    dag_run: str = ""
 
     def __post_init__(self) -> None:
         if self.end < self.start:
@@ -32,7 +35,7 @@ class BuildRequest:
                 f"the range ends ({self.end}) before it starts ({self.start}); swap the two days"
             )
         if self.only is not None:
-            task_of(self.kind, self.only)
+            self.domain.step_of(self.only)
 
     @property
     def days(self) -> str:
@@ -42,50 +45,42 @@ class BuildRequest:
     @property
     def arguments(self) -> list[str]:
         """The arguments that every Spark job takes."""
-        named = {"--network": self.network, "--start": self.start, "--end": self.end, "--run-id": self.run_id}
+        named = {
+            "--network": self.network,
+            "--start": self.start,
+            "--end": self.end,
+            "--run-id": self.run_id,
+            "--dag-run": self.dag_run or self.run_id,
+        }
         return [str(part) for pair in named.items() for part in pair] + ["--force"] * self.force
 
 
-def choose_network(settings: Settings, kind: str, network: str | None) -> str:
-    """The lake namespace to build: the given one or the only one, else :class:`ConfigError`."""
-    if kind == WORMHOLE:
-        if network not in (None, WORMHOLE):
-            raise ConfigError(
-                f"--network {network}: wormhole has one namespace, wormhole; leave --network out"
-            )
-        if settings.wormhole is None:
-            raise ConfigError("[wormhole] is not configured; say in permalake.toml where the VAAs are")
-        return WORMHOLE
-    if network is not None:
-        settings.network(network)
-        return network
-    if not settings.networks:
-        raise ConfigError("no IOTA network is configured; add a [networks.NAME] section to permalake.toml")
-    if len(settings.networks) > 1:
-        raise ConfigError(
-            f"several IOTA networks are configured; choose with --network: {', '.join(settings.networks)}"
-        )
-    return next(iter(settings.networks))
-
-
 def request_of(
-    settings: Settings, kind: str, params: Mapping[str, Any], default_day: date, run_id: str
+    settings: Settings,
+    domain: Domain,
+    params: Mapping[str, Any],
+    default_day: date,
+    run_id: str,
+    *,
+    dag_run: str = "",
 ) -> BuildRequest:
-    """A DAG run's parameters, with what was left out filled in: the data interval's day, the only network."""
+    """Return what a DAG run's parameters ask for; the data interval's day and the only network where they are
+    left out."""
     start = parse_day("start", params.get("start")) or default_day
     return BuildRequest(
-        kind=kind,
-        network=choose_network(settings, kind, params.get("network") or None),
+        domain=domain,
+        network=domain.choose(settings, params.get("network") or None),
         start=start,
         end=parse_day("end", params.get("end")) or start,
         run_id=run_id,
         only=params.get("only") or None,
         force=bool(params.get("force")),
+        dag_run=dag_run or run_id,
     )
 
 
 def parse_day(name: str, value: str | None) -> date | None:
-    """A UTC day written ``YYYY-MM-DD``; :class:`ConfigError` names the argument."""
+    """Return a UTC day written ``YYYY-MM-DD``; :class:`ConfigError` names the argument."""
     if not value:
         return None
     try:

@@ -15,7 +15,6 @@ import pyarrow as pa
 from permalake.config import BigtableSettings
 from permalake.stores.bigtable_send import Sender, unreachable
 from permalake.stores.bigtable_wire import entries, requests
-from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,21 +26,6 @@ _ADMIN_SECONDS = 15
 _PART_BYTES = 256 << 20
 _EMULATOR = "BIGTABLE_EMULATOR_HOST"
 _COUNT = "rows bigint"
-
-
-def configured(settings: BigtableSettings) -> dict[str, str]:
-    """Table names by version (``v2``, ``v1``) that are published; empty when Bigtable is not configured."""
-    if not (settings.project and settings.instance):
-        return {}
-    tables = {"v2": settings.table, "v1": settings.table_v1}
-    return {version: name for version, name in tables.items() if name}
-
-
-def ensure(settings: BigtableSettings) -> bool:
-    """The configured tables and their families exist; whether one had to be created (and so is empty)."""
-    families = {"v2": [family.name for family in FAMILIES], "v1": list(FAMILIES_V1)}
-    made = [ensure_table(settings, name, families[version]) for version, name in configured(settings).items()]
-    return any(made)
 
 
 def ensure_table(settings: BigtableSettings, table: str, families: Iterable[str]) -> bool:

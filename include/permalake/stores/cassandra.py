@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from permalake.config import CassandraSettings
 from permalake.contracts.cql import StoreTable
-from permalake.errors import ConfigError, PermalakeError
-from permalake.iota.permanode.chrysalis_schema import placed, schema
+from permalake.errors import PermalakeError
 from permalake.stores import connector
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FORMAT = "org.apache.spark.sql.cassandra"
-_NAME_LIMIT = 48
 _SECONDS = 60
 _IN_FLIGHT = 64
 _KEYS = 32
@@ -48,24 +46,6 @@ _ARROW = {
     "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", "UTC"),
 }
-
-
-def configured(settings: CassandraSettings) -> bool:
-    """Whether anything is published into Cassandra."""
-    return bool(settings.contact_points)
-
-
-def check_names(networks: Iterable[str]) -> None:
-    """Every network has keyspaces of its own that Cassandra takes; :class:`ConfigError` names the culprit."""
-    owners: dict[str, str] = {}
-    for network in networks:
-        for keyspace in sorted({keyspace for keyspace, _ in placed(network, "chrysalis")}):
-            if len(keyspace) > _NAME_LIMIT or keyspace.startswith("system"):
-                raise ConfigError(f"networks.{network}: Cassandra takes no keyspace {keyspace}; rename it")
-            if owners.setdefault(keyspace, network) != network:
-                raise ConfigError(
-                    f"networks.{network}: shares keyspace {keyspace} with {owners[keyspace]}; rename one"
-                )
 
 
 @contextmanager
@@ -109,18 +89,20 @@ def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Ses
         cluster.shutdown()
 
 
-def ensure(settings: CassandraSettings, network: str, protocol: str) -> bool:
-    """Keyspaces, tables, indexes and views of a network exist; whether a table was missing (and so not all is
-    there that was written)."""
+def ensure(
+    settings: CassandraSettings, statements: Iterable[str], tables: Iterable[tuple[str, StoreTable]]
+) -> bool:
+    """Execute ``statements``, which create what is missing; return whether one of ``tables`` (with their
+    keyspaces) was missing, so that not all is there that was written."""
     with session(settings) as connected:
         known = {
             (keyspace, table)
             for keyspace, metadata in connected.cluster.metadata.keyspaces.items()
             for table in metadata.tables
         }
-        for statement in schema(network, protocol, settings.local_dc, settings.replication):
+        for statement in statements:
             connected.execute(statement)
-    return not known.issuperset((keyspace, table.name) for keyspace, table in placed(network, protocol))
+    return not known.issuperset((keyspace, table.name) for keyspace, table in tables)
 
 
 def write(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -17,15 +16,12 @@ from permalake.lake import leases
 from permalake.lake.catalog import locations
 from permalake.lake.identity import open_database
 from permalake.lake.state import PUBLISHED, Database
-from permalake.stores import bigtable, cassandra, served
-from permalake.stores.served import DueDay, State
-from permalake.wormhole.contracts import tables
+from permalake.stores import served
+from permalake.stores.batch import Store, StoreBatch, StoreWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from permalake.iota.permanode.permanode_writer import CassandraDays
-    from permalake.wormhole.events.events_writer import BigtableDays
 
 LOG = logging.getLogger(__name__)
 # Days that are written together: enough to share the cost of a pass, few enough to lose little when killed.
@@ -37,107 +33,67 @@ _WAIT_SECONDS = 150
 _TRIES = 5
 _PATIENCE_SECONDS = 600.0
 _PAUSE_SECONDS = 5.0
-CASSANDRA, BIGTABLE = "cassandra", "bigtable"
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Days that are written in one go: ``state`` is the lake as published, ``micros`` the write time."""
-
-    network: str
-    days: list[DueDay]
-    state: State
-    micros: int
-
-    @property
-    def dates(self) -> list[date]:
-        """The days."""
-        return [one.day for one in self.days]
-
-    def before(self) -> list[tuple[State, list[date]]]:
-        """Other states of the lake whose rows may be in the store, with the days concerned."""
-        found: list[tuple[State, list[date]]] = []
-        for one in self.days:
-            for state in one.states:
-                if state == self.state:  # the same rows: a publish that was cut off
-                    continue
-                known = next((dates for other, dates in found if other == state), None)
-                if known is None:
-                    found.append((state, [one.day]))
-                else:
-                    known.append(one.day)
-        return found
-
-
-def stores_of(settings: Settings, network: str) -> list[str]:
-    """Stores into which a network is published: those that are configured."""
-    if network == tables.NAMESPACE:
-        return [BIGTABLE] if bigtable.configured(settings.bigtable) else []
-    return [CASSANDRA] if cassandra.configured(settings.cassandra) else []
-
-
-def waiting(settings: Settings, network: str) -> dict[str, list[date]]:
+def waiting(settings: Settings, network: str, stores: Sequence[Store]) -> dict[str, list[date]]:
     """Published days that a configured store does not have as they are published now, by store; stores that
     have them all are left out."""
     with open_database(settings).read() as connection:
         found = {
-            store: [one.day for one in served.due(connection, network, store)]
-            for store in stores_of(settings, network)
+            store.name: [one.day for one in served.due(connection, network, store.name)] for store in stores
         }
     return {store: due for store, due in found.items() if due}
 
 
-def again(settings: Settings, network: str, start: date, end: date) -> None:
+def again(settings: Settings, network: str, stores: Sequence[Store], start: date, end: date) -> None:
     """Days start..end (inclusive) are due once more."""
     with open_database(settings).write() as connection:
-        for store in stores_of(settings, network):
-            served.forget(connection, network, store, start, end)
+        for store in stores:
+            served.forget(connection, network, store.name, start, end)
 
 
-def prepare(settings: Settings, network: str) -> None:
+def prepare(settings: Settings, network: str, stores: Sequence[Store]) -> None:
     """Every configured store answers and has its tables, and what has lost them is due whole; needs no
     Spark. :class:`PermalakeError` says which store does not answer, as ``permalake status`` does from then
     on."""
     database = open_database(settings)
-    for store in stores_of(settings, network):
-        with _alone(database, network, store), _noted(database, network, store):
+    for store in stores:
+        with _alone(database, network, store.name), _noted(database, network, store.name):
             _ensure(database, settings, network, store)
 
 
-def serve(spark: SparkSession, settings: Settings, network: str) -> dict[str, list[date]]:
+def serve(
+    spark: SparkSession, settings: Settings, network: str, stores: Sequence[Store]
+) -> dict[str, list[date]]:
     """Write every due day of a network into its stores; returns the days written, by store.
 
     A failure leaves the days due, notes the reason, and raises :class:`PermalakeError`; a later run catches
     up. One run at a time per network and store.
     """
-    from permalake.iota.permanode.permanode_writer import CassandraDays
-    from permalake.wormhole.events.events_writer import BigtableDays
-
     database = open_database(settings)
     done: dict[str, list[date]] = {}
-    for store in stores_of(settings, network):
-        kind = BigtableDays if store == BIGTABLE else CassandraDays
-        target = kind(spark, settings, network)
-        with _alone(database, network, store), _noted(database, network, store):
+    for store in stores:
+        target = store.writer(spark, settings, network)
+        with _alone(database, network, store.name), _noted(database, network, store.name):
             _ensure(database, settings, network, store)
-            done[store] = _catch_up(database, settings, network, store, target)
+            done[store.name] = _catch_up(database, settings, network, store, target)
     return done
 
 
 def _catch_up(
-    database: Database, settings: Settings, network: str, store: str, target: BigtableDays | CassandraDays
+    database: Database, settings: Settings, network: str, store: Store, target: StoreWriter
 ) -> list[date]:
-    """Batch after batch; one that the store did not take whole is written again once the store answers."""
+    """Write batch after batch; one that the store did not take whole is written again once it answers."""
     written: list[date] = []
     failures, recovered = 0, False
     while True:
         try:
             if not recovered:
                 with database.read() as connection:
-                    cut, micros = served.begun(connection, network, store)
+                    cut, micros = served.begun(connection, network, store.name)
                 target.recover(cut, micros)
                 recovered = True
-            batch = _next_batch(database, network, store)
+            batch = _next_batch(database, network, store.name)
             if batch is None:
                 return written
             target.write(batch)
@@ -147,18 +103,18 @@ def _catch_up(
             failures += 1
             if failures == _TRIES:
                 raise
-            LOG.warning("%s: %s took not all, trying again: %s", network, store, _first_line(error))
+            LOG.warning("%s: %s took not all, trying again: %s", network, store.name, _first_line(error))
             time.sleep(_PAUSE_SECONDS * 2 ** (failures - 1))
             _wait_for(database, settings, network, store)
             recovered = False
             continue
         with database.write() as connection:
-            served.finish(connection, network, store, batch.days, batch.state)
+            served.finish(connection, network, store.name, batch.days, batch.state)
         written += batch.dates
         failures = 0
 
 
-def _wait_for(database: Database, settings: Settings, network: str, store: str) -> None:
+def _wait_for(database: Database, settings: Settings, network: str, store: Store) -> None:
     """Until the store answers again; what it has lost meanwhile is due."""
     give_up = time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -170,15 +126,10 @@ def _wait_for(database: Database, settings: Settings, network: str, store: str) 
         time.sleep(_PAUSE_SECONDS)
 
 
-def _ensure(database: Database, settings: Settings, network: str, store: str) -> None:
-    if store == BIGTABLE:
-        empty = bigtable.ensure(settings.bigtable)
-    else:
-        cassandra.check_names(settings.networks)
-        empty = cassandra.ensure(settings.cassandra, network, settings.network(network).protocol)
-    if empty:
+def _ensure(database: Database, settings: Settings, network: str, store: Store) -> None:
+    if store.ensure(settings, network):
         with database.write() as connection:
-            served.forget(connection, network, store)
+            served.forget(connection, network, store.name)
 
 
 @contextmanager
@@ -201,14 +152,14 @@ def _first_line(error: Exception) -> str:
     return " ".join((str(error).splitlines() or [type(error).__name__])[0].split())
 
 
-def _next_batch(database: Database, network: str, store: str) -> Batch | None:
+def _next_batch(database: Database, network: str, store: str) -> StoreBatch | None:
     """The days that have waited longest, with the state of all tables in one read."""
     with database.write() as connection:
         days = served.due(connection, network, store)[:_DAYS_AT_ONCE]
         if not days:
             return None
         state = locations(connection, PUBLISHED, network)
-        return Batch(network, days, state, served.begin(connection, network, store, days, state))
+        return StoreBatch(network, days, state, served.begin(connection, network, store, days, state))
 
 
 @contextmanager

@@ -5,22 +5,26 @@ from dataclasses import replace
 
 import pytest
 
-from permalake.audit.catalogue import laws_of
 from permalake.audit.findings import Finding
 from permalake.audit.law_violations import law_violations
 from permalake.audit.laws import Law
 from permalake.audit.runner import Auditor, interpreted
-from permalake.contracts import IOTA_TABLES
+from permalake.domains import domain_of
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.contracts.metrics import TABLES as METRIC_TABLES
 from support.audit_days import DAYS, find, scope, small_network, tangle_rows
 from support.law_cases import CASES, DamagedDay, time_goes_on
 
 # The expected rows tell nothing of consumed_outputs and the metrics: tests of their own cover these.
 UNTOLD = {
-    *(law.name for law in laws_of("shimmer") if law.table in {table.name for table in METRIC_TABLES}),
+    *(
+        law.name
+        for law in domain_of("shimmer").laws()
+        if law.table in {table.name for table in METRIC_TABLES}
+    ),
     *("inputs_of_transactions", "supply_is_conserved", "supply_of_milestones", "sent_adds_up"),
 }
-LAWS = [law for law in laws_of("shimmer") if law.name not in UNTOLD]
+LAWS = [law for law in domain_of("shimmer").laws() if law.name not in UNTOLD]
 
 
 def found(spark, rows, laws=LAWS):
@@ -94,7 +98,7 @@ def test_each_break_is_found_where_it_is_and_no_other(spark):
 
 def test_every_law_is_violated_by_its_case(spark):
     """A day per law, each damaged for its law; other laws may be violated by the same damage."""
-    laws = laws_of("shimmer")
+    laws = domain_of("shimmer").laws()
     assert set(CASES) == {law.name for law in laws}
     days = [DAYS[0] + dt.timedelta(n) for n in range(len(CASES))]
     rows = small_network(days)
@@ -107,7 +111,7 @@ def test_every_law_is_violated_by_its_case(spark):
 
 
 def test_a_day_without_damage_keeps_every_law(spark):
-    assert found(spark, small_network(), laws_of("shimmer")) == []
+    assert found(spark, small_network(), domain_of("shimmer").laws()) == []
 
 
 @pytest.mark.parametrize(("protocol", "is_published"), [("chrysalis", True), ("stardust", False)])
@@ -118,7 +122,7 @@ def test_time_may_step_back_on_chrysalis(spark, tmp_path, protocol, is_published
     for row in rows["tags"]:  # They carry their milestone's time.
         if place == f"milestone {row['milestone_index']}":
             row["ms_timestamp"] = find(rows, "tags", date=DAYS[1])["ms_timestamp"]
-    laws = [law for law in laws_of(protocol) if law.table == "milestones"]
+    laws = [law for law in domain_of(protocol).laws() if law.table == "milestones"]
     auditor = Auditor(spark, IOTA_TABLES.values(), laws, tmp_path)
     report = auditor.run(replace(scope(spark, rows), protocol=protocol), DAYS, only=["laws"])
     line = f"milestones: time_goes_on: {place} expected later than "

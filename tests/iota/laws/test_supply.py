@@ -2,11 +2,11 @@
 
 import datetime as dt
 
-from permalake.audit.catalogue import laws_of
 from permalake.audit.law_violations import law_violations
 from permalake.audit.runner import interpreted
-from permalake.contracts import IOTA_TABLES
 from permalake.iota.codec import chrysalis
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.day import IOTA
 from support.audit_days import scope
 
 SUPPLY = {
@@ -43,7 +43,7 @@ def ledger():
 
 
 def violated(spark, rows):
-    laws = [law for law in laws_of("chrysalis") if law.name in SUPPLY]
+    laws = [law for law in IOTA.laws() if law.name in SUPPLY]
     assert {law.name for law in laws} == SUPPLY
     read = scope(spark, rows)
     with interpreted(spark, read):

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from permalake.config import CassandraSettings
-from permalake.contracts import IOTA_TABLES
 from permalake.errors import ConfigError, PermalakeError
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.permanode import chrysalis_rows as transforms_v1
 from permalake.iota.permanode import chrysalis_schema as v1
 from permalake.iota.permanode import stardust_schema as store
@@ -20,6 +20,7 @@ from permalake.iota.permanode.partitions import ends_of, lacking, new_segments, 
 from permalake.iota.permanode.permanode_writer import at_once
 from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 from permalake.iota.permanode.stardust_rows import STARDUST_ROWS
+from permalake.iota.permanode.store import check_names, ensure_keyspaces
 from permalake.local.services.daemon import free_port
 from permalake.stores import cassandra, connector
 from support import expected_cassandra, lake_frames, permanode_selects, places
@@ -41,8 +42,8 @@ def tangle(request, spark, settings):
     """A tangle published whole: protocol, keyspace, lake tables."""
     protocol, network = request.param, TANGLES[request.param]
     lake = lake_of(spark, DATA / protocol / "expected")
-    assert cassandra.ensure(settings, network, protocol)
-    assert not cassandra.ensure(settings, network, protocol)
+    assert ensure_keyspaces(settings, network, protocol)
+    assert not ensure_keyspaces(settings, network, protocol)
     publish(settings, network, lake, MICROS)
     if protocol == "chrysalis":
         publish_v1(spark, settings, keyspace_of(network), lake)
@@ -283,7 +284,7 @@ def test_a_store_that_is_down_says_what_to_do():
     with pytest.raises(
         PermalakeError, match=r"Cassandra does not answer at 127\.0\.0\.1:\d+ .*services status"
     ):
-        cassandra.ensure(down, "shimmer", "stardust")
+        ensure_keyspaces(down, "shimmer", "stardust")
 
 
 @pytest.mark.parametrize(
@@ -292,8 +293,8 @@ def test_a_store_that_is_down_says_what_to_do():
 )
 def test_networks_that_cannot_share_a_cluster_are_refused(networks, culprit):
     with pytest.raises(ConfigError, match=culprit):
-        cassandra.check_names(networks)
+        check_names(networks)
 
 
 def test_usual_networks_are_taken():
-    cassandra.check_names(["shimmer", "chrysalis-mainnet", "iota"])
+    check_names(["shimmer", "chrysalis-mainnet", "iota"])

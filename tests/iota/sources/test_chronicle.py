@@ -9,9 +9,9 @@ import pytest
 
 from permalake import paths
 from permalake.config import NetworkSettings
-from permalake.contracts import IOTA_TABLES
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.cone.source_records import Record
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.chronicle import Chronicle, Published
 from permalake.iota.sources.iota_source import open_source
 from support.iota_days import DATA, differences, expected

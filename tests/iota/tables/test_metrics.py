@@ -11,14 +11,13 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
-from permalake.audit.catalogue import laws_of
 from permalake.audit.law_violations import law_violations
 from permalake.audit.scope import Scope
-from permalake.contracts import IOTA_TABLES
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.cone.decoded import DECODED
-from permalake.iota.contracts import metrics
+from permalake.iota.contracts import IOTA_TABLES, metrics
 from permalake.iota.tables import known_ledger, ledger_daily
 from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
 from permalake.iota.tables.carried_tables import StateRules, state_tables
@@ -226,7 +225,9 @@ def test_laws_name_what_is_damaged_and_nothing_else(world, spark):
         value = F.col(column) + F.expr(f"if({where} and date = '{day}', 1, 0)").cast("int")
         tables[name] = tables[name].withColumn(column, value)
         wanted |= found
-    laws = [law for law in laws_of("shimmer") if law.table in {table.name for table in metrics.TABLES}]
+    laws = [
+        law for law in domain_of("shimmer").laws() if law.table in {table.name for table in metrics.TABLES}
+    ]
     scope = Scope(tables.__getitem__, chunk_size=250_000)
     rows = law_violations(spark, laws, scope).collect()
     scope.release()

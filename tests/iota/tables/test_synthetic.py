@@ -2,8 +2,7 @@
 
 import pytest
 
-from permalake.contracts import IOTA_TABLES
-from permalake.iota.contracts import metrics
+from permalake.iota.contracts import IOTA_TABLES, metrics
 from permalake.spark.session import CONF, SMALL_CONF
 from support.iota_days import SYNTHETIC, build, coordinator_keys, differences, expected, tangle
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from permalake.contracts import WORMHOLE_TABLES
 from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads, payload_struct_types
 from permalake.wormhole.codec.encode_vaa import (
     encode_asset_meta,
@@ -20,6 +19,7 @@ from permalake.wormhole.codec.encode_vaa import (
 )
 from permalake.wormhole.codec.guardians import verify
 from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.reference import load_reference
 from support.vaa_data import (
     NETWORKS,

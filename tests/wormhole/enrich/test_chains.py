@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from permalake.net.http import Patience
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
@@ -50,7 +50,7 @@ class Desk:
         self.settings = Settings(
             lake=LakeSettings(warehouse=str(folder)), wormhole=WormholeSettings(path=folder)
         )
-        self.attempt = Lake(self.settings).begin("wormhole", DAY, NEXT, "run")
+        self.attempt = open_lake(self.settings).begin("wormhole", DAY, NEXT, "run")
         self.notes = []
         self.cache = AnswerCache(
             read=lambda session: self.attempt.table(session, CHAIN_ANSWERS.name),

@@ -12,9 +12,10 @@ from functools import partial
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.contracts import WORMHOLE_TABLES
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from permalake.net import http
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.chains import AnswerCache, Chains
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
@@ -82,7 +83,7 @@ class World:
                 ]
             )
         )
-        self.lake = Lake(load_settings())
+        self.lake = open_lake(load_settings())
 
     def run(self, name):
         days = ["--network", "wormhole", "--start", str(DAYS[0]), "--end", str(DAYS[1])]
@@ -93,7 +94,10 @@ class World:
         """All that another run would ask, before it stages anything."""
         attempt, settings = self.lake.resume("wormhole", "one"), load_settings()
         quotes = LakeCache(
-            lambda session: attempt.table(session, "token_prices"), None, self.lake.asked_prices, None
+            lambda session: attempt.table(session, "token_prices"),
+            None,
+            partial(AskedPrices, self.lake.database),
+            None,
         )
         answers = AnswerCache(lambda session: attempt.table(session, "chain_answers"), None, attempt.note)
         with Chains(rpcs(settings), answers) as chains:

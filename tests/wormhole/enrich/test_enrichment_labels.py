@@ -15,7 +15,7 @@ from decimal import Decimal
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from permalake.wormhole.codec.encode_vaa import (
     encode_body,
     encode_transfer_with_payload,
@@ -122,7 +122,7 @@ def rows(spark, tmp_path_factory):
         days = ["--network", "wormhole", "--start", "2025-10-01", "--end", "2026-07-30", "--run-id", "labels"]
         for name in ("wormhole_ingest", "wormhole_enrich"):
             job(name)(days, session)
-        attempt = Lake(load_settings()).resume("wormhole", "labels")
+        attempt = open_lake(load_settings()).resume("wormhole", "labels")
         return {
             table: {row["row_key"]: row for row in attempt.days(session, table).toArrow().to_pylist()}
             for table in ("message_publication", "token_transfer_details", "chain_details")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import random
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
 from permalake.config import LakeSettings, Settings, WormholeSettings
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from permalake.net.http import Patience, Service
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
+from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.coingecko import CoinGecko
 from permalake.wormhole.enrich.defillama import DefiLlama
 from permalake.wormhole.enrich.price_cache import LakeCache
@@ -76,13 +78,13 @@ class Desk:
     def __init__(self, spark, folder):
         self.spark = spark
         settings = Settings(lake=LakeSettings(warehouse=str(folder)), wormhole=WormholeSettings(path=folder))
-        self.lake = Lake(settings)
+        self.lake = open_lake(settings)
         self.attempt = self.lake.begin("wormhole", dt.date(2024, 3, 18), dt.date(2024, 3, 18), "run")
         self.notes = []
         self.cache = LakeCache(
             read=lambda session: self.attempt.table(session, TOKEN_PRICES.name),
             add=lambda frame: self.attempt.keep(frame, TOKEN_PRICES),
-            memory=self.lake.asked_prices,
+            memory=partial(AskedPrices, self.lake.database),
             remark=self.notes.append,
         )
 

@@ -12,17 +12,18 @@ import pytest
 from pyspark.sql import functions as F
 
 from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeSettings
-from permalake.contracts import WORMHOLE_TABLES
+from permalake.domains import open_lake, stores_of
 from permalake.errors import PermalakeError
-from permalake.lake import Lake
 from permalake.stores import bigtable
 from permalake.stores import serve as serving
 from permalake.stores.serve import serve
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts import tables as wormhole
 from permalake.wormhole.events import events_writer
 from permalake.wormhole.events.event_cells import event_rows, spelled
 from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, prefix_of_chain, prefix_of_emitter
 from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
+from permalake.wormhole.events.store import tables_of
 from support import lake_frames, places
 
 WORLD = places.DATA / "synthetic" / "wormhole"
@@ -187,8 +188,8 @@ def test_a_store_that_is_down_says_what_to_do(monkeypatch):
 
 
 def test_nothing_is_published_unless_configured():
-    assert bigtable.configured(BigtableSettings()) == {}
-    assert bigtable.configured(BigtableSettings(project="p", instance="i", table="t")) == {"v2": "t"}
+    assert tables_of(BigtableSettings()) == {}
+    assert tables_of(BigtableSettings(project="p", instance="i", table="t")) == {"v2": "t"}
 
 
 def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behind(
@@ -207,11 +208,11 @@ def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behin
         patch.setattr(serving, "_TRIES", 1)
         patch.setattr(events_writer, "event_rows_v1", None)
         with pytest.raises(PermalakeError, match="bigtable took not all"):
-            serve(session, whole, "wormhole")
-    assert serving.waiting(whole, "wormhole")["bigtable"][-1] == last
-    days = serve(session, whole, "wormhole")["bigtable"]
+            serve(session, whole, "wormhole", stores_of(whole, "wormhole"))
+    assert serving.waiting(whole, "wormhole", stores_of(whole, "wormhole"))["bigtable"][-1] == last
+    days = serve(session, whole, "wormhole", stores_of(whole, "wormhole"))["bigtable"]
     assert days[-1] == last
-    assert serve(session, whole, "wormhole") == {"bigtable": []}
+    assert serve(session, whole, "wormhole", stores_of(whole, "wormhole")) == {"bigtable": []}
     once = cells(whole.bigtable, "v2")
     assert faults(once, "bigtable_v2.jsonl.gz") == []
     once_v1 = cells(whole.bigtable, "v1")
@@ -219,7 +220,7 @@ def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behin
 
     kept = F.col("row_key").startswith("2:")
     publish(whole, lake, last, last, kept)
-    assert serve(session, whole, "wormhole") == {"bigtable": [last]}
+    assert serve(session, whole, "wormhole", stores_of(whole, "wormhole")) == {"bigtable": [last]}
     keys = (
         lake["message_publication"]
         .select("row_key", row_key_v1(), "date")
@@ -234,14 +235,14 @@ def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behin
 
     # The store loses a table: all days are due for both.
     bigtable._instance(whole.bigtable).table("v1").delete()
-    assert sorted(serve(session, whole, "wormhole")["bigtable"]) == sorted(days)
+    assert sorted(serve(session, whole, "wormhole", stores_of(whole, "wormhole"))["bigtable"]) == sorted(days)
     assert cells(whole.bigtable, "v2") == left
     assert cells(whole.bigtable, "v1") == left_v1
 
 
 def publish(settings, lake, start, end, keep):
     """The range with the rows that ``keep`` keeps, through the lake's own front door."""
-    front = Lake(settings)
+    front = open_lake(settings)
     attempt = front.begin("wormhole", start, end, f"run-{start}")
     for name, frame in lake.items():
         days = F.col("date").between(F.lit(start), F.lit(end))

@@ -7,17 +7,17 @@ from decimal import Decimal
 
 import pytest
 
-from permalake.audit.catalogue import laws_of
 from permalake.audit.law_violations import law_violations
 from permalake.audit.runner import interpreted
 from permalake.audit.scope import Scope
-from permalake.contracts import WORMHOLE_TABLES
+from permalake.domains import domain_of
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 
 DAY, NEXT = dt.date(2024, 3, 10), dt.date(2024, 3, 11)
 TOKEN, DENIED, OTHER = "aa" * 32, "dd" * 32, "bb" * 32
 EMITTER = "ee" * 32
 NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
-LAWS = laws_of("wormhole")
+LAWS = domain_of("wormhole").laws()
 
 
 def key(sequence, chain=2):

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.contracts import WORMHOLE_TABLES
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from permalake.net import http
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from support.expected_rows import differences, read
 from support.explorer_server import ExplorerServer
 from support.jobs import job
@@ -87,7 +87,7 @@ def published(spark, start, end):
     """Rows by table after a build of these days, without the clocks."""
     days = ["--network", "wormhole", "--start", str(start), "--end", str(end), "--run-id", f"run {start}"]
     job("wormhole_ingest")(days, spark)
-    lake = Lake(load_settings())
+    lake = open_lake(load_settings())
     attempt = lake.resume("wormhole", f"run {start}")
     attempt.pin()
     for day in attempt.days_with_rows():

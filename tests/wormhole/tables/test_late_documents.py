@@ -9,7 +9,7 @@ import json
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.lake import Lake
+from permalake.domains import open_lake
 from support.guardians import GUARDIAN_SETS, vaa
 from support.jobs import job
 
@@ -45,7 +45,7 @@ class World:
         run_id = f"run {self.runs}"
         days = ["--network", "wormhole", "--start", str(start), "--end", str(end), "--run-id", run_id]
         job("wormhole_ingest")(days, self.spark)
-        self.lake = Lake(load_settings())
+        self.lake = open_lake(load_settings())
         attempt = self.lake.resume("wormhole", run_id)
         attempt.pin()
         for day in attempt.days_with_rows():

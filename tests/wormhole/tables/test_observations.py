@@ -10,10 +10,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from permalake.contracts import WORMHOLE_TABLES
 from permalake.errors import ConfigError
 from permalake.wormhole.codec.encode_vaa import guardian_address, sign_body
 from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.events.signature_cells import event_rows_v1
 from permalake.wormhole.sources import observation_files
 from permalake.wormhole.tables.observations import observations

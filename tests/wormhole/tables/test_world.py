@@ -12,8 +12,8 @@ import datetime as dt
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.contracts import WORMHOLE_TABLES
-from permalake.lake import Lake
+from permalake.domains import open_lake
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from support.expected_rows import differences, read
 from support.jobs import job
 from support.wormhole_world import BEGIN, END, WORLD, digested
@@ -29,7 +29,7 @@ def told(table):
 
 
 def build(spark, settings, start, end):
-    lake, run_id = Lake(settings), f"run-{start}"
+    lake, run_id = open_lake(settings), f"run-{start}"
     arguments = ["--network", "wormhole", "--start", str(start), "--end", str(end), "--run-id", run_id]
     for name in ("wormhole_ingest", "wormhole_enrich"):
         job(name)(arguments, spark)

@@ -26,7 +26,7 @@ from permalake.stores.pinned import Pinned
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from permalake.stores.serve import Batch
+    from permalake.stores.batch import StoreBatch
 
 _CHRYSALIS_ROWS: dict[str, Rows] = {
     "messages": chrysalis_rows.messages,
@@ -52,7 +52,7 @@ Task = Callable[[], None]
 class _Views:
     """What a batch is written from: its days as they were and as they are, and all days of the lake."""
 
-    batch: Batch
+    batch: StoreBatch
     before: list[Pinned]
     today: Pinned
     whole: Pinned
@@ -77,7 +77,7 @@ class CassandraDays:
         for variant in chrysalis_rows.LOOKUPS:
             placement.index(placement.of_days(variant, begun), micros)
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: StoreBatch) -> None:
         """Write the rows of the batch's days, and delete rows that are gone.
 
         ``sync``, which declares a milestone complete, is deleted first and written last.
@@ -119,7 +119,7 @@ class CassandraDays:
             return _CHRYSALIS_ROWS[table.name]
         return STARDUST_ROWS[table.name]
 
-    def _delete(self, keys: DataFrame | None, keyspace: str, table: StoreTable, batch: Batch) -> None:
+    def _delete(self, keys: DataFrame | None, keyspace: str, table: StoreTable, batch: StoreBatch) -> None:
         if keys is not None:
             cassandra.delete(keys, self._settings, keyspace, table, batch.micros - 1)
 

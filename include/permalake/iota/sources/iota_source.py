@@ -17,8 +17,7 @@ from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.sources.chronicle import Chronicle, Published
 from permalake.iota.sources.node import Node
-
-_FEW = 200_000
+from permalake.spark.sizes import FEW_PENDING_ROWS
 
 
 class IotaSource(Protocol):
@@ -83,5 +82,5 @@ def resolved_days(
         network.protocol,
         signatures=network.transaction_signatures,
         history=history,
-        few=pending <= _FEW,
+        few=pending <= FEW_PENDING_ROWS,
     )

@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from permalake.contracts import IOTA_TABLES
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.tables import address_state as addresses
 from permalake.iota.tables import ledger_daily as ledger
 from permalake.iota.tables.carried_sums import Chained, Ending, chained, frame

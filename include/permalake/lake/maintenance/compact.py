@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from pyiceberg.expressions import In
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
 
-from permalake.contracts import Table, tables_of
+from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake import staging
 from permalake.lake.catalog import UnreadableTableError, copy_pointers, locations, open_table
@@ -37,13 +37,14 @@ def crowded(location: str, target: int) -> dict[date, Files]:
     return {day: files for day, files in found.items() if len(files) > 2 * _ideal(files.values(), target)}
 
 
-def crowded_tables(database: Database, network: str, target: int) -> dict[str, dict[date, Files]]:
-    """The network's tables that have such days."""
+def crowded_tables(
+    database: Database, network: str, tables: Collection[str], target: int
+) -> dict[str, dict[date, Files]]:
+    """Those of the network's ``tables`` that have such days."""
     with database.read() as connection:
         published = locations(connection, PUBLISHED, network)
-    contracts = tables_of(network)
     found = {}
-    for name in sorted(published.keys() & contracts.keys()):
+    for name in sorted(published.keys() & set(tables)):
         with suppress(UnreadableTableError):  # tidying names it
             if days := crowded(published[name], target):
                 found[name] = days
@@ -54,19 +55,19 @@ def _ideal(files: Iterable[DataFile], target: int) -> int:
     return max(1, -(-sum(file.file_size_in_bytes for file in files) // target))
 
 
-def compact(spark: SparkSession, work: Work, table: str, target: int) -> dict[date, tuple[int, int]]:
+def compact(spark: SparkSession, work: Work, contract: Table, target: int) -> dict[date, tuple[int, int]]:
     """Compact a table's crowded days; (files before, files after) of each day that was exchanged.
 
     The new files are written beside the old ones, unseen, and then exchanged for them. A day that was
     published anew meanwhile keeps what was published.
     """
+    table = contract.name
     with work.database.write() as connection:
         published = locations(connection, PUBLISHED, work.network)[table]
         copy_pointers(connection, work.catalog, work.network, {table: published})
     before = crowded(published, target)
     if not before:
         return {}
-    contract = tables_of(work.network)[table]
     staging.bind(spark, work.settings, work.catalog)
     name = staging.full_name(work.catalog, work.network, table)
     small = [day for day, files in before.items() if _ideal(files.values(), target) == 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -105,7 +105,9 @@ def tidy(
     return list(done.values())
 
 
-def would_tidy(settings: Settings, database: Database, network: str, limits: Limits) -> list[Done]:
+def would_tidy(
+    settings: Settings, database: Database, network: str, tables: Collection[str], limits: Limits
+) -> list[Done]:
     """What :func:`tidy` would do now, and the days that would be compacted; nothing is changed."""
     done, present = _by_table(database, network)
     with database.read() as connection:
@@ -115,7 +117,7 @@ def would_tidy(settings: Settings, database: Database, network: str, limits: Lim
             done[table].snapshots = expirable(location, limits)
         except UnreadableTableError as damaged:
             done[table].spared = str(damaged)
-    for table, days in crowded_tables(database, network, settings.lake.target_bytes).items():
+    for table, days in crowded_tables(database, network, tables, settings.lake.target_bytes).items():
         done[table].days = len(days)
         done[table].files_before = sum(len(files) for files in days.values())
     _count_files(done, network, orphans(settings, database, network, limits))

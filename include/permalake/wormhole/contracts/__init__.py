@@ -1,1 +1,6 @@
-"""The tables of Wormhole."""
+"""Contracts of the tables and views of Wormhole."""
+
+from permalake.contracts import QUARANTINE, Table
+from permalake.wormhole.contracts import tables
+
+WORMHOLE_TABLES: dict[str, Table] = {table.name: table for table in (*tables.TABLES, QUARANTINE)}

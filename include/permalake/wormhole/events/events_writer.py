@@ -12,11 +12,12 @@ from permalake.stores.obsolete_rows import stale_keys
 from permalake.stores.pinned import Pinned
 from permalake.wormhole.events.event_cells import event_rows
 from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
+from permalake.wormhole.events.store import tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from permalake.stores.serve import Batch
+    from permalake.stores.batch import StoreBatch
 
 _PUBLICATION = "message_publication"
 
@@ -28,12 +29,12 @@ class BigtableDays:
         self._spark = spark
         self._settings = settings.bigtable
         self._reference = settings.wormhole.reference if settings.wormhole else None
-        self._tables = bigtable.configured(settings.bigtable)
+        self._tables = tables_of(settings.bigtable)
 
     def recover(self, begun: Sequence[date], micros: int) -> None:
         """Do nothing: rows depend on their own day alone."""
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: StoreBatch) -> None:
         """Delete events that are no longer published, then write the events of the days."""
         today = Pinned(self._spark, batch.state, batch.dates)
         for version, table in self._tables.items():
@@ -43,7 +44,7 @@ class BigtableDays:
             rows = event_rows(today) if version == "v2" else event_rows_v1(today, self._reference)
             bigtable.write(rows, self._settings, table)
 
-    def _gone(self, version: str, batch: Batch, today: Pinned) -> DataFrame | None:
+    def _gone(self, version: str, batch: StoreBatch, today: Pinned) -> DataFrame | None:
         before = [
             _keys(version, Pinned(self._spark, state, dates)[_PUBLICATION]) for state, dates in batch.before()
         ]

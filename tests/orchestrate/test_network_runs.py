@@ -6,21 +6,23 @@ from types import SimpleNamespace
 
 import pytest
 
+from permalake.iota.day import IOTA
 from permalake.orchestrate import network_runs
+from permalake.wormhole.day import WORMHOLE
 
 
 @pytest.mark.parametrize(
-    ("kind", "network", "run_type", "expected"),
+    ("domain", "network", "run_type", "expected"),
     [
-        ("iota", None, "scheduled", True),
-        ("iota", None, "backfill", True),
-        ("iota", "shimmer", "backfill", False),
-        ("iota", None, "manual", False),
-        ("wormhole", None, "scheduled", False),
+        (IOTA, None, "scheduled", True),
+        (IOTA, None, "backfill", True),
+        (IOTA, "shimmer", "backfill", False),
+        (IOTA, None, "manual", False),
+        (WORMHOLE, None, "scheduled", False),
     ],
 )
-def test_runs_with_an_interval_and_no_network_are_for_all(kind, network, run_type, expected):
-    assert network_runs.names_no_network(kind, {"network": network}, run_type) is expected
+def test_runs_with_an_interval_and_no_network_are_for_all(domain, network, run_type, expected):
+    assert network_runs.names_no_network(domain, {"network": network}, run_type) is expected
 
 
 @pytest.mark.parametrize(("run_type", "shares"), [("scheduled", True), ("backfill", False)])
@@ -29,7 +31,7 @@ def test_the_other_networks_get_the_runs_day_and_parameters(settings, monkeypatc
     monkeypatch.setattr(network_runs, "start_run", lambda *call: asked.append(call) or True)
     run = SimpleNamespace(run_type=run_type, run_id="scheduled__1", conf={"force": True, "only": None})
     context = {"dag_run": run, "ti": SimpleNamespace(dag_id="iota_daily")}
-    assert network_runs.start_others(settings, context, "2022-09-28") == ["testnet_scheduled__1"]
+    assert network_runs.start_others(settings, IOTA, context, "2022-09-28") == ["testnet_scheduled__1"]
     ((dag, run_id, conf),) = asked
     assert (dag, run_id) == ("iota_daily", "testnet_scheduled__1")
     expected = {"force": True, "network": "testnet", "start": "2022-09-28"}

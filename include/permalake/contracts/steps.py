@@ -1,0 +1,96 @@
+"""What a step of a day is, and what one leaves behind. Plain values: no Spark, no lake, no Airflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
+
+Dataset = tuple[str, str]
+"""Namespace and name of a dataset, by OpenLineage's naming rules."""
+StepState = Literal["running", "done", "skipped", "invalid", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One task of a daily DAG.
+
+    ``name``: the task id. ``phases``: names that ``--only`` takes for it. ``run``: the function that does the
+    work, ``module:function``, imported when the step runs. ``job``: the Spark job ``spark/{job}.py`` that
+    runs it; None for a step that runs in its task. ``writes``: tables that it stages. ``needs_landing``: it
+    also reads files that an earlier step of the same attempt landed.
+    """
+
+    name: str
+    phases: tuple[str, ...]
+    run: str
+    doc: str
+    job: str | None = None
+    writes: tuple[str, ...] = ()
+    needs_landing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a step did, as its row of the step ledger records it.
+
+    ``state``: ``done``; ``skipped`` when there was nothing to do; ``invalid`` when the input of the days is
+    at fault and a retry cannot help; ``failed`` otherwise. ``rows``: rows staged (or published) so far, by
+    table. ``docs``: the Data Docs page of an audit. ``served``: days that each store received. ``days``:
+    days that were published.
+    """
+
+    state: StepState = "done"
+    rows: Mapping[str, int] = field(default_factory=dict)
+    quarantined: int = 0
+    seconds: float = 0.0
+    log: tuple[str, ...] = ()
+    reason: str | None = None
+    retryable: bool = True
+    docs: str | None = None
+    served: Mapping[str, int] | None = None
+    days: tuple[date, ...] | None = None
+
+    @property
+    def failure(self) -> str:
+        """The reason in one line, with the page that explains it."""
+        reason = self.reason or "the step failed"
+        return f"{reason}; docs: {self.docs}" if self.docs else reason
+
+
+class Inputs(Protocol):
+    """What the days of one network are built from: for fingerprints, sizes and lineage."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a service answers, whose answers cannot be known without asking."""
+
+    @property
+    def roots(self) -> tuple[Path | None, ...]:
+        """Files and folders that are read, in a fixed order; None where one is not configured."""
+
+    @property
+    def archive(self) -> Path | None:
+        """The files that hold the input itself; None for a service."""
+
+    @property
+    def configuration(self) -> str:
+        """The settings that a build depends on, as text that is equal when they are."""
+
+    @property
+    def dataset(self) -> Dataset | None:
+        """Namespace and name of the source by OpenLineage's rules, without credentials."""
+
+
+def source_dataset(path: Path | None, url: str | None, network: str) -> Dataset | None:
+    """Return the source of a network as a dataset: its folder, or its host."""
+    if path is not None:
+        return "file", str(path)
+    if not url:
+        return None
+    address = urlsplit(url)
+    # The host alone: user, path and query of an address may hold a key.
+    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}", network

@@ -1,0 +1,92 @@
+"""A day of an IOTA network: its steps, tables, laws, stores and inputs, declared once."""
+
+from __future__ import annotations
+
+from permalake.config import Settings
+from permalake.contracts.steps import Step
+from permalake.errors import ConfigError
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.contracts.views import VIEWS
+from permalake.iota.laws import laws
+from permalake.iota.permanode.store import CassandraStore
+from permalake.iota.sources.inputs import iota_inputs
+from permalake.pipeline.domain import PUBLISH, SERVE, Domain
+
+_BASE = (
+    *("milestones", "messages", "parents", "tags", "transactions"),
+    *("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs"),
+    *("legacy_outputs", "treasury_outputs", "consumed_outputs"),
+)
+_ANALYTICS = tuple(name for name, table in IOTA_TABLES.items() if table.commit == "day" and name not in _BASE)
+_STEPS = (
+    Step(
+        "ingest_decode",
+        phases=("ingest", "decode"),
+        run="permalake.iota.steps.ingest:run",
+        job="iota_ingest",
+        doc="Reads the milestones and what they reference, verifies and decodes them, and stages the ledger "
+        "tables. A broken cone refuses its day with milestone and reason; bad input is quarantined.",
+        writes=_BASE,
+    ),
+    Step(
+        "analytics",
+        phases=("analytics",),
+        run="permalake.iota.steps.analytics:run",
+        job="iota_analytics",
+        doc="Computes milestone, address, tag and daily analytics from the staged tables.",
+        needs_landing=True,
+        writes=_ANALYTICS,
+    ),
+    Step(
+        "audit",
+        phases=("audit",),
+        run="permalake.pipeline.steps.audit:run",
+        job="audit",
+        doc="Audits the staged tables with Great Expectations and the laws of the ledger, day by day, and "
+        "leaves Data Docs behind.",
+    ),
+    Step(
+        PUBLISH,
+        phases=("publish",),
+        run="permalake.pipeline.steps.publish:run",
+        doc="Publishes the passing days, all tables in one transaction, and fails naming the others.",
+    ),
+    Step(
+        SERVE,
+        phases=("serve",),
+        run="permalake.pipeline.steps.serve:run",
+        job="serve",
+        doc="Writes every published day that Cassandra does not have yet, this run's and any it missed "
+        "before. Skipped where no store is configured; a store that is down delays this step alone.",
+    ),
+)
+
+
+def _networks(settings: Settings) -> tuple[str, ...]:
+    return tuple(settings.networks)
+
+
+def _choose(settings: Settings, network: str | None) -> str:
+    if network is not None:
+        settings.network(network)
+        return network
+    if not settings.networks:
+        raise ConfigError("no IOTA network is configured; add a [networks.NAME] section to permalake.toml")
+    if len(settings.networks) > 1:
+        raise ConfigError(
+            f"several IOTA networks are configured; choose with --network: {', '.join(settings.networks)}"
+        )
+    return next(iter(settings.networks))
+
+
+IOTA = Domain(
+    name="iota",
+    steps=_STEPS,
+    tables=IOTA_TABLES,
+    views=VIEWS,
+    laws=laws,
+    stores=(CassandraStore(),),
+    networks=_networks,
+    choose=_choose,
+    inputs=iota_inputs,
+)

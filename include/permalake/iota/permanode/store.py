@@ -1,0 +1,70 @@
+"""Cassandra as a store of IOTA networks. Loads neither Spark nor the driver before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from permalake.config import CassandraSettings, Settings
+from permalake.errors import ConfigError
+from permalake.iota.permanode.chrysalis_schema import keyspace_of, placed, schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from permalake.stores.batch import StoreWriter
+
+_NAME_LIMIT = 48
+
+
+class CassandraStore:
+    """The permanode's keyspaces of a network, in both schemas."""
+
+    name = "cassandra"
+
+    def configured(self, settings: Settings) -> bool:
+        """Return whether contact points are configured."""
+        return bool(settings.cassandra.contact_points)
+
+    def ensure(self, settings: Settings, network: str) -> bool:
+        """Create missing keyspaces, tables, indexes and views; return whether a table was missing."""
+        check_names(settings.networks)
+        return ensure_keyspaces(settings.cassandra, network, settings.network(network).protocol)
+
+    def dataset(self, settings: Settings, network: str) -> tuple[str, str]:
+        """Return the first contact point and the keyspace."""
+        host = next(iter(settings.cassandra.contact_points), "")
+        return f"cassandra://{host}:{settings.cassandra.port}", keyspace_of(network)
+
+    def jars(self) -> tuple[str, ...]:
+        """Return the Spark connector's coordinates."""
+        from permalake.spark import jars
+
+        return jars.STORE_COORDINATES
+
+    def writer(self, spark: SparkSession, settings: Settings, network: str) -> StoreWriter:
+        """Return the writer of both schemas."""
+        from permalake.iota.permanode.permanode_writer import CassandraDays
+
+        return CassandraDays(spark, settings, network)
+
+
+def ensure_keyspaces(settings: CassandraSettings, network: str, protocol: str) -> bool:
+    """Create what a network of ``protocol`` needs; return whether a table was missing."""
+    from permalake.stores import cassandra
+
+    statements = schema(network, protocol, settings.local_dc, settings.replication)
+    return cassandra.ensure(settings, statements, placed(network, protocol))
+
+
+def check_names(networks: Iterable[str]) -> None:
+    """Raise :class:`ConfigError` unless every network has keyspaces of its own that Cassandra takes."""
+    owners: dict[str, str] = {}
+    for network in networks:
+        for keyspace in sorted({keyspace for keyspace, _ in placed(network, "chrysalis")}):
+            if len(keyspace) > _NAME_LIMIT or keyspace.startswith("system"):
+                raise ConfigError(f"networks.{network}: Cassandra takes no keyspace {keyspace}; rename it")
+            if owners.setdefault(keyspace, network) != network:
+                raise ConfigError(
+                    f"networks.{network}: shares keyspace {keyspace} with {owners[keyspace]}; rename one"
+                )

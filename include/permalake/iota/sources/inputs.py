@@ -1,0 +1,47 @@
+"""What the days of an IOTA network are built from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from permalake.config import NetworkSettings, Settings
+from permalake.contracts.steps import Dataset, source_dataset
+
+
+@dataclass(frozen=True)
+class IotaInputs:
+    """The source of one network, as configured."""
+
+    name: str
+    network: NetworkSettings
+
+    @property
+    def live(self) -> bool:
+        """Whether a node answers."""
+        return self.network.source == "node"
+
+    @property
+    def roots(self) -> tuple[Path | None, ...]:
+        """The source's files and the ledger before the first day."""
+        return self.network.path, self.network.ledger.path if self.network.ledger else None
+
+    @property
+    def archive(self) -> Path | None:
+        """The source's files; None for a node."""
+        return self.network.path
+
+    @property
+    def configuration(self) -> str:
+        """The network's section as JSON."""
+        return self.network.model_dump_json()
+
+    @property
+    def dataset(self) -> Dataset | None:
+        """The source as an OpenLineage dataset."""
+        return source_dataset(self.network.path, self.network.url, self.name)
+
+
+def iota_inputs(settings: Settings, network: str) -> IotaInputs:
+    """Return the inputs of a configured network; :class:`ConfigError` when it is not configured."""
+    return IotaInputs(network, settings.network(network))

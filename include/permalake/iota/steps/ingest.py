@@ -1,0 +1,69 @@
+"""Step ``ingest_decode`` of an IOTA network: source → proven, decoded rows → staged tables and quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from permalake.contracts.steps import StepResult
+from permalake.errors import PermalakeError, RefusedError
+from permalake.iota.cone.conflict_reasons import pending_count
+from permalake.iota.cone.decoded import DECODED
+from permalake.iota.cone.source_records import MilestoneDay
+from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.sources.chronicle import Published
+from permalake.iota.sources.iota_source import decoded_days, open_source, resolved_days
+from permalake.iota.tables.day_tables import base_tables
+from permalake.pipeline import jobs
+from permalake.pipeline.jobs import StepContext
+
+
+def run(context: StepContext) -> StepResult:
+    """Prove, decode and stage the days; :class:`RefusedError` when the input of every day is at fault."""
+    order, lake, spark = context.order, context.work.lake, context.spark
+    network = context.work.settings.network(order.network)
+    source = open_source(spark, order.network, network, published(context))
+    days = source.days(order.start, order.end)
+    context.report(f"ingest {order}: {described(days)}")
+    attempt = context.begin()
+    if not network.coordinator_public_keys:
+        attempt.note("coordinator keys are unchecked")
+    rows = decoded_days(source, days, network) if days else spark.createDataFrame([], DECODED)
+    landed = jobs.land(rows, attempt.landing)
+    if pending := pending_count(landed):
+        table = partial(lake.table, spark, order.network)
+        rows = resolved_days(landed, network, pending, table, days[0].date)
+        landed = jobs.land(rows, attempt.landing, more=True)
+    quarantined = attempt.quarantine(quarantine(landed, source.name))
+    for day, count in disagreements(landed).items() if quarantined else ():
+        attempt.note(f"conflicts unlike the source's: {count} (quarantine: conflict_disagreement)", day)
+    refused = refused_days(landed, days)
+    source.distrust(refused, days)
+    for day, reason in refused.items():
+        attempt.refuse(day, reason)
+        context.report(f"ingest {order}: {day} stays unpublished: {reason}")
+    if days and len(refused) == len(days):
+        reasons = "; ".join(f"{order.network} {day}: {why}" for day, why in refused.items())
+        # A live source, which has no fingerprint, may answer better next time.
+        raise (RefusedError if order.fingerprint else PermalakeError)(reasons)
+    jobs.stage(attempt, base_tables(landed, network.chunk_size), IOTA_TABLES)
+    counted = jobs.counted(attempt, "messages", "milestones")
+    context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
+    return StepResult()
+
+
+def published(context: StepContext) -> Published:
+    """Return what a source may ask of earlier days."""
+    lake, network = context.work.lake, context.order.network
+    return Published(
+        dates=lambda: {day.date for day in lake.status(network) if day.published},
+        table=partial(lake.table, context.spark, network),
+    )
+
+
+def described(days: Sequence[MilestoneDay]) -> str:
+    """Return the milestones of the days in words."""
+    if not days:
+        return "no milestones; earlier rows are replaced by none"
+    return f"milestones {days[0].first} to {days[-1].last} of {len(days)} days"

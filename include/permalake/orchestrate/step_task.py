@@ -1,0 +1,94 @@
+"""What every task of a daily DAG shares: one step, recorded in the ledger of steps."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from permalake.config import load_settings
+from permalake.contracts.steps import Dataset, Step, StepResult
+from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.orchestrate import lineage
+from permalake.orchestrate.context import adopted, request_from
+from permalake.pipeline.domain import Domain
+from permalake.pipeline.progress import emit
+from permalake.pipeline.request import BuildRequest
+
+if TYPE_CHECKING:
+    from permalake.pipeline.workspace import Workspace
+
+# It logs a line for each table that it opens, and Airflow shows them all in the task's log.
+logging.getLogger("pyiceberg").setLevel(logging.WARNING)
+_EXIT_CODE = re.compile(r"Error code is: (\d+)")
+_FINAL = {error.exit_code for error in (ConfigError, RefusedError)}
+Flow = tuple[list[Dataset], list[Dataset]]
+
+
+class StepTask:
+    """Mixin of the operators: which step of which domain, and what it read and wrote."""
+
+    domain: Domain
+    step: Step
+    _flow: Flow | None = None
+
+    def open(self, context: Any) -> tuple[Workspace, BuildRequest]:
+        """Open the workspace of the run and return it with the run's request."""
+        from permalake.pipeline.workspace import Workspace
+
+        settings = load_settings()
+        request = request_from(settings, self.domain, context)
+        work = Workspace.open(settings, self.domain, request.network)
+        return work, adopted(work, request, context)
+
+    def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
+        """Return what the step has read and written, for OpenLineage."""
+        return lineage.lineage(*(self._flow or ([], [])))
+
+
+def facts(result: StepResult) -> dict[str, Any]:
+    """Return what a task tells of its step: as XCom, and to whoever watches the run."""
+    told: dict[str, Any] = {"rows": dict(result.rows), "quarantined": result.quarantined}
+    if result.served is not None:
+        told = {"served": dict(result.served)}
+    if result.days is not None:
+        told = {"days": [str(day) for day in result.days], "rows": dict(result.rows)}
+    return told
+
+
+def failure_of(result: StepResult) -> AirflowException:
+    """Return the exception to fail with: one that is not retried where a retry cannot help."""
+    return AirflowException(result.failure) if result.retryable else AirflowFailException(result.failure)
+
+
+def failure(error: Exception) -> AirflowException:
+    """Return the same for an error of the task itself."""
+    if isinstance(error, PermalakeError):
+        return AirflowException(str(error)) if error.retryable else AirflowFailException(str(error))
+    lines = str(error).strip().splitlines() or [""]
+    return AirflowException(f"{type(error).__name__}: {lines[0].strip()}")
+
+
+def report_failure(step: str, started: float, error: AirflowException) -> None:
+    """Report a failed step to whoever watches the run; what a retry cannot mend ends a command with 2."""
+    code = RefusedError.exit_code if isinstance(error, AirflowFailException) else PermalakeError.exit_code
+    seconds = time.monotonic() - started
+    emit("failed", step=step, seconds=seconds, reason=str(error), exit_code=code)
+
+
+def filled(rows: Mapping[str, int]) -> list[str]:
+    """Return the tables that have rows."""
+    return [name for name, count in rows.items() if count]
+
+
+def died(error: AirflowException) -> AirflowException:
+    """Return the failure of a submit that ended before it could record why: its exit code is all it tells."""
+    code = _EXIT_CODE.search(str(error))
+    if code is None:
+        return AirflowException((str(error).strip().splitlines() or ["the Spark submit failed"])[0])
+    reason = f"the Spark submit ended with exit code {code[1]} and recorded no reason; see its output above"
+    return AirflowFailException(reason) if int(code[1]) in _FINAL else AirflowException(reason)

@@ -1,0 +1,82 @@
+"""The Spark job that compacts; what it did with each network is a row of the step ledger."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from permalake.config import Settings, load_settings
+from permalake.contracts.namespaces import Namespaces
+from permalake.contracts.steps import StepResult
+from permalake.errors import PermalakeError
+from permalake.lake.identity import open_database
+from permalake.lake.maintenance import Done, alone, compact, crowded_tables
+from permalake.lake.maintenance.commit import Work
+from permalake.lake.state import Database
+from permalake.lake.step_ledger import StepLedger
+from permalake.pipeline.jobs import LOG
+from permalake.spark.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STEP = "compact"
+
+
+class CompactionJob:
+    """Compacts the fragmented tables of some networks."""
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self._namespaces = namespaces
+
+    def __call__(self, argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
+        """Compact every network that ``--network`` names."""
+        parser = argparse.ArgumentParser(prog="lake_maintenance")
+        parser.add_argument("--network", action="append", required=True, help="may be given several times")
+        parser.add_argument("--run-id", required=True)
+        given = parser.parse_args(argv)
+        settings = load_settings()
+        database = open_database(settings)
+        spark = spark or session(f"lake_maintenance {' '.join(given.network)}")
+        for network in given.network:
+            self._recorded(spark, settings, database, network, given.run_id)
+
+    def _recorded(
+        self, spark: SparkSession, settings: Settings, database: Database, network: str, run_id: str
+    ) -> None:
+        ledger, today, began = StepLedger(database), datetime.now(UTC).date(), time.monotonic()
+        key = ledger.start(network, run_id, STEP, (today, today))
+        lines: list[str] = []
+        result = StepResult("failed", reason="the process ended before the step did")
+        try:
+            with alone(settings, database, network, run_id) as work:
+                self._compact(spark, work, lines)
+            result = StepResult(log=tuple(lines), seconds=time.monotonic() - began)
+        except Exception as error:
+            first = (str(error).splitlines() or [""])[0]
+            result = StepResult("failed", log=tuple(lines), reason=f"{type(error).__name__}: {first}")
+            raise
+        finally:
+            ledger.finish(key, result)
+
+    def _compact(self, spark: SparkSession, work: Work, lines: list[str]) -> None:
+        target, contracts = work.settings.lake.target_bytes, self._namespaces(work.network).tables
+        for table in crowded_tables(work.database, work.network, contracts, target):
+            done = compact(spark, work, contracts[table], target)
+            lines.append(str(Done.compacted(f"{work.network}.{table}", done)))
+            LOG.info(lines[-1])
+
+    def process(self) -> None:
+        """Run as a process: a :class:`PermalakeError` is one line and an exit code."""
+        logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+        LOG.setLevel(logging.INFO)
+        try:
+            self()
+        except PermalakeError as error:
+            sys.stderr.write(f"permalake: {error}\n")
+            sys.exit(error.exit_code)

@@ -1,0 +1,77 @@
+"""What a run does before and after its steps: hold its days, end early, go on with an earlier staging."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from permalake.errors import PermalakeError
+from permalake.pipeline.fingerprint import fingerprint
+from permalake.pipeline.jobs import Order
+from permalake.pipeline.progress import emit
+from permalake.pipeline.request import BuildRequest
+from permalake.pipeline.workspace import Workspace
+
+log = logging.getLogger(__name__)
+WAIT_SECONDS = 150
+"""A run that was killed holds its days for two minutes more; one that lives may take longer than this."""
+
+
+def order_of(request: BuildRequest) -> Order:
+    """Return the order that the request's steps are given."""
+    return Order(
+        request.network,
+        request.start,
+        request.end,
+        request.run_id,
+        force=request.force,
+        dag_run=request.dag_run or request.run_id,
+    )
+
+
+def is_unchanged(work: Workspace, request: BuildRequest) -> bool:
+    """Return whether all days are published, built from the very inputs and configuration of now, and the run
+    was not told to build them anyway."""
+    if request.force or request.only:
+        return False
+    digest = fingerprint(work.inputs)
+    if digest is None:
+        return False
+    return work.lake.unchanged(request.network, request.start, request.end, digest)
+
+
+def hold(work: Workspace, request: BuildRequest) -> None:
+    """Acquire the lease of the days; while another run builds one of them, report it and wait a while."""
+    lake, days = work.lake, (request.network, request.start, request.end, request.run_id)
+    lake.ensure(request.network)
+    try:
+        lake.hold(*days)
+    except PermalakeError as busy:
+        emit("waiting", step="wait", reason=str(busy))
+        log.warning("waiting up to %d s: %s", WAIT_SECONDS, busy)
+        lake.hold(*days, wait=WAIT_SECONDS)
+
+
+def has_unfinished(work: Workspace, request: BuildRequest) -> bool:
+    """Return whether a complete but unpublished staging of exactly these days is there."""
+    return work.lake.unfinished(request.network, request.start, request.end) is not None
+
+
+def continued(work: Workspace, request: BuildRequest) -> BuildRequest:
+    """Return the request on the staging that it goes on with.
+
+    That is what the last run over these days staged if its audit failed or never ended, else a new attempt
+    as of what is published. :class:`PermalakeError` when these days have never been built.
+    """
+    lake = work.lake
+    hold(work, request)
+    if unfinished := lake.unfinished(request.network, request.start, request.end):
+        lake.release(request.run_id)
+        request = replace(request, run_id=unfinished)
+        hold(work, request)
+        return request
+    days = lake.status(request.network)
+    if not any(day.published and request.start <= day.date <= request.end for day in days):
+        raise PermalakeError(f"{request.network} {request.days} has not been built; run it without --only")
+    lake.begin(request.network, request.start, request.end, request.run_id).rest()
+    return request

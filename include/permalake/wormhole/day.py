@@ -1,0 +1,88 @@
+"""A day of Wormhole: its steps, tables, laws, stores and inputs, declared once."""
+
+from __future__ import annotations
+
+from permalake.config import Settings
+from permalake.contracts.steps import Step
+from permalake.errors import ConfigError
+from permalake.pipeline.domain import PUBLISH, SERVE, Domain
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.tables import NAMESPACE
+from permalake.wormhole.contracts.views import VIEWS
+from permalake.wormhole.events.store import BigtableStore
+from permalake.wormhole.laws import laws
+from permalake.wormhole.sources.inputs import wormhole_inputs
+
+_ANALYTICS = (
+    *("token_transfer_details", "chain_details"),
+    *("notional_transferred_daily", "addresses_daily", "tvl_daily"),
+)
+_EVENTS = tuple(
+    name for name, table in WORMHOLE_TABLES.items() if table.commit == "day" and name not in _ANALYTICS
+)
+_STEPS = (
+    Step(
+        "ingest_decode",
+        phases=("ingest", "decode"),
+        run="permalake.wormhole.steps.ingest:run",
+        job="wormhole_ingest",
+        doc="Reads the VAAs, verifies every guardian signature, quarantines what fails with its reason, and "
+        "stages messages and payloads.",
+        writes=_EVENTS,
+    ),
+    Step(
+        "enrich_analytics",
+        phases=("enrich", "analytics"),
+        run="permalake.wormhole.steps.enrich:run",
+        job="wormhole_enrich",
+        doc="Adds token metadata, the nearest price and chain details to transfers, then computes the daily "
+        "analytics of the staged days.",
+        writes=_ANALYTICS,
+    ),
+    Step(
+        "audit",
+        phases=("audit",),
+        run="permalake.pipeline.steps.audit:run",
+        job="audit",
+        doc="Audits the staged tables with Great Expectations, day by day, and leaves Data Docs behind.",
+    ),
+    Step(
+        PUBLISH,
+        phases=("publish",),
+        run="permalake.pipeline.steps.publish:run",
+        doc="Publishes the passing days, all tables in one transaction, and fails naming the others.",
+    ),
+    Step(
+        SERVE,
+        phases=("serve",),
+        run="permalake.pipeline.steps.serve:run",
+        job="serve",
+        doc="Writes every published day that Bigtable does not have yet, this run's and any it missed "
+        "before. Skipped where no store is configured; a store that is down delays this step alone.",
+    ),
+)
+
+
+def _networks(settings: Settings) -> tuple[str, ...]:
+    return (NAMESPACE,) if settings.wormhole else ()
+
+
+def _choose(settings: Settings, network: str | None) -> str:
+    if network not in (None, NAMESPACE):
+        raise ConfigError(f"--network {network}: wormhole has one namespace, wormhole; leave --network out")
+    wormhole_inputs(settings, NAMESPACE)
+    return NAMESPACE
+
+
+WORMHOLE = Domain(
+    name="wormhole",
+    steps=_STEPS,
+    tables=WORMHOLE_TABLES,
+    views=VIEWS,
+    laws=laws,
+    stores=(BigtableStore(),),
+    networks=_networks,
+    choose=_choose,
+    inputs=wormhole_inputs,
+    namespace=NAMESPACE,
+)

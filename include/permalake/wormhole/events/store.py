@@ -1,0 +1,62 @@
+"""Bigtable as the store of Wormhole events. Loads neither Spark nor Google's client before they are used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from permalake.config import BigtableSettings, Settings
+from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from permalake.stores.batch import StoreWriter
+
+
+class BigtableStore:
+    """The event tables, version 2 and version 1."""
+
+    name = "bigtable"
+
+    def configured(self, settings: Settings) -> bool:
+        """Return whether a table is configured."""
+        return bool(tables_of(settings.bigtable))
+
+    def ensure(self, settings: Settings, network: str) -> bool:  # noqa: ARG002
+        """Create missing tables and families; return whether a table was created."""
+        return ensure_tables(settings.bigtable)
+
+    def dataset(self, settings: Settings, network: str) -> tuple[str, str]:  # noqa: ARG002
+        """Return the project and the table of version 2."""
+        own = settings.bigtable
+        return f"bigtable://{own.project}", f"{own.instance}.{own.table}"
+
+    def jars(self) -> tuple[str, ...]:
+        """Return nothing: rows are sent by Google's client."""
+        return ()
+
+    def writer(self, spark: SparkSession, settings: Settings, network: str) -> StoreWriter:
+        """Return the writer of both tables."""
+        from permalake.wormhole.events.events_writer import BigtableDays
+
+        return BigtableDays(spark, settings, network)
+
+
+def ensure_tables(settings: BigtableSettings) -> bool:
+    """Create missing tables and families; return whether a table was created."""
+    from permalake.stores import bigtable
+
+    families = {"v2": [family.name for family in FAMILIES], "v1": list(FAMILIES_V1)}
+    made = [
+        bigtable.ensure_table(settings, name, families[version])
+        for version, name in tables_of(settings).items()
+    ]
+    return any(made)
+
+
+def tables_of(settings: BigtableSettings) -> dict[str, str]:
+    """Return the published tables by version (``v2``, ``v1``); none when Bigtable is not configured."""
+    if not (settings.project and settings.instance):
+        return {}
+    tables = {"v2": settings.table, "v1": settings.table_v1}
+    return {version: name for version, name in tables.items() if name}

@@ -1,0 +1,61 @@
+"""What the days of Wormhole are built from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from permalake.config import Settings, WormholeSettings
+from permalake.contracts.steps import Dataset, source_dataset
+from permalake.errors import ConfigError
+from permalake.paths import REFERENCE
+
+
+@dataclass(frozen=True)
+class WormholeInputs:
+    """The sources of VAAs, prices and chain details, as configured."""
+
+    settings: Settings
+    section: WormholeSettings
+
+    @property
+    def live(self) -> bool:
+        """Whether an explorer or a price service answers."""
+        prices = self.settings.prices
+        asked = any(source.provider != "file" for source in (prices, *prices.fallback))
+        return self.section.source != "files" or asked
+
+    @property
+    def roots(self) -> tuple[Path | None, ...]:
+        """VAA files, reference data, observations and price files."""
+        prices = self.settings.prices
+        return (
+            self.section.path,
+            self.section.reference,
+            self.section.observations,
+            *(source.path for source in (prices, *prices.fallback)),
+            REFERENCE,
+        )
+
+    @property
+    def archive(self) -> Path | None:
+        """The VAA files; None for an explorer."""
+        return self.section.path
+
+    @property
+    def configuration(self) -> str:
+        """The sections ``[wormhole]``, ``[prices]`` and ``[chains]`` as JSON lines."""
+        chains = (f"{chain} {one.model_dump_json()}" for chain, one in sorted(self.settings.chains.items()))
+        return "\n".join([self.section.model_dump_json(), self.settings.prices.model_dump_json(), *chains])
+
+    @property
+    def dataset(self) -> Dataset | None:
+        """The source of VAAs as an OpenLineage dataset."""
+        return source_dataset(self.section.path, self.section.url, "wormhole")
+
+
+def wormhole_inputs(settings: Settings, network: str) -> WormholeInputs:  # noqa: ARG001
+    """Return the inputs; :class:`ConfigError` when ``[wormhole]`` is not configured."""
+    if settings.wormhole is None:
+        raise ConfigError("[wormhole] is not configured; say in permalake.toml where the VAAs are")
+    return WormholeInputs(settings, settings.wormhole)

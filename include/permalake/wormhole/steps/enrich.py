@@ -1,0 +1,53 @@
+"""Step ``enrich_analytics`` of Wormhole: staged events → prices, chain details and the daily analytics."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from permalake.contracts.steps import StepResult
+from permalake.pipeline import jobs
+from permalake.pipeline.jobs import StepContext
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES, TVL_DAILY
+from permalake.wormhole.enrich.asked_prices import AskedPrices
+from permalake.wormhole.enrich.chains import AnswerCache, Chains
+from permalake.wormhole.enrich.enriched_days import enriched
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.price_providers import providers
+from permalake.wormhole.enrich.rpcs import rpcs
+
+
+def run(context: StepContext) -> StepResult:
+    """Stage prices, chain details and analytics of the days."""
+    order, settings, lake, spark = context.order, context.work.settings, context.work.lake, context.spark
+    attempt = lake.resume_or_begin(order.network, order.start, order.end, order.run_id)
+    context.report(f"enrich {order}: prices, chain details, analytics")
+    cache = LakeCache(
+        read=lambda session: attempt.table(session, TOKEN_PRICES.name),
+        add=lambda quotes: attempt.keep(quotes, TOKEN_PRICES),
+        memory=partial(AskedPrices, lake.database),
+        remark=attempt.note,
+    )
+    # A run that starts here fills in: what came to nothing is asked for once more.
+    again = MESSAGE_PUBLICATION.name not in attempt.changed()
+    answers = AnswerCache(
+        read=lambda session: attempt.table(session, CHAIN_ANSWERS.name),
+        add=lambda rows: attempt.keep(rows, CHAIN_ANSWERS),
+        remark=attempt.note,
+    )
+    with Chains(rpcs(settings), answers, again=again) as chains:
+        frames = enriched(
+            spark,
+            settings,
+            partial(attempt.table, spark),
+            order.start,
+            order.end,
+            providers=providers(settings, cache, again),
+            chains=chains,
+        )
+    quotes = attempt.keep(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)
+    jobs.stage(attempt, frames, WORMHOLE_TABLES)
+    attempt.outdate_later(spark, TVL_DAILY)
+    counted = jobs.counted(attempt, "token_transfer_details")
+    context.report(f"enrich {order}: {counted}, {quotes} new quotes")
+    return StepResult()

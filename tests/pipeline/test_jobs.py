@@ -1,0 +1,121 @@
+"""Steps in one submit: each is a row of the ledger, and what fails is left to its own task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from permalake.contracts.steps import Step, StepResult
+from permalake.domains import open_lake
+from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.iota.day import IOTA
+from permalake.lake.step_ledger import StepLedger
+from permalake.pipeline import jobs
+from permalake.spark import sizes
+from support.lakes import DAY1, NETWORK, put, settings_of, stage_day
+
+RUN = "run"
+ARGUMENTS = ["--network", NETWORK, "--start", str(DAY1), "--end", str(DAY1), "--run-id", RUN]
+THEN = ["--then", "second", "--then", "third"]
+
+
+def fails(error):
+    raise error
+
+
+def first(context):
+    stage_day(context.work.settings, context.begin(), DAY1, 5, 3)
+    context.report("three messages")
+    return StepResult()
+
+
+@pytest.fixture
+def process(spark, tmp_path, monkeypatch):
+    """Run three steps of a domain of our own in one process; return their rows by step."""
+    settings = settings_of(tmp_path / "lake")
+    bodies = SimpleNamespace(first=first, second=lambda _: StepResult(), third=lambda _: StepResult())
+    monkeypatch.setattr(jobs, "import_module", lambda _: bodies)
+    monkeypatch.setattr(jobs, "load_settings", lambda: settings)
+    steps = tuple(
+        Step(name, (name,), f"bodies:{name}", name, job=name, writes=("messages",) if name == "first" else ())
+        for name in ("first", "second", "third")
+    )
+    domain = replace(IOTA, steps=steps)
+
+    def run(arguments=(*ARGUMENTS, *THEN), **replaced):
+        for name, body in replaced.items():
+            setattr(bodies, name, body)
+        jobs.Job("first", lambda _: domain)(arguments, spark)
+        return {row.key.step: row for row in StepLedger(open_lake(settings).database).of_run(RUN)}
+
+    run.settings, run.domain = settings, domain
+    return run
+
+
+def test_each_step_is_recorded_with_its_own_rows_and_lines(process):
+    def second(context):
+        put(process.settings, context.resume(), "date_cache", [])
+        context.report("passed")
+        return StepResult(docs="/page")
+
+    rows = process(second=second)
+    assert [(name, row.result.state, row.result.log) for name, row in rows.items()] == [
+        ("first", "done", ("three messages",)),
+        ("second", "done", ("passed",)),
+        ("third", "done", ()),
+    ]
+    assert [row.result.rows["date_cache"] for row in rows.values()] == [1, 0, 0]
+    assert rows["second"].result.docs == "/page"
+    assert {row.submit for row in rows.values()} == {"first"}
+    assert all(row.result.seconds >= 0 and row.attempt_id for row in rows.values())
+
+
+def test_invalid_days_end_it_and_are_recorded(process):
+    rows = process(second=lambda _: StepResult("invalid", reason="audit failed: x", retryable=False))
+    assert list(rows) == ["first", "second"]
+    assert rows["second"].result.reason == "audit failed: x"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (PermalakeError("no answer"), "no answer"),
+        (ValueError("first\nsecond"), "ValueError: first"),
+        (KeyError(), "KeyError: "),
+    ],
+)
+def test_any_other_error_of_a_later_step_is_left_to_its_own_task(process, error, reason):
+    rows = process(second=lambda _: fails(error))
+    assert list(rows) == ["first", "second"]
+    assert (rows["second"].result.state, rows["second"].result.reason) == ("failed", reason)
+    assert rows["second"].result.retryable
+
+
+def test_large_days_have_a_submit_for_each_step(process, monkeypatch):
+    monkeypatch.setattr(sizes, "CHAINED_ROWS", 4)
+    assert list(process()) == ["first"]
+
+
+@pytest.mark.parametrize("error", [RefusedError("bad cone"), ConfigError("no key"), PermalakeError("busy")])
+def test_the_first_step_fails_with_its_own_error(process, error):
+    with pytest.raises(type(error), match=str(error)):
+        process(first=lambda _: fails(error))
+    (row,) = StepLedger(open_lake(process.settings).database).of_run(RUN)
+    assert row.result.state == ("invalid" if isinstance(error, RefusedError) else "failed")
+    assert (row.result.reason, row.result.retryable) == (str(error), error.retryable)
+
+
+def test_staged_state_is_that_of_earlier_steps(process):
+    """A step's own tables do not change what it worked on; another staging of an earlier step does."""
+    from permalake.pipeline.workspace import Workspace
+
+    process()
+    work = Workspace.open(process.settings, process.domain, NETWORK)
+    attempt = work.lake.resume(NETWORK, RUN)
+    before = work.staged_state(attempt, process.domain.step("second"))
+    put(process.settings, attempt, "date_cache", [])
+    assert work.staged_state(attempt, process.domain.step("second")) == before
+    put(process.settings, attempt, "messages", [])
+    assert work.staged_state(attempt, process.domain.step("second")) != before
