@@ -68,6 +68,14 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Do not even import the folders of the Airflow tier when only fast tests are asked for."""
+    path = collection_path.relative_to(HERE) if collection_path.is_relative_to(HERE) else None
+    if config.option.markexpr == "fast" and path and str(path) in TIERS["airflow"][0]:
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(items):
     """Mark each test with its tier, and run the folders of :data:`LONG` first, in that order."""
     for item in items:

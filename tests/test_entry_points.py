@@ -13,7 +13,7 @@ from permalake import paths
 ALLOWED = {
     paths.DAGS: r"airflow\.sdk|permalake\.orchestrate(\..+)?",
     paths.PLUGINS: r"airflow(\..+)?|permalake\.orchestrate(\..+)?",
-    paths.EXPECTATIONS: r"permalake\.(contracts|audit|(iota|wormhole)\.laws)(\..+)?",
+    paths.EXPECTATIONS: r"expectations\.common|permalake\.(contracts|audit|(iota|wormhole)\.laws)(\..+)?",
 }
 STANDARD = r"__future__|collections\.abc|typing"
 

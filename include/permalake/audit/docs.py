@@ -61,7 +61,10 @@ def write(report: AuditReport, target: Path, *, title: str, run_id: str) -> Path
         "warnings": len(report.warnings),
         "failures": [finding.line() for finding in report.failed],
     }
-    target.mkdir(parents=True, exist_ok=True)
+    results = target / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    files = sorted(file.relative_to(results).as_posix() for file in results.glob("*/*.json"))
+    _replace(results / "index.html", _render("results.html", title=title, files=files))
     _replace(page, text)
     _replace(target / _SUMMARY, json.dumps(summary))
     _replace(root() / "index.html", _render("index.html", audits=_audits()))
