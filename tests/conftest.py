@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -90,10 +92,21 @@ def tier(item):
         if (
             any(path.is_relative_to(folder) for folder in folders)
             or not fixtures.isdisjoint(item.fixturenames)
-            or any(getattr(found, "__name__", "") in modules for found in vars(item.module).values())
+            or not modules.isdisjoint(imported(item.module))
         ):
             return name
     return "fast"
+
+
+def imported(module):
+    """Return the names of the modules that a test's module imports, itself or through ``support``."""
+    values = vars(module).values()
+    helpers = {getattr(found, "__module__", None) or getattr(found, "__name__", "") for found in values}
+    helpers = {name for name in helpers if isinstance(name, str) and name.startswith("support.")}
+    for one in (module, *(sys.modules[name] for name in helpers)):
+        for found in vars(one).values():
+            if isinstance(found, ModuleType):
+                yield found.__name__
 
 
 def turn(item):
