@@ -1,4 +1,4 @@
-"""Which frame becomes which table of an IOTA day."""
+"""The tables of an IOTA day alone: which frame becomes which."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Group = dict[str, Callable[[], DataFrame]]
 
 
 def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
-    """Tables that are projections of the decoded rows."""
+    """Return the tables that are projections of the decoded rows."""
     created = output_tables.kinds_created(decoded)
     by_kind = {name: table(decoded, chunk_size) for name, (table, _) in _OUTPUTS.items()}
     for name, (_, kinds) in _OUTPUTS.items():
@@ -41,8 +41,10 @@ def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
 
 
 def analytics_tables(decoded: DataFrame, staged: Tables, chunk_size: int) -> list[Group]:
-    """Analytics of the days alone, in groups of which each reads what an earlier one staged: ``staged`` gives
-    a table of these days that was staged before."""
+    """Return analytics of the days alone, in groups of which each reads what an earlier one staged.
+
+    ``staged`` gives a table of these days that was staged before.
+    """
     per_milestone = activity.per_milestone(decoded).persist()
     return [
         {

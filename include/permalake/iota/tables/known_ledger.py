@@ -1,7 +1,7 @@
-"""A ledger that is known from outside (a node's snapshot, say), as the day before the network's first one.
+"""A ledger that is known from outside (from a node's snapshot, say), as the day before the first one.
 
-Given as JSON Lines, one unspent output a line, with its raw bytes as hex in ``rawOutput``, as an archive's
-``created_outputs`` has them. Running figures that go on from it are absolute.
+The file is JSON Lines, one unspent output a line, with its raw bytes as hex in ``rawOutput``, as in an
+archive's ``created_outputs``. Figures that continue from it are absolute.
 """
 
 from __future__ import annotations
@@ -41,13 +41,16 @@ _OUTPUTS = pa.schema(
 
 
 def beginning(milestone: int) -> Chained:
-    """The day that leaves behind the whole ledger as it is after ``milestone``."""
+    """Return a day that ends with the whole ledger as it is after ``milestone``."""
     return Chained(BEGINNING, milestone, GOES_ON, None, BEGINNING)
 
 
 def read(spark: SparkSession, path: Path, protocol: Protocol, hrp: str) -> DataFrame:
-    """The outputs of a file or folder of JSON Lines, plain or gzip, as if created at the beginning;
-    :class:`PermalakeError` when there is none, or a line holds no output."""
+    """Return the outputs of a file or folder of JSON Lines, plain or gzip, as created at the beginning.
+
+    Raises:
+        PermalakeError: There is no such file, or a line holds no output.
+    """
     if not path.exists():
         raise PermalakeError(f"{path}: no ledger there; set networks.NAME.ledger")
     lines = spark.read.schema("rawOutput string").json(str(path))

@@ -32,13 +32,13 @@ _SHARED = (
 
 
 def basic_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
-    """``basic_outputs``."""
+    """Return ``basic_outputs``."""
     created = _created(decoded, chunk_size, BASIC).unionByName(_migrated(decoded, chunk_size, BASIC), True)
     return created.select(*_SHARED, "address", "sender", "tag", "data", "date")
 
 
 def alias_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
-    """``alias_outputs``: every state of every alias."""
+    """Return ``alias_outputs``: every state of every alias."""
     return _created(decoded, chunk_size, ALIAS).select(
         *_SHARED,
         F.col("chain_id").alias("alias_id"),
@@ -52,13 +52,13 @@ def alias_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
 
 
 def foundry_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
-    """``foundry_outputs``."""
+    """Return ``foundry_outputs``."""
     created = _created(decoded, chunk_size, FOUNDRY)
     return created.select(*_SHARED, F.col("chain_id").alias("foundry_id"), "address", "data", "date")
 
 
 def nft_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
-    """``nft_outputs``."""
+    """Return ``nft_outputs``."""
     return _created(decoded, chunk_size, NFT).select(
         *_SHARED,
         F.col("chain_id").alias("nft_id"),
@@ -73,7 +73,7 @@ def nft_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
 
 
 def legacy_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
-    """``legacy_outputs``: of transactions and of receipts."""
+    """Return ``legacy_outputs``: of transactions and of receipts."""
     created = _created(decoded, chunk_size, *LEGACY)
     every = created.unionByName(_migrated(decoded, chunk_size, *LEGACY), True)
     return every.select(
@@ -82,7 +82,10 @@ def legacy_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
 
 
 def treasury_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
-    """``treasury_outputs``: the output id is the milestone's; data is type 2 and the amount (TIP-34)."""
+    """Return ``treasury_outputs``.
+
+    The output id is the milestone's; data is type 2 and the amount (TIP-34).
+    """
     amount = F.col("receipt.treasury_output")
     return (
         of_kind(decoded, Row.MILESTONE)
@@ -99,13 +102,15 @@ def treasury_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
 
 
 def consumed_outputs(decoded: DataFrame) -> DataFrame:
-    """``consumed_outputs``: by included transactions, and the treasury by receipts."""
+    """Return ``consumed_outputs``: by included transactions, and the treasury by receipts."""
     return _spent(decoded).unionByName(_treasury_spent(decoded))
 
 
 def kinds_created(decoded: DataFrame) -> frozenset[int]:
-    """Wire kinds of the outputs that included transactions and receipts created. A scan of one column, so
-    that the tables of kinds that a network does not use cost nothing."""
+    """Return the wire kinds of the outputs that included transactions and receipts created.
+
+    It scans one column, so that tables of kinds that a network does not use cost nothing.
+    """
     created = (
         of_kind(decoded, Row.BLOCK)
         .where(F.col("inclusion_state") == int(State.INCLUDED))
@@ -122,7 +127,7 @@ def kinds_created(decoded: DataFrame) -> frozenset[int]:
 
 
 def _created(decoded: DataFrame, chunk_size: int, *kinds: int) -> DataFrame:
-    """Outputs of included transactions, of some kinds; their bytes are cut out of the message."""
+    """Return outputs of included transactions, of some kinds, with their bytes cut out of the message."""
 
     def is_wanted(output: Column) -> Column:
         return output["kind"].isin(list(kinds))
@@ -158,7 +163,7 @@ def _created(decoded: DataFrame, chunk_size: int, *kinds: int) -> DataFrame:
 
 
 def _migrated(decoded: DataFrame, chunk_size: int, *kinds: int) -> DataFrame:
-    """Outputs that receipts create: milestone id || u16 LE index."""
+    """Return outputs that receipts create; their id is milestone id || u16 LE index."""
     return (
         of_kind(decoded, Row.MILESTONE)
         .where("receipt is not null")
@@ -204,7 +209,7 @@ def _spent(decoded: DataFrame) -> DataFrame:
 
 
 def _treasury_spent(decoded: DataFrame) -> DataFrame:
-    """What a receipt took from the treasury held, before, the deposits besides what it left."""
+    """Return the treasury outputs that receipts consume: what the receipt left and its deposits."""
     deposits = F.aggregate("receipt.funds", F.lit(0).cast("long"), lambda total, fund: total + fund["amount"])
     nothing = F.lit(None).cast("string")
     return (
@@ -233,12 +238,12 @@ def _milestone(chunk_size: int) -> tuple[Column, ...]:
 
 
 def kind_name(kind: Column) -> Column:
-    """The tables' name of a wire kind."""
+    """Return the tables' name of a wire kind."""
     return F.coalesce(*(F.when(kind == code, name) for code, name in _NAMES.items()))
 
 
 def output_id(transaction_id: str, idx: Column) -> Column:
-    """transaction id || u16 LE index, as hex."""
+    """Return transaction id || u16 LE index, as hex."""
     return F.lower(F.concat(F.hex(transaction_id), _byte(idx % 256), _byte(F.floor(idx / 256))))
 
 
@@ -247,6 +252,6 @@ def _byte(number: Column) -> Column:
 
 
 def _u64_hex(number: Column) -> Column:
-    """A long as 16 hex digits, little-endian."""
+    """Return a long as 16 hex digits, little-endian."""
     digits = F.lpad(F.hex(number), 16, "0")
     return reduce(F.concat, [F.substring(digits, at, 2) for at in range(15, 0, -2)])

@@ -1,4 +1,4 @@
-"""Tables of the Tangle itself: milestones, messages, parents, tags, transactions. All from decoded rows."""
+"""Tables of the Tangle: milestones, messages, parents, tags, transactions; all from decoded rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from permalake.iota.cone.decoded import Row, hexed, milestone_time, of_kind, ran
 
 
 def milestones(decoded: DataFrame) -> DataFrame:
-    """``milestones``: a Stardust milestone's message is the first block of the same day that carries it."""
+    """Return ``milestones``.
+
+    The message of a Stardust milestone is the first block of the same day that carries it.
+    """
     carriers = (
         of_kind(decoded, Row.BLOCK)
         .where("milestone_id is not null")
@@ -30,7 +33,7 @@ def milestones(decoded: DataFrame) -> DataFrame:
 
 
 def messages(decoded: DataFrame) -> DataFrame:
-    """``messages``, in white-flag order within each milestone."""
+    """Return ``messages``, in white-flag order within each milestone."""
     return of_kind(decoded, Row.BLOCK).select(
         hexed("message_id").alias("message_id"),
         "version",
@@ -45,7 +48,7 @@ def messages(decoded: DataFrame) -> DataFrame:
 
 
 def parents(decoded: DataFrame) -> DataFrame:
-    """``parents``: one row per distinct (parent, message)."""
+    """Return ``parents``: one row per distinct (parent, message)."""
     return (
         of_kind(decoded, Row.BLOCK)
         .select(
@@ -62,7 +65,7 @@ def parents(decoded: DataFrame) -> DataFrame:
 
 
 def tags(decoded: DataFrame, chunk_size: int) -> DataFrame:
-    """``tags``: indexation keys and tags, at top level or inside a transaction."""
+    """Return ``tags``: indexation keys and tags, at top level or inside a transaction."""
     return (
         of_kind(decoded, Row.BLOCK)
         .where("tag is not null")
@@ -79,7 +82,7 @@ def tags(decoded: DataFrame, chunk_size: int) -> DataFrame:
 
 
 def transactions(decoded: DataFrame) -> DataFrame:
-    """``transactions``: inputs, outputs and unlocks of every transaction, conflicting ones too."""
+    """Return ``transactions``: inputs, outputs and unlocks of every transaction, conflicting ones too."""
     return (
         of_kind(decoded, Row.BLOCK)
         .where("transaction_id is not null")
@@ -107,7 +110,7 @@ def transactions(decoded: DataFrame) -> DataFrame:
 
 
 def _elements(variant: str) -> Column:
-    """A transaction's list as (variant, idx, data); the bytes are cut out of the message."""
+    """Return a transaction's list as (variant, idx, data), with the bytes cut out of the message."""
 
     def element(part: Column, idx: Column) -> Column:
         data = F.substring("raw", part["start"] + 1, part["length"])
