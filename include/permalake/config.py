@@ -81,6 +81,8 @@ class CoordinatorKey(_Section):
     key: Hex32
     start: int = Field(default=0, ge=0)
     end: int = Field(default=2**32 - 1, ge=0)
+    threshold: int | None = Field(default=None, ge=1)
+    """How many signatures a milestone of this range needs; without it, ``coordinator_threshold``."""
 
 
 class KnownLedger(_Section):
@@ -100,6 +102,12 @@ class NetworkSettings(_Section):
     protocol: Literal["chrysalis", "stardust"]
     bech32_hrp: str = Field(pattern=r"^[a-z]{1,16}$")
     chunk_size: int = Field(default=250_000, gt=0)
+    below_max_depth: int = Field(default=15, ge=1)
+    """Protocol parameter: how many milestones old a parent's cone root may be when a block is attached."""
+    look_back: int = Field(default=40, ge=1, le=4_096)
+    """How many milestones back a cone may reach, and how far from a source's first milestone an absent parent
+    counts as a solid entry point. More than ``below_max_depth``: a block may be referenced some milestones
+    after it was attached."""
     source: Literal["archive_rest", "chronicle", "node"] = "archive_rest"
     path: Path | None = None
     url: str | None = Field(default=None, repr=False)
@@ -120,6 +128,8 @@ class NetworkSettings(_Section):
     def _has_place(self) -> NetworkSettings:
         if self.source == "node" and not self.url:
             raise ValueError("source 'node' needs url")
+        if self.look_back < self.below_max_depth:
+            raise ValueError("look_back must not be below below_max_depth")
         if self.source != "node" and not self.path:
             raise ValueError(f"source '{self.source}' needs path")
         return self

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame
 from permalake.config import CoordinatorKey
 from permalake.iota.cone import verdict
 from permalake.iota.cone.conflict_reasons import resolved
-from permalake.iota.cone.prove import ConeRules, decoded
+from permalake.iota.cone.prove import decoded
+from permalake.iota.cone.rules import ConeRules
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.tables.carried_tables import StateRules, state_tables

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from permalake.iota.sources.node_api import NodeAddress
-from permalake.iota.sources.node_cache import STRETCH, Landing
+from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import Wanted, land
 from permalake.net.http import Patience
 
@@ -24,4 +24,4 @@ def wanted(first, last):
 if __name__ == "__main__":
     url, folder, begin, end = sys.argv[1:]
     node = NodeAddress("the node", url, "stardust", 5_000, 2, 5.0, HASTY)
-    list(land(node, Landing(Path(folder)), wanted(int(begin), int(end)), int(begin)))
+    list(land(node, NodeCache(Path(folder)), wanted(int(begin), int(end)), int(begin) + 40))

@@ -8,7 +8,8 @@ import pytest
 
 from permalake.iota.cone.batch import ConeState
 from permalake.iota.cone.decoded import ARROW, DECODED, Row
-from permalake.iota.cone.prove import ConeRules, chunked, decode, whole_milestones
+from permalake.iota.cone.prove import chunked, decode, whole_milestones
+from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import Record
 from permalake.iota.cone.verdict import refused_days
 from permalake.iota.cone.white_flag import white_flag_order
@@ -28,7 +29,7 @@ class World:
     def __init__(self, spark, protocol, keys=True):
         source = ArchiveRest(spark, SYNTHETIC / protocol / "archive")
         days = source.days(*SPANS[protocol])
-        records = chunked(source.records(days), FIRST, 64, 1).sort("chunk", "milestone", "kind")
+        records = chunked(source.records(days), FIRST, 64, 1, 40).sort("chunk", "milestone", "kind")
         self.table = records.toArrow()
         self.spark, self.protocol, self.days = spark, protocol, tuple(days)
         self.keys = coordinator_keys(protocol)
@@ -182,6 +183,14 @@ def test_coordinator_keys_have_ranges_and_a_threshold(world):
     assert problems == []
 
 
+def test_a_key_range_has_its_own_threshold(world):
+    strict = [key.model_copy(update={"threshold": 3}) if key.end == 250_000 else key for key in world.keys]
+    _, problems = world.run(keys=tuple(strict))
+    assert set(causes(problems)) == {(m, "milestone_signature") for m in range(FIRST, 250_001)}
+    mild = [key.model_copy(update={"threshold": 2}) for key in world.keys]
+    assert world.run(keys=tuple(mild), threshold=9)[1] == []
+
+
 def test_a_gap_is_an_error_that_names_the_range(stardust):
     days = [replace(day, gaps=((250_001, 250_003), (250_005, 250_005))) for day in stardust.days[-1:]]
     decoded = stardust.spark.createDataFrame([], DECODED)
@@ -191,13 +200,32 @@ def test_a_gap_is_an_error_that_names_the_range(stardust):
     }
 
 
-@pytest.mark.parametrize(("ahead", "missing"), [(15, False), (16, True)])
-def test_an_absent_parent_is_an_entry_point_for_15_milestones(world, ahead, missing):
-    """A milestone's cone may refer to blocks from before the source's beginning as far as 15 milestones."""
+@pytest.mark.parametrize(("ahead", "missing"), [(40, False), (41, True)])
+def test_an_absent_parent_is_an_entry_point_within_look_back(world, ahead, missing):
+    """A milestone's cone may refer to blocks from look_back milestones before the source begins."""
     begins = FIRST - ahead
     _, problems = world.run(source_first=begins)
     reasons = {reason for milestone, reason in causes(problems) if milestone == FIRST}
     assert ("parent_missing" in reasons) == missing
+
+
+def test_a_parent_at_the_greatest_distance_is_valid_and_one_beyond_it_is_named(world):
+    rows, whole = world.rows(), world.run()[0]
+    at = {row["message_id"]: row["milestone_index"] for row in whole if row["message_id"] and row["parents"]}
+    reach = {}
+    for row in whole:
+        for parent in row["parents"] or ():
+            if parent in at:
+                reach[row["milestone_index"]] = max(
+                    reach.get(row["milestone_index"], 0), row["milestone_index"] - at[parent]
+                )
+    furthest = max(reach.values())
+    assert furthest >= 2
+    assert causes(world.run(rows, look_back=furthest)[1]) == []
+    _, problems = world.run(rows, look_back=furthest - 1, source_first=FIRST)
+    beyond = [row for row in problems if row["reason"] == "parent_missing"]
+    assert {row["milestone_index"] for row in beyond} == {m for m, far in reach.items() if far == furthest}
+    assert f"{furthest} milestones before it; a cone reaches back {furthest - 1}" in beyond[0]["detail"]
 
 
 def test_two_payloads_of_one_milestone_are_refused(world):

@@ -11,7 +11,8 @@ from permalake.iota.codec.outputs import BASIC, SINGLE
 from permalake.iota.codec.reasons import Conflict
 from permalake.iota.cone.conflict_reasons import HISTORY, pending_count, resolved
 from permalake.iota.cone.decoded import Row, of_kind
-from permalake.iota.cone.prove import ConeRules, decoded
+from permalake.iota.cone.prove import decoded
+from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.sources.archive_rest import ArchiveRest
 from support.iota_days import SYNTHETIC, coordinator_keys, copy_archive, expected, lines, rewrite, tangle

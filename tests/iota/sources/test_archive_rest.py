@@ -52,7 +52,7 @@ def day_folder(root, number, per_day=20):
 def test_a_day_reads_its_folder_and_the_milestones_before(spark, tmp_path):
     for number in range(4):
         day_folder(tmp_path / "in", number)
-    source = ArchiveRest(spark, tmp_path / "in")
+    source = ArchiveRest(spark, tmp_path / "in", look_back=15)
     assert source.first_milestone == 1
     days = source.days(date(2023, 1, 3), date(2023, 1, 3))
     assert [(day.date, day.first, day.last, day.gaps) for day in days] == [(date(2023, 1, 3), 41, 60, ())]

@@ -12,7 +12,7 @@ from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.cone.source_records import Record
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.sources.chronicle import Chronicle, Published
+from permalake.iota.sources.chronicle import Chronicle, PublishedLedger
 from permalake.iota.sources.iota_source import open_source
 from support.iota_days import DATA, differences, expected
 from support.source_builds import analysed, build_from, settings
@@ -28,7 +28,7 @@ def home(tmp_path, monkeypatch):
 
 
 def unpublished(spark):
-    return Published(set, lambda name: spark.createDataFrame([], IOTA_TABLES[name].spark))
+    return PublishedLedger(set, lambda name: spark.createDataFrame([], IOTA_TABLES[name].spark))
 
 
 def network(path=LOGS):
@@ -62,7 +62,7 @@ def test_rows_of(built, name):
 
 def test_a_day_alone_takes_its_inputs_from_what_is_published(spark, built, tmp_path):
     day = date(2021, 5, 12)
-    source = Chronicle(spark, LOGS, Published(lambda: {date(2021, 5, 11)}, built.tables.__getitem__))
+    source = Chronicle(spark, LOGS, PublishedLedger(lambda: {date(2021, 5, 11)}, built.tables.__getitem__))
     alone = build_from(
         spark, source, network(), (day.isoformat(),) * 2, tmp_path / "decoded", built.tables.__getitem__
     )
@@ -74,7 +74,7 @@ def test_a_day_alone_takes_its_inputs_from_what_is_published(spark, built, tmp_p
 
 
 def test_a_day_whose_predecessors_are_not_published_names_the_first_to_build(spark):
-    source = Chronicle(spark, LOGS, Published(lambda: {date(2021, 5, 9)}, None))
+    source = Chronicle(spark, LOGS, PublishedLedger(lambda: {date(2021, 5, 9)}, None))
     with pytest.raises(PermalakeError, match=r"^2021-05-12 spends .*: build 2021-05-10 first$"):
         source.days(date(2021, 5, 12), date(2021, 5, 12))
     assert len(source.days(date(2021, 5, 10), date(2021, 5, 12))) == 3

@@ -7,7 +7,7 @@ import pytest
 from permalake import paths
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
-from permalake.iota.sources.node import Node
+from permalake.iota.sources.node import NodeSource
 from support.iota_days import DATA, differences, expected
 from support.node_server import NodeServer
 from support.source_builds import build_from, settings
@@ -41,11 +41,11 @@ def dates(*texts):
 def test_days_from_a_node_have_exactly_the_expected_rows(protocol, spark, tmp_path):
     with NodeServer(archive(protocol), protocol, faulty=0.05, seed=2) as server:
         asked = network(server, timeout=0.5)
-        node = Node(spark, protocol, asked)
+        node = NodeSource(spark, protocol, asked)
         built = build_from(spark, node, asked, SPANS[protocol], tmp_path / "decoded")
         assert sum(server.counts.values()) > sum(server.answered.values())
         calls = sum(server.counts.values())
-        again = Node(spark, protocol, asked)
+        again = NodeSource(spark, protocol, asked)
         assert (
             again.records(again.days(*dates(*SPANS[protocol]))).count()
             == again.records(node.days(*dates(*SPANS[protocol]))).count()
@@ -61,7 +61,7 @@ def test_days_from_a_node_have_exactly_the_expected_rows(protocol, spark, tmp_pa
 def test_a_parent_that_the_node_has_lost_is_a_gap_that_names_it(spark, tmp_path, monkeypatch):
     with NodeServer(archive("chrysalis"), "chrysalis") as server:
         asked = network(server)
-        node = Node(spark, "lossy", asked)
+        node = NodeSource(spark, "lossy", asked)
         day = server.milestones[server.confirmed]
         lost = next(b for b in server.blocks.values() if b["milestone"] == server.confirmed)["metadata"]
         server.lost = {f"/api/v1/messages/{lost['messageId']}/raw"}
@@ -80,12 +80,12 @@ def test_a_parent_that_the_node_has_lost_is_a_gap_that_names_it(spark, tmp_path,
 def test_what_was_landed_outlives_the_node_s_pruning(spark, tmp_path):
     with NodeServer(archive("stardust"), "stardust") as server:
         asked = network(server)
-        node = Node(spark, "pruning", asked)
+        node = NodeSource(spark, "pruning", asked)
         first = node.first_milestone
         node.records(node.days(*dates(*SPANS["stardust"]))).count()
         server.pruned = server.confirmed - 3
         calls = sum(server.counts.values())
-        node = Node(spark, "pruning", asked)
+        node = NodeSource(spark, "pruning", asked)
         assert node.first_milestone == first
         built = build_from(spark, node, asked, SPANS["stardust"], tmp_path / "decoded")
         assert built.refused == {}
@@ -97,20 +97,20 @@ def test_the_node_s_word_on_its_pruning_is_checked(spark):
         first = server.pruned + 1
         for told in (0, first - 1, first, first + 2):
             server.told_pruned = told
-            assert Node(spark, "modest", network(server)).first_milestone == first
+            assert NodeSource(spark, "modest", network(server)).first_milestone == first
 
 
 def test_landed_records_of_another_tangle_are_dropped(spark):
     for protocol in ("stardust", "chrysalis"):
         with NodeServer(archive(protocol), protocol) as server:
-            node = Node(spark, "renamed", network(server))
+            node = NodeSource(spark, "renamed", network(server))
             count = node.records(node.days(*dates(*SPANS[protocol]))).where("kind = 1").count()
             assert count == len(server.blocks)
 
 
 def test_days_out_of_the_node_s_reach_are_errors_that_say_why(spark):
     with NodeServer(archive("stardust"), "stardust") as server:
-        node = Node(spark, "short", network(server))
+        node = NodeSource(spark, "short", network(server))
         with pytest.raises(
             PermalakeError, match=r"2022-09-27 cannot be built: the node has pruned"
         ) as before:
@@ -125,16 +125,16 @@ def test_a_wrong_address_is_one_line_that_names_the_key(spark):
     with NodeServer(archive("stardust"), "stardust") as server:
         wrong = NetworkSettings(protocol="chrysalis", bech32_hrp="iota", source="node", url=server.url)
         with pytest.raises(ConfigError, match=r"networks\.main\.url: HTTP 404 .* a chrysalis node\?$"):
-            Node(spark, "main", wrong)
+            NodeSource(spark, "main", wrong)
         elsewhere = wrong.model_copy(update={"url": "http://127.0.0.1:1", "timeout": 0.2})
     with pytest.raises(PermalakeError, match=r"networks\.main\.url: no connection; .* is it up\?$"):
-        Node(spark, "main", elsewhere)
+        NodeSource(spark, "main", elsewhere)
 
 
 def test_a_node_that_goes_down_is_one_line_and_the_rest_is_fetched_later(spark, monkeypatch):
     monkeypatch.setattr("permalake.net.http.Patience.attempts", 2)
     with NodeServer(archive("stardust"), "stardust") as server:
-        node = Node(spark, "shaky", network(server))
+        node = NodeSource(spark, "shaky", network(server))
         days = node.days(*dates(*SPANS["stardust"]))
         server.after = {"answers": 200, "fault": "503"}
         with pytest.raises(PermalakeError, match=r"networks\.shaky\.url: HTTP 503; what was fetched is kept"):

@@ -19,7 +19,7 @@ from permalake.errors import PermalakeError
 from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
 from permalake.iota.cone.source_records import Record
 from permalake.iota.sources.node_api import NodeAddress
-from permalake.iota.sources.node_cache import STRETCH, Landing
+from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import land
 from permalake.iota.sources.node_time import Timeline
 from support import node_walks, places
@@ -36,14 +36,15 @@ def address(server, patience=HASTY, concurrency=8):
     return NodeAddress("the node", server.url, server.protocol, 5_000, concurrency, 0.5, patience)
 
 
-def fetch(server, root, first=None, last=None, begin=None, patience=HASTY):
+def fetch(server, root, first=None, last=None, begin=None, patience=HASTY, look_back=40):
     first, last = first or server.pruned + 1, last or server.confirmed
     asked = wanted(first, last)
-    return list(land(address(server, patience), Landing(root), asked, first if begin is None else begin))
+    entry_end = (first if begin is None else begin) + look_back
+    return list(land(address(server, patience), NodeCache(root), asked, entry_end))
 
 
 def landed(root):
-    landing = Landing(root)
+    landing = NodeCache(root)
     tables = (table for stretch in landing.stretches() for table in landing.read(stretch))
     return [row for table in tables for row in table.to_pylist()]
 
@@ -183,15 +184,15 @@ def test_a_parent_that_is_gone_leaves_its_milestone_incomplete_until_it_is_there
         server.lost = {f"/api/core/v2/blocks/{lost['blockId']}"}
         (done,) = fetch(server, tmp_path, begin=first - 100)
         assert done.error is None
-        whole = Landing(tmp_path).whole(first // STRETCH)
+        whole = NodeCache(tmp_path).whole(first // STRETCH)
         # What the milestones before the first refer to is gone as well: the node is too young for it.
         assert whole.last == first - 1
         assert told(lost["blockId"]) not in {row["id"] for row in landed(tmp_path)}
-        assert Landing(tmp_path).holds(first + 4) is None
+        assert NodeCache(tmp_path).holds(first + 4) is None
         server.lost = set()
         before = server.answered.copy()
         fetch(server, tmp_path, begin=first)
-        assert Landing(tmp_path).holds(first + 4).last == last
+        assert NodeCache(tmp_path).holds(first + 4).last == last
         assert max((server.answered - before).values()) == 1
         assert not [p for p in server.answered - before if before[p] and "metadata" not in p]
     assert_complete(tmp_path, "stardust")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from permalake.arrays.slices import fixed
 from permalake.iota.codec.blocks import Blocks, decode_blocks
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, Record
+from permalake.iota.cone.source_records import LOOK_BACK, Record
 
 I64 = np.ndarray
 _UNKNOWN = -1
@@ -35,6 +35,7 @@ class Problem:
 class ConeState:
     """What is already referenced when the next milestone is looked at."""
 
+    look_back: int = LOOK_BACK
     referenced: dict[bytes, int] = field(default_factory=dict)  # block id → milestone index
     last: tuple[int, bytes] | None = None  # index and id of the milestone before
     _recent: deque[tuple[int, list[bytes]]] = field(default_factory=deque)
@@ -44,7 +45,7 @@ class ConeState:
         kept = list(ids)
         self._recent.append((milestone, kept))
         self.referenced.update(dict.fromkeys(kept, milestone))
-        while self._recent and self._recent[0][0] <= milestone - BELOW_MAX_DEPTH:
+        while self._recent and self._recent[0][0] <= milestone - self.look_back:
             old, forgotten = self._recent.popleft()
             for block_id in forgotten:
                 if self.referenced.get(block_id) == old:
@@ -82,7 +83,7 @@ class Claims:
 
 
 @dataclass(slots=True)
-class Batch:
+class MilestoneBatch:
     """Whole milestones in order. ``row`` arrays speak of block records; ``sound`` rows are well-formed, carry
     the id that they claim and are no repetition.
 
@@ -104,7 +105,7 @@ class Batch:
     problems: list[Problem] = field(default_factory=list)
 
     @classmethod
-    def of(cls, table: pa.Table, protocol: Protocol) -> Batch:
+    def of(cls, table: pa.Table, protocol: Protocol) -> MilestoneBatch:
         """Sort the records by kind, decode the blocks, recompute their ids and link parents to rows."""
         kind = table.column("kind").to_numpy()
         part = {k: Claims.of(table.filter(pa.array(kind == int(k)))) for k in Record}

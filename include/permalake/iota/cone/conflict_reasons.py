@@ -28,7 +28,7 @@ from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.outputs import Outputs, Protocol
 from permalake.iota.codec.reasons import Conflict, described
 from permalake.iota.cone.decoded import ARROW, DECODED, Row, of_kind
-from permalake.iota.cone.source_records import State
+from permalake.iota.cone.source_records import InclusionState
 
 # What a caller knows of an output from before the range, in one row or several: its bytes, and the milestones
 # that created and spent it. Null is what the row does not tell.
@@ -89,7 +89,7 @@ def _known(
 ) -> DataFrame:
     """What is known of the wanted outputs: (output_id, data, created, spent), the latter two as places in
     white-flag order (milestone index, white-flag index)."""
-    included = of_kind(landed, Row.BLOCK).where(F.col("inclusion_state") == int(State.INCLUDED))
+    included = of_kind(landed, Row.BLOCK).where(F.col("inclusion_state") == int(InclusionState.INCLUDED))
     place = F.struct(F.col(_KEY[0]).alias("m"), F.col(_KEY[1]).alias("w"))
     nothing = F.lit(None).cast("struct<m:int,w:int>")
     spent = (

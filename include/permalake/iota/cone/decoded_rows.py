@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import date
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,19 +15,19 @@ from permalake.arrays.slices import fixed, slices
 from permalake.iota.codec.bech32 import encode_addresses
 from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, NO_ADDRESS, SINGLE, Addresses, Outputs
 from permalake.iota.codec.transactions import Parts
-from permalake.iota.cone.batch import Batch
+from permalake.iota.cone.batch import MilestoneBatch
 from permalake.iota.cone.decoded import ARROW, CONSUMED, OUTPUT, RECEIPT, SLICE, Row
-from permalake.iota.cone.ledger_proof import Ledger, output_ids, owners
-from permalake.iota.cone.source_records import State
-
-if TYPE_CHECKING:
-    from permalake.iota.cone.milestone_proof import Cone
-    from permalake.iota.cone.prove import ConeRules
+from permalake.iota.cone.ledger_proof import SpentOutputs, output_ids, owners
+from permalake.iota.cone.milestone_proof import Cone
+from permalake.iota.cone.rules import ConeRules
+from permalake.iota.cone.source_records import InclusionState
 
 _EPOCH = date(1970, 1, 1)
 
 
-def rows_of(batch: Batch, cones: list[Cone], ledger: Ledger, rules: ConeRules) -> Iterator[pa.RecordBatch]:
+def rows_of(
+    batch: MilestoneBatch, cones: list[Cone], ledger: SpentOutputs, rules: ConeRules
+) -> Iterator[pa.RecordBatch]:
     """Record batches of :data:`ARROW`: the milestones, their blocks in white-flag order (those that conflict
     as PENDING), the problems."""
     if cones:
@@ -46,7 +44,7 @@ def _record_batch(rows: int, kind: Row, columns: dict[str, pa.Array]) -> pa.Reco
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
 
 
-def _milestones(batch: Batch, cones: list[Cone], rules: ConeRules) -> pa.RecordBatch:
+def _milestones(batch: MilestoneBatch, cones: list[Cone], rules: ConeRules) -> pa.RecordBatch:
     def message(cone: Cone) -> bytes | None:
         return batch.decoded.block_id[cone.message_row].tobytes() if cone.message_row >= 0 else None
 
@@ -84,7 +82,9 @@ def _receipt(cone: Cone, rules: ConeRules) -> dict | None:
     }
 
 
-def _blocks(batch: Batch, cones: list[Cone], ledger: Ledger, rules: ConeRules) -> pa.RecordBatch:
+def _blocks(
+    batch: MilestoneBatch, cones: list[Cone], ledger: SpentOutputs, rules: ConeRules
+) -> pa.RecordBatch:
     order = np.concatenate([np.asarray(cone.order, np.int64) for cone in cones])
     sizes = [len(cone.order) for cone in cones]
     decoded, transactions = batch.decoded, batch.decoded.transactions
@@ -96,7 +96,7 @@ def _blocks(batch: Batch, cones: list[Cone], ledger: Ledger, rules: ConeRules) -
     parents = decoded.parent_offset[order]
     parent_count = decoded.parent_offset[order + 1] - parents
     no_transaction = pa.array(transaction < 0)
-    pending = (batch.blocks.state[order] == State.CONFLICTING) & (transaction >= 0)
+    pending = (batch.blocks.state[order] == InclusionState.CONFLICTING) & (transaction >= 0)
     tags = hex_slices(decoded.data, decoded.tag_start[order], decoded.tag_length[order])
     columns = {
         "kind": pa.array(np.where(pending, int(Row.PENDING), int(Row.BLOCK)).astype(np.int8)),
@@ -182,18 +182,18 @@ def _texts(addresses: Addresses, rows: np.ndarray, hrp: str) -> pa.Array:
     return _scatter(present, encode_addresses(hrp, kind[present], addresses.value[held]), len(rows))
 
 
-def _carried(batch: Batch, order: np.ndarray) -> pa.Array:
+def _carried(batch: MilestoneBatch, order: np.ndarray) -> pa.Array:
     carriers = np.flatnonzero(np.isin(order, np.fromiter(batch.decoded.milestones, np.int64)))
     ids = [batch.decoded.milestones[row].milestone_id for row in order[carriers].tolist()]
     return _scatter(carriers, pa.array(ids, pa.binary()), len(order))
 
 
-def _slices(lists: _Lists, parts: Parts, batch: Batch) -> pa.ListArray:
+def _slices(lists: _Lists, parts: Parts, batch: MilestoneBatch) -> pa.ListArray:
     count, rows = lists.of(parts.transaction)
     return _list(count, _struct(SLICE, _position(parts, rows, batch)))
 
 
-def _position(parts: Parts, rows: np.ndarray, batch: Batch) -> dict[str, pa.Array]:
+def _position(parts: Parts, rows: np.ndarray, batch: MilestoneBatch) -> dict[str, pa.Array]:
     block = batch.decoded.transactions.block[parts.transaction[rows]]
     start = parts.start[rows] - batch.decoded.start[block]
     return {
@@ -202,7 +202,7 @@ def _position(parts: Parts, rows: np.ndarray, batch: Batch) -> dict[str, pa.Arra
     }
 
 
-def _outputs(lists: _Lists, batch: Batch, rules: ConeRules) -> pa.ListArray:
+def _outputs(lists: _Lists, batch: MilestoneBatch, rules: ConeRules) -> pa.ListArray:
     transactions, output = batch.decoded.transactions, batch.decoded.transactions.output
     parts = transactions.outputs
     count, rows = lists.of(parts.transaction)
@@ -223,7 +223,7 @@ def _outputs(lists: _Lists, batch: Batch, rules: ConeRules) -> pa.ListArray:
     return _list(count, _struct(OUTPUT, columns))
 
 
-def _consumed(lists: _Lists, batch: Batch, ledger: Ledger, rules: ConeRules) -> pa.ListArray:
+def _consumed(lists: _Lists, batch: MilestoneBatch, ledger: SpentOutputs, rules: ConeRules) -> pa.ListArray:
     inputs, outputs = batch.decoded.transactions.inputs, ledger.outputs
     matched = np.flatnonzero(ledger.consumed >= 0)
     count, at = lists.of(inputs.transaction[matched])
@@ -245,7 +245,7 @@ def _consumed(lists: _Lists, batch: Batch, ledger: Ledger, rules: ConeRules) -> 
     return _list(count, _struct(CONSUMED, columns))
 
 
-def _former_owners(ledger: Ledger, rows: np.ndarray, hrp: str) -> pa.Array:
+def _former_owners(ledger: SpentOutputs, rows: np.ndarray, hrp: str) -> pa.Array:
     """Who owned outputs until they expired; null where nobody else unlocked them."""
     own = owners(ledger.outputs)
     moved = (own.kind != ledger.owner.kind) | (own.value != ledger.owner.value).any(axis=1)
@@ -271,15 +271,10 @@ def _chain_ids(outputs: Outputs, rows: np.ndarray, output_id: np.ndarray) -> pa.
     return _scatter(np.concatenate([named, foundry]), texts, len(rows))
 
 
-def _problems(batch: Batch, rules: ConeRules) -> pa.RecordBatch:
-    begins = [day.first for day in rules.days]
-
-    def day(milestone: int) -> date:
-        return rules.days[max(bisect_right(begins, milestone) - 1, 0)].date
-
+def _problems(batch: MilestoneBatch, rules: ConeRules) -> pa.RecordBatch:
     problems = batch.problems
     columns = {
-        "date": pa.array([day(p.milestone) for p in problems], pa.date32()),
+        "date": pa.array([rules.day(p.milestone).date for p in problems], pa.date32()),
         "milestone_index": pa.array([p.milestone for p in problems], pa.int32()),
         "raw": pa.array([p.raw for p in problems], pa.binary()),
         "reason": pa.array([p.reason for p in problems], pa.string()),

@@ -9,7 +9,6 @@ the day; anything else is a disagreement with the root, and reported.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +20,10 @@ from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.milestones import Milestone
 from permalake.iota.codec.outputs import ALIAS, Addresses, Outputs
 from permalake.iota.codec.reasons import Conflict, described
-from permalake.iota.cone.batch import Batch, Problem
-from permalake.iota.cone.source_records import State
-
-if TYPE_CHECKING:
-    from permalake.iota.cone.milestone_proof import Cone
-    from permalake.iota.cone.prove import ConeRules
+from permalake.iota.cone.batch import MilestoneBatch, Problem
+from permalake.iota.cone.milestone_proof import Cone
+from permalake.iota.cone.rules import ConeRules
+from permalake.iota.cone.source_records import InclusionState
 
 _ID = 34
 # Rules that only a wrong source can break, since the root says that the transaction is included.
@@ -41,7 +38,7 @@ _BREAKS = {
 
 
 @dataclass(slots=True)
-class Ledger:
+class SpentOutputs:
     """Consumed outputs of a batch.
 
     ``included`` marks the transactions (rows of :class:`Transactions`) whose effects count; ``consumed``
@@ -56,14 +53,14 @@ class Ledger:
     owner: Addresses
 
 
-def check_ledger(batch: Batch, cones: list[Cone], rules: ConeRules) -> Ledger:
+def check_ledger(batch: MilestoneBatch, cones: list[Cone], rules: ConeRules) -> SpentOutputs:
     """Match, prove and value the consumed outputs of the cones; what does not hold becomes a problem."""
     decoded = batch.decoded
     transactions, inputs = decoded.transactions, decoded.transactions.inputs
     ordered = np.zeros(len(batch.blocks), bool)
     for cone in cones:
         ordered[cone.order] = True
-    included = (ordered & (batch.blocks.state == State.INCLUDED))[transactions.block]
+    included = (ordered & (batch.blocks.state == InclusionState.INCLUDED))[transactions.block]
     milestone = batch.blocks.milestone[transactions.block][inputs.transaction]
     rows = _distinct(batch)
     claims = batch.consumed
@@ -71,7 +68,9 @@ def check_ledger(batch: Batch, cones: list[Cone], rules: ConeRules) -> Ledger:
     ids = _ids(claims.id.take(pa.array(rows)))
     consumed = _find(_keys(inputs.output_id, milestone), _keys(ids, claims.milestone[rows]))
     consumed[~included[inputs.transaction]] = -1
-    ledger = Ledger(included, consumed, outputs, ids, _owners(outputs, _times(cones, claims.milestone[rows])))
+    ledger = SpentOutputs(
+        included, consumed, outputs, ids, _owners(outputs, _times(cones, claims.milestone[rows]))
+    )
     checks = _Checks(batch, ledger, claims.milestone[rows], {cone.milestone.index for cone in cones})
     checks.matching(rows)
     checks.transactions(cones, rules.transaction_signatures)
@@ -96,7 +95,7 @@ def _find(wanted: pa.Array, keys: pa.Array) -> np.ndarray:
     return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64).copy()
 
 
-def _distinct(batch: Batch) -> np.ndarray:
+def _distinct(batch: MilestoneBatch) -> np.ndarray:
     """Rows of the consumed-output records without repetitions; two that differ are a problem."""
     claims = batch.consumed
     if not len(claims):
@@ -140,7 +139,7 @@ def _owners(outputs: Outputs, time: np.ndarray) -> Addresses:
 
 
 class _Checks:
-    def __init__(self, batch: Batch, ledger: Ledger, milestone: np.ndarray, proven: set[int]):
+    def __init__(self, batch: MilestoneBatch, ledger: SpentOutputs, milestone: np.ndarray, proven: set[int]):
         self.batch, self.ledger, self.milestone, self.proven = batch, ledger, milestone, proven
         self.transactions_of = batch.decoded.transactions
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +14,10 @@ from permalake.iota.codec import blocks as payload
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.codec.milestones import Milestone, decode_milestone, verify_signatures
-from permalake.iota.cone.batch import Batch, ConeState, Problem
-from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, MilestoneDay, State
+from permalake.iota.cone.batch import ConeState, MilestoneBatch, Problem
+from permalake.iota.cone.rules import ConeRules
+from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.cone.white_flag import white_flag_order
-
-if TYPE_CHECKING:
-    from permalake.iota.cone.prove import ConeRules
 
 
 @dataclass(slots=True)
@@ -38,16 +34,15 @@ class Cone:
 
 
 class _Prover:
-    def __init__(self, batch: Batch, rules: ConeRules, state: ConeState):
+    def __init__(self, batch: MilestoneBatch, rules: ConeRules, state: ConeState):
         self.batch, self.rules, self.state = batch, rules, state
-        self.begins = [day.first for day in rules.days]
         decoded, milestone = batch.decoded, batch.blocks.milestone
         child = np.repeat(np.arange(len(milestone)), np.diff(decoded.parent_offset))
         here = batch.edge >= 0
         reach = np.full(len(batch.edge), np.iinfo(np.int64).max)
         reach[here] = milestone[child[here]] - milestone[batch.edge[here]]
         self.child = child
-        absent = np.flatnonzero((reach < 0) | (reach > BELOW_MAX_DEPTH))
+        absent = np.flatnonzero((reach < 0) | (reach > rules.look_back))
         self.absent = _by(milestone[child[absent]], absent)
         self.edges = np.where(reach == 0, batch.edge, -1).tolist()
         self.first_edge = decoded.parent_offset.tolist()
@@ -66,15 +61,8 @@ class _Prover:
         rows = np.flatnonzero(consumed.milestone == milestone)
         return pc.unique(consumed.link.take(pa.array(rows))).to_pylist()
 
-    def is_entry_point(self, milestone: int) -> bool:
-        """Whether an absent parent of that milestone's cone lies before the source's beginning."""
-        return milestone - self.rules.source_first <= BELOW_MAX_DEPTH
 
-    def day(self, milestone: int) -> MilestoneDay:
-        return self.rules.days[max(bisect_right(self.begins, milestone) - 1, 0)]
-
-
-def prove(batch: Batch, rules: ConeRules, state: ConeState) -> list[Cone]:
+def prove(batch: MilestoneBatch, rules: ConeRules, state: ConeState) -> list[Cone]:
     """The cones of the batch in order; what does not hold is in ``batch.problems``. Context milestones are
     only remembered in ``state``."""
     prover = _Prover(batch, rules, state)
@@ -95,7 +83,7 @@ def prove(batch: Batch, rules: ConeRules, state: ConeState) -> list[Cone]:
                 _check_cone(prover, cone, rows, claimed)
                 cones.append(cone)
             state.last = (index, cone.milestone.milestone_id)
-    for index in sorted(rows_by_milestone)[-BELOW_MAX_DEPTH:]:
+    for index in sorted(rows_by_milestone)[-rules.look_back :]:
         state.remember(index, [batch.decoded.block_id[row].tobytes() for row in rows_by_milestone[index]])
     return cones
 
@@ -131,7 +119,7 @@ def _milestones(prover: _Prover) -> dict[int, tuple[Cone, int, bool]]:
                 prover.batch.problems.append(problem)
             continue
         if index not in found:
-            found[index] = Cone(milestone, raw, prover.day(index).date), row, context
+            found[index] = Cone(milestone, raw, prover.rules.day(index).date), row, context
         elif found[index][0].raw != raw and not context:
             detail = "the source holds two different payloads of it"
             prover.batch.problems.append(Problem(index, "milestone_conflict", detail, origin, raw))
@@ -151,7 +139,7 @@ def _check_milestone(prover: _Prover, cone: Cone, row: int) -> None:
     if claimed is not None and claimed != milestone.milestone_id:
         detail = f"its bytes have the milestone id {milestone.milestone_id.hex()}, not {claimed.hex()}"
         prover.fail(cone, "id_mismatch", detail)
-    for problem in verify_signatures(milestone, rules.keys, rules.threshold):
+    for problem in verify_signatures(milestone, rules.keys, rules.threshold_at(milestone.index)):
         prover.fail(cone, "milestone_signature", problem)
     if datetime.fromtimestamp(milestone.timestamp, UTC).date() != cone.date:
         prover.fail(cone, "milestone_time", f"its time {milestone.timestamp} is out of order with its index")
@@ -172,9 +160,10 @@ def _check_cone(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) -> 
     if cone.message_row >= 0:
         prover.member[cone.message_row] = 0
     roots = batch.rows_of_ids(pa.array(cone.milestone.parents, pa.binary(32))).tolist()
-    for row, parent in _absent_parents(prover, cone, roots):
+    for row, parent, distance in _absent_parents(prover, cone, roots):
         child = f"block {batch.decoded.block_id[row].tobytes().hex()}" if row >= 0 else "the milestone"
-        prover.fail(cone, "parent_missing", f"{child} refers to {parent.hex()}, which is not there", row)
+        place = _place(distance, prover.rules.look_back)
+        prover.fail(cone, "parent_missing", f"{child} refers to {parent.hex()}, {place}", row)
     cone.order = white_flag_order(roots, prover.first_edge, prover.edges, prover.member)
     left = rows[prover.members[rows] == 1].tolist()
     if left:
@@ -210,9 +199,19 @@ def _own_message(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) ->
     return -1
 
 
-def _absent_parents(prover: _Prover, cone: Cone, roots: list[int]) -> Iterator[tuple[int, bytes]]:
-    """(row, parent id) for every distinct parent that is neither here, nor referenced before, nor an entry
-    point; row -1 is the milestone itself."""
+def _place(distance: int | None, look_back: int) -> str:
+    if distance is None:
+        return f"which is not there, nor in the {look_back} milestones before (look_back)"
+    where = f"{distance} milestones before it" if distance > 0 else f"{-distance} milestones after it"
+    return f"which is referenced {where}; a cone reaches back {look_back} (look_back)"
+
+
+def _absent_parents(prover: _Prover, cone: Cone, roots: list[int]) -> Iterator[tuple[int, bytes, int | None]]:
+    """Yield every distinct parent that is neither here, nor referenced before, nor a solid entry point.
+
+    As (row of its child, parent id, distance in milestones); row -1 is the milestone itself, the distance is
+    None when the parent is not in the batch.
+    """
     batch, index = prover.batch, cone.milestone.index
     wanted: dict[bytes, tuple[int, int]] = {}  # parent id → (its row, its child's row)
     for edge in prover.absent.get(index, np.zeros(0, np.int64)).tolist():
@@ -220,13 +219,13 @@ def _absent_parents(prover: _Prover, cone: Cone, roots: list[int]) -> Iterator[t
             batch.decoded.parent[edge].tobytes(), (int(batch.edge[edge]), int(prover.child[edge]))
         )
     for parent, root in zip(cone.milestone.parents, roots, strict=True):
-        if root < 0 or not 0 <= index - batch.blocks.milestone[root] <= BELOW_MAX_DEPTH:
+        if root < 0 or not 0 <= index - batch.blocks.milestone[root] <= prover.rules.look_back:
             wanted.setdefault(parent, (root, -1))
     for parent, (root, row) in wanted.items():
         # A parent that is here lies too far back, or ahead of its child: no entry point either way.
-        referenced = index - prover.state.referenced.get(parent, -index) <= BELOW_MAX_DEPTH
-        if root >= 0 or not (referenced or prover.is_entry_point(index)):
-            yield row, parent
+        referenced = index - prover.state.referenced.get(parent, -index) <= prover.rules.look_back
+        if root >= 0 or not (referenced or prover.rules.is_entry_point(index)):
+            yield row, parent, index - int(batch.blocks.milestone[root]) if root >= 0 else None
 
 
 def _fill_states(prover: _Prover, cone: Cone) -> None:
@@ -237,13 +236,13 @@ def _fill_states(prover: _Prover, cone: Cone) -> None:
     if not len(untold):
         return
     is_transaction = batch.decoded.payload_kind[untold] == payload.TRANSACTION
-    state[untold[~is_transaction]] = State.NO_TRANSACTION
+    state[untold[~is_transaction]] = InclusionState.NO_TRANSACTION
     spenders = set(prover.spenders(cone.milestone.index))
     transactions = batch.decoded.transactions
     for row in untold[is_transaction].tolist():
         at = int(transactions.block.searchsorted(row))
         transaction_id = transactions.transaction_id[at].tobytes()
-        state[row] = State.INCLUDED if transaction_id in spenders else State.CONFLICTING
+        state[row] = InclusionState.INCLUDED if transaction_id in spenders else InclusionState.CONFLICTING
         spenders.discard(transaction_id)
 
 
@@ -261,7 +260,9 @@ def _check_claims(prover: _Prover, cone: Cone, claimed: int) -> None:
         prover.fail(cone, "white_flag_order", detail, row)
     is_transaction = batch.decoded.payload_kind[order] == payload.TRANSACTION
     state = batch.blocks.state[order]
-    wrong = np.flatnonzero(is_transaction != np.isin(state, (int(State.CONFLICTING), int(State.INCLUDED))))
+    wrong = np.flatnonzero(
+        is_transaction != np.isin(state, (int(InclusionState.CONFLICTING), int(InclusionState.INCLUDED)))
+    )
     if len(wrong):
         row = int(order[wrong[0]])
         block = batch.decoded.block_id[row].tobytes().hex()
@@ -272,7 +273,7 @@ def _check_roots(prover: _Prover, cone: Cone) -> None:
     batch = prover.batch
     order = np.asarray(cone.order, np.int64)
     ids = [block_id.tobytes() for block_id in batch.decoded.block_id[order]]
-    is_included = (batch.blocks.state[order] == State.INCLUDED).tolist()
+    is_included = (batch.blocks.state[order] == InclusionState.INCLUDED).tolist()
     included = [block_id for block_id, counts in zip(ids, is_included, strict=True) if counts]
     milestone = cone.milestone
     if milestone.inclusion_root is not None and merkle_root(ids) != milestone.inclusion_root:

@@ -8,63 +8,47 @@ Arrow batch, not by the day.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from permalake.iota.codec.outputs import Protocol
-from permalake.iota.cone.batch import Batch, ConeState
+from permalake.iota.cone.batch import ConeState, MilestoneBatch
 from permalake.iota.cone.decoded import DECODED
 from permalake.iota.cone.decoded_rows import rows_of
 from permalake.iota.cone.ledger_proof import check_ledger
 from permalake.iota.cone.milestone_proof import prove
-from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, MilestoneDay, Record
+from permalake.iota.cone.rules import ConeRules
+from permalake.iota.cone.source_records import Record
 
 _CHUNKS_PER_CORE = 4
 _SMALLEST, _LARGEST = 64, 4096
-
-
-@dataclass(frozen=True, slots=True)
-class ConeRules:
-    """What the cone needs to know of a network and the range of days.
-
-    ``source_first`` is the source's first milestone: an absent parent is an entry point only within
-    ``BELOW_MAX_DEPTH`` milestones of it. ``keys`` are coordinator keys (``key``, ``start``, ``end``); without
-    them a milestone's signatures are checked against its own keys.
-    """
-
-    protocol: Protocol
-    bech32_hrp: str
-    days: tuple[MilestoneDay, ...]
-    source_first: int
-    keys: tuple[Any, ...] = ()
-    threshold: int | None = None
-    transaction_signatures: bool = True
 
 
 def decoded(records: DataFrame, rules: ConeRules) -> DataFrame:
     """Decoded rows (:data:`permalake.iota.cone.decoded.DECODED`) of the days' records."""
     cores = records.sparkSession.sparkContext.defaultParallelism
     first, last = rules.days[0].first, rules.days[-1].last
-    size = min(max((last - first + 1) // (_CHUNKS_PER_CORE * cores), _SMALLEST), _LARGEST)
+    even = (last - first + 1) // (_CHUNKS_PER_CORE * cores)
+    size = max(min(max(even, _SMALLEST), _LARGEST), rules.look_back)
     chunks = (last - first) // size + 1
     return (
-        chunked(records, first, size, chunks)
+        chunked(records, first, size, chunks, rules.look_back)
         .repartitionById(chunks, F.col("chunk"))
         .sortWithinPartitions("chunk", "milestone", "kind")
         .mapInArrow(_pass(rules), DECODED)
     )
 
 
-def chunked(records: DataFrame, first: int, size: int, chunks: int) -> DataFrame:
-    """Records with ``chunk`` and ``context``: a milestone's records are in its own chunk and, as context
-    (milestones and blocks only), in the next one when that begins within reach of a cone."""
+def chunked(records: DataFrame, first: int, size: int, chunks: int, look_back: int) -> DataFrame:
+    """Return the records with ``chunk`` and ``context``.
+
+    A milestone's records are in its own chunk and, as context (milestones and blocks only), in the next one
+    when that begins within ``look_back`` milestones, at most ``size``.
+    """
     own = F.floor((F.col("milestone") - first) / size).cast("int")
-    near = F.floor((F.col("milestone") - first + BELOW_MAX_DEPTH) / size).cast("int")
+    near = F.floor((F.col("milestone") - first + look_back) / size).cast("int")
     spread = records.select("*", F.explode(F.array_distinct(F.array(own, near))).alias("chunk"))
     placed = spread.select("*", (F.col("milestone") < F.col("chunk") * size + first).alias("context"))
     useful = ~F.col("context") | F.col("kind").isin(int(Record.MILESTONE), int(Record.BLOCK))
@@ -73,7 +57,7 @@ def chunked(records: DataFrame, first: int, size: int, chunks: int) -> DataFrame
 
 def _pass(rules: ConeRules) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        state = ConeState()
+        state = ConeState(rules.look_back)
         for table in whole_milestones(batches):
             yield from decode(table, rules, state)
 
@@ -83,7 +67,7 @@ def _pass(rules: ConeRules) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.
 def decode(table: pa.Table, rules: ConeRules, state: ConeState) -> Iterator[pa.RecordBatch]:
     """Decoded rows of whole milestones (records sorted by milestone and kind); ``state`` goes on to the
     milestones that follow."""
-    batch = Batch.of(table, rules.protocol)
+    batch = MilestoneBatch.of(table, rules.protocol)
     cones = prove(batch, rules, state)
     ledger = check_ledger(batch, cones, rules)
     yield from rows_of(batch, cones, ledger, rules)

@@ -12,8 +12,9 @@ from enum import IntEnum
 
 from pyspark.sql import types as t
 
-# TIP-2 and the protocol parameter below_max_depth: no cone reaches further back than this.
-BELOW_MAX_DEPTH = 15
+# How many milestones back a cone may reach. Nodes accept a parent whose cone root is below_max_depth (15)
+# milestones old when the block is attached; a milestone may reference that block some milestones later.
+LOOK_BACK = 40
 
 
 class Record(IntEnum):
@@ -28,7 +29,7 @@ class Record(IntEnum):
     MALFORMED = 4  # raw the line as it was read
 
 
-class State(IntEnum):
+class InclusionState(IntEnum):
     """Ledger inclusion state of a block, as the tables have it.
 
     A source that does not know it leaves it null: then the transactions that CONSUMED records name as

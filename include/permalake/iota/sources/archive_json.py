@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from permalake.iota.cone.source_records import Record, State
+from permalake.iota.cone.source_records import InclusionState, Record
 
 _SPOILT = "_corrupt_record"
 _SCHEMAS = {
@@ -22,9 +22,9 @@ _SCHEMAS = {
     Record.CHANGES: "index int, createdOutputs array<string>, consumedOutputs array<string>",
 }
 _STATES = {
-    "conflicting": State.CONFLICTING,
-    "included": State.INCLUDED,
-    "noTransaction": State.NO_TRANSACTION,
+    "conflicting": InclusionState.CONFLICTING,
+    "included": InclusionState.INCLUDED,
+    "noTransaction": InclusionState.NO_TRANSACTION,
 }
 
 

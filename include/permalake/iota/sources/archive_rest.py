@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import PermalakeError
-from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, RECORD, MilestoneDay, Record
+from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources import archive_json as shapes
 from permalake.iota.sources.archive_index import Span, spans
 from permalake.iota.sources.milestone_days import days_of
@@ -45,8 +45,8 @@ class ArchiveRest:
 
     name = "archive_rest"
 
-    def __init__(self, spark: SparkSession, path: Path):
-        self._spark = spark
+    def __init__(self, spark: SparkSession, path: Path, look_back: int = LOOK_BACK) -> None:
+        self._spark, self._look_back = spark, look_back
         self._root = path
         self._folders = _folders(path)
         if not any("milestones" in folder.files for folder in self._folders):
@@ -74,7 +74,7 @@ class ArchiveRest:
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
         """Records (:data:`RECORD`) of the days' milestones and of the milestones before them that their
         cones may refer to."""
-        first, last = min(d.first for d in days) - BELOW_MAX_DEPTH, max(d.last for d in days)
+        first, last = min(d.first for d in days) - self._look_back, max(d.last for d in days)
         folders = [folder for folder in self._folders if folder.touches(first, last)]
         frames = []
         for role, kind in _KINDS.items():

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from permalake.errors import PermalakeError
 from permalake.iota.cone.ledger_history import created_before
-from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, RECORD, MilestoneDay, Record
+from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_index import Span, spans
 from permalake.iota.sources.chronicle_records import milestone_times, packed
 from permalake.iota.sources.milestone_days import days_of
@@ -27,7 +27,7 @@ _FILE = re.compile(r"(\d+)to(\d+)\.log(\.gz)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedLedger:
     """What the lake has published of a network: its dates, and a table by name."""
 
     dates: Callable[[], set[date]]
@@ -39,8 +39,10 @@ class Chronicle:
 
     name = "chronicle"
 
-    def __init__(self, spark: SparkSession, path: Path, published: Published):
-        self._spark, self._published = spark, published
+    def __init__(
+        self, spark: SparkSession, path: Path, published: PublishedLedger, look_back: int = LOOK_BACK
+    ) -> None:
+        self._spark, self._published, self._look_back = spark, published, look_back
         files = sorted(file for file in path.rglob("*.log*") if _FILE.fullmatch(file.name))
         if not files:
             raise PermalakeError(f"{path}: no {{from}}to{{to}}.log[.gz] there; set networks.NAME.path")
@@ -62,7 +64,7 @@ class Chronicle:
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
         """Records of the days' milestones and of those before them that their cones may refer to."""
         begin = min(day.first for day in days)
-        first, last = begin - BELOW_MAX_DEPTH, max(day.last for day in days)
+        first, last = begin - self._look_back, max(day.last for day in days)
         files = [file for file, span in self._spans.items() if span.first <= last and span.last >= first]
         rows = packed(self._spark, files, begin).where(F.col("milestone").between(first, last))
         rows = rows.persist(StorageLevel.DISK_ONLY)  # text is read and packed once

@@ -19,7 +19,7 @@ from permalake.arrays.slices import fixed
 from permalake.iota.codec import chronicle_json as dialect
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.milestones import decode_milestone
-from permalake.iota.cone.source_records import RECORD, Record, State
+from permalake.iota.cone.source_records import RECORD, InclusionState, Record
 
 _SPOILT = "_corrupt_record"
 # Variants stay text until their type is known. A message and its metadata are the two elements of one array.
@@ -40,9 +40,9 @@ _SIGNATURE = "struct<data: struct<public_key: array<smallint>, signature: array<
 # How much of a line that is no record is kept: lines are megabytes long.
 _KEPT = 100_000
 _STATES = {
-    "conflicting": State.CONFLICTING,
-    "included": State.INCLUDED,
-    "notransaction": State.NO_TRANSACTION,
+    "conflicting": InclusionState.CONFLICTING,
+    "included": InclusionState.INCLUDED,
+    "notransaction": InclusionState.NO_TRANSACTION,
 }
 
 # Records with what they did to the ledger: outputs that a transaction consumed and created, or a receipt
@@ -175,7 +175,7 @@ def _records(
     state = states.take(pc.index_in(column["state"], pa.array(list(_STATES))))
     included = pc.and_(
         pc.equal(pc.fill_null(column["type"], ""), "Transaction"),
-        pc.equal(pc.fill_null(state, -1), int(State.INCLUDED)),
+        pc.equal(pc.fill_null(state, -1), int(InclusionState.INCLUDED)),
     )
     transaction_id = fixed(blake2b_rows(*load(transactions))).cast(pa.binary())
     whole = pc.is_valid(raw)

@@ -12,11 +12,12 @@ from permalake.config import NetworkSettings
 from permalake.errors import ConfigError
 from permalake.iota.cone.conflict_reasons import resolved
 from permalake.iota.cone.ledger_history import Tables, history_before
-from permalake.iota.cone.prove import ConeRules, decoded
+from permalake.iota.cone.prove import decoded
+from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.sources.archive_rest import ArchiveRest
-from permalake.iota.sources.chronicle import Chronicle, Published
-from permalake.iota.sources.node import Node
+from permalake.iota.sources.chronicle import Chronicle, PublishedLedger
+from permalake.iota.sources.node import NodeSource
 from permalake.spark.sizes import FEW_PENDING_ROWS
 
 
@@ -39,17 +40,19 @@ class IotaSource(Protocol):
         """Days that did not hold, with the reason: what the source keeps of them is not used again."""
 
 
-def open_source(spark: SparkSession, name: str, network: NetworkSettings, published: Published) -> IotaSource:
+def open_source(
+    spark: SparkSession, name: str, network: NetworkSettings, published: PublishedLedger
+) -> IotaSource:
     """The source that is configured for network ``name``; :class:`ConfigError` when it cannot be read."""
     if network.source == "node":
-        return Node(spark, name, network)
+        return NodeSource(spark, name, network)
     if network.path is None or not network.path.is_dir():
         raise ConfigError(f"networks.{name}.path: {network.path} is no directory")
     if network.source == "archive_rest":
-        return ArchiveRest(spark, network.path)
+        return ArchiveRest(spark, network.path, network.look_back)
     if network.protocol != "chrysalis":
         raise ConfigError(f"networks.{name}.source: chronicle is for chrysalis; take archive_rest or node")
-    return Chronicle(spark, network.path, published)
+    return Chronicle(spark, network.path, published, network.look_back)
 
 
 def decoded_days(source: IotaSource, days: Sequence[MilestoneDay], network: NetworkSettings) -> DataFrame:
@@ -62,6 +65,7 @@ def decoded_days(source: IotaSource, days: Sequence[MilestoneDay], network: Netw
         keys=network.coordinator_public_keys,
         threshold=network.coordinator_threshold,
         transaction_signatures=network.transaction_signatures,
+        look_back=network.look_back,
     )
     return decoded(source.records(days), rules)
 

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from permalake import paths
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
-from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, RECORD, MilestoneDay
+from permalake.iota.cone.source_records import RECORD, MilestoneDay
 from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo
-from permalake.iota.sources.node_cache import STRETCH, Landing
+from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import Wanted, fetch
 from permalake.iota.sources.node_time import Timeline
 from permalake.net.http import Patience, RequestRejectedError, UnavailableError
@@ -29,13 +29,13 @@ _FIRST_ATTEMPTS = 5
 _LACKS = ("milestone_gap", "milestone_missing", "parent_missing", "consumed_missing")
 
 
-class Node:
+class NodeSource:
     """A node as the source of a network's milestones. What was fetched once is not asked for again."""
 
     name = "node"
 
     def __init__(self, spark: SparkSession, network: str, settings: NetworkSettings):
-        self._spark = spark
+        self._spark, self._look_back = spark, settings.look_back
         self._address = NodeAddress(
             f"networks.{network}.url",
             settings.url or "",
@@ -44,11 +44,11 @@ class Node:
             settings.concurrency,
             settings.timeout,
         )
-        self._landing = Landing(paths.HOME / "landing" / network)
+        self._landing = NodeCache(paths.HOME / "landing" / network)
         self._info = self._reach(settings.timeout)
         with self._asked() as api:
             self._check_landing(api)
-            self._held_from = _first_held(api, self._info)
+            self._held_from = _first_held(api, self._info, self._look_back)
             self._begin = self._landed_before(self._held_from)
 
     @property
@@ -80,7 +80,7 @@ class Node:
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
         """Records of the days' milestones and of those before them that their cones may refer to. What is not
         landed is fetched now; :class:`PermalakeError` when the node cannot be asked."""
-        first = max(min(day.first for day in days) - BELOW_MAX_DEPTH, self._begin)
+        first = max(min(day.first for day in days) - self._look_back, self._begin)
         last = max(day.last for day in days)
         self._landing.prune(first, last, _KEEP_SECONDS)
         landed = self._spark.read.schema(RECORD).parquet(*map(str, self._land(first, last)))
@@ -104,7 +104,8 @@ class Node:
             else:
                 wanted.append(Wanted(stretch, begin, end))
         if wanted:
-            files += fetch(self._spark, wanted, self._address, self._landing.root, self._begin)
+            entry_end = self._begin + self._look_back
+            files += fetch(self._spark, wanted, self._address, self._landing.root, entry_end)
         return files
 
     # -- Reaching the node ---------------------------------------------------------------------------
@@ -165,7 +166,7 @@ class Node:
             )
 
 
-def _first_held(api: NodeApi, info: NodeInfo) -> int:
+def _first_held(api: NodeApi, info: NodeInfo, look_back: int) -> int:
     """The first milestone that the node has with its cone, whatever it says of its pruning."""
     lacks, first = info.pruned, info.pruned + 1
     if api.timestamp(first) is None:
@@ -176,7 +177,7 @@ def _first_held(api: NodeApi, info: NodeInfo) -> int:
                 lacks = middle
             else:
                 first = middle
-    while first - 1 > max(info.pruned - BELOW_MAX_DEPTH, 0) and _has_cone(api, first - 1):
+    while first - 1 > max(info.pruned - look_back, 0) and _has_cone(api, first - 1):
         first -= 1
     return first
 

@@ -20,16 +20,16 @@ from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone,
 from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.reader import Reader
-from permalake.iota.cone.source_records import State
+from permalake.iota.cone.source_records import InclusionState
 from permalake.net.http import Body, Patience, RequestRejectedError, Service, document
 
 _RAW_V2 = "application/vnd.iota.serializer-v1"
 _RAW_V1 = "application/octet-stream"
 _GONE = frozenset({404, 410})
 _STATES = {
-    "conflicting": State.CONFLICTING,
-    "included": State.INCLUDED,
-    "noTransaction": State.NO_TRANSACTION,
+    "conflicting": InclusionState.CONFLICTING,
+    "included": InclusionState.INCLUDED,
+    "noTransaction": InclusionState.NO_TRANSACTION,
 }
 
 
@@ -82,7 +82,7 @@ class BlockState:
     """What a node knows of a block besides its bytes; ``milestone`` references it (None: none yet)."""
 
     milestone: int | None
-    state: State | None
+    state: InclusionState | None
     conflict: int
     white_flag_index: int | None
 

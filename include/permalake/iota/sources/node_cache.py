@@ -46,7 +46,7 @@ class Whole:
     path: Path
 
 
-class Landing:
+class NodeCache:
     """The landed records of a network's node below ``root``."""
 
     def __init__(self, root: Path):

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from permalake.errors import PermalakeError
 from permalake.iota.sources.node_api import NodeAddress
-from permalake.iota.sources.node_cache import Landing
+from permalake.iota.sources.node_cache import NodeCache
 from permalake.iota.sources.node_walk import Walk
 from permalake.net.http import RequestRejectedError, UnavailableError
 
@@ -40,7 +40,11 @@ class Landed:
 
 
 def fetch(
-    spark: SparkSession, wanted: Sequence[Wanted], address: NodeAddress, root: Path, begin: int
+    spark: SparkSession,
+    wanted: Sequence[Wanted],
+    address: NodeAddress,
+    root: Path,
+    entry_end: int,
 ) -> list[Path]:
     """Land the wanted stretches below ``root``; their files. The tasks share the node's rate and concurrency.
 
@@ -56,7 +60,7 @@ def fetch(
     done = (
         spark.createDataFrame(pa.Table.from_pylist(rows, _WANTED))
         .repartitionById(tasks, "task")
-        .mapInArrow(_task(share, root, begin), "stretch int, path string, error string")
+        .mapInArrow(_task(share, root, entry_end), "stretch int, path string, error string")
         .collect()
     )
     failed = sorted((row["stretch"], row["error"]) for row in done if row["error"])
@@ -66,24 +70,26 @@ def fetch(
 
 
 def _task(
-    address: NodeAddress, root: Path, begin: int
+    address: NodeAddress, root: Path, entry_end: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
         wanted = sorted((Wanted(r["stretch"], r["first"], r["last"]) for r in rows), key=lambda w: w.stretch)
-        done = [asdict(one) for one in land(address, Landing(root), wanted, begin)]
+        done = [asdict(one) for one in land(address, NodeCache(root), wanted, entry_end)]
         yield pa.RecordBatch.from_pylist(done, _LANDED)
 
     return run
 
 
-def land(address: NodeAddress, landing: Landing, wanted: Iterable[Wanted], begin: int) -> Iterator[Landed]:
+def land(
+    address: NodeAddress, landing: NodeCache, wanted: Iterable[Wanted], entry_end: int
+) -> Iterator[Landed]:
     """Land stretches one after another, with up to ``address.concurrency`` requests at a time. The first that
     fails is the last."""
     with closing(address.connect()) as api, ThreadPoolExecutor(address.concurrency) as pool:
         for one in wanted:
             try:
-                walk = Walk(api, landing, pool, (one.first, one.last), begin)
+                walk = Walk(api, landing, pool, (one.first, one.last), entry_end)
                 yield Landed(one.stretch, str(walk.run().path))
             except (PermalakeError, UnavailableError) as error:
                 yield Landed(one.stretch, None, str(error))

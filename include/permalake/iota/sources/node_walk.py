@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from permalake.errors import PermalakeError
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.milestones import decode_milestone
-from permalake.iota.cone.source_records import BELOW_MAX_DEPTH, Record
+from permalake.iota.cone.source_records import Record
 from permalake.iota.sources.node_api import BlockState, NodeApi, RestV1, Signed, carried, parents_of
-from permalake.iota.sources.node_cache import REFERENCE, STRETCH, Landing, Whole
+from permalake.iota.sources.node_cache import REFERENCE, STRETCH, NodeCache, Whole
 from permalake.net.http import RequestRejectedError, UnavailableError
 
 # What a kill may cost: records or seconds since the last piece was put down.
@@ -62,19 +62,19 @@ class _Held:
 
 
 class Walk:
-    """Milestones ``span`` (first, last) of one stretch. ``begin`` is the node's first milestone: what a cone
-    near to it refers to and the node lacks is an entry point."""
+    """Milestones ``span`` (first, last) of one stretch. What a cone up to milestone ``entry_end``
+    refers to and the node lacks is a solid entry point."""
 
     def __init__(
         self,
         api: NodeApi,
-        landing: Landing,
+        landing: NodeCache,
         pool: ThreadPoolExecutor,
         span: tuple[int, int],
-        begin: int,
-    ):
+        entry_end: int,
+    ) -> None:
         self._api, self._landing, self._pool = api, landing, pool
-        self._stretch, self._begin = span[0] // STRETCH, begin
+        self._stretch, self._entry_end = span[0] // STRETCH, entry_end
         self._first, self._last = span
         self._held = _Held()
         self._before: set[bytes] = set()
@@ -222,7 +222,7 @@ class Walk:
     def _got_block(self, block_id: bytes, child: int, found: tuple[BlockState, bytes | None] | None) -> None:
         state, raw = found or (None, None)
         if state is None or raw is None:
-            if child - self._begin <= BELOW_MAX_DEPTH:
+            if child <= self._entry_end:
                 self._keep(_row(REFERENCE, 0, id=block_id))
             else:
                 self._lacking.append(child)

@@ -12,7 +12,7 @@ from permalake.iota.cone.decoded import DECODED
 from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.sources.chronicle import Published
+from permalake.iota.sources.chronicle import PublishedLedger
 from permalake.iota.sources.iota_source import decoded_days, open_source, resolved_days
 from permalake.iota.tables.day_tables import base_tables
 from permalake.pipeline import jobs
@@ -53,10 +53,10 @@ def run(context: StepContext) -> StepResult:
     return StepResult()
 
 
-def published(context: StepContext) -> Published:
+def published(context: StepContext) -> PublishedLedger:
     """Return what a source may ask of earlier days."""
     lake, network = context.work.lake, context.order.network
-    return Published(
+    return PublishedLedger(
         dates=lambda: {day.date for day in lake.status(network) if day.published},
         table=partial(lake.table, context.spark, network),
     )

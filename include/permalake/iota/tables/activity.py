@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from permalake.iota.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, TRANSACTION
 from permalake.iota.codec.outputs import ALIAS, FOUNDRY, NFT
 from permalake.iota.cone.decoded import Row, of_kind, range_id
-from permalake.iota.cone.source_records import State
+from permalake.iota.cone.source_records import InclusionState
 
 _MILESTONE_KEY = ("date", "milestone_index")
 _TREASURY_TRANSACTION = 4  # measured by inx-chronicle, though no block may hold one at top level
@@ -29,7 +29,7 @@ def per_milestone(decoded: DataFrame) -> DataFrame:
     """What ``ms_analytics`` and ``ms_activity`` tell of messages and transactions, in one pass: a row for
     every milestone, one without messages too."""
     is_block = F.col("kind") == int(Row.BLOCK)
-    is_included = is_block & (F.col("inclusion_state") == int(State.INCLUDED))
+    is_included = is_block & (F.col("inclusion_state") == int(InclusionState.INCLUDED))
     own = decoded.where(F.col("kind") != int(Row.PROBLEM)).select(
         *_MILESTONE_KEY,
         is_block.alias("is_block"),
@@ -91,7 +91,7 @@ def address_analytics(decoded: DataFrame) -> DataFrame:
 
 
 def _included(decoded: DataFrame) -> DataFrame:
-    included = F.col("inclusion_state") == int(State.INCLUDED)
+    included = F.col("inclusion_state") == int(InclusionState.INCLUDED)
     return of_kind(decoded, Row.BLOCK).where(included)
 
 
@@ -156,9 +156,9 @@ def _block_activity() -> list[Column]:
         _count(payload == TRANSACTION).alias("transaction_payload_count"),
         _count(payload == MILESTONE).alias("milestone_payload_count"),
         _count(payload == _TREASURY_TRANSACTION).alias("treasury_transaction_count"),
-        _count(state == int(State.INCLUDED)).alias("confirmed_count"),
-        _count(state == int(State.CONFLICTING)).alias("conflicting_count"),
-        _count(state == int(State.NO_TRANSACTION)).alias("no_transaction_count"),
+        _count(state == int(InclusionState.INCLUDED)).alias("confirmed_count"),
+        _count(state == int(InclusionState.CONFLICTING)).alias("conflicting_count"),
+        _count(state == int(InclusionState.NO_TRANSACTION)).alias("no_transaction_count"),
     ]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from permalake.iota.cone.source_records import State
+from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.metrics import DAILY_ACTIVITY, MS_ACTIVITY
 from permalake.iota.tables.activity import BUCKETS
 
@@ -54,7 +54,7 @@ def daily_extended(
     messages: DataFrame, transactions: DataFrame, metrics_cache: DataFrame, ms_analytics: DataFrame
 ) -> DataFrame:
     """``daily_extended``: a row for every day with milestones."""
-    included, conflicting = int(State.INCLUDED), int(State.CONFLICTING)
+    included, conflicting = int(InclusionState.INCLUDED), int(InclusionState.CONFLICTING)
     tangle = ms_analytics.groupBy("date").agg(
         F.sum("message_count").cast("int").alias("message_count"),
         F.sum("transaction_count").cast("int").alias("included_transaction_count"),

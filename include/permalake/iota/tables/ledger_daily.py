@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from permalake.iota.codec.outputs import TREASURY
 from permalake.iota.cone.decoded import Row, of_kind
-from permalake.iota.cone.source_records import State
+from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.metrics import CONDITIONS, KINDS
 from permalake.iota.tables.carried_sums import Chained, Rows, running
 from permalake.iota.tables.output_tables import kind_name
@@ -123,7 +123,7 @@ def _ledger(
 
 def _of_transactions(decoded: DataFrame) -> DataFrame:
     # Lists of fields, zipped: so only these fields of the outputs are read.
-    included = of_kind(decoded, Row.BLOCK).where(F.col("inclusion_state") == int(State.INCLUDED))
+    included = of_kind(decoded, Row.BLOCK).where(F.col("inclusion_state") == int(InclusionState.INCLUDED))
 
     def zipped(outputs: str, is_created: bool) -> Column:
         fields = F.arrays_zip(*(F.col(f"{outputs}.{name}") for name in _FIELDS))

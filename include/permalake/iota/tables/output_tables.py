@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from permalake.iota.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE, TREASURY
 from permalake.iota.cone.decoded import Row, hexed, milestone_time, of_kind, range_id
-from permalake.iota.cone.source_records import State
+from permalake.iota.cone.source_records import InclusionState
 
 LEGACY = (SINGLE, DUST_ALLOWANCE)
 _NAMES = {
@@ -93,7 +93,7 @@ def treasury_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
         .select(
             hexed("milestone_id").alias("output_id"),
             *_milestone(chunk_size),
-            F.lit(int(State.INCLUDED)).alias("inclusion_state"),
+            F.lit(int(InclusionState.INCLUDED)).alias("inclusion_state"),
             amount.alias("amount"),
             F.unhex(F.concat(F.lit("02"), _u64_hex(amount))).alias("data"),
             "date",
@@ -113,7 +113,7 @@ def kinds_created(decoded: DataFrame) -> frozenset[int]:
     """
     created = (
         of_kind(decoded, Row.BLOCK)
-        .where(F.col("inclusion_state") == int(State.INCLUDED))
+        .where(F.col("inclusion_state") == int(InclusionState.INCLUDED))
         .select(F.explode("outputs.kind").alias("kind"))
     )
     migrated = (
@@ -144,7 +144,7 @@ def _created(decoded: DataFrame, chunk_size: int, *kinds: int) -> DataFrame:
     wanted = F.transform(of_these, with_data)
     return (
         of_kind(decoded, Row.BLOCK)
-        .where((F.col("inclusion_state") == int(State.INCLUDED)) & F.exists("outputs", is_wanted))
+        .where((F.col("inclusion_state") == int(InclusionState.INCLUDED)) & F.exists("outputs", is_wanted))
         .select(
             F.explode(wanted).alias("created"),
             "transaction_id",
@@ -177,7 +177,7 @@ def _migrated(decoded: DataFrame, chunk_size: int, *kinds: int) -> DataFrame:
         .select(
             output_id("milestone_id", F.col("idx")).alias("output_id"),
             *("ms_range_id", "milestone_index", "ms_timestamp", "date"),
-            F.lit(int(State.INCLUDED)).alias("inclusion_state"),
+            F.lit(int(InclusionState.INCLUDED)).alias("inclusion_state"),
             "fund.*",
         )
     )
