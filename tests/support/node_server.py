@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
 import time
 from collections import Counter
 from pathlib import Path
@@ -31,7 +32,8 @@ class NodeServer(FaultyServer):
     path, ``answered`` those that were answered in full. Milestones up to ``pruned`` are gone with their
     blocks; those after ``confirmed`` are not there yet. ``lost`` paths are 404. ``raw``: False makes a
     Stardust node that answers in JSON whatever it is asked for, blocks apart. ``delay``: seconds before each
-    answer. ``told_pruned``: what is said of ``pruned``, if not the truth."""
+    answer. ``told_pruned``: what is said of ``pruned``, if not the truth. ``goes_on``: there is a
+    milestone of a later day after ``confirmed``."""
 
     faults = ("429", "503", "reset", "slow", "truncated", "garbage")
     slow = 1.0
@@ -44,6 +46,7 @@ class NodeServer(FaultyServer):
         self.counts, self.answered, self.times = Counter(), Counter(), []
         self._load(folder)
         self.pruned, self.confirmed = min(self.milestones) - 1, max(self.milestones)
+        self.goes_on = False
 
     def _load(self, folder):
         self.milestones = {row["index"]: row for row in lines(folder, "milestones")}
@@ -83,8 +86,21 @@ class NodeServer(FaultyServer):
     def _held(self, index):
         return self.pruned < index <= self.confirmed
 
+    def _newest(self):
+        return self._later() if self.goes_on else self.milestones[self.confirmed]
+
+    def _later(self):
+        """A milestone of a later day, of which nothing but its time is ever asked."""
+        row = self.milestones[self.confirmed]
+        index, time = row["index"] + 1, row["timestamp"] + 86_400
+        raw = bytearray.fromhex(plain(row["rawPayload"]))
+        raw[4:12] = struct.pack("<II", index, time)
+        return row | {"index": index, "timestamp": time, "rawPayload": raw.hex()}
+
     def _milestone(self, text):
         index = int(text)
+        if self.goes_on and index == self.confirmed + 1:
+            return self._later()
         return self.milestones.get(index) if self._held(index) else None
 
     def _block(self, text):
@@ -93,7 +109,7 @@ class NodeServer(FaultyServer):
 
     def _v2(self, route, raw):
         if route == ["info"]:
-            head = self.milestones[self.confirmed]
+            head = self._newest()
             newest = {name: head[name] for name in ("index", "timestamp", "milestoneId")}
             status = {"isHealthy": True, "latestMilestone": newest, "confirmedMilestone": newest}
             return {"name": "synthetic", "status": status | {"pruningIndex": self._told_pruned()}}
@@ -122,7 +138,8 @@ class NodeServer(FaultyServer):
 
     def _v1(self, route, _):
         if route == ["info"]:
-            told = {"confirmedMilestoneIndex": self.confirmed, "latestMilestoneIndex": self.confirmed}
+            newest = self._newest()["index"]
+            told = {"confirmedMilestoneIndex": newest, "latestMilestoneIndex": newest}
             return {"data": told | {"pruningIndex": self._told_pruned(), "isHealthy": True}}
         if route[0] == "milestones":
             row = self._milestone(route[1])

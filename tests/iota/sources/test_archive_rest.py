@@ -1,6 +1,8 @@
 """The archive_rest source: which directories a day reads, days and gaps, lines that are no records."""
 
+import gzip
 import json
+import random
 from datetime import date
 
 import pytest
@@ -52,15 +54,14 @@ def day_folder(root, number, per_day=20):
 def test_a_day_reads_its_folder_and_the_milestones_before(spark, tmp_path):
     for number in range(4):
         day_folder(tmp_path / "in", number)
-    source = ArchiveRest(spark, tmp_path / "in", look_back=15)
+    source = ArchiveRest(spark, tmp_path / "in", look_back=20)
     assert source.first_milestone == 1
+    (tmp_path / "in" / "day0" / "blocks.jsonl").unlink()  # not looked at
     days = source.days(date(2023, 1, 3), date(2023, 1, 3))
     assert [(day.date, day.first, day.last, day.gaps) for day in days] == [(date(2023, 1, 3), 41, 60, ())]
     records = source.records(days)
-    read = {name.rsplit("/", 2)[1] for name in records.inputFiles()}
-    assert read == {"day1", "day2"}
     rows = records.where(records.kind == int(Record.BLOCK)).collect()
-    assert sorted(row["milestone"] for row in rows) == list(range(26, 61))
+    assert sorted(row["milestone"] for row in rows) == list(range(21, 61))
     assert {row["origin"] for row in rows} == {"day1/blocks.jsonl", "day2/blocks.jsonl"}
     assert {(bytes(row["id"]), row["state"], row["number"]) for row in rows} == {(b"\xcd" * 32, 1, 0)}
 
@@ -106,9 +107,41 @@ def test_lines_without_the_right_shape_are_kept_as_they_are(spark, tmp_path):
     records = source.records(source.days(FIRST_DAY, FIRST_DAY))
     rows = records.where(records.kind == int(Record.MALFORMED)).collect()
     found = {bytes(row["raw"]).decode(): row["milestone"] for row in rows}
-    assert {text: found.get(text) for text in (odd[0], odd[1], odd[3])} == {odd[0]: 1, odd[1]: 7, odd[3]: 1}
-    assert len(rows) == len(odd)
+    assert found == {odd[0]: 1, odd[1]: 7, odd[2]: 8, odd[3]: 1}
     assert records.where(records.kind == int(Record.BLOCK)).count() == 20
+
+
+def test_what_is_quarantined_is_the_exact_input(spark, tmp_path):
+    day_folder(tmp_path / "in", 0)
+    odd = [
+        b'{"milestone": 3, "raw": "\xff\xfe"}',
+        b'{"milestone":  8 , "raw": "zz"}',
+        b"\x80\x00",
+        b"[" * 3_000,
+    ]
+    odd += [b'{"milestone": 4, "raw": "02", "metadata": {"whiteFlagIndex": 1e1000000}}']
+    with (tmp_path / "in" / "day0" / "blocks.jsonl").open("ab") as file:
+        file.write(b"".join(line + b"\n" for line in odd))
+    source = ArchiveRest(spark, tmp_path / "in")
+    records = source.records(source.days(FIRST_DAY, FIRST_DAY))
+    rows = records.where(records.kind == int(Record.MALFORMED)).collect()
+    assert sorted(bytes(row["raw"]) for row in rows) == sorted(odd)
+    assert all(row["link"] for row in rows)
+
+
+def test_a_milestones_file_that_breaks_off_keeps_its_days_unpublished(spark, tmp_path):
+    day_folder(tmp_path / "in", 0)
+    day_folder(tmp_path / "in", 1)
+    plain = tmp_path / "in" / "day1" / "milestones.jsonl"
+    packed = gzip.compress(plain.read_bytes() + b" " * 5_000 + random.Random(1).randbytes(50_000))
+    plain.unlink()
+    plain.with_suffix(".jsonl.gz").write_bytes(packed[:-20_000])
+    days = ArchiveRest(spark, tmp_path / "in").days(date(2023, 1, 2), date(2023, 1, 2))
+    assert len(days) == 1
+    assert "milestones.jsonl.gz: the gzip file is damaged" in days[0].fault
+    plain.with_suffix(".jsonl.gz").write_bytes(packed[:15])
+    with pytest.raises(PermalakeError, match=r"milestones\.jsonl\.gz: .*gzip file is damaged"):
+        ArchiveRest(spark, tmp_path / "in")
 
 
 def test_a_path_without_an_archive_is_an_error_that_names_the_key(spark, tmp_path):

@@ -112,7 +112,9 @@ def test_spoilt_lines_and_messages_are_kept_and_the_day_is_not(spark, tmp_path):
     built = build_from(spark, source, network(logs), SPAN, tmp_path / "decoded")
     found = {(row["reason"], bytes(row["raw"] or b"").decode(errors="replace")) for row in built.quarantine}
     assert ("malformed", "no line") in found
-    assert ("malformed", other) in found
+    (raw,) = [raw for reason, raw in found if reason == "malformed" and other in raw]
+    assert raw in gzip.decompress(file.read_bytes()).decode()
+    assert json.loads(f"{{{raw}}}")[other][0]["payload"] == {"type": "Poem", "data": {}}
     assert "id_mismatch" in {reason for reason, _ in found}
     assert date(2021, 5, 11) in built.refused
     assert f"{one}" in built.refused[date(2021, 5, 11)]

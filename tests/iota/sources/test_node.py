@@ -29,7 +29,8 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
 
 
-def network(server, timeout=20):
+def network(server, timeout=20, goes_on=True):
+    server.goes_on = goes_on
     return settings(server.protocol, source="node", url=server.url, timeout=timeout, rate_per_second=5_000)
 
 
@@ -66,7 +67,7 @@ def test_a_parent_that_the_node_has_lost_is_a_gap_that_names_it(spark, tmp_path,
         lost = next(b for b in server.blocks.values() if b["milestone"] == server.confirmed)["metadata"]
         server.lost = {f"/api/v1/messages/{lost['messageId']}/raw"}
         days = node.days(*dates("2021-05-12", "2021-05-12"))
-        monkeypatch.setattr(node, "_begin", node.first_milestone - 100)  # as if it began long before
+        monkeypatch.setattr(node, "_begin", node.first_milestone - 200)  # as if it began long before
         monkeypatch.setattr(node, "days", lambda *_: days)
         built = build_from(spark, node, asked, ("2021-05-12", "2021-05-12"), tmp_path / "decoded")
     ((gap_day, reason),) = built.refused.items()
@@ -115,10 +116,28 @@ def test_days_out_of_the_node_s_reach_are_errors_that_say_why(spark):
             PermalakeError, match=r"2022-09-27 cannot be built: the node has pruned"
         ) as before:
             node.days(*dates("2022-09-27", "2022-09-28"))
-        with pytest.raises(PermalakeError, match=r"2022-10-01 cannot be built yet") as after:
-            node.days(*dates("2022-09-30", "2022-10-01"))
+        with pytest.raises(PermalakeError, match=r"2022-10-02 cannot be built yet") as after:
+            node.days(*dates("2022-09-30", "2022-10-02"))
         assert "\n" not in str(before.value) + str(after.value)
         assert node.days(*dates("2022-09-29", "2022-09-29")) == []
+
+
+def test_a_day_is_complete_once_the_node_has_a_milestone_of_a_later_day(spark, tmp_path):
+    span = SPANS["stardust"]
+    with NodeServer(archive("stardust"), "stardust") as server:
+        asked = network(server, goes_on=False)
+        node = NodeSource(spark, "lagging", asked)
+        built = build_from(spark, node, asked, span, tmp_path / "decoded")
+        ((day, reason),) = built.refused.items()
+        assert day == date(2022, 9, 30)
+        assert reason.startswith(f"milestone {server.confirmed}: day_incomplete: ")
+        assert "\n" not in reason
+        assert {row["date"] for row in built.rows("milestones")} == {span[0]}
+        network(server)
+        node = NodeSource(spark, "lagging", asked)
+        built = build_from(spark, node, asked, span, tmp_path / "again")
+    assert built.refused == {}
+    assert differences(built.rows("messages"), expected("stardust", "messages")) == ([], [])
 
 
 def test_a_wrong_address_is_one_line_that_names_the_key(spark):

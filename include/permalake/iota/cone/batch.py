@@ -37,7 +37,9 @@ class ConeState:
 
     look_back: int = LOOK_BACK
     referenced: dict[bytes, int] = field(default_factory=dict)  # block id → milestone index
-    last: tuple[int, bytes] | None = None  # index and id of the milestone before
+    # Index and id (None: not valid) of the milestone before.
+    last: tuple[int, bytes | None] | None = None
+    treasuries: dict[bytes, int] = field(default_factory=dict)  # milestone id → what its receipt left
     _recent: deque[tuple[int, list[bytes]]] = field(default_factory=deque)
 
     def remember(self, milestone: int, ids: Iterable[bytes]) -> None:

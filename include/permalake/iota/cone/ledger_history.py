@@ -42,3 +42,9 @@ def history_before(table: Tables, protocol: Protocol, day: date) -> DataFrame:
         .select(F.unhex("output_id").alias("output_id"), F.col("milestone_index").alias("spent"))
     )
     return created_before(table, protocol, day).unionByName(spent, allowMissingColumns=True)
+
+
+def treasuries_before(table: Tables, day: date) -> dict[bytes, int]:
+    """Return what every receipt of a published day before ``day`` left in the treasury, by milestone id."""
+    rows = table("treasury_outputs").where(F.col("date") < F.lit(day)).select("output_id", "amount")
+    return {bytes.fromhex(row["output_id"]): row["amount"] for row in rows.collect()}

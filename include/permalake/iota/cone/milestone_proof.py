@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, field, replace
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.iota.codec import blocks as payload
+from permalake.iota.codec.chrysalis import SUPPLY
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.codec.milestones import Milestone, decode_milestone, verify_signatures
+from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.batch import ConeState, MilestoneBatch, Problem
 from permalake.iota.cone.rules import ConeRules
-from permalake.iota.cone.source_records import InclusionState
+from permalake.iota.cone.source_records import InclusionState, utc_date
 from permalake.iota.cone.white_flag import white_flag_order
+
+_LAST_TIME = 2**32 - 1
 
 
 @dataclass(slots=True)
@@ -69,12 +73,15 @@ def prove(batch: MilestoneBatch, rules: ConeRules, state: ConeState) -> list[Con
     _report_malformed(prover)
     sound = np.flatnonzero(batch.sound)
     rows_by_milestone = _by(batch.blocks.milestone[sound], sound)
-    candidates = _milestones(prover)
+    candidates, invalid = _milestones(prover)
     cones = []
-    for index in sorted(rows_by_milestone.keys() | candidates.keys()):
+    for index in sorted(rows_by_milestone.keys() | candidates.keys() | invalid):
         rows = rows_by_milestone.get(index, np.zeros(0, np.int64))
         found = candidates.get(index)
-        if found is None:
+        if index in invalid:
+            # Its day is refused already; the next day's first milestone has nothing to be linked with.
+            state.last = (index, None)
+        elif found is None:
             _orphans(prover, index, rows)
         else:
             cone, claimed, context = found
@@ -98,33 +105,68 @@ def _report_malformed(prover: _Prover) -> None:
     lines = prover.batch.malformed
     for row in range(len(lines)):
         origin, raw = str(lines.origin[row]), lines.raw[row].as_py()
-        problem = Problem(
-            int(lines.milestone[row]), "malformed", "line is no record", origin, raw, breaks=False
-        )
+        why = (lines.link[row].as_py() or b"").decode(errors="replace")
+        detail = f"line is no record: {why}" if why else "line is no record"
+        problem = Problem(int(lines.milestone[row]), "malformed", detail, origin, raw, breaks=False)
         prover.batch.problems.append(problem)
 
 
-def _milestones(prover: _Prover) -> dict[int, tuple[Cone, int, bool]]:
-    """Decoded milestones by index, with the row of the claim and whether it is only context."""
-    claims = prover.batch.milestones
+def _milestones(prover: _Prover) -> tuple[dict[int, tuple[Cone, int, bool]], set[int]]:
+    """Return the decoded milestones by index, and the indexes of which there is no valid payload.
+
+    A milestone comes with the row of its claim and whether it is only context. What is wrong with a payload
+    breaks its day, unless the source holds a valid one of the same index too.
+    """
+    claims, rules = prover.batch.milestones, prover.rules
     found: dict[int, tuple[Cone, int, bool]] = {}
+    faulty: list[tuple[int, bool, Problem]] = []
     for row in range(len(claims)):
         index, raw, origin = int(claims.milestone[row]), claims.raw[row].as_py(), str(claims.origin[row])
         context = bool(claims.context[row])
         try:
-            milestone = decode_milestone(raw, prover.rules.protocol)
+            milestone = decode_milestone(raw, rules.protocol)
         except DecodeError as error:
-            if not context:
-                problem = Problem(index, "malformed", f"milestone payload: {error}", origin, raw)
-                prover.batch.problems.append(problem)
+            problem = Problem(index, "malformed", f"milestone payload: {error}", origin, raw)
+            faulty.append((index, context, problem))
             continue
-        if index not in found:
-            found[index] = Cone(milestone, raw, prover.rules.day(index).date), row, context
+        if wrong := _payload_problem(milestone, index, rules.protocol):
+            faulty.append((index, context, Problem(index, *wrong, origin, raw)))
+        elif index not in found:
+            found[index] = Cone(milestone, raw, rules.day(index).date), row, context
         elif found[index][0].raw != raw and not context:
+            first = found[index][0]
+            other = Cone(milestone, raw, first.date)
+            if _is_of_its_day(other) and not _is_of_its_day(first):
+                found[index] = other, row, context
+            # One of another day is no rival, whatever its index.
+            rivals = _is_of_its_day(other) == _is_of_its_day(first)
             detail = "the source holds two different payloads of it"
-            prover.batch.problems.append(Problem(index, "milestone_conflict", detail, origin, raw))
-            found[index][0].fine = False
-    return found
+            problem = Problem(index, "milestone_conflict", detail, origin, raw, breaks=rivals)
+            prover.batch.problems.append(problem)
+            found[index][0].fine = not rivals
+    for index, context, problem in faulty:
+        if not context:
+            prover.batch.problems.append(replace(problem, breaks=index not in found))
+    return found, {index for index, _, _ in faulty} - found.keys()
+
+
+def _is_of_its_day(cone: Cone) -> bool:
+    return utc_date(cone.milestone.timestamp) == cone.date
+
+
+def _payload_problem(milestone: Milestone, index: int, protocol: Protocol) -> tuple[str, str] | None:
+    """Return reason and detail when a milestone's fields cannot be those of milestone ``index``."""
+    if milestone.index != index:
+        return "malformed", f"milestone payload: its index is {milestone.index}"
+    if milestone.timestamp > _LAST_TIME:
+        return "milestone_time", f"its time {milestone.timestamp} is no unix time in seconds"
+    if protocol == "chrysalis" and milestone.receipt:
+        created = sum(fund.deposit for fund in milestone.receipt.funds)
+        left = milestone.receipt.treasury_output
+        if created + left > SUPPLY:
+            detail = f"its receipt creates {created} and leaves {left} in the treasury, of {SUPPLY}"
+            return "receipt_amount", detail
+    return None
 
 
 def _orphans(prover: _Prover, index: int, rows: np.ndarray) -> None:
@@ -141,16 +183,31 @@ def _check_milestone(prover: _Prover, cone: Cone, row: int) -> None:
         prover.fail(cone, "id_mismatch", detail)
     for problem in verify_signatures(milestone, rules.keys, rules.threshold_at(milestone.index)):
         prover.fail(cone, "milestone_signature", problem)
-    if datetime.fromtimestamp(milestone.timestamp, UTC).date() != cone.date:
+    if not _is_of_its_day(cone):
         prover.fail(cone, "milestone_time", f"its time {milestone.timestamp} is out of order with its index")
+    _check_treasury(prover, cone)
     before = prover.state.last
     if before is None or before[0] != milestone.index - 1:
         if milestone.index != rules.source_first:
             prover.fail(cone, "milestone_gap", f"milestone {milestone.index - 1} before it is missing")
-    elif milestone.previous_milestone_id not in (None, before[1]):
+    elif before[1] and milestone.previous_milestone_id not in (None, before[1]):
         prover.fail(
             cone, "milestone_link", f"it does not follow milestone {before[0]}: previous milestone id differs"
         )
+
+
+def _check_treasury(prover: _Prover, cone: Cone) -> None:
+    """Check that a receipt takes from the treasury what it creates (TIP-17), where that treasury is known."""
+    receipt = cone.milestone.receipt
+    if receipt is None:
+        return
+    created = sum(fund.deposit for fund in receipt.funds)
+    known = prover.state.treasuries.get(receipt.treasury_input)
+    held = prover.rules.treasuries.get(receipt.treasury_input) if known is None else known
+    if held is not None and held != created + receipt.treasury_output:
+        detail = f"its receipt creates {created} and leaves {receipt.treasury_output} of a treasury of {held}"
+        prover.fail(cone, "receipt_amount", detail)
+    prover.state.treasuries[cone.milestone.milestone_id] = receipt.treasury_output
 
 
 def _check_cone(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) -> None:

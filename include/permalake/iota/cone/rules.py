@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 from permalake.iota.codec.outputs import Protocol
@@ -37,7 +37,8 @@ class ConeRules:
 
     ``source_first`` is the source's first milestone: an absent parent is a solid entry point only within
     ``look_back`` milestones of it, and no cone may reach further back than ``look_back`` milestones. Without
-    coordinator ``keys`` a milestone's signatures are checked against its own keys.
+    coordinator ``keys`` a milestone's signatures are checked against its own keys. ``treasuries`` gives, by
+    milestone id, what the receipts of earlier days left in the treasury.
     """
 
     protocol: Protocol
@@ -48,6 +49,7 @@ class ConeRules:
     threshold: int | None = None
     transaction_signatures: bool = True
     look_back: int = LOOK_BACK
+    treasuries: Mapping[bytes, int] = field(default_factory=dict)
 
     def day(self, milestone: int) -> MilestoneDay:
         """Return the day that a milestone index belongs to: the last one that begins at or before it."""

@@ -7,7 +7,7 @@ A source only reads. Ids, states and orders in a record are the source's claims;
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from enum import IntEnum
 
 from pyspark.sql import types as t
@@ -26,7 +26,7 @@ class Record(IntEnum):
     BLOCK = 1  # id block id, raw bytes, state, conflict, number white-flag index
     CONSUMED = 2  # id output id, raw output, link spending transaction id; all that included ones consume
     CHANGES = 3  # raw created output ids, link consumed output ids (34 bytes each, concatenated)
-    MALFORMED = 4  # raw the line as it was read
+    MALFORMED = 4  # raw the line as it was read, link why it is no record (UTF-8)
 
 
 class InclusionState(IntEnum):
@@ -58,9 +58,24 @@ RECORD = t.StructType(
 
 @dataclass(frozen=True, slots=True)
 class MilestoneDay:
-    """Milestones of a UTC date, first and last inclusive; ``gaps`` are absent indexes, inclusive."""
+    """Milestones of a UTC date, first and last inclusive.
+
+    ``gaps`` are absent indexes, inclusive; ``fault`` is why the day cannot be published whatever its cones
+    are. A day without usable milestones has ``last`` below ``first``.
+    """
 
     date: date
     first: int
     last: int
     gaps: tuple[tuple[int, int], ...] = ()
+    fault: str | None = None
+
+    @property
+    def has_milestones(self) -> bool:
+        """Whether there is anything to read."""
+        return self.last >= self.first
+
+
+def utc_date(moment: int) -> date:
+    """Return the UTC date of a time (unix s, below 2^32)."""
+    return datetime.fromtimestamp(moment, UTC).date()

@@ -28,7 +28,7 @@ def quarantine(decoded: DataFrame, source: str) -> DataFrame:
 
 def refused_days(decoded: DataFrame, days: Iterable[MilestoneDay]) -> dict[date, str]:
     """Days that do not hold, each with its first cause as one line."""
-    torn = {day.date: _gap_line(day) for day in days if day.gaps}
+    torn = {day.date: day.fault or _gap_line(day) for day in days if day.fault or day.gaps}
     broken = {row["date"]: row["reason"] for row in _first_causes(decoded).collect()}
     return dict(sorted((broken | torn).items()))
 

@@ -1,93 +1,160 @@
-"""What each milestones file of an archive spans, remembered: a day's cost must not grow with history."""
+"""What each milestones file spans, remembered, so that a day's cost does not grow with history."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime
+from functools import reduce
 from hashlib import blake2b
 from pathlib import Path
-from urllib.parse import unquote, urlparse
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from permalake import paths
-from permalake.iota.sources.archive_json import milestone_times
+from permalake.iota.sources.line_files import Damage, LineRange, line_ranges, read_lines
+from permalake.iota.sources.milestone_times import I64, Span, span_of
 
-# (file, milestone_index, timestamp [unix s]) of the milestones in some files.
-Times = Callable[[SparkSession, Iterable[Path]], DataFrame]
+# (milestone index, time [unix s]) of a line; None when the line does not tell both.
+ReadTime = Callable[[bytes], tuple[int, int] | None]
+
+_SPANS = "path string, first long, last long, earliest long, latest long, damage string"
+_TIMES = "milestone_index long, timestamp long, damage string"
+_TIMES_ARROW = pa.schema(
+    [("milestone_index", pa.int64()), ("timestamp", pa.int64()), ("damage", pa.string())]
+)
+_SPANS_ARROW = pa.schema(
+    [
+        ("path", pa.string()),
+        *((name, pa.int64()) for name in ("first", "last", "earliest", "latest")),
+        ("damage", pa.string()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """First and last milestone index and timestamp (unix s) of a file."""
+class FileTimes:
+    """Milestone indexes and times (unix s) of some files, and why any of them breaks off."""
 
-    first: int
-    last: int
-    earliest: int
-    latest: int
-
-    def join(self, other: Span) -> Span:
-        """The span of both."""
-        return Span(
-            min(self.first, other.first),
-            max(self.last, other.last),
-            min(self.earliest, other.earliest),
-            max(self.latest, other.latest),
-        )
-
-    @property
-    def first_date(self) -> date:
-        """The date of its earliest milestone."""
-        return _day(self.earliest)
-
-    def overlaps(self, start: date, end: date) -> bool:
-        """Whether a milestone of the dates ``start``..``end`` may lie in it."""
-        return _day(self.earliest) <= end and _day(self.latest) >= start
+    index: I64
+    time: I64
+    damage: tuple[str, ...]
 
 
-def _day(timestamp: int) -> date:
-    return datetime.fromtimestamp(timestamp, UTC).date()
+@dataclass(frozen=True, slots=True)
+class FileSpan:
+    """What a file spans (None: it has no milestone), and why it breaks off, if it does."""
+
+    span: Span | None
+    damage: str | None = None
 
 
-def spans(spark: SparkSession, files: Sequence[Path], times: Times = milestone_times) -> dict[Path, Span]:
-    """Spans by file; a file without milestones has none. Files that did not change since they were last
-    looked at are not read."""
+def range_frame(spark: SparkSession, ranges: Sequence[LineRange], **columns: Sequence[Any]) -> DataFrame:
+    """Return a frame with a row (path, start, end and the given columns) and a task for every range."""
+    rows = [
+        {**asdict(part), **{name: values[i] for name, values in columns.items()}, "task": i}
+        for i, part in enumerate(ranges)
+    ]
+    return spark.createDataFrame(pa.Table.from_pylist(rows)).repartitionById(len(rows), "task")
+
+
+def ranges_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[LineRange, dict[str, Any]]]:
+    """Yield the ranges of a task's batches, each with its row."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield LineRange(row["path"], row["start"], row["end"]), row
+
+
+def file_times(spark: SparkSession, files: Sequence[Path], read: ReadTime) -> FileTimes:
+    """Return the times of all milestones of some files."""
+    if not files:
+        return FileTimes(np.zeros(0, np.int64), np.zeros(0, np.int64), ())
+    found = range_frame(spark, line_ranges(files)).mapInArrow(_times_task(read), _TIMES).toArrow()
+    damage = tuple(text for text in found.column("damage").to_pylist() if text)
+    whole = found.filter(found.column("milestone_index").is_valid())
+    return FileTimes(whole.column("milestone_index").to_numpy(), whole.column("timestamp").to_numpy(), damage)
+
+
+def file_spans(spark: SparkSession, files: Sequence[Path], read: ReadTime) -> dict[Path, FileSpan]:
+    """Return what each file spans. Files that did not change since the last call are not read."""
+    if not files:
+        return {}
     store = _store(files)
     known = _load(store)
     state = {file: _state(file) for file in files}
-    fresh = [file for file in files if str(file) not in known or known[str(file)]["state"] != state[file]]
+    fresh = [file for file in files if known.get(str(file), {}).get("state") != state[file]]
     if fresh:
-        found = _measure(spark, fresh, times)
+        found = _measure(spark, fresh, read)
         for file in fresh:
-            span = found.get(file.resolve())
-            known[str(file)] = {"state": state[file], "span": asdict(span) if span else None}
+            one = found.get(file.resolve(), FileSpan(None))
+            span = asdict(one.span) if one.span else None
+            known[str(file)] = {"state": state[file], "span": span, "damage": one.damage}
         _save(store, {str(file): known[str(file)] for file in files})
-    return {file: Span(**known[str(file)]["span"]) for file in files if known[str(file)]["span"]}
+    return {file: _remembered(known[str(file)]) for file in files}
 
 
-def _measure(spark: SparkSession, files: Sequence[Path], times: Times) -> dict[Path, Span]:
-    rows = (
-        times(spark, files)
-        .groupBy("file")
-        .agg(
-            F.min("milestone_index").alias("first"),
-            F.max("milestone_index").alias("last"),
-            F.min("timestamp").alias("earliest"),
-            F.max("timestamp").alias("latest"),
-        )
-        .collect()
-    )
-    return {
-        Path(unquote(urlparse(row["file"]).path)): Span(
-            row["first"], row["last"], row["earliest"], row["latest"]
-        )
-        for row in rows
-    }
+def _remembered(entry: dict[str, Any]) -> FileSpan:
+    return FileSpan(Span(**entry["span"]) if entry["span"] else None, entry.get("damage"))
+
+
+def _measure(spark: SparkSession, files: Sequence[Path], read: ReadTime) -> dict[Path, FileSpan]:
+    rows = range_frame(spark, line_ranges(files)).mapInArrow(_spans_task(read), _SPANS).collect()
+    found: dict[Path, FileSpan] = {}
+    for path in {row["path"] for row in rows}:
+        own = [row for row in rows if row["path"] == path]
+        spans = [
+            Span(row["first"], row["last"], row["earliest"], row["latest"])
+            for row in own
+            if row["first"] is not None
+        ]
+        damage = next((row["damage"] for row in own if row["damage"]), None)
+        found[Path(path)] = FileSpan(reduce(Span.join, spans) if spans else None, damage)
+    return found
+
+
+def _spans_task(read: ReadTime) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part, _ in ranges_in(batches):
+            times = times_of(part, read)
+            span = span_of(times.index, times.time)
+            row = (asdict(span) if span else {}) | {
+                "path": part.path,
+                "damage": next(iter(times.damage), None),
+            }
+            yield pa.RecordBatch.from_pylist([row], _SPANS_ARROW)
+
+    return run
+
+
+def _times_task(read: ReadTime) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part, _ in ranges_in(batches):
+            times = times_of(part, read)
+            yield pa.RecordBatch.from_arrays(
+                [times.index, times.time, pa.nulls(len(times.index), pa.string())], schema=_TIMES_ARROW
+            )
+            if times.damage:
+                rows = [{"damage": text} for text in times.damage]
+                yield pa.RecordBatch.from_pylist(rows, _TIMES_ARROW)
+
+    return run
+
+
+def times_of(part: LineRange, read: ReadTime) -> FileTimes:
+    """Return the times of the milestones of a range."""
+    found, damage = [], []
+    for line in read_lines(part):
+        if isinstance(line, Damage):
+            damage.append(f"{Path(part.path).name}: {line.reason}")
+        elif told := read(line):
+            found.append(told)
+    pairs = np.array(found, np.int64).reshape(-1, 2)
+    return FileTimes(pairs[:, 0], pairs[:, 1], tuple(damage))
 
 
 def _state(file: Path) -> list[int]:
@@ -100,15 +167,15 @@ def _store(files: Sequence[Path]) -> Path:
     return paths.HOME / "sources" / f"{blake2b(root.encode(), digest_size=12).hexdigest()}.json"
 
 
-def _load(store: Path) -> dict[str, dict]:
+def _load(store: Path) -> dict[str, dict[str, Any]]:
     try:
         content = json.loads(store.read_text("utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (FileNotFoundError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
 
 
-def _save(store: Path, content: dict[str, dict]) -> None:
+def _save(store: Path, content: dict[str, dict[str, Any]]) -> None:
     store.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=store.parent, delete=False, encoding="utf-8") as scratch:
         json.dump(content, scratch)

@@ -8,35 +8,47 @@ directories may lie under the configured path; only those that touch the wanted 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import reduce
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from permalake.errors import PermalakeError
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
-from permalake.iota.sources import archive_json as shapes
-from permalake.iota.sources.archive_index import Span, spans
-from permalake.iota.sources.milestone_days import days_of
+from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
+from permalake.iota.sources.archive_lines import archive_rows, milestone_time
+from permalake.iota.sources.line_files import inside, line_ranges, read_lines
+from permalake.iota.sources.milestone_times import Span, days_of
 
 _FILE = re.compile(r"(milestones|blocks|messages|utxo_changes|consumed_outputs)([-._].+)?\.jsonl(\.gz)?")
 _ROLE = {"messages": "blocks"}
+_KINDS = {
+    "milestones": Record.MILESTONE,
+    "blocks": Record.BLOCK,
+    "consumed_outputs": Record.CONSUMED,
+    "utxo_changes": Record.CHANGES,
+}
+_ARROW = to_arrow_schema(RECORD)
+_ROWS = 10_000
 
 
 @dataclass(slots=True)
 class Folder:
-    """A directory of the archive: its files by role, and what its milestones span (None: unknown)."""
+    """A directory of the archive: its files by role, and what its milestones span (None: nothing)."""
 
     path: Path
     files: dict[str, list[Path]] = field(default_factory=dict)
     span: Span | None = None
 
     def touches(self, first: int, last: int) -> bool:
-        """Whether a milestone of ``first``..``last`` may lie here."""
+        """Return whether a milestone of ``first`` to ``last`` may lie here."""
         return self.span is None or (self.span.first <= last and self.span.last >= first)
 
 
@@ -47,13 +59,18 @@ class ArchiveRest:
 
     def __init__(self, spark: SparkSession, path: Path, look_back: int = LOOK_BACK) -> None:
         self._spark, self._look_back = spark, look_back
-        self._root = path
+        self._root = path.resolve()
         self._folders = _folders(path)
         if not any("milestones" in folder.files for folder in self._folders):
             raise PermalakeError(f"{path}: no milestones.jsonl[.gz] there; set networks.NAME.path")
-        known = spans(spark, [f for folder in self._folders for f in folder.files.get("milestones", ())])
+        files = [file for folder in self._folders for file in folder.files.get("milestones", ())]
+        known = file_spans(spark, files, milestone_time)
+        for file, one in known.items():
+            if one.damage and one.span is None:
+                raise PermalakeError(f"{file}: {one.damage}; put a whole copy there, or take it away")
         for folder in self._folders:
-            own = [known[file] for file in folder.files.get("milestones", ()) if file in known]
+            spans = [known[file].span for file in folder.files.get("milestones", ())]
+            own = [span for span in spans if span]
             folder.span = reduce(Span.join, own) if own else None
 
     @property
@@ -61,66 +78,71 @@ class ArchiveRest:
         """Index of the first milestone that the source holds; 0 when it holds none."""
         return min((folder.span.first for folder in self._folders if folder.span), default=0)
 
+    @property
+    def last_milestone(self) -> int:
+        """Index of the last milestone that the source holds; 0 when it holds none."""
+        return max((folder.span.last for folder in self._folders if folder.span), default=0)
+
     def days(self, start: date, end: date) -> list[MilestoneDay]:
-        """The dates of ``start``..``end`` that have milestones, in order."""
+        """Return the dates of ``start`` to ``end`` that have milestones, in order."""
         files = [
             file
             for folder in self._folders
             if folder.span and folder.span.overlaps(start, end)
             for file in folder.files["milestones"]
         ]
-        return days_of(shapes.milestone_times(self._spark, files), start, end) if files else []
+        times = file_times(self._spark, files, milestone_time)
+        return days_of(times.index, times.time, start, end, times.damage)
 
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
-        """Records (:data:`RECORD`) of the days' milestones and of the milestones before them that their
-        cones may refer to."""
-        first, last = min(d.first for d in days) - self._look_back, max(d.last for d in days)
-        folders = [folder for folder in self._folders if folder.touches(first, last)]
-        frames = []
-        for role, kind in _KINDS.items():
-            files = [file for folder in folders for file in folder.files.get(role, ())]
-            if files:
-                frames.append(self._read(files, kind, min(d.first for d in days)))
-        everything = reduce(DataFrame.unionByName, frames)
-        return everything.where(F.col("milestone").between(first, last))
+        """Return the records of the days' milestones, and of those before them that their cones may reach."""
+        begin, last = min(d.first for d in days), max(d.last for d in days)
+        first = begin - self._look_back
+        files = [
+            (role, file)
+            for folder in self._folders
+            if folder.touches(first, last)
+            for role in _KINDS
+            for file in folder.files.get(role, ())
+        ]
+        parts = [(role, part) for role, file in files for part in line_ranges([file])]
+        frame = range_frame(
+            self._spark,
+            [part for _, part in parts],
+            kind=[int(_KINDS[role]) for role, _ in parts],
+            origin=[str(Path(part.path).relative_to(self._root)) for _, part in parts],
+        )
+        return frame.mapInArrow(_task(begin, first, last), RECORD)
 
     def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
-        """Nothing is kept."""
-
-    def _read(self, files: Iterable[Path], kind: Record, fallback: int) -> DataFrame:
-        lines = shapes.read(self._spark, files, kind)
-        sound = shapes.is_sound(kind)
-        record = shapes.columns(kind)
-        spoilt = shapes.malformed(fallback)
-
-        def pick(name: str) -> Column:
-            return F.when(sound, record[name]).otherwise(spoilt[name]).cast(RECORD[name].dataType)
-
-        return lines.select(
-            *(pick(name).alias(name) for name in RECORD.names if name != "origin"),
-            _relative(self._root).alias("origin"),
-        )
+        """Do nothing: the source keeps nothing."""
 
 
-_KINDS = {
-    "milestones": Record.MILESTONE,
-    "blocks": Record.BLOCK,
-    "consumed_outputs": Record.CONSUMED,
-    "utxo_changes": Record.CHANGES,
-}
+def _task(
+    begin: int, first: int, last: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part, told in ranges_in(batches):
+            rows = archive_rows(read_lines(part), Record(told["kind"]), begin)
+            wanted = (row | {"origin": told["origin"]} for row in rows if first <= row["milestone"] <= last)
+            yield from record_batches(wanted, _ARROW)
+
+    return run
+
+
+def record_batches(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield rows as record batches of a bounded size."""
+    rows = iter(rows)
+    while some := list(islice(rows, _ROWS)):
+        yield pa.RecordBatch.from_pylist(some, schema)
 
 
 def _folders(root: Path) -> list[Folder]:
     folders: dict[Path, Folder] = {}
-    for file in sorted(root.rglob("*.jsonl*")):
+    for file in inside(root, root.rglob("*.jsonl*")):
         match = _FILE.fullmatch(file.name)
         if match:
             role = _ROLE.get(match[1], match[1])
             folder = folders.setdefault(file.parent, Folder(file.parent))
             folder.files.setdefault(role, []).append(file)
     return list(folders.values())
-
-
-def _relative(root: Path) -> Column:
-    prefix = root.resolve().as_uri().removeprefix("file://") + "/"
-    return F.element_at(F.split("file", re.escape(prefix), 2), -1)

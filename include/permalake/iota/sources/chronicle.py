@@ -7,21 +7,24 @@ from earlier days of the range, and from what the lake has published of days bef
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from permalake.errors import PermalakeError
 from permalake.iota.cone.ledger_history import created_before
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
-from permalake.iota.sources.archive_index import Span, spans
-from permalake.iota.sources.chronicle_records import milestone_times, packed
-from permalake.iota.sources.milestone_days import days_of
+from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
+from permalake.iota.sources.chronicle_records import PACKED, milestone_time, packed
+from permalake.iota.sources.line_files import inside, line_ranges, read_lines
+from permalake.iota.sources.milestone_times import Span, days_of
 
 _FILE = re.compile(r"(\d+)to(\d+)\.log(\.gz)?")
 
@@ -43,22 +46,32 @@ class Chronicle:
         self, spark: SparkSession, path: Path, published: PublishedLedger, look_back: int = LOOK_BACK
     ) -> None:
         self._spark, self._published, self._look_back = spark, published, look_back
-        files = sorted(file for file in path.rglob("*.log*") if _FILE.fullmatch(file.name))
+        files = [file for file in inside(path, path.rglob("*.log*")) if _FILE.fullmatch(file.name)]
         if not files:
             raise PermalakeError(f"{path}: no {{from}}to{{to}}.log[.gz] there; set networks.NAME.path")
-        self._spans = spans(spark, files, milestone_times)
+        known = file_spans(spark, files, milestone_time)
+        for file, one in known.items():
+            if one.damage and one.span is None:
+                raise PermalakeError(f"{file}: {one.damage}; put a whole copy there, or take it away")
+        self._spans = {file: one.span for file, one in known.items() if one.span}
 
     @property
     def first_milestone(self) -> int:
         """Index of the first milestone that the files hold; 0 when they hold none."""
         return min((span.first for span in self._spans.values()), default=0)
 
+    @property
+    def last_milestone(self) -> int:
+        """Index of the last milestone that the files hold; 0 when they hold none."""
+        return max((span.last for span in self._spans.values()), default=0)
+
     def days(self, start: date, end: date) -> list[MilestoneDay]:
         """The dates of ``start``..``end`` that have milestones, in order; :class:`PermalakeError` when an
         earlier date has to be built first."""
         days = self._days(start, end)
-        if days and days[0].first > self.first_milestone:
-            self._check_built_before(days[0])
+        readable = [day for day in days if day.has_milestones]
+        if readable and readable[0].first > self.first_milestone:
+            self._check_built_before(readable[0])
         return days
 
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
@@ -66,7 +79,11 @@ class Chronicle:
         begin = min(day.first for day in days)
         first, last = begin - self._look_back, max(day.last for day in days)
         files = [file for file, span in self._spans.items() if span.first <= last and span.last >= first]
-        rows = packed(self._spark, files, begin).where(F.col("milestone").between(first, last))
+        parts = line_ranges(files)
+        origin = [Path(part.path).name for part in parts]
+        frame = range_frame(self._spark, parts, origin=origin)
+        rows = frame.mapInArrow(_task(begin), from_arrow_schema(PACKED))
+        rows = rows.where(F.col("milestone").between(first, last))
         rows = rows.persist(StorageLevel.DISK_ONLY)  # text is read and packed once
         return rows.select(*RECORD.names).unionByName(self._consumed(rows, begin, days[0].date))
 
@@ -75,7 +92,8 @@ class Chronicle:
 
     def _days(self, start: date, end: date) -> list[MilestoneDay]:
         files = [file for file, span in self._spans.items() if span.overlaps(start, end)]
-        return days_of(milestone_times(self._spark, files), start, end) if files else []
+        times = file_times(self._spark, files, milestone_time)
+        return days_of(times.index, times.time, start, end, times.damage)
 
     def _check_built_before(self, day: MilestoneDay) -> None:
         """The day before, as the files have it, is published: inputs come from there."""
@@ -112,6 +130,17 @@ class Chronicle:
             F.lit(None).cast("int").alias("number"),
             F.lit("outputs created before").alias("origin"),
         )
+
+
+def _task(begin: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        at = PACKED.get_field_index("origin")
+        for part, told in ranges_in(batches):
+            for batch in packed(read_lines(part), begin):
+                origin = pa.repeat(told["origin"], batch.num_rows)
+                yield batch.set_column(at, PACKED.field(at), origin)
+
+    return run
 
 
 def _begins(span: Span) -> date:

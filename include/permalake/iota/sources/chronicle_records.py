@@ -1,16 +1,17 @@
-"""The JSON shape of Chronicle archive files, and the records that follow from it."""
+"""Lines of Chronicle archive files to records, with what they did to the ledger, without Spark."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from permalake.arrays.cursor import blake2b_rows, load
 from permalake.arrays.hexa import from_hex
@@ -19,26 +20,16 @@ from permalake.arrays.slices import fixed
 from permalake.iota.codec import chronicle_json as dialect
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.milestones import decode_milestone
+from permalake.iota.codec.receipts import Receipt
 from permalake.iota.cone.source_records import RECORD, InclusionState, Record
+from permalake.iota.sources.archive_lines import UNREADABLE, Row, index_of, load_json, malformed_row, row
+from permalake.iota.sources.line_files import Damage
 
-_SPOILT = "_corrupt_record"
-# Variants stay text until their type is known. A message and its metadata are the two elements of one array.
-_VARIANT = "struct<type: string, data: string>"
-_LINE = f"""milestone_index int, milestone string, messages map<string, array<struct<
-    network_id: decimal(20,0), parents: array<string>, payload: {_VARIANT}, nonce: decimal(20,0),
-    ledgerInclusionState: string, conflictReason: int>>>"""
-_TIMES = "milestone struct<essence: struct<index: int, timestamp: bigint>>"
-_INDEXATION = "struct<index: array<smallint>, data: array<smallint>>"
-_OUTPUT = "struct<type: string, data: struct<address: struct<data: string>, amount: decimal(20,0)>>"
-_TRANSACTION = f"""struct<
-    essence: struct<data: struct<
-        inputs: array<struct<data: string>>,
-        outputs: array<{_OUTPUT}>,
-        payload: struct<data: {_INDEXATION}>>>,
-    unlock_blocks: array<{_VARIANT}>>"""
-_SIGNATURE = "struct<data: struct<public_key: array<smallint>, signature: array<smallint>>>"
-# How much of a line that is no record is kept: lines are megabytes long.
-_KEPT = 100_000
+_BATCH_MESSAGES = 2_000
+_U64 = 2**64
+_OUTPUT_KINDS = ("SignatureLockedSingle", "SignatureLockedDustAllowance")
+_MAX_TIME = 2**63 - 1
+_HEX = frozenset("0123456789abcdefABCDEF")
 _STATES = {
     "conflicting": InclusionState.CONFLICTING,
     "included": InclusionState.INCLUDED,
@@ -56,140 +47,207 @@ PACKED = pa.schema(
         pa.field("created", pa.list_(_CREATED)),
     ]
 )
+_NUMBERS = pa.list_(pa.int16())
+_AMOUNT = pa.decimal128(20, 0)
+_OUTPUT = pa.struct([("kind", pa.string()), ("address", pa.string()), ("amount", _AMOUNT)])
+_UNLOCK = pa.struct([("reference", pa.int32()), ("public_key", _NUMBERS), ("signature", _NUMBERS)])
+# A message: the parts of its payload by type.
+MESSAGE = pa.schema(
+    [
+        ("milestone", pa.int32()),
+        ("id", pa.string()),
+        ("network_id", _AMOUNT),
+        ("parents", pa.list_(pa.string())),
+        ("nonce", _AMOUNT),
+        ("type", pa.string()),
+        ("payload", pa.binary()),
+        ("index", _NUMBERS),
+        ("data", _NUMBERS),
+        ("inputs", pa.list_(pa.string())),
+        ("outputs", pa.list_(_OUTPUT)),
+        ("inner_index", _NUMBERS),
+        ("inner_data", _NUMBERS),
+        ("unlocks", pa.list_(_UNLOCK)),
+        ("state", pa.int8()),
+        ("conflict", pa.int16()),
+    ]
+)
 
 
-def milestone_times(spark: SparkSession, files: Iterable[Path]) -> DataFrame:
-    """(file, milestone_index, timestamp [unix s]) of the milestones in some files."""
-    return (
-        _read(spark, files, _TIMES)
-        .select(
-            "file", F.col("milestone.essence.index").alias("milestone_index"), "milestone.essence.timestamp"
-        )
-        .where("milestone_index is not null and timestamp is not null")
+def milestone_time(line: bytes) -> tuple[int, int] | None:
+    """Return (milestone index, time [unix s]) of a line; None when it does not tell both."""
+    try:
+        told = load_json(line)
+        index, time = told["milestone_index"], told["milestone"]["essence"]["timestamp"]
+        return _whole(index, 2**32), min(_whole(time, _U64), _MAX_TIME)
+    except UNREADABLE:
+        return None
+
+
+def packed(lines: Iterable[bytes | Damage], fallback: int) -> Iterator[pa.RecordBatch]:
+    """Yield records (:data:`PACKED`, without origin) of lines.
+
+    What is none belongs to milestone ``fallback`` unless it tells its own.
+    """
+    waiting: list[Row] = []
+    for line in lines:
+        found, messages = _line(line, fallback)
+        waiting += messages
+        if len(waiting) >= _BATCH_MESSAGES:
+            yield pack_messages(waiting)
+            waiting = []
+        yield pa.RecordBatch.from_pylist(found, PACKED)
+    if waiting:
+        yield pack_messages(waiting)
+
+
+def _line(line: bytes | Damage, fallback: int) -> tuple[list[Row], list[Row]]:
+    """Return the finished records of a line, and its messages to be packed."""
+    if isinstance(line, Damage):
+        return [malformed_row(line.raw, line.reason, fallback)], []
+    try:
+        told = load_json(line)
+        index = index_of(told["milestone_index"])
+        pairs = dict(told["messages"])
+        raw = dialect.pack_milestone_text(json.dumps(told["milestone"]))
+    except UNREADABLE as error:
+        return [malformed_row(line, error, fallback)], []
+    found = [row(Record.MILESTONE, index, raw=raw) | {"created": _migrated(raw)}]
+    messages = []
+    for message_id, pair in pairs.items():
+        try:
+            messages.append(_message(index, message_id, pair))
+        except UNREADABLE as error:
+            found.append(malformed_row(_text_of(line, message_id), error, index) | {"milestone": index})
+    return found, messages
+
+
+def _text_of(line: bytes, message_id: str) -> bytes:
+    """Return the exact text of a message in a line, from its id to its end."""
+    found = re.search(rb'"' + re.escape(message_id.encode()) + rb'"\s*:\s*', line)
+    if not found:
+        return line
+    rest = line[found.end() :].decode("utf-8", "surrogateescape")
+    try:
+        end = json.JSONDecoder().raw_decode(rest)[1]
+    except (ValueError, RecursionError):
+        return line
+    return line[found.start() : found.end()] + rest[:end].encode("utf-8", "surrogateescape")
+
+
+def _message(milestone: int, message_id: str, pair: Any) -> Row:
+    """Return a row of :data:`MESSAGE`; raise one of :data:`UNREADABLE` when the JSON has another shape."""
+    message, known = pair
+    payload = message.get("payload") or {}
+    kind = payload.get("type")
+    state = _STATES.get(str(known.get("ledgerInclusionState")).replace("_", "").lower())
+    conflict = known.get("conflictReason")
+    told = {
+        "milestone": milestone,
+        "id": _id(message_id, 32),
+        "network_id": Decimal(_whole(message["network_id"], _U64)),
+        "parents": [_id(parent, 32) for parent in message["parents"]],
+        "nonce": Decimal(_whole(message["nonce"], _U64)),
+        "type": kind,
+        "state": None if state is None else int(state),
+        "conflict": None if conflict is None else _whole(conflict, 256),
+    }
+    if kind == "Transaction":
+        return told | _transaction(payload["data"])
+    if kind == "Indexation":
+        index, data = payload["data"]["index"], payload["data"]["data"]
+        return told | {"index": _numbers(index), "data": _numbers(data)}
+    if kind == "Milestone":
+        return told | {"payload": dialect.pack_milestone_text(json.dumps(payload["data"]))}
+    if kind is not None:
+        raise ValueError(f"payload type {str(kind)[:40]}")
+    return told
+
+
+def _transaction(data: Any) -> Row:
+    essence = data["essence"]["data"]
+    inner = (essence.get("payload") or {}).get("data")
+    return {
+        "inputs": [_id(one["data"], 34) for one in essence["inputs"]],
+        "outputs": [_output(one) for one in essence["outputs"]],
+        "inner_index": _numbers(inner["index"]) if inner else None,
+        "inner_data": _numbers(inner["data"]) if inner else None,
+        "unlocks": [_unlock(one) for one in data["unlock_blocks"]],
+    }
+
+
+def _output(told: Any) -> Row:
+    data = told["data"]
+    if told["type"] not in _OUTPUT_KINDS:
+        raise ValueError(f"output type {str(told['type'])[:40]}")
+    amount = Decimal(_whole(data["amount"], _U64))
+    return {"kind": told["type"], "address": _id(data["address"]["data"], 32), "amount": amount}
+
+
+def _unlock(told: Any) -> Row:
+    if told["type"] == "Reference":
+        return {"reference": _whole(told["data"], 2**16)}
+    signed = told["data"]["data"]
+    return {"public_key": _numbers(signed["public_key"]), "signature": _numbers(signed["signature"])}
+
+
+def _numbers(values: Any) -> list[int]:
+    """Return a list of byte values."""
+    if not isinstance(values, list):
+        raise TypeError("no list of numbers")
+    return list(bytes(values))
+
+
+def _whole(value: Any, limit: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
+        raise ValueError("a number is missing, or out of range")
+    return value
+
+
+def _id(text: str, width: int) -> str:
+    if len(text) != 2 * width or not set(text) <= _HEX:
+        raise ValueError(f"an id that is not {width} bytes of hex")
+    return text
+
+
+def pack_messages(rows: list[Row]) -> pa.RecordBatch:
+    """Return the records of some messages."""
+    batch = pa.RecordBatch.from_pylist(rows, MESSAGE)
+    column = {name: one(batch.column(name)) for name in batch.schema.names}
+    kind = pc.fill_null(column["type"], "")
+    is_kind = [pc.equal(kind, name) for name in ("Transaction", "Indexation", "Milestone", "")]
+    transactions = dialect.pack_transactions(
+        {name: column[name] for name in ("inputs", "outputs", "unlocks")}
+        | {"index": column["inner_index"], "data": column["inner_data"]}
     )
-
-
-def packed(spark: SparkSession, files: Iterable[Path], fallback: int) -> DataFrame:
-    """Records (:data:`PACKED`) of all lines of some files; what is none belongs to milestone ``fallback``
-    unless it tells its own."""
-    name = F.element_at(F.split("file", "/"), -1)
-    lines = _read(spark, files, f"{_LINE}, {_SPOILT} string").withColumn("file", name)
-    schema = from_arrow_schema(PACKED)
-    milestones = lines.select(
-        "milestone_index", "milestone", _SPOILT, F.lit(fallback).alias("fallback"), "file"
+    payload = pc.case_when(
+        pc.make_struct(*is_kind),
+        transactions,
+        dialect.pack_indexations(column["index"], column["data"]),
+        column["payload"],
+        pa.scalar(b"", pa.binary()),
     )
-    return (
-        _messages(lines)
-        .mapInArrow(_pack_messages, schema)
-        .unionByName(milestones.mapInArrow(_pack_milestones, schema))
-    )
-
-
-def _read(spark: SparkSession, files: Iterable[Path], schema: str) -> DataFrame:
-    reader = spark.read.schema(schema).option("mode", "PERMISSIVE")
-    return reader.json([str(file.resolve()) for file in files]).select(
-        "*", F.col("_metadata.file_path").alias("file")
-    )
-
-
-def _messages(lines: DataFrame) -> DataFrame:
-    """One row per message: the parts of its payload by type, as :func:`_pack_messages` wants them."""
-    kind, data = F.col("message.payload.type"), F.col("message.payload.data")
-    transaction = F.from_json(F.when(kind == "Transaction", data), _TRANSACTION)
-    indexation = F.from_json(F.when(kind == "Indexation", data), _INDEXATION)
-    return (
-        lines.select("milestone_index", "file", F.explode("messages").alias("id", "pair"))
-        .select(
-            "milestone_index",
-            "file",
-            "id",
-            F.col("pair")[0].alias("message"),
-            F.col("pair")[1].alias("known"),
-        )
-        .select("*", transaction.alias("transaction"), indexation.alias("indexation"))
-        .select(
-            F.col("milestone_index").alias("milestone"),
-            "file",
-            "id",
-            "message.network_id",
-            "message.parents",
-            "message.nonce",
-            kind.alias("type"),
-            F.when(kind == "Milestone", data).alias("milestone_text"),
-            "indexation.index",
-            "indexation.data",
-            F.transform("transaction.essence.data.inputs", lambda one: one["data"]).alias("inputs"),
-            F.transform("transaction.essence.data.outputs", _output).alias("outputs"),
-            F.col("transaction.essence.data.payload.data.index").alias("inner_index"),
-            F.col("transaction.essence.data.payload.data.data").alias("inner_data"),
-            F.transform("transaction.unlock_blocks", _unlock).alias("unlocks"),
-            F.lower(F.regexp_replace("known.ledgerInclusionState", "_", "")).alias("state"),
-            F.col("known.conflictReason").cast("short").alias("conflict"),
-        )
-    )
-
-
-def _output(output: Column) -> Column:
-    data = output["data"]
-    return F.struct(
-        output["type"].alias("kind"), data["address"]["data"].alias("address"), data["amount"].alias("amount")
-    )
-
-
-def _unlock(unlock: Column) -> Column:
-    signed = F.from_json(F.when(unlock["type"] == "Signature", unlock["data"]), _SIGNATURE)["data"]
-    return F.struct(
-        F.when(unlock["type"] == "Reference", unlock["data"]).try_cast("int").alias("reference"),
-        signed["public_key"].alias("public_key"),
-        signed["signature"].alias("signature"),
-    )
-
-
-def _pack_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        column = {name: one(batch.column(name)) for name in batch.schema.names}
-        kind = pc.fill_null(column["type"], "")
-        is_kind = [pc.equal(kind, name) for name in ("Transaction", "Indexation", "Milestone", "")]
-        transactions = dialect.pack_transactions(
-            {name: column[name] for name in ("inputs", "outputs", "unlocks")}
-            | {"index": column["inner_index"], "data": column["inner_data"]}
-        )
-        payload = pc.case_when(
-            pc.make_struct(*is_kind),
-            transactions,
-            dialect.pack_indexations(column["index"], column["data"]),
-            _milestone_payloads(column["milestone_text"]),
-            pa.scalar(b"", pa.binary()),
-        )
-        raw = dialect.pack_messages(column, payload)
-        yield _records(column, raw, transactions)
+    return _records(column, dialect.pack_messages(column, payload), transactions)
 
 
 def _records(
     column: dict[str, pa.Array], raw: pa.BinaryArray, transactions: pa.BinaryArray
 ) -> pa.RecordBatch:
-    rows = len(raw)
-    states = pa.array([int(state) for state in _STATES.values()], pa.int8())
-    state = states.take(pc.index_in(column["state"], pa.array(list(_STATES))))
+    state = column["state"]
     included = pc.and_(
         pc.equal(pc.fill_null(column["type"], ""), "Transaction"),
         pc.equal(pc.fill_null(state, -1), int(InclusionState.INCLUDED)),
     )
     transaction_id = fixed(blake2b_rows(*load(transactions))).cast(pa.binary())
-    whole = pc.is_valid(raw)
     return _batch(
-        rows,
+        len(raw),
         {
-            "kind": pc.if_else(whole, int(Record.BLOCK), int(Record.MALFORMED)).cast(pa.int8()),
+            "kind": pa.array(np.full(len(raw), int(Record.BLOCK), np.int8)),
             "milestone": column["milestone"],
             "id": from_hex(column["id"]),
-            # A message that is none in that dialect is named by its id.
-            "raw": pc.if_else(whole, raw, column["id"].cast(pa.binary())),
+            "raw": raw,
             "state": state,
             "conflict": column["conflict"],
-            "origin": column["file"],
             "transaction_id": pc.if_else(included, transaction_id, pa.scalar(None, pa.binary())),
             "inputs": _inputs(column["inputs"]),
             "created": _created(column["outputs"], transaction_id),
@@ -215,55 +273,17 @@ def _created(outputs: pa.Array, transaction_id: pa.BinaryArray) -> pa.Array:
     )
 
 
-def _milestone_payloads(texts: pa.Array) -> pa.BinaryArray:
-    """Milestone payloads, one of which a milestone has: null where the text is none."""
-    present = np.flatnonzero(pc.is_valid(texts).to_numpy(zero_copy_only=False))
-    made: list[bytes | None] = [None] * len(texts)
-    for row in present.tolist():
-        made[row] = _milestone_payload(texts[row].as_py())
-    return pa.array(made, pa.binary())
-
-
-def _milestone_payload(text: str) -> bytes | None:
-    try:
-        return dialect.pack_milestone_text(text)
-    except (ValueError, KeyError, TypeError, OverflowError):
-        return None
-
-
-def _pack_milestones(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        rows = [_milestone_record(row) for row in batch.to_pylist()]
-        yield pa.RecordBatch.from_pylist(rows, PACKED)
-
-
-def _milestone_record(row: dict) -> dict:
-    """The record of a line's milestone, or of a line that has none."""
-    index, text = row["milestone_index"], row["milestone"]
-    raw = _milestone_payload(text) if text and index is not None and row[_SPOILT] is None else None
-    record = dict.fromkeys(PACKED.names) | {
-        "milestone": row["fallback"] if index is None else index,
-        "origin": row["file"],
-    }
-    if raw is None:
-        told = row[_SPOILT] or text or f"milestone {index}"
-        return record | {"kind": int(Record.MALFORMED), "raw": told[:_KEPT].encode()}
-    return record | {"kind": int(Record.MILESTONE), "raw": raw, "created": _migrated(raw)}
-
-
 def _migrated(raw: bytes) -> list[dict[str, bytes]]:
-    """The outputs that a milestone's receipt creates."""
+    """Return the outputs that a milestone's receipt creates."""
     try:
         milestone = decode_milestone(raw, "chrysalis")
     except DecodeError:
         return []
-    funds = milestone.receipt.funds if milestone.receipt else ()
+    receipt: Receipt | None = milestone.receipt
+    raws = receipt.outputs("chrysalis") if receipt else []
     return [
-        {
-            "output_id": milestone.milestone_id + index.to_bytes(2, "little"),
-            "raw": b"\0\0" + fund.address + fund.deposit.to_bytes(8, "little"),
-        }
-        for index, fund in enumerate(funds)
+        {"output_id": milestone.milestone_id + index.to_bytes(2, "little"), "raw": output}
+        for index, output in enumerate(raws)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Protocol
@@ -11,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError
 from permalake.iota.cone.conflict_reasons import resolved
-from permalake.iota.cone.ledger_history import Tables, history_before
+from permalake.iota.cone.decoded import DECODED
+from permalake.iota.cone.ledger_history import Tables, history_before, treasuries_before
 from permalake.iota.cone.prove import decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import MilestoneDay
@@ -19,6 +21,9 @@ from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.sources.chronicle import Chronicle, PublishedLedger
 from permalake.iota.sources.node import NodeSource
 from permalake.spark.sizes import FEW_PENDING_ROWS
+
+_END = "the source ends with milestone {}; the day may go on"
+_ENDED = re.compile(_END.format("([0-9]+)"))
 
 
 class IotaSource(Protocol):
@@ -29,6 +34,10 @@ class IotaSource(Protocol):
     @property
     def first_milestone(self) -> int:
         """Index of the first milestone that the source holds."""
+
+    @property
+    def last_milestone(self) -> int:
+        """Index of the last milestone that the source holds."""
 
     def days(self, start: date, end: date) -> list[MilestoneDay]:
         """The dates of ``start``..``end`` that have milestones, in order."""
@@ -55,19 +64,50 @@ def open_source(
     return Chronicle(spark, network.path, published, network.look_back)
 
 
-def decoded_days(source: IotaSource, days: Sequence[MilestoneDay], network: NetworkSettings) -> DataFrame:
-    """Proven, decoded rows of some days of a source."""
+def end_notes(source: IotaSource, days: Sequence[MilestoneDay]) -> dict[date, str]:
+    """Return a note for the day inside which the source ends: more of that day may come later."""
+    last = source.last_milestone
+    return {day.date: _END.format(last) for day in days if day.has_milestones and day.last == last}
+
+
+def continued_days(source: IotaSource, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:
+    """Return why days whose notes say that the source ended in them are stale: the source goes on now."""
+    found = {}
+    for day, lines in notes.items():
+        for match in filter(None, map(_ENDED.fullmatch, lines)):
+            if int(match[1]) < source.last_milestone:
+                found[day] = f"the source goes on after milestone {match[1]}"
+    return found
+
+
+def decoded_days(
+    source: IotaSource,
+    days: Sequence[MilestoneDay],
+    network: NetworkSettings,
+    published: Tables | None = None,
+) -> DataFrame:
+    """Return the proven, decoded rows of some days of a source.
+
+    ``published`` gives the network's published tables: receipts must agree with the treasury of days before.
+    """
+    readable = [day for day in days if day.has_milestones]
+    if not readable:
+        return SparkSession.active().createDataFrame([], DECODED)
+    treasuries: dict[bytes, int] = {}
+    if published and network.protocol == "chrysalis":
+        treasuries = treasuries_before(published, readable[0].date)
     rules = ConeRules(
         protocol=network.protocol,
         bech32_hrp=network.bech32_hrp,
-        days=tuple(days),
+        days=tuple(readable),
         source_first=source.first_milestone,
         keys=network.coordinator_public_keys,
         threshold=network.coordinator_threshold,
         transaction_signatures=network.transaction_signatures,
         look_back=network.look_back,
+        treasuries=treasuries,
     )
-    return decoded(source.records(days), rules)
+    return decoded(source.records(readable), rules)
 
 
 def resolved_days(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from permalake import paths
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
-from permalake.iota.cone.source_records import RECORD, MilestoneDay
+from permalake.iota.cone.source_records import RECORD, MilestoneDay, utc_date
 from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import Wanted, fetch
@@ -56,6 +56,11 @@ class NodeSource:
         """Index of the first milestone that the node holds, or that was landed before it was pruned."""
         return self._begin
 
+    @property
+    def last_milestone(self) -> int:
+        """Index of the last milestone that the node has confirmed."""
+        return self._info.confirmed
+
     def days(self, start: date, end: date) -> list[MilestoneDay]:
         """The dates of ``start``..``end`` that have milestones, in order; :class:`PermalakeError` for a date
         that the node has pruned or not reached."""
@@ -73,9 +78,20 @@ class NodeSource:
             try:
                 self._check_reach(times, start, end)
                 wanted = range(start.toordinal(), end.toordinal() + 1)
-                return [day for at in wanted if (day := times.day(date.fromordinal(at)))]
+                found = [day for at in wanted if (day := times.day(date.fromordinal(at)))]
+                return [self._when_complete(day, times) for day in found]
             finally:
                 times.save()
+
+    def _when_complete(self, day: MilestoneDay, times: Timeline) -> MilestoneDay:
+        """Return the day; without milestones and with the reason while the node may still add to it."""
+        if day.last < times.last:
+            return day
+        fault = (
+            f"milestone {day.last}: day_incomplete: it is the node's last one, and {day.date} may go on; "
+            "the day can be built once the node has a milestone of a later day"
+        )
+        return MilestoneDay(day.date, 0, -1, fault=fault)
 
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
         """Records of the days' milestones and of those before them that their cones may refer to. What is not
@@ -153,7 +169,7 @@ class NodeSource:
         return first
 
     def _check_reach(self, times: Timeline, start: date, end: date) -> None:
-        earliest, latest = _date(times.at(times.first)), _date(times.at(times.last))
+        earliest, latest = utc_date(times.at(times.first)), utc_date(times.at(times.last))
         name = self._address.name
         if start < earliest and self._info.pruned:
             raise PermalakeError(
@@ -187,7 +203,3 @@ def _has_cone(api: NodeApi, index: int) -> bool:
     found = api.milestone(index)
     states = map(api.state, found.milestone.parents if found else ())
     return any(state is not None and state.milestone == index for state in states)
-
-
-def _date(moment: int) -> date:
-    return datetime.fromtimestamp(moment, UTC).date()

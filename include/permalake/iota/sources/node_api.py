@@ -7,10 +7,10 @@ Bytes are asked for where the API has them, and JSON is packed where it has not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -21,8 +21,11 @@ from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.reader import Reader
 from permalake.iota.cone.source_records import InclusionState
+from permalake.iota.sources.archive_lines import UNREADABLE
 from permalake.net.http import Body, Patience, RequestRejectedError, Service, document
 
+T = TypeVar("T")
+U = TypeVar("U")
 _RAW_V2 = "application/vnd.iota.serializer-v1"
 _RAW_V1 = "application/octet-stream"
 _GONE = frozenset({404, 410})
@@ -107,7 +110,7 @@ class NodeApi(ABC):
 
     def info(self) -> NodeInfo:
         """What the node holds; :class:`RequestRejectedError` when there is no such API."""
-        return self._service.get(f"{self.root}/info", self._info)
+        return self._service.get(f"{self.root}/info", _checked(self._info))
 
     @abstractmethod
     def milestone(self, index: int) -> Signed | None:
@@ -139,13 +142,13 @@ class NodeApi(ABC):
 
     def _json(self, path: str, shape: Any) -> Any:
         try:
-            return self._service.get(f"{self.root}{path}", shape)
+            return self._service.get(f"{self.root}{path}", _checked(shape))
         except RequestRejectedError as refusal:
             return _nothing(refusal)
 
     def _body(self, path: str, shape: Any, accept: str) -> Any:
         try:
-            return self._service.get_body(f"{self.root}{path}", shape, accept)
+            return self._service.get_body(f"{self.root}{path}", _checked(shape), accept)
         except RequestRejectedError as refusal:
             return _nothing(refusal)
 
@@ -258,6 +261,21 @@ class RestV1(NodeApi):
         return found
 
 
+def _checked(shape: Callable[[T], U]) -> Callable[[T], U]:
+    """Return ``shape`` with every error that a malformed response causes as ValueError.
+
+    The service counts that as a failed response, which it asks for again.
+    """
+
+    def run(response: T) -> U:
+        try:
+            return shape(response)
+        except (DecodeError, *UNREADABLE) as error:
+            raise ValueError(f"{type(error).__name__}: {error}"[:80]) from None
+
+    return run
+
+
 def _nothing(refusal: RequestRejectedError) -> None:
     """None for what the node does not hold; anything else that it refuses is an error."""
     if refusal.status not in _GONE:
@@ -334,7 +352,7 @@ def _id(text: str, width: int) -> bytes:
 
 
 def _u32(value: Any) -> int:
-    number = int(value)
-    if not 0 <= number < 2**32:
-        raise ValueError(f"{number} is no u32")
-    return number
+    # int() of a decimal with a large exponent would not end.
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**32:
+        raise ValueError(f"{str(value)[:40]} is no u32")
+    return value

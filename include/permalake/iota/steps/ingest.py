@@ -13,7 +13,13 @@ from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.chronicle import PublishedLedger
-from permalake.iota.sources.iota_source import decoded_days, open_source, resolved_days
+from permalake.iota.sources.iota_source import (
+    continued_days,
+    decoded_days,
+    end_notes,
+    open_source,
+    resolved_days,
+)
 from permalake.iota.tables.day_tables import base_tables
 from permalake.pipeline import jobs
 from permalake.pipeline.jobs import StepContext
@@ -29,10 +35,16 @@ def run(context: StepContext) -> StepResult:
     attempt = context.begin()
     if not network.coordinator_public_keys:
         attempt.note("coordinator keys are unchecked")
-    rows = decoded_days(source, days, network) if days else spark.createDataFrame([], DECODED)
+    for day, text in end_notes(source, days).items():
+        attempt.note(text, day)
+    notes = {one.date: one.notes for one in lake.status(order.network) if one.published}
+    for day, text in continued_days(source, notes).items():
+        if not order.start <= day <= order.end:
+            lake.mark_stale(order.network, [day], text)
+    table = partial(lake.table, spark, order.network)
+    rows = decoded_days(source, days, network, table) if days else spark.createDataFrame([], DECODED)
     landed = jobs.land(rows, attempt.landing)
     if pending := pending_count(landed):
-        table = partial(lake.table, spark, order.network)
         rows = resolved_days(landed, network, pending, table, days[0].date)
         landed = jobs.land(rows, attempt.landing, more=True)
     quarantined = attempt.quarantine(quarantine(landed, source.name))
@@ -66,4 +78,7 @@ def described(days: Sequence[MilestoneDay]) -> str:
     """Return the milestones of the days in words."""
     if not days:
         return "no milestones; earlier rows are replaced by none"
-    return f"milestones {days[0].first} to {days[-1].last} of {len(days)} days"
+    read = [day for day in days if day.has_milestones]
+    if not read:
+        return "no usable milestones"
+    return f"milestones {read[0].first} to {read[-1].last} of {len(read)} days"

@@ -1,0 +1,171 @@
+"""Lines of an ``archive_rest`` directory to records, without Spark.
+
+Bodies are those of the REST API of a node (TIP-13 for Chrysalis, TIP-25 for Stardust), with raw bytes as hex.
+A line without the shape that its file promises becomes a MALFORMED record with its exact bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
+
+from permalake.iota.codec.milestones import CHRYSALIS_MILESTONE, STARDUST_MILESTONE
+from permalake.iota.cone.source_records import InclusionState, Record
+from permalake.iota.sources.line_files import Damage
+
+Row = dict[str, Any]
+# What reading a line may raise when it is not what it should be.
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    struct.error,
+)
+
+_OWN_INDEX = re.compile(rb'"(?:milestone|milestone_index|index)"\s*:\s*([0-9]{1,10})\b')
+_MAX_INDEX = 2**31 - 1
+# Columns of the lake hold signed numbers.
+_MAX_TIME = 2**63 - 1
+_STATES = {
+    "conflicting": InclusionState.CONFLICTING,
+    "included": InclusionState.INCLUDED,
+    "noTransaction": InclusionState.NO_TRANSACTION,
+}
+
+
+def load_json(line: bytes) -> Any:
+    """Return the JSON of a line; raise ValueError when it is none or nested too deeply."""
+    try:
+        return json.loads(line, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"no JSON: {error}"[:200]) from None
+
+
+def archive_rows(lines: Iterable[bytes | Damage], kind: Record, fallback: int) -> Iterator[Row]:
+    """Yield a record of ``kind`` for every line; what is none belongs to milestone ``fallback`` unless it
+    tells its own."""
+    shape = _SHAPES[kind]
+    for line in lines:
+        if isinstance(line, Damage):
+            yield malformed_row(line.raw, line.reason, fallback)
+            continue
+        try:
+            yield row(kind, **shape(load_json(line)))
+        except UNREADABLE as error:
+            yield malformed_row(line, error, fallback)
+
+
+def milestone_time(line: bytes) -> tuple[int, int] | None:
+    """Return (milestone index, time [unix s]) of a milestones line; None when it does not tell both.
+
+    The index is the line's own; the time is the payload's: u32 on Stardust, u64 on Chrysalis.
+    """
+    try:
+        told = load_json(line)
+        index, payload = told["index"], _hex(told["rawPayload"])
+        width = _TIME_WIDTH[int.from_bytes(payload[:4], "little")]
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < 2**32:
+            return None
+        return index, min(int.from_bytes(payload[8 : 8 + width].ljust(width, b"\0"), "little"), _MAX_TIME)
+    except UNREADABLE:
+        return None
+
+
+def row(kind: Record, milestone: int, **values: Any) -> Row:
+    """Return a record; columns that are not given are null."""
+    absent = dict.fromkeys(("id", "raw", "link", "state", "conflict", "number"))
+    return {**absent, **values, "kind": int(kind), "milestone": milestone}
+
+
+def malformed_row(raw: bytes, reason: object, fallback: int) -> Row:
+    """Return the MALFORMED record of a line: its exact bytes, and why it is no record."""
+    found = _OWN_INDEX.search(raw)
+    index = int(found[1]) if found and int(found[1]) <= _MAX_INDEX else fallback
+    text = " ".join(f"{type(reason).__name__}: {reason}".split()) if isinstance(reason, KeyError) else reason
+    return row(Record.MALFORMED, index, raw=raw, link=str(text)[:200].encode(errors="replace"))
+
+
+def _milestone(told: Any) -> Row:
+    return {
+        "milestone": index_of(told["index"]),
+        "id": _optional_hex(told.get("milestoneId")),
+        "raw": _hex(told["rawPayload"]),
+        "link": _optional_hex(told.get("messageId")),
+        "number": _optional(told.get("coneSize"), _MAX_INDEX),
+    }
+
+
+def _block(told: Any) -> Row:
+    known = told.get("metadata") or {}
+    return {
+        "milestone": index_of(told["milestone"]),
+        "id": _optional_hex(known.get("blockId") or known.get("messageId")),
+        "raw": _hex(told["raw"]),
+        "state": _STATES.get(known.get("ledgerInclusionState") or ""),
+        "conflict": _optional(known.get("conflictReason"), 2**15 - 1),
+        "number": _optional(known.get("whiteFlagIndex"), _MAX_INDEX),
+    }
+
+
+def _consumed(told: Any) -> Row:
+    return {
+        "milestone": index_of(told["milestone"]),
+        "id": _hex(told["outputId"]),
+        "raw": _hex(told["rawOutput"]),
+        "link": _optional_hex(told.get("transactionIdSpent")),
+    }
+
+
+def _changes(told: Any) -> Row:
+    return {
+        "milestone": index_of(told["index"]),
+        "raw": b"".join(map(_hex, told.get("createdOutputs") or ())),
+        "link": b"".join(map(_hex, told.get("consumedOutputs") or ())),
+    }
+
+
+_SHAPES: dict[Record, Callable[[Any], Row]] = {
+    Record.MILESTONE: _milestone,
+    Record.BLOCK: _block,
+    Record.CONSUMED: _consumed,
+    Record.CHANGES: _changes,
+}
+_TIME_WIDTH = {CHRYSALIS_MILESTONE: 8, STARDUST_MILESTONE: 4}
+
+
+def index_of(value: Any) -> int:
+    """Return a milestone index; raise ValueError unless it is a number of 0 to 2^31 - 1."""
+    number = _optional(value, _MAX_INDEX)
+    if number is None:
+        raise ValueError("a milestone index is missing")
+    return number
+
+
+def _optional(value: Any, largest: int) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{str(value)[:40]!r} is no whole number")
+    if not 0 <= value <= largest:
+        raise ValueError("a number is out of range")
+    return value
+
+
+def _hex(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def _optional_hex(text: str | None) -> bytes | None:
+    return None if text is None else _hex(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")

@@ -1,0 +1,195 @@
+"""Every reader of an IOTA source takes any bytes: 10,000 seeded mutations each, none of which crashes."""
+
+import copy
+import gzip
+import json
+import random
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from permalake.iota.cone.source_records import Record
+from permalake.iota.sources import archive_lines, chronicle_records, node_api
+from permalake.iota.sources.milestone_times import days_of, span_of
+from permalake.net.http import Body, RequestRejectedError, document
+from support import pure_archive
+from support.iota_days import SYNTHETIC
+
+MUTATIONS = 10_000
+ODD = (
+    *(
+        None,
+        True,
+        -1,
+        2**31,
+        2**32,
+        2**63,
+        2**64,
+        10**400,
+        1.5,
+        1e300,
+        "",
+        "0x",
+        "zz",
+        "\ud800",
+        [],
+        {},
+        [[]],
+    ),
+    *([0] * 40, {"type": 7}, "1e1000000", 1_620_669_600_000),
+)
+
+
+def lines_of(file):
+    return (
+        gzip.decompress(file.read_bytes()).splitlines()
+        if file.suffix == ".gz"
+        else file.read_bytes().splitlines()
+    )
+
+
+def mutated(line, dice):
+    """A line with a few bytes changed, cut or repeated, or with a value of another kind somewhere."""
+    if dice.random() < 0.5:
+        told = json.loads(line)
+        for _ in range(dice.randint(1, 3)):
+            _replace(told, dice)
+        return json.dumps(told).encode()
+    raw = bytearray(line)
+    for _ in range(dice.randint(1, 4)):
+        at = dice.randrange(len(raw))
+        change = dice.randrange(4)
+        if change == 0:
+            raw[at] ^= 1 << dice.randrange(8)
+        elif change == 1:
+            del raw[at : at + dice.randint(1, 50)]
+        elif change == 2:
+            raw[at:at] = raw[at : at + dice.randint(1, 50)]
+        else:
+            raw[at:at] = dice.choice([b"[" * 5_000, b"1e1000000", b"9" * 5_000, b"\xff\x00", b'"', b"{"])
+        raw = raw or bytearray(b" ")
+    return bytes(raw)
+
+
+def _replace(told, dice):
+    while isinstance(told, dict | list) and told:
+        key = dice.choice(list(told)) if isinstance(told, dict) else dice.randrange(len(told))
+        if not isinstance(told[key], dict | list) or not told[key] or dice.random() < 0.25:
+            told[key] = copy.deepcopy(dice.choice(ODD))
+            return
+        told = told[key]
+
+
+@pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
+@pytest.mark.parametrize("kind", [Record.MILESTONE, Record.BLOCK, Record.CONSUMED, Record.CHANGES])
+def test_lines_of_an_archive(protocol, kind):
+    dice = random.Random(f"{protocol} {kind}")
+    root = SYNTHETIC / protocol / "archive"
+    sound = [line for k, file in pure_archive.files(root) if k is kind for line in lines_of(file)]
+    lines = [mutated(dice.choice(sound), dice) for _ in range(MUTATIONS // 4)]
+    rows = list(archive_lines.archive_rows(lines, kind, 249_992))
+    assert len(rows) == len(lines)
+    malformed = [
+        (row, line) for row, line in zip(rows, lines, strict=True) if row["kind"] == Record.MALFORMED
+    ]
+    assert 0 < len(malformed) < len(lines)
+    assert all(row["raw"] == line and row["link"] for row, line in malformed)
+    if kind is Record.MILESTONE:
+        times = [told for line in lines if (told := archive_lines.milestone_time(line))]
+        index, time = np.array(times, np.int64).T
+        assert span_of(index, time).last < 2**32
+        assert all(
+            day.last - day.first < 10**6 for day in days_of(index, time, date(2000, 1, 1), date(2100, 1, 1))
+        )
+    found, first = pure_archive.days(root)
+    others = [row for row in pure_archive.records(root) if row["kind"] != kind]
+    given = [row | {"origin": "", "context": False} for row in rows]
+    pure_archive.prove([*others, *given], protocol, found, first)
+
+
+def messages_of(line):
+    """A line with one message for each message of a line: mutations meet messages, and lines are short."""
+    told = json.loads(line)
+    for message_id, pair in told["messages"].items():
+        yield json.dumps(told | {"messages": {message_id: pair}}).encode()
+
+
+def test_lines_of_chronicle_logs():
+    dice = random.Random("chronicle")
+    logs = sorted((SYNTHETIC / "chronicle" / "logs").glob("*.log*"))
+    sound = [one for file in logs for line in lines_of(file) for one in messages_of(line)]
+    lines = [mutated(dice.choice(sound), dice) for _ in range(MUTATIONS)]
+    rows = [
+        row
+        for batch in chronicle_records.packed(lines, 1)
+        for row in batch.select(["kind", "raw", "link"]).to_pylist()
+    ]
+    assert {row["kind"] for row in rows} == {Record.MILESTONE, Record.BLOCK, Record.MALFORMED}
+    everything = b"\n".join(lines)
+    malformed = [row for row in rows if row["kind"] == Record.MALFORMED]
+    assert all(row["link"] for row in malformed)
+    assert all(row["raw"] in everything for row in dice.sample(malformed, 50))
+    times = [told for line in lines if (told := chronicle_records.milestone_time(line))]
+    index, time = np.array(times, np.int64).T
+    days_of(index, time, date(2000, 1, 1), date(2100, 1, 1))
+
+
+class Given:
+    """Gives a node's readers a response, as the service does."""
+
+    def __init__(self, body, media):
+        self.body, self.media = body, media
+
+    def get(self, _, shape):
+        return shape(document(Body(self.body, self.media)))
+
+    def get_body(self, _, shape, __):
+        return shape(Body(self.body, self.media))
+
+
+@pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
+def test_responses_of_a_node(protocol):
+    dice = random.Random(protocol)
+    archive = pure_archive.files(SYNTHETIC / protocol / "archive")
+    rows = {kind: [json.loads(line) for line in lines_of(file)] for kind, file in archive}
+    status = {"confirmedMilestone": {"index": 5}, "pruningIndex": 1}
+    info = {"status": status} if protocol == "stardust" else {"data": {"confirmedMilestoneIndex": 5}}
+
+    def wrap(told):
+        return told if protocol == "stardust" else {"data": told}
+
+    milestone, block = rows[Record.MILESTONE][0], rows[Record.BLOCK][0]
+    consumed, changes = rows[Record.CONSUMED][0], rows[Record.CHANGES][0]
+    block_id = bytes(32)
+    calls = {
+        "info": (info, lambda api: api.info()),
+        "milestone": (
+            milestone["payload"] if protocol == "stardust" else wrap(milestone),
+            lambda api: api.timestamp(milestone["index"]),
+        ),
+        "block": (block.get("block", {"parents": []}), lambda api: api.block(block_id)),
+        "state": (wrap(block["metadata"]), lambda api: api.state(block_id)),
+        "changes": (wrap(changes), lambda api: api.changes(changes["index"])),
+        "output": (wrap({"output": consumed["output"]}), lambda api: api.output(bytes(34))),
+    }
+    dialect = node_api.CoreV2 if protocol == "stardust" else node_api.RestV1
+    outcomes = {"answered": 0, "failed": 0}
+    for _ in range(MUTATIONS):
+        told, call = calls[dice.choice(list(calls))]
+        body = mutated(json.dumps(told).encode(), dice)
+        try:
+            call(dialect(Given(body, dice.choice(["application/json", "application/octet-stream"]))))
+            outcomes["answered"] += 1
+        except (ValueError, ArithmeticError, RequestRejectedError):
+            outcomes["failed"] += 1
+    assert min(outcomes.values()) > 0
+
+
+def test_numbers_of_any_size_end_at_once():
+    for text in (b'{"index": 1e1000000}', b'{"index": 1e999999999}', b'{"index": ' + b"9" * 10_000 + b"}"):
+        (row,) = archive_lines.archive_rows([text], Record.CHANGES, 3)
+        assert (row["kind"], row["milestone"], row["raw"]) == (Record.MALFORMED, 3, text)
+    with pytest.raises(ValueError, match="no u32"):
+        node_api._u32(Decimal("1e999999999"))
