@@ -10,6 +10,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from permalake.config import PricesSettings
+
+_PRICES = PricesSettings()
 SMALL = 50_000
 """Rows of all tables together that fit one partition of each."""
 
@@ -35,8 +38,8 @@ class Scope:
     protocol: str | None = None
     chunk_size: int | None = None
     reference: Path | None = None
-    window_hours: float = 12.0
-    max_missing: float = 1.0
+    window_hours: float = _PRICES.window_hours
+    max_missing: float = _PRICES.max_missing
     rows: Mapping[str, int] | None = None
     history: Callable[[str], DataFrame | None] | None = None
     _shared: dict[str, DataFrame] = field(default_factory=dict, repr=False)
