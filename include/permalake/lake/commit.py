@@ -36,14 +36,14 @@ log = logging.getLogger(__name__)
 
 
 def back_off(number: int) -> None:
-    """Let others finish: a random pause that grows with the number of tries, up to a few seconds."""
+    """Let others finish: pause for a random time that grows with the number of tries, up to seconds."""
     time.sleep(random.uniform(0, 0.05 * 2 ** min(number, 6)))  # noqa: S311
 
 
 def record_publication(
     connection: Connection, attempt: AttemptRow, kind: str, moved: dict[str, str], replayed: bool = False
 ) -> tuple[int, str]:
-    """Write down what was moved; returns the publication's id and time, which rise together."""
+    """Record what was moved; return the publication's id and time, which rise together."""
     published_at = _next_time(connection)
     inserted = connection.execute(
         insert(publications).values(
@@ -107,9 +107,11 @@ def commit_apart(
     kind: str,
     write: Callable[[str], None],
 ) -> str:
-    """Publish one table at once. ``write`` puts rows into the staged table, whose state is the published
-    one at the location that it is given; it is called again when another process published that table
-    meanwhile. Returns the table's published metadata location."""
+    """Publish one table at once; return its published metadata location.
+
+    ``write`` puts rows into the staged table, whose state is the published one at the location that it
+    gets. It is called again if another process published that table meanwhile.
+    """
     for number in range(_TRIES):
         with database.write() as connection:
             published = locations(connection, PUBLISHED, attempt.network)[table]
@@ -133,7 +135,7 @@ def commit_apart(
 
 
 def _rebase(connection: Connection, attempt: AttemptRow, table: str, location: str) -> None:
-    """The staged pointer and its base follow what is published, so the table is no part of a later swap."""
+    """Let the staged pointer and its base follow what is published: the table is no part of a later swap."""
     staged = locations(connection, attempt.attempt_id, attempt.network).get(table)
     if staged is not None and staged != location:
         move_pointer(connection, attempt.attempt_id, attempt.network, table, old=staged, new=location)

@@ -15,12 +15,12 @@ _EPOCH = date(1970, 1, 1)
 
 
 def days_between(start: date, end: date) -> str:
-    """Filter for the partitions of start..end (inclusive)."""
+    """Return the filter for the partitions of start..end (inclusive)."""
     return f"date >= '{start.isoformat()}' and date <= '{end.isoformat()}'"
 
 
 def day_of(file: DataFile) -> date:
-    """The day whose rows a data file holds."""
+    """Return the day whose rows a data file holds."""
     value = file.partition[0]
     return value if isinstance(value, date) else _EPOCH + timedelta(days=value)
 
@@ -43,7 +43,7 @@ def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
 
 
 def rows_per_day(location: str, start: date, end: date) -> dict[date, int]:
-    """Rows by day within start..end, of the table as the metadata file at ``location`` tells it."""
+    """Count rows by day within start..end, of the table that the metadata file at ``location`` describes."""
     counted: Counter[date] = Counter()
     for file in files(open_table(location), days_between(start, end)):
         counted[day_of(file)] += file.record_count

@@ -28,12 +28,12 @@ _POLL_SECONDS = 1.0
 
 
 def this_process() -> str:
-    """This process as :data:`OWNER` names it: machine, process id and when it started."""
+    """Return this process as :data:`OWNER` names it: machine, process id and start time."""
     return f"{platform.node()} {os.getpid()} {psutil.Process().create_time():.2f}"
 
 
 def _is_gone(row: Row) -> bool:
-    """Whether the lease named its owner, and that process no longer runs on this machine."""
+    """Return whether the lease names its owner and that process no longer runs on this machine."""
     machine, _, process = (row.owner or "").partition(" ")
     if not process or machine != platform.node():
         return False
@@ -50,9 +50,10 @@ def oldest_beat(connection: Connection) -> str:
 
 
 def take(database: Database, network: str, start: date, end: date, *, run_id: str, wait: float = 0.0) -> None:
-    """Hold start..end for ``run_id``, waiting up to ``wait`` seconds for another run.
+    """Acquire the lease of start..end for ``run_id``, waiting up to ``wait`` seconds for another run.
 
-    :class:`PermalakeError` names the run that holds an overlapping range.
+    Raises:
+        PermalakeError: if another run still holds an overlapping range; it names the run.
     """
     give_up = time.monotonic() + wait
     while True:
@@ -66,7 +67,7 @@ def take(database: Database, network: str, start: date, end: date, *, run_id: st
 
 
 def _take(connection: Connection, network: str, start: date, end: date, run_id: str) -> str | None:
-    """Take the lease, or say in one line who has it."""
+    """Acquire the lease, or return a line that names the holder."""
     connection.execute(update(networks).where(networks.c.network == network).values(turn=networks.c.turn + 1))
     overlap = (leases.c.network == network, leases.c.start <= end, leases.c.end >= start)
     taken_at = clock(connection)
@@ -95,13 +96,13 @@ def _take(connection: Connection, network: str, start: date, end: date, run_id: 
 
 
 def release(database: Database, run_id: str) -> None:
-    """Let go of all that ``run_id`` holds."""
+    """Release all leases of ``run_id``."""
     with database.write() as connection:
         connection.execute(delete(leases).where(leases.c.run_id == run_id))
 
 
 def release_days(connection: Connection, network: str, start: date, end: date, run_id: str) -> None:
-    """Let go of one range."""
+    """Release the lease of one range."""
     connection.execute(
         delete(leases).where(
             leases.c.network == network,
@@ -113,7 +114,7 @@ def release_days(connection: Connection, network: str, start: date, end: date, r
 
 
 def beat(database: Database, network: str, run_id: str) -> bool:
-    """Sign of life; false when the lease is gone."""
+    """Send a heartbeat; return False if the lease is gone."""
     mine = (leases.c.network == network, leases.c.run_id == run_id)
     with database.write() as connection:
         return connection.execute(update(leases).where(*mine).values(beat_at=clock(connection))).rowcount > 0
@@ -148,5 +149,5 @@ def _keep_alive(database: Database, network: str, run_id: str, stop: threading.E
 
 
 def spell(start: date, end: date) -> str:
-    """A range of days as messages name it."""
+    """Return a range of days as messages name it."""
     return str(start) if start == end else f"{start}..{end}"

@@ -27,12 +27,12 @@ taken = Table(
 
 
 def add_table(table: Table) -> Migration:
-    """A migration that creates a table with its indexes, unless it is there."""
+    """Return a migration that creates a table with its indexes, unless it is there."""
     return lambda connection: table.create(connection, checkfirst=True)
 
 
 def add_column(column: Column) -> Migration:
-    """A migration that adds a column of a table (with its index, where it has one), unless it is there."""
+    """Return a migration that adds a column of a table, with its index, unless it is there."""
     if not column.nullable and column.server_default is None:
         raise ValueError(f"{column}: older rows need a value; make it nullable or give it a server default")
 
@@ -49,7 +49,7 @@ def add_column(column: Column) -> Migration:
 
 
 def pending(connection: Connection, steps: Mapping[str, Migration]) -> list[str]:
-    """Names of the steps that this database has not taken, in order."""
+    """List the steps that this database has not taken, in order."""
     if not inspect(connection).has_table(taken.name):
         return list(steps)
     done = {row.name for row in connection.execute(select(taken.c.name))}
@@ -57,7 +57,7 @@ def pending(connection: Connection, steps: Mapping[str, Migration]) -> list[str]
 
 
 def migrate(connection: Connection, steps: Mapping[str, Migration]) -> list[str]:
-    """Take the steps that are due; returns their names. The connection is in a transaction that writes."""
+    """Take the steps that are due; return their names. The connection's transaction must write."""
     if connection.dialect.name == "postgresql":  # sqlite's writers wait for each other anyway
         connection.execute(select(text(f"pg_advisory_xact_lock({_LOCK})")))
     taken.create(connection, checkfirst=True)

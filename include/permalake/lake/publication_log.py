@@ -29,8 +29,8 @@ def write_log(settings: Settings, database: Database) -> None:
         lake_id = catalog_id(connection)
         waiting = connection.execute(
             select(publications).where(publications.c.logged.is_(None)).order_by(publications.c.id)
-        ).all()
-        documents = [_document(connection, lake_id, dict(row._mapping)) for row in waiting]
+        ).mappings()
+        documents = [_document(connection, lake_id, dict(row)) for row in waiting]
     for document in documents:
         write_json(_location(settings, document["id"]), document)
     if documents:
@@ -49,7 +49,7 @@ def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) 
     horizon = select(networks.c.history_from).where(networks.c.network == row["network"])
     published = connection.execute(
         select(days).where(days.c.publication_id == row["id"]).order_by(days.c.date)
-    )
+    ).mappings()
     return {
         **row,
         "format": _FORMAT,
@@ -58,7 +58,7 @@ def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) 
         "start": str(row["start"]),
         "end": str(row["end"]),
         "tables": dict(tables.tuples().all()),
-        "days": [{**day._mapping, "date": str(day.date)} for day in published],
+        "days": [{**day, "date": str(day["date"])} for day in published],
     }
 
 

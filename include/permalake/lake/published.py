@@ -27,24 +27,28 @@ from permalake.lake.state import (
 from permalake.net import object_storage
 
 TableName = tuple[str, str]
-State = dict[TableName, str | None]
+LakeState = dict[TableName, str | None]
 """(network, table) -> metadata location; None where the table had no rows yet."""
 
 
-def state(database: Database) -> State:
-    """Return every published table's pointer, read at once."""
+def state(database: Database) -> LakeState:
+    """Read every published table's pointer at once; ``as_of``: after the last publication at or before it."""
     with database.read() as connection:
         return _now(connection)
 
 
-def past_state(database: Database, namespaces: Namespaces, as_of: datetime) -> State:
+def past_state(database: Database, namespaces: Namespaces, as_of: datetime) -> LakeState:
     """Return every table's pointer as of the last publication at or before ``as_of``."""
     with database.read() as connection:
         return _then(connection, namespaces, stamp(as_of))
 
 
 def check_history(database: Database, names: Iterable[TableName], as_of: datetime) -> None:
-    """:class:`PermalakeError` when maintenance has forgotten what one of the tables was at that moment."""
+    """Check that maintenance has kept what the tables were at that moment.
+
+    Raises:
+        PermalakeError: if it has not.
+    """
     with database.read() as connection:
         kept = dict(connection.execute(select(networks.c.network, networks.c.history_from)).tuples().all())
     for network, _ in names:
@@ -56,7 +60,7 @@ def check_history(database: Database, names: Iterable[TableName], as_of: datetim
             )
 
 
-def _now(connection: Connection) -> State:
+def _now(connection: Connection) -> LakeState:
     rows = connection.execute(
         select(pointers.c.table_namespace, pointers.c.table_name, pointers.c.metadata_location).where(
             pointers.c.catalog_name == PUBLISHED
@@ -65,7 +69,7 @@ def _now(connection: Connection) -> State:
     return {(row.table_namespace, row.table_name): row.metadata_location for row in rows}
 
 
-def _then(connection: Connection, namespaces: Namespaces, moment: str) -> State:
+def _then(connection: Connection, namespaces: Namespaces, moment: str) -> LakeState:
     # By number: it is what rises with every publication, whatever the clock showed.
     latest = (
         select(func.max(publications.c.id)).where(publications.c.published_at <= moment).scalar_subquery()
@@ -88,7 +92,7 @@ def _then(connection: Connection, namespaces: Namespaces, moment: str) -> State:
             & (publication_tables.c.table_name == last.c.table_name),
         )
     )
-    found: State = {
+    found: LakeState = {
         (row.network, name): None
         for row in connection.execute(select(networks.c.network))
         for name in namespaces(row.network).tables
@@ -97,7 +101,7 @@ def _then(connection: Connection, namespaces: Namespaces, moment: str) -> State:
 
 
 def dataset(contract: Table, location: str | None) -> ds.Dataset:
-    """One table's rows. Columns that older files lack are null; a table without rows is empty."""
+    """Open one table's rows. Columns that older files lack are null; a table without rows is empty."""
     if location is None:
         return ds.dataset(_nullable(contract.arrow).empty_table())
     table = open_table(location)

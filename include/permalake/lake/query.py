@@ -20,7 +20,7 @@ from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.views import View
 from permalake.errors import ConfigError, PermalakeError
-from permalake.lake.published import State, TableName, check_history, dataset, past_state, state
+from permalake.lake.published import LakeState, TableName, check_history, dataset, past_state, state
 from permalake.lake.state import Database
 from permalake.lake.statements import check_reads_only, unique_names
 
@@ -38,8 +38,11 @@ _LOCKS = (
 
 @dataclass(frozen=True)
 class QueryLimits:
-    """What one query may use: ``timeout`` seconds (None: no limit), and ``memory`` and ``spill`` (space for
-    temporary files) as DuckDB writes sizes, such as ``2GiB``."""
+    """Limits of one query.
+
+    ``timeout`` is in seconds (None: no limit); ``memory`` and ``spill`` (space for temporary files) are sizes
+    as DuckDB writes them, such as ``2GiB``.
+    """
 
     timeout: float | None = 300.0
     memory: str = "2GiB"
@@ -93,7 +96,7 @@ class _Session:
                 f"the query took longer than {self.limits.timeout:g} s; narrow it, or raise --timeout"
             )
 
-    def explained(self, error: Exception, published: State) -> PermalakeError:
+    def explained(self, error: Exception, published: LakeState) -> PermalakeError:
         """Return the error that one line explains."""
         self.check_time()
         if isinstance(error, duckdb.OutOfMemoryException):
@@ -185,7 +188,7 @@ def run_query(
     return QueryResult(session, relation)
 
 
-def _named_in(sql: str, published: State) -> list[TableName]:
+def _named_in(sql: str, published: LakeState) -> list[TableName]:
     """Return the tables whose network and name stand in the text as words; too many do no harm."""
     return [name for name in sorted(published) if all(_stands_in(sql, word) for word in name)]
 
@@ -194,8 +197,8 @@ def _stands_in(sql: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", sql.casefold()) is not None
 
 
-def _views_in(sql: str, published: State, namespaces: Namespaces) -> list[tuple[str, View]]:
-    """Return the views whose network and name stand in the text, where the tables that they read exist."""
+def _views_in(sql: str, published: LakeState, namespaces: Namespaces) -> list[tuple[str, View]]:
+    """Return the views whose network and name stand in the text, each with the tables that it reads."""
     networks = {network for network, _ in published if _stands_in(sql, network)}
     return [
         (network, view)
@@ -231,7 +234,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _explained(error: Exception, published: State) -> PermalakeError:
+def _explained(error: Exception, published: LakeState) -> PermalakeError:
     text = str(error)
     missing = re.search(r"Table with name (.+?) does not exist", text)
     if missing is None:

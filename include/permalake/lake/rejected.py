@@ -23,7 +23,7 @@ def rejected(
     reason: str | None = None,
     origin: str | None = None,
 ) -> pa.Table:
-    """Quarantine rows with their network, in order of network, date, reason and origin."""
+    """Return quarantine rows with their network, in order of network, date, reason and origin."""
     wanted = {"date": day, "reason": reason, "origin": origin}
     where = pc.scalar(True)
     for name, value in wanted.items():
@@ -41,6 +41,6 @@ def rejected(
 
 
 def days_with_rejected(database: Database, network: str) -> list[date]:
-    """Days of which something is in quarantine, from metadata."""
+    """List days with rows in quarantine, from metadata."""
     location = state(database).get((network, QUARANTINE.name))
     return sorted({day_of(file) for file in files(open_table(location))}) if location else []

@@ -24,10 +24,10 @@ Moves = dict[str, tuple[str, str]]
 def replay(
     settings: Settings, database: Database, attempt: AttemptRow, moves: Moves, belongs: Belongs
 ) -> Moves:
-    """``moves`` with new targets: the published state, but with the staged files on those days of the
-    attempt for which ``belongs`` says yes. Nobody sees it yet.
+    """Return ``moves`` with new targets: the published state with the staged files on top.
 
-    No data is read or written, and a table that already has exactly the staged files keeps its location.
+    Only days of the attempt for which ``belongs`` is true are replaced. Nobody sees the new state yet. No
+    data is read or written, and a table that already has exactly the staged files keeps its location.
     """
     private = replay_catalog(attempt.attempt_id)
     with database.write() as connection:

@@ -142,7 +142,7 @@ def _check(database: Database, one: RestoredNetwork) -> None:
                 snapshot.manifests(opened.io)
             if table == QUARANTINE.name:
                 _count_quarantined(database, one.network, current[table])
-        except Exception as error:  # a damaged file makes readers raise anything
+        except Exception as error:  # noqa: BLE001 - a damaged file makes readers raise anything
             one.damaged[table] = " ".join(f"{type(error).__name__}: {error}".split())
 
 

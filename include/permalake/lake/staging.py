@@ -21,12 +21,16 @@ def bind(spark: SparkSession, settings: Settings, catalog: str) -> None:
 
 
 def full_name(catalog: str, network: str, table: str) -> str:
-    """A table's name in Spark; network names may hold dashes."""
+    """Return a table's name in Spark; network names may hold dashes."""
     return f"{catalog}.`{network}`.{table}"
 
 
 def shape(frame: DataFrame, contract: Table, without: tuple[str, ...] = ()) -> DataFrame:
-    """The contract's columns, in its order and types; :class:`PermalakeError` names missing ones."""
+    """Return the frame in the contract's columns, order and types.
+
+    Raises:
+        PermalakeError: if columns are missing; it names them.
+    """
     from pyspark.sql import functions as f
 
     fields = [field for field in contract.spark.fields if field.name not in without]
@@ -39,20 +43,23 @@ def shape(frame: DataFrame, contract: Table, without: tuple[str, ...] = ()) -> D
 
 
 def _loose(kind: DataType) -> DataType:
-    """The type as the lake holds it: a list may hold nulls as far as Spark knows."""
+    """Return the type as the lake holds it: a list may hold nulls as far as Spark knows."""
     from pyspark.sql.types import ArrayType
 
     return ArrayType(kind.elementType, containsNull=True) if isinstance(kind, ArrayType) else kind
 
 
 def arrange(frame: DataFrame, contract: Table) -> DataFrame:
-    """Rows gathered by day in few full files, sorted as the contract says."""
+    """Gather rows by day in few full files, sorted as the contract has it."""
     return _gathered(frame).sortWithinPartitions("date", *[name for name in contract.sort if name != "date"])
 
 
 def _gathered(frame: DataFrame) -> DataFrame:
-    """Where Spark plans adaptively, it splits a day that is too large for one file and joins days that are
-    too small for a task of their own; elsewhere it would ignore the hint."""
+    """Return the rows gathered by day.
+
+    Where Spark plans adaptively, it splits a day that is too large for one file and joins days that are too
+    small for a task of their own; elsewhere it would ignore the hint.
+    """
     spark = frame.sparkSession
     if spark.conf.get("spark.sql.adaptive.enabled") == "true":
         return spark.sql("SELECT /*+ REBALANCE(date) */ * FROM {frame}", frame=frame)
@@ -60,14 +67,14 @@ def _gathered(frame: DataFrame) -> DataFrame:
 
 
 def span(start: date, end: date) -> Column:
-    """Rows of start..end, both inclusive."""
+    """Return the condition for rows of start..end, both inclusive."""
     from pyspark.sql import functions as f
 
     return f.col("date").between(f.lit(start), f.lit(end))
 
 
 def replace(frame: DataFrame, contract: Table, name: str, start: date, end: date) -> None:
-    """The rows of start..end in the table ``name`` become those of ``frame``; an empty frame deletes."""
+    """Replace the rows of start..end in the table ``name`` by those of ``frame``; an empty frame deletes."""
     arrange(frame, contract).writeTo(name).overwrite(span(start, end))
 
 

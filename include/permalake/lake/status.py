@@ -47,7 +47,10 @@ class DayStatus:
 
 
 def status(database: Database, network: str | None = None) -> list[DayStatus]:
-    """Days in order of network and date. Counts come from the state tables, gaps from Iceberg's metadata."""
+    """Return days in order of network and date.
+
+    Counts come from the state tables, gaps from Iceberg's metadata.
+    """
     with database.read() as connection:
         query = select(days).order_by(days.c.network, days.c.date)
         rows = connection.execute(query.where(days.c.network == network) if network else query).all()
@@ -94,7 +97,7 @@ def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
 
 
 def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:
-    """What is missing before a published day: milestones between neighbours, and dates never built."""
+    """Return what is missing before each published day: milestones, and dates never built."""
     location = locations(connection, PUBLISHED, network).get("date_cache")
     if location is None:
         return {}

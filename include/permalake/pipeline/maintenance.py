@@ -14,7 +14,7 @@ from permalake.contracts.namespaces import Namespaces
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import (
-    Done,
+    MaintenanceResult,
     clear_landings,
     crowded_tables,
     limits,
@@ -56,7 +56,7 @@ def housekeeping(
     *,
     dry_run: bool = False,
     confirmed: bool = False,
-) -> Iterator[Done]:
+) -> Iterator[MaintenanceResult]:
     """Everything but compaction; what was done (or would be), table by table."""
     database = open_database(settings)
     with database.read() as connection:
@@ -76,7 +76,7 @@ def housekeeping(
         keep = told_of(connection)
     old = docs.outdated(keep, until.abandoned)
     files = [file for folder in old for file in folder.rglob("*") if file.is_file()]
-    done = Done(PAGES, removed=len(files), freed=sum(file.stat().st_size for file in files))
+    done = MaintenanceResult(PAGES, removed=len(files), freed=sum(file.stat().st_size for file in files))
     if old and not dry_run:
         docs.remove(old)
     yield done

@@ -1,5 +1,7 @@
-"""Maintenance of the lake: compaction, expiry of the past, removal of what nobody needs. See
-``docs/adr/0008-maintenance-beside-builds.md``."""
+"""Maintenance of the lake: compaction, expiry of the past, removal of needless files.
+
+See ``docs/adr/0008-maintenance-beside-builds.md``.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ from permalake.lake.maintenance.commit import alone
 from permalake.lake.maintenance.compact import compact, crowded_tables
 from permalake.lake.maintenance.history import told_of
 from permalake.lake.maintenance.limits import Limits, limits
-from permalake.lake.maintenance.tidy import Done, clear_landings, networks_of, tidy, would_tidy
+from permalake.lake.maintenance.tidy import MaintenanceResult, clear_landings, networks_of, tidy, would_tidy
 
 __all__ = [
-    "Done",
     "Limits",
+    "MaintenanceResult",
     "alone",
     "clear_landings",
     "compact",

@@ -39,8 +39,11 @@ class Work:
 
 @contextmanager
 def alone(settings: Settings, database: Database, network: str, run_id: str) -> Iterator[Work]:
-    """Maintain the network, as the only one who does; builds go on beside. :class:`PermalakeError` names who
-    maintains it already."""
+    """Maintain the network as the only one who does; builds go on beside.
+
+    Raises:
+        PermalakeError: if another maintenance is at work.
+    """
     check_not_behind(settings, database)
     what = f"{network}@{KIND}"
     try:
@@ -59,9 +62,9 @@ def alone(settings: Settings, database: Database, network: str, run_id: str) -> 
 
 
 def change(work: Work, table: str, edit: Callable[[IcebergTable], object], of: str = PUBLISHED) -> bool:
-    """Publish what ``edit`` makes of the table under ``of``, by compare and set; whether it changed anything.
+    """Publish what ``edit`` makes of the table under ``of``, by compare and set; return whether it changed.
 
-    ``edit`` gets the table as it is there now, in a private catalog, and is called again when a day was
+    ``edit`` gets the table as it is there now, in a private catalog, and is called again if a day was
     published meanwhile. It must leave the rows as they are: other tables do not move with it.
     """
     for number in range(_TRIES):
@@ -90,7 +93,7 @@ def change(work: Work, table: str, edit: Callable[[IcebergTable], object], of: s
 
 
 def _record(work: Work) -> AttemptRow:
-    """What a publication's record tells of who made it."""
+    """Return who publishes, for the record of a publication."""
     return AttemptRow(
         attempt_id=work.catalog,
         network=work.network,

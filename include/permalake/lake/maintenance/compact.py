@@ -30,7 +30,7 @@ Files = dict[str, DataFile]
 
 
 def crowded(location: str, target: int) -> dict[date, Files]:
-    """Days in more than twice as many files as they would take at ``target`` bytes each, with their files."""
+    """Return days in more than twice the files that they need at ``target`` bytes each, with their files."""
     found: dict[date, Files] = defaultdict(dict)
     for file in live_files(open_table(location)):
         found[day_of(file)][file.file_path] = file
@@ -40,7 +40,7 @@ def crowded(location: str, target: int) -> dict[date, Files]:
 def crowded_tables(
     database: Database, network: str, tables: Collection[str], target: int
 ) -> dict[str, dict[date, Files]]:
-    """Those of the network's ``tables`` that have such days."""
+    """Return the network's tables that have fragmented days; a table that cannot be read is left out."""
     with database.read() as connection:
         published = locations(connection, PUBLISHED, network)
     found = {}
@@ -56,10 +56,10 @@ def _ideal(files: Iterable[DataFile], target: int) -> int:
 
 
 def compact(spark: SparkSession, work: Work, contract: Table, target: int) -> dict[date, tuple[int, int]]:
-    """Compact a table's crowded days; (files before, files after) of each day that was exchanged.
+    """Compact a table's fragmented days; return (files before, files after) of each day that was exchanged.
 
     The new files are written beside the old ones, unseen, and then exchanged for them. A day that was
-    published anew meanwhile keeps what was published.
+    published again meanwhile keeps what was published.
     """
     table = contract.name
     with work.database.write() as connection:

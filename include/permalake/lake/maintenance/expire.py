@@ -11,12 +11,15 @@ from permalake.lake.state import PUBLISHED
 
 
 def expirable(location: str, limits: Limits) -> int:
-    """How many snapshots the table lists that are older than the history and not current."""
+    """Count the snapshots that the table lists, are older than the history and not current."""
     return len(_old(open_table(location), limits))
 
 
 def expire(work: Work, table: str, limits: Limits, of: str = PUBLISHED) -> int:
-    """Drop those snapshots from the list of a table under ``of``; how many. Files go with the orphans."""
+    """Drop those snapshots from the list of a table under ``of``; return how many.
+
+    Their files go with the orphans.
+    """
     dropped = 0
 
     def edit(current: IcebergTable) -> None:

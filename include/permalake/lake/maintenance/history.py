@@ -42,8 +42,10 @@ class PastState:
 def past_states(
     connection: Connection, network: str, limits: Limits
 ) -> tuple[list[PastState], list[PastState]]:
-    """States of the network's tables to keep, and those to forget: a state is kept if it was current at
-    ``limits.history`` or later."""
+    """Return the states of the network's tables to keep, and those to forget.
+
+    A state is kept if it was current at ``limits.history`` or later.
+    """
     rows = connection.execute(
         select(publication_tables, publications.c.published_at)
         .join(publications, publications.c.id == publication_tables.c.publication_id)
@@ -62,8 +64,11 @@ def past_states(
 
 
 def forget(connection: Connection, network: str, limits: Limits) -> list[PastState]:
-    """Forget states before the history, and set the moment from which the network can be read; returns the
-    states that went."""
+    """Forget states before the history, and set the moment from which the network can be read.
+
+    Returns:
+        The forgotten states.
+    """
     kept, forgotten = past_states(connection, network, limits)
     if not forgotten:
         return []
@@ -88,7 +93,7 @@ def forget(connection: Connection, network: str, limits: Limits) -> list[PastSta
 
 
 def abandoned(connection: Connection, network: str, limits: Limits) -> list[str]:
-    """Open attempts that were begun before ``limits.abandoned`` and that no run holds any more."""
+    """List open attempts that were begun before ``limits.abandoned`` and that no run holds any more."""
     held = exists().where(
         lease_table.c.network == network,
         lease_table.c.run_id == attempts.c.run_id,
@@ -106,7 +111,7 @@ def abandoned(connection: Connection, network: str, limits: Limits) -> list[str]
 
 
 def told_of(connection: Connection) -> set[str]:
-    """Attempts that are open, or that a day's record names as its latest build."""
+    """Return attempts that are open, or that a day's record names as its latest build."""
     rows = connection.execute(
         union(
             select(attempts.c.attempt_id).where(attempts.c.state == "open"),
@@ -117,8 +122,10 @@ def told_of(connection: Connection) -> set[str]:
 
 
 def close(connection: Connection, network: str, limits: Limits) -> list[str]:
-    """Discard abandoned attempts, forget which files attempts that ended long ago began from, and drop what a
-    killed maintenance left in the catalog; returns the attempts discarded."""
+    """Discard abandoned attempts and what attempts that ended long ago began from; return the discarded.
+
+    Catalogs that a killed maintenance left go too.
+    """
     given_up = abandoned(connection, network, limits)
     for attempt_id in given_up:
         record.close(connection, attempt_id, "discarded")
@@ -143,8 +150,10 @@ def drop_private(connection: Connection, network: str) -> None:
 
 
 def repoint_served(connection: Connection, network: str) -> int:
-    """Days that a store has whole, as they are published: what the store holds of such a day is what today's
-    state holds of it, so that state need be kept alone; returns how many days were re-pointed."""
+    """Point stores that have a day whole, as it is published, to today's state; return how many days.
+
+    What the store holds of such a day is what today's state holds of it, so older states need not be kept.
+    """
     current = locations(connection, PUBLISHED, network)
     same = and_(
         days.c.network == served.c.network,
@@ -172,8 +181,10 @@ def repoint_served(connection: Connection, network: str) -> int:
 
 
 def served_states(connection: Connection, network: str) -> list[tuple[str, str]]:
-    """(table, location) of every state of which rows may be in a store, days that :func:`repoint_served`
-    takes care of left out."""
+    """Return (table, location) of every state of which rows may be in a store.
+
+    Days that :func:`repoint_served` takes care of are left out.
+    """
     same = and_(
         days.c.network == served.c.network,
         days.c.date == served.c.date,
@@ -189,8 +200,10 @@ def served_states(connection: Connection, network: str) -> list[tuple[str, str]]
 
 
 def attempt_states(connection: Connection, network: str, limits: Limits) -> list[tuple[str, str, bool]]:
-    """(table, location, open) of what attempts began from and staged: all of those that are open and not
-    abandoned, of those published lately what they count by."""
+    """Return (table, location, open) of what attempts began from and staged.
+
+    These are all attempts that are open and not abandoned; of lately published ones, what they count by.
+    """
     rows = connection.execute(
         select(attempt_tables, attempts.c.state)
         .join(attempts, attempts.c.attempt_id == attempt_tables.c.attempt_id)

@@ -23,7 +23,7 @@ class Limits:
 
 
 def limits(lake: LakeSettings, now: datetime | None = None) -> Limits:
-    """The limits that the configuration sets, as seen at ``now``."""
+    """Return the limits that the configuration sets, as seen at ``now``."""
     moment = now or datetime.now(UTC)
     return Limits(
         history=moment - timedelta(days=lake.retention_days),

@@ -59,7 +59,7 @@ class Needed:
 
 
 def roots(connection: Connection, network: str, limits: Limits) -> list[Root]:
-    """Everything that points to a metadata file of the network, in one read of the catalog."""
+    """Return everything that points to a metadata file of the network, in one read of the catalog."""
     found: dict[tuple[str, str], Root] = {}
 
     def add(table: str, location: str, every: bool = False, since: int | None = None) -> None:
@@ -89,8 +89,10 @@ def roots(connection: Connection, network: str, limits: Limits) -> list[Root]:
 
 
 def needed(wanted: Iterable[Root]) -> Needed:
-    """The files that the roots need. A file that cannot be read makes its table ``lacking``: what is not
-    known to be needless must stay."""
+    """Return the files that the roots need.
+
+    A file that cannot be read makes its table ``lacking``: what is not known to be needless must stay.
+    """
     found = Needed()
     lists: dict[str, tuple[Root, Snapshot, IcebergTable]] = {}
     for root, table in _each(wanted, lambda root: open_table(root.location), found, lambda root: root):
@@ -122,12 +124,12 @@ def needed(wanted: Iterable[Root]) -> Needed:
 def _each(
     items: Iterable[_In], read: Callable[[_In], _Out], found: Needed, root_of: Callable[[_In], Root]
 ) -> Iterator[tuple[_In, _Out]]:
-    """Every item with what reading it gave, several at once; what fails is noted at its table."""
+    """Yield every item with what reading it gave, several at once; note what fails at its table."""
 
     def one(item: _In) -> _Out | Exception:
         try:
             return read(item)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a damaged file makes readers raise anything
             return error
 
     known = list(items)

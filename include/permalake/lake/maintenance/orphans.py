@@ -37,7 +37,7 @@ class Orphans:
 
 
 def orphans(settings: Settings, database: Database, network: str, limits: Limits) -> Orphans:
-    """Files below the network's tables that nothing points to and that are not young."""
+    """Find files below the network's tables that nothing points to and that are not young."""
     base = f"{settings.lake.warehouse}/{network}"
     # Listed before the pointers are read: what is written and published in between is not in the list, and
     # what was written before and is published later belongs to a build that holds its days now.
@@ -76,8 +76,10 @@ def check_share(network: str, found: Orphans) -> None:
 
 
 def _elsewhere(keep: Needed, base: str) -> dict[str, str]:
-    """Tables some of whose files go by another path, so that a listing cannot tell what is needed: the
-    warehouse was moved, or is mounted under two names."""
+    """Return tables some of whose files go by another path, with the reason to spare them.
+
+    A listing cannot tell what is needed of them: the warehouse was moved, or is mounted under two names.
+    """
     found = {}
     for table, paths in keep.paths.items():
         if stray := next((path for path in paths if not path.startswith(f"{inner_path(base)}/")), None):
@@ -86,7 +88,7 @@ def _elsewhere(keep: Needed, base: str) -> dict[str, str]:
 
 
 def _oldest_build(connection: Connection, network: str) -> datetime | None:
-    """When the oldest build that may still write was begun."""
+    """Return when the oldest build that may still write was begun."""
     alive = leases.oldest_beat(connection)
     oldest = connection.execute(
         select(func.min(attempts.c.begun_at))
@@ -100,7 +102,7 @@ def _oldest_build(connection: Connection, network: str) -> datetime | None:
 
 
 def landings(settings: Settings, database: Database, limits: Limits) -> dict[str, list[Stored]]:
-    """Landing folders, none of them young, of attempts that are over, abandoned or unknown."""
+    """Find landing folders, none of them young, of attempts that are over, abandoned or unknown."""
     base = f"{settings.lake.warehouse}/{LANDINGS}"
     folders: dict[str, list[Stored]] = {}
     for file in listing(base):

@@ -24,7 +24,7 @@ class Stored:
 
 
 def listing(location: str) -> list[Stored]:
-    """Every file below a location; none when there is no such place."""
+    """List every file below a location; none if there is no such place."""
     selector = fs.FileSelector(inner_path(location), allow_not_found=True, recursive=True)
     return [
         Stored(info.path, info.size or 0, info.mtime or datetime.now(UTC))
@@ -34,7 +34,7 @@ def listing(location: str) -> list[Stored]:
 
 
 def remove(location: str, files: Iterable[Stored]) -> None:
-    """Delete files of the file system that holds ``location``; one that is gone already is no matter."""
+    """Delete files of the file system that holds ``location``; skip those that are gone."""
     disk = filesystem(location)
 
     def delete(file: Stored) -> None:

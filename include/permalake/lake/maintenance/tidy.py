@@ -23,7 +23,7 @@ from permalake.lake.state import PUBLISHED, STORES, Database, networks
 
 
 @dataclass
-class Done:
+class MaintenanceResult:
     """What was done (or, in a dry run, would be) to a table, or to a folder that is none."""
 
     name: str
@@ -37,7 +37,7 @@ class Done:
     spared: str | None = None  # why nothing was removed
 
     @classmethod
-    def compacted(cls, name: str, days: Mapping[date, tuple[int, int]]) -> Done:
+    def compacted(cls, name: str, days: Mapping[date, tuple[int, int]]) -> MaintenanceResult:
         """Of a compaction: (files before, files after) of each day."""
         before, after = (sum(files[at] for files in days.values()) for at in (0, 1))
         return cls(name, days=len(days), files_before=before, files_after=after)
@@ -64,7 +64,7 @@ class Done:
 
 
 def networks_of(database: Database) -> list[str]:
-    """Every network that the lake holds."""
+    """List every network that the lake holds."""
     with database.read() as connection:
         return list(connection.execute(select(networks.c.network).order_by(networks.c.network)).scalars())
 
@@ -77,7 +77,7 @@ def tidy(
     run_id: str,
     *,
     confirmed: bool = False,
-) -> list[Done]:
+) -> list[MaintenanceResult]:
     """Expire, forget and remove what the limits say of one network; what was done, by table.
 
     Raises:
@@ -107,8 +107,8 @@ def tidy(
 
 def would_tidy(
     settings: Settings, database: Database, network: str, tables: Collection[str], limits: Limits
-) -> list[Done]:
-    """What :func:`tidy` would do now, and the days that would be compacted; nothing is changed."""
+) -> list[MaintenanceResult]:
+    """Return what :func:`tidy` would do now, and the days that would be compacted; change nothing."""
     done, present = _by_table(database, network)
     with database.read() as connection:
         _count_states(done, history.past_states(connection, network, limits)[1])
@@ -124,9 +124,11 @@ def would_tidy(
     return list(done.values())
 
 
-def clear_landings(settings: Settings, database: Database, limits: Limits, dry_run: bool = False) -> Done:
+def clear_landings(
+    settings: Settings, database: Database, limits: Limits, dry_run: bool = False
+) -> MaintenanceResult:
     """Delete what attempts that are over had landed for themselves."""
-    done = Done(LANDINGS)
+    done = MaintenanceResult(LANDINGS)
     for attempt_id, files in landings(settings, database, limits).items():
         done.removed += len(files)
         done.freed += sum(file.size for file in files)
@@ -135,28 +137,30 @@ def clear_landings(settings: Settings, database: Database, limits: Limits, dry_r
     return done
 
 
-def _by_table(database: Database, network: str) -> tuple[dict[str, Done], dict[tuple[str, str], str]]:
-    """What is done, by table; and where each lies, by catalog and table."""
+def _by_table(
+    database: Database, network: str
+) -> tuple[dict[str, MaintenanceResult], dict[tuple[str, str], str]]:
+    """Return an empty result by table, and where each table lies, by catalog and table."""
     with database.read() as connection:
         present = {
             (catalog, table): location
             for catalog in (PUBLISHED, STORES)
             for table, location in locations(connection, catalog, network).items()
         }
-    return {table: Done(f"{network}.{table}") for _, table in sorted(present)}, present
+    return {table: MaintenanceResult(f"{network}.{table}") for _, table in sorted(present)}, present
 
 
-def _count_states(done: dict[str, Done], forgotten: list[PastState]) -> None:
+def _count_states(done: dict[str, MaintenanceResult], forgotten: list[PastState]) -> None:
     for state in forgotten:
         done[state.table].states += 1
 
 
-def _count_files(done: dict[str, Done], network: str, found: Orphans) -> None:
+def _count_files(done: dict[str, MaintenanceResult], network: str, found: Orphans) -> None:
     for table, files in found.files.items():
-        one = done.setdefault(table, Done(f"{network}.{table}"))
+        one = done.setdefault(table, MaintenanceResult(f"{network}.{table}"))
         one.removed, one.freed = len(files), sum(file.size for file in files)
     for table, reason in found.spared.items():
-        done.setdefault(table, Done(f"{network}.{table}")).spared = reason
+        done.setdefault(table, MaintenanceResult(f"{network}.{table}")).spared = reason
 
 
 def _many(count: int, what: str) -> str:
