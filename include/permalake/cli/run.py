@@ -23,7 +23,14 @@ def command(  # noqa: PLR0917
         str | None,
         typer.Option(metavar="STEP", help="Start at this step and continue to the end: enrich, serve, …"),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Build days even if nothing changed.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Build days even if nothing changed. With --only enrich: also ask chains again for facts "
+            "stored with a part missing.",
+        ),
+    ] = False,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
     """Build a day, or a range of days, through the DAG that Airflow schedules.

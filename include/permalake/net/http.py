@@ -70,6 +70,8 @@ class Probe:
     path: str
     json: Any = None
     """Body of a POST; None for a GET."""
+    shape: Shape[Any] = bool
+    """Rejects a document that no healthy service sends."""
 
 
 class UnavailableError(Exception):
@@ -225,7 +227,7 @@ class Service:
             return False
         method, request = ("GET", {}) if probe.json is None else ("POST", {"json": probe.json})
         try:
-            self._once(method, probe.path, document, 1, request)
+            self._once(method, probe.path, _of_document(probe.shape), 1, request)
         except RequestRejectedError:
             return True
         except (_TransientError, UnavailableError):

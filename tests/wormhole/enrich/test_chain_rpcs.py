@@ -9,15 +9,17 @@ from dataclasses import replace
 import pytest
 
 from permalake.net.http import Patience, Service
+from permalake.wormhole.codec import abi
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.codec.solana_accounts import wrapped_mint, wrapped_nft
 from permalake.wormhole.enrich.evm import Evm
-from permalake.wormhole.enrich.jsonrpc import Call, Node
-from permalake.wormhole.enrich.questions import Answer, Question
+from permalake.wormhole.enrich.jsonrpc import Call, RpcNode, probe
+from permalake.wormhole.enrich.questions import ChainAnswer, Question
+from permalake.wormhole.enrich.rpc_errors import EVM, SOLANA
 from permalake.wormhole.enrich.solana import Solana
 from permalake.wormhole.reference import ChainInfo
 from support.faulty_server import FAULTS
-from support.rpc_server import EvmChain, RpcServer, SolanaChain
+from support.rpc_server import EvmChain, RefusalError, RpcServer, SolanaChain
 
 HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
 SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
@@ -49,8 +51,9 @@ def sender(number, tx_id, at=0, emitter=EMITTER, chain=2):
 
 
 def node(server, chain, rate=500, patience=HASTY, concurrency=4):
-    service = Service(f"chain {chain}", f"{server.url}/{chain}", rate, patience=patience)
-    return Node(service, concurrency, f"chains.{chain}.rpc_url")
+    service = Service(f"chain {chain}", f"{server.url}/{chain}", rate, patience=patience, probe=probe(EVM))
+    errors = SOLANA if chain == 1 else EVM
+    return RpcNode(service, concurrency, f"chains.{chain}.rpc_url", errors)
 
 
 def once(server, chain):
@@ -85,16 +88,16 @@ class TestSendersOnEvm:
             calls = Counter(json.loads(call)[0] for call in server.answered[2])
         lying = "the reported transaction does not publish this message"
         assert told == [
-            Answer(ALICE),
-            Answer(ALICE),
-            Answer(BOB),
-            Answer(reason=lying),
-            Answer(reason=lying),
-            Answer(reason="the node knows no such transaction"),
-            Answer(reason="no transaction is known"),
-            Answer(reason="no transaction is known"),
+            ChainAnswer(ALICE),
+            ChainAnswer(ALICE),
+            ChainAnswer(BOB),
+            ChainAnswer(reason=lying),
+            ChainAnswer(reason=lying),
+            ChainAnswer(reason="the node knows no such transaction"),
+            ChainAnswer(reason="no transaction is known"),
+            ChainAnswer(reason="no transaction is known"),
         ]
-        assert again == [Answer(BOB), Answer(reason=lying)]
+        assert again == [ChainAnswer(BOB), ChainAnswer(reason=lying)]
         assert calls["eth_getTransactionReceipt"] == 3
 
     def test_a_log_of_another_contract_is_no_message(self):
@@ -103,7 +106,7 @@ class TestSendersOnEvm:
         with RpcServer({2: world}) as server, node(server, 2) as rpc:
             assert Evm(evm_chain(), rpc).answers("sender", [sender(7, tx(1))])[0].address is None
             unknown = replace(evm_chain(), core=None)
-            assert Evm(unknown, rpc).answers("sender", [sender(7, tx(1))]) == [Answer(ALICE)]
+            assert Evm(unknown, rpc).answers("sender", [sender(7, tx(1))]) == [ChainAnswer(ALICE)]
 
     @pytest.mark.parametrize("most_blocks", [5000, 300])
     def test_unknown_transactions_are_found_by_the_logs_of_their_time(self, most_blocks):
@@ -120,7 +123,7 @@ class TestSendersOnEvm:
             told = Evm(evm_chain(), rpc).answers("sender", [*asked, sender(51, None, asked[0].at), early])
             assert once(server, 2)
             assert len(server.answered[2]) < 200
-        assert told == [*[Answer(ALICE)] * 5, *[Answer(reason="no transaction is known")] * 2]
+        assert told == [*[ChainAnswer(ALICE)] * 5, *[ChainAnswer(reason="no transaction is known")] * 2]
 
     def test_a_node_without_blocks_is_not_asked_for_them_again(self, monkeypatch):
         world = EvmChain()
@@ -132,7 +135,7 @@ class TestSendersOnEvm:
         monkeypatch.setattr(world, "call", call)
         with RpcServer({2: world}) as server, node(server, 2) as rpc:
             told = Evm(evm_chain(), rpc).answers("sender", [sender(n, None, n * 10_000) for n in range(5)])
-            assert told == [Answer(reason="no transaction is known")] * 5
+            assert told == [ChainAnswer(reason="no transaction is known")] * 5
             assert len(server.answered[2]) == 1
 
 
@@ -154,12 +157,12 @@ class TestTokensOnEvm:
             assert once(server, 2)
         one, two, three, four, five = tokens
         assert told == [
-            Answer(one, "USDC", "USD Coin", 6),
-            Answer(two, "MKR", "Maker", 18),
-            Answer(three, "", None, 0),
-            Answer(four),
-            Answer(five),
-            Answer(reason="not attested on this chain"),
+            ChainAnswer(one, "USDC", "USD Coin", 6),
+            ChainAnswer(two, "MKR", "Maker", 18),
+            ChainAnswer(three, "", None, 0),
+            ChainAnswer(four),
+            ChainAnswer(five),
+            ChainAnswer(reason="not attested on this chain"),
         ]
 
     def test_tokens_that_nobody_attested_or_listed(self):
@@ -172,10 +175,65 @@ class TestTokensOnEvm:
         ]
         with RpcServer({2: world}) as server, node(server, 2) as rpc:
             assert Evm(evm_chain(), rpc).answers("token", asked) == [
-                Answer(ALICE, "A", "Alice", 255),
-                Answer(reason="no token that tells its decimals"),
-                Answer(reason="no address of this chain"),
+                ChainAnswer(ALICE, "A", "Alice", 255),
+                ChainAnswer(reason="no token that tells its decimals"),
+                ChainAnswer(reason="no address of this chain"),
             ]
+
+    def test_a_node_without_finalized_blocks_answers_provisionally(self, monkeypatch):
+        world = EvmChain()
+        world.wrapped = {(1, f"{7:064x}"): ALICE}
+        world.tokens = {ALICE: ("A", "Alice", 9)}
+        plain = world.call
+
+        def call(method, params):
+            if params[1:] == ["finalized"]:
+                raise RefusalError({"code": -32602, "message": "invalid argument 1: hex string without 0x"})
+            return plain(method, params)
+
+        monkeypatch.setattr(world, "call", call)
+        with RpcServer({2: world}) as server, node(server, 2) as rpc:
+            told = Evm(evm_chain(), rpc).answers("wrapped", [Question("wrapped", f"1:{7:064x}")])
+        assert told == [ChainAnswer(ALICE, "A", "Alice", 9, provisional=True)]
+
+    @pytest.mark.parametrize("code", [-32005, -32007, -32009, -32011, -32016, 429])
+    def test_a_rate_limit_is_a_fault_and_never_a_missing_name(self, monkeypatch, code):
+        world = EvmChain()
+        world.tokens = {ALICE: ("A", "Alice", 9)}
+        limited = RefusalError({"code": code, "message": "50/second request limit reached"})
+        plain = world._view
+
+        def view(contract, data):
+            if data.hex() == abi.selector("symbol()").hex():
+                raise limited
+            return plain(contract, data)
+
+        monkeypatch.setattr(world, "_view", view)
+        asked = [Question("token", "00" * 12 + ALICE[2:])]
+        with RpcServer({2: world}) as server, node(server, 2, patience=SHORT) as rpc:
+            (told,) = Evm(evm_chain(), rpc).answers("token", asked)
+        assert told.address is None and told.reason is None
+        assert f"JSON-RPC error {code}" in told.fault
+
+    def test_a_token_that_always_fails_costs_no_other_token_its_answer(self, monkeypatch):
+        world = EvmChain()
+        tokens = [f"0x{n:040x}" for n in range(1, 8)]
+        world.tokens = {token: (f"T{n}", "", n) for n, token in enumerate(tokens)}
+        with RpcServer({2: world}) as server, node(server, 2, patience=SHORT) as rpc:
+            plain = server.respond
+
+            def respond(handler, body, fault):
+                if tokens[3].encode() in body:
+                    return 500, b"{}"  # whatever stands beside it
+                return plain(handler, body, fault)
+
+            monkeypatch.setattr(server, "respond", respond)
+            evm = Evm(evm_chain(), rpc)
+            for _ in range(3):
+                told = evm.answers("token", [Question("token", "00" * 12 + token[2:]) for token in tokens])
+                assert [answer.symbol for answer in told] == ["T0", "T1", "T2", None, "T4", "T5", "T6"]
+                assert told[3].fault
+                assert not rpc.is_down
 
     def test_nfts_are_wrapped_by_the_nft_bridge(self):
         world = EvmChain()
@@ -187,8 +245,8 @@ class TestTokensOnEvm:
             told = Evm(evm_chain(), rpc).answers("wrapped_nft", asked)
             assert len(server.answered[2]) == 4  # an NFT has no decimals to ask for
         assert told == [
-            Answer(ALICE, "WORMSPLNFT", "Wormhole Bridged Solana-NFT"),
-            Answer(reason="not wrapped on this chain"),
+            ChainAnswer(ALICE, "WORMSPLNFT", "Wormhole Bridged Solana-NFT"),
+            ChainAnswer(reason="not wrapped on this chain"),
         ]
 
     @pytest.mark.parametrize(("kind", "bridge"), [("wrapped", "token"), ("wrapped_nft", "NFT")])
@@ -196,7 +254,7 @@ class TestTokensOnEvm:
         with RpcServer({2: EvmChain()}) as server, node(server, 2) as rpc:
             bare = ChainInfo(2, family="evm")
             (told,) = Evm(bare, rpc).answers(kind, [Question(kind, "1:" + "00" * 32)])
-            assert told == Answer(reason=f"no {bridge} bridge is known on this chain")
+            assert told == ChainAnswer(reason=f"no {bridge} bridge is known on this chain")
             assert not server.requests
 
 
@@ -224,10 +282,10 @@ class TestSolana:
         ]
         told = self.ask(world, "sender", [sender(n, tx, chain=1) for n, tx in enumerate(ids)])
         assert told == [
-            *[Answer(key("alice"))] * 5,
-            *[Answer(reason="the node knows no such transaction")] * 2,
-            Answer(reason="the node knows no transaction of this message"),
-            *[Answer(reason="no transaction is known")] * 2,
+            *[ChainAnswer(key("alice"))] * 5,
+            *[ChainAnswer(reason="the node knows no such transaction")] * 2,
+            ChainAnswer(reason="the node knows no transaction of this message"),
+            *[ChainAnswer(reason="no transaction is known")] * 2,
         ]
 
     @pytest.mark.parametrize("raw", [False, True])
@@ -240,9 +298,9 @@ class TestSolana:
             for name in ("account", "wallet", "gone")
         ]
         assert self.ask(world, "owner", asked, faulty=0.2, errors=0.2, seed=2) == [
-            Answer(key("alice")),
-            Answer(reason="no token account"),
-            Answer(reason="no such account"),
+            ChainAnswer(key("alice")),
+            ChainAnswer(reason="no token account"),
+            ChainAnswer(reason="no such account"),
         ]
 
     @pytest.mark.parametrize("raw", [False, True])
@@ -252,9 +310,9 @@ class TestSolana:
         world.mints = {mints[0]: ("WETH", "Ether (Portal)", 8), mints[1]: (None, None, 0)}
         asked = [Question("wrapped", f"2:{n:064x}") for n in range(3)]
         assert self.ask(world, "wrapped", asked, faulty=0.2, errors=0.2, seed=4) == [
-            Answer(mints[0], "WETH", "Ether (Portal)", 8),
-            Answer(mints[1], decimals=0),
-            Answer(reason="not attested on this chain"),
+            ChainAnswer(mints[0], "WETH", "Ether (Portal)", 8),
+            ChainAnswer(mints[1], decimals=0),
+            ChainAnswer(reason="not attested on this chain"),
         ]
 
     def test_each_wrapped_nft_has_a_mint(self):
@@ -264,9 +322,9 @@ class TestSolana:
         world.mints = {mints[0]: ("BAYC", "Ape 0", 0), mints[2]: (None, None, 0)}
         asked = [Question("wrapped_nft", f"2:{5:064x}:{token_id}") for token_id in ids]
         assert self.ask(world, "wrapped_nft", asked) == [
-            Answer(mints[0], "BAYC", "Ape 0", 0),
-            Answer(reason="not wrapped on this chain"),
-            Answer(mints[2], decimals=0),
+            ChainAnswer(mints[0], "BAYC", "Ape 0", 0),
+            ChainAnswer(reason="not wrapped on this chain"),
+            ChainAnswer(mints[2], decimals=0),
         ]
 
     def test_tokens_that_nobody_attested_or_listed(self):
@@ -276,9 +334,9 @@ class TestSolana:
             Question("token", name.encode().rjust(32, b"\x07").hex()) for name in ("mint", "wallet", "gone")
         ]
         assert self.ask(world, "token", asked) == [
-            Answer(key("mint"), "M", "Mint", 5),
-            Answer(reason="no token that tells its decimals"),
-            Answer(reason="no such account"),
+            ChainAnswer(key("mint"), "M", "Mint", 5),
+            ChainAnswer(reason="no token that tells its decimals"),
+            ChainAnswer(reason="no such account"),
         ]
 
 
@@ -348,7 +406,7 @@ class TestNode:
     def test_an_error_of_the_call_is_an_answer(self, world):
         with RpcServer(world) as server, node(server, 2) as rpc:
             (reply,) = rpc.ask([Call("eth_coinbase", (), str)])
-            assert (reply.refused, reply.fault) == ("JSON-RPC error -32601", None)
+            assert (reply.refused, reply.reverted, reply.fault) == ("JSON-RPC error -32601", None, None)
 
     def test_a_node_that_hangs_up_on_batches_is_asked_call_by_call(self, world, monkeypatch):
         with RpcServer(world) as server, node(server, 2) as rpc:

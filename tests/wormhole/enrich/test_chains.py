@@ -15,7 +15,7 @@ from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
 from permalake.wormhole.enrich.chains import FOR_GOOD, AnswerCache, Chains
 from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
-from support.rpc_server import EvmChain, RpcServer, SolanaChain
+from support.rpc_server import EvmChain, RefusalError, RpcServer, SolanaChain
 
 DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
 HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
@@ -58,14 +58,14 @@ class Desk:
             remark=lambda text, day=None: self.notes.append((text, day)),
         )
 
-    def ask(self, server, chains, *questions, patience=HASTY, again=False):
+    def ask(self, server, chains, *questions, patience=HASTY, again=False, recheck=False):
         """(chain, question, subject) -> address and symbol, of what is answered."""
         sections = {
             number: ChainSettings(rpc_url=f"{server.url}/{number}", rate_per_second=200) for number in chains
         }
         settings = self.settings.model_copy(update={"chains": sections})
         frame = self.spark.createDataFrame(list(questions), QUESTIONS)
-        with Chains(rpcs(settings, patience), self.cache, again=again) as desk:
+        with Chains(rpcs(settings, patience), self.cache, again=again, recheck=recheck) as desk:
             rows = desk.answers(self.spark, frame).toArrow().to_pylist()
         return {
             (row["chain"], row["question"], row["subject"]): (row["address"], row["symbol"]) for row in rows
@@ -131,6 +131,33 @@ def test_each_question_is_asked_once_and_kept_with_its_answer_or_reason(desk, wo
         assert desk.ask(server, world, sender(9), again=True) == {sender(9)[:3]: (ALICE, None)}
         assert desk.ask(server, world, sender(9)) == {sender(9)[:3]: (ALICE, None)}
     assert desk.notes == []
+
+
+def test_facts_with_a_part_missing_are_asked_again_by_force(desk, world):
+    world[2].tokens = {ASSET: (None, "Wrapped SOL (Wormhole)", 9)}
+    with RpcServer(world) as server:
+        assert desk.ask(server, world, wrapped(7)) == {wrapped(7)[:3]: (ASSET, None)}
+        world[2].tokens = {ASSET: ("SOL", "Wrapped SOL (Wormhole)", 9)}
+        assert desk.ask(server, world, wrapped(7), again=True) == {wrapped(7)[:3]: (ASSET, None)}
+        assert desk.ask(server, world, wrapped(7), recheck=True) == {wrapped(7)[:3]: (ASSET, "SOL")}
+        requests = len(server.requests[2])
+        assert desk.ask(server, world, wrapped(7, NEXT), recheck=True) == {wrapped(7)[:3]: (ASSET, "SOL")}
+        assert len(server.requests[2]) == requests
+    assert {day for _, _, day in desk.kept()} == {FOR_GOOD, FOR_GOOD - dt.timedelta(days=1)}
+
+
+def test_what_no_finalized_block_proves_is_kept_for_its_day_only(desk, world, monkeypatch):
+    plain = world[2].call
+
+    def call(method, params):
+        if params[1:] == ["finalized"]:
+            raise RefusalError({"code": -32602, "message": "invalid argument 1"})
+        return plain(method, params)
+
+    monkeypatch.setattr(world[2], "call", call)
+    with RpcServer(world) as server:
+        assert desk.ask(server, world, wrapped(7)) == {wrapped(7)[:3]: (ASSET, "SOL")}
+    assert set(desk.kept()) == {("wrapped", wrapped(7)[2], DAY)}
 
 
 def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(desk, world):

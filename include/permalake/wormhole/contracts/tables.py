@@ -229,7 +229,8 @@ CHAIN_ANSWERS = Table(
     sort=("chain", "question", "subject"),
     first_value=("asked_at",),
     commit="side",
-    date_doc="Day that needed it; 1969-12-31 for owners, assets and tokens that were found.",
+    date_doc="Day that needed it; 1969-12-31 for owners, assets and tokens that a finalized block proves, an "
+    "earlier day for those that were corrected.",
 )
 
 NOTIONAL_TRANSFERRED_DAILY = _daily(

@@ -1,1 +1,1 @@
-"""Prices and chain details from services."""
+"""Prices and chain details from services outside the lake."""

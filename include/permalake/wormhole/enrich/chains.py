@@ -1,8 +1,12 @@
-"""Chain details from RPCs, each asked for once and kept in ``chain_answers``, a reason where there was none.
+"""Chain details from RPCs, each requested once and stored in ``chain_answers``.
 
-What was found of accounts, assets and tokens is kept for good, under a day before all others; what was not
-found only for the day that needed it, as a token may be attested the next day. A fault is not kept: the next
-run asks again.
+Facts that a finalized block proves (owners, wrapped assets, tokens) are stored for good, under a day before
+all others. Everything else, a reason for having none included, is stored for the day that needed it: a token
+may be attested the next day. A fault is not stored: the next run asks again.
+
+``--only enrich`` asks again for what was stored as "none" of its days, ``--only enrich --force`` also for
+facts stored for good with a part missing. A better answer then lies one day before the stored one, as stored
+rows never change, and the newest counts.
 """
 
 from __future__ import annotations
@@ -12,23 +16,27 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from itertools import groupby, islice
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from permalake.wormhole.enrich.questions import Answer, ChainRpc, Question
+from permalake.wormhole.enrich.questions import ChainAnswer, ChainRpc, Question
 from permalake.wormhole.tables.chain_questions import OWNER, QUESTION, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 from permalake.wormhole.tables.reported_details import REPORTED
 
 FOR_GOOD = date(1969, 12, 31)
+"""The date of facts; corrected ones lie before it."""
+_DOWN_AFTER = 3
+"""Chunks of questions without a single answer, after which the rest waits for another run."""
 _AT_ONCE = 500
 _ROWS_AT_ONCE = 20_000
 _SECONDS_AT_ONCE = 60.0
+_STORED = ("address", "symbol", "name", "decimals", "reason")
 _UNKNOWN = {
     SENDER: "senders",
     OWNER: "owners of accounts",
@@ -55,8 +63,7 @@ _ROWS = pa.schema(
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """Where answers are kept: how to read ``chain_answers``, how to add to it, and where remarks on a day
-    (None: on every day) go."""
+    """Access to ``chain_answers``: how to read it, to add rows, and to note a remark on a day (None: all)."""
 
     read: Callable[[SparkSession], DataFrame]
     add: Callable[[DataFrame], int]
@@ -65,7 +72,7 @@ class AnswerCache:
 
 @dataclass
 class _Round:
-    """What one chain has told so far: rows to be kept, and questions left without an answer."""
+    """The progress of one chain: rows to store, and questions without an answer."""
 
     asked: int
     answered: int = 0
@@ -76,7 +83,8 @@ class _Round:
 class Chains:
     """The RPCs of the configured chains behind the lake's cache.
 
-    With ``again`` questions that came to nothing are asked once more, whatever was asked before.
+    With ``again`` questions stored as "none" are asked again, with ``recheck`` also those stored for good
+    with a part missing.
     """
 
     def __init__(
@@ -85,23 +93,29 @@ class Chains:
         cache: AnswerCache,
         *,
         again: bool = False,
+        recheck: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._rpcs = rpcs
         self._cache = cache
-        self._again = again
+        self._again = again or recheck
+        self._recheck = recheck
         self._clock = clock
+        self._fact_day = FOR_GOOD
 
     def answers(self, spark: SparkSession, questions: DataFrame) -> DataFrame:
-        """Rows of ``chain_answers`` with an answer to these questions (chain, question, subject, date, tx_id,
-        at), and what the source's API reported of their days; asks what is not known yet. A chain without
-        RPC, and the fault of one, are remarks, never errors."""
+        """Return rows of ``chain_answers`` for these questions (chain, question, subject, date, tx_id, at).
+
+        What the source's API reported of their days is added. Unknown answers are requested. A chain without
+        RPC, and the fault of one, are remarks, never errors.
+        """
         asked = questions.localCheckpoint()
         days = asked.agg(F.min("date").alias("first"), F.max("date").alias("last")).first()
         if days is None or days["first"] is None:
             return self._cache.read(spark).limit(0)
         inside = F.col("date").between(F.lit(days["first"]), F.lit(days["last"]))
-        near = (F.col("date") == F.lit(FOR_GOOD)) | inside
+        near = (F.col("date") <= F.lit(FOR_GOOD)) | inside
+        self._fact_day = self._next_fact_day(spark) if self._recheck else FOR_GOOD
         unsettled = self._unsettled(asked, self._cache.read(spark).where(near)).localCheckpoint()
         counted = {
             (row["chain"], row["with_rpc"]): row["count"]
@@ -111,11 +125,11 @@ class Chains:
         if not all(mine for _, mine in counted):
             self._remark_untold(unsettled.where(~self._has_rpc()))
         told = self._cache.read(spark).where(near & (F.col("told") == 1))
-        mine = told.join(asked.select(*QUESTION).distinct(), list(QUESTION), "left_semi")
+        mine = _newest(told.join(asked.select(*QUESTION).distinct(), list(QUESTION), "left_semi"))
         return mine.unionByName(told.where(F.col("question") == REPORTED))
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         for rpc in self._rpcs.values():
             rpc.close()
 
@@ -133,15 +147,25 @@ class Chains:
         return F.col("chain").isin(list(self._rpcs))
 
     def _unsettled(self, asked: DataFrame, kept: DataFrame) -> DataFrame:
-        """Questions that nobody has answered, and whose lack of an answer is not known either."""
-        for_good = kept.where((F.col("date") == F.lit(FOR_GOOD)) & (F.col("told") == 1))
+        """Return the questions whose answer, or lack of one, is not stored."""
+        is_fact = F.col("date") <= F.lit(FOR_GOOD)
+        for_good = kept.where(is_fact & (F.col("told") == 1))
+        if self._recheck:
+            for_good = for_good.where(_is_whole())
+        kept = kept.where(~is_fact)
         of_day = kept.where((F.col("told") == 1) | F.lit(not self._again))
         return asked.join(for_good.select(*QUESTION), list(QUESTION), "left_anti").join(
             of_day.select(*QUESTION, "date"), [*QUESTION, "date"], "left_anti"
         )
 
+    def _next_fact_day(self, spark: SparkSession) -> date:
+        """Return the day before all stored facts, where corrected ones belong."""
+        facts = self._cache.read(spark).where(F.col("date") <= F.lit(FOR_GOOD))
+        first = facts.agg(F.min("date").alias("first")).first()
+        return first["first"] - timedelta(days=1) if first and first["first"] else FOR_GOOD
+
     def _remark_untold(self, untold: DataFrame) -> None:
-        """A remark on each day with questions to chains that have no RPC."""
+        """Note a remark on each day with questions to chains that have no RPC."""
         reported = self._cache.read(untold.sparkSession).where(F.col("question") == REPORTED)
         senders = reported.select(F.lit(SENDER).alias("question"), "subject", "date")
         left = untold.join(senders, ["question", "subject", "date"], "left_anti")
@@ -161,7 +185,7 @@ class Chains:
     # -- What is asked -------------------------------------------------------------------------------
 
     def _ask(self, spark: SparkSession, unsettled: DataFrame, counts: Mapping[int, int]) -> None:
-        """All chains at once, each at its own pace; what they tell is kept now and then."""
+        """Ask all chains at once, each at its own pace; store their answers from time to time."""
         if not counts:
             return
         rounds = {chain: _Round(count) for chain, count in counts.items()}
@@ -183,6 +207,7 @@ class Chains:
     def _ask_chain(self, chain: int, questions: DataFrame, told: _Round) -> None:
         order = ("question", "tx_id", "at", "subject", "date")
         rows = questions.orderBy(*order).toLocalIterator()
+        silent = 0
         for kind, of_kind in groupby(rows, key=lambda row: row["question"]):
             for some in _chunks(of_kind):
                 asked = [Question(kind, own[0]["subject"], own[0]["tx_id"], own[0]["at"]) for own in some]
@@ -191,28 +216,29 @@ class Chains:
                 for own, answer in zip(some, answers, strict=True):
                     told.answered += 0 if answer.fault else len(own)
                     told.fault = told.fault or answer.fault or ""
-                if all(answer.fault for answer in answers):
-                    return  # the node is down: what is left is for another run
+                # One question that always fails leaves the others alone; a node that is down does not.
+                silent = silent + 1 if all(answer.fault for answer in answers) else 0
+                if self._rpcs[chain].is_down or silent >= _DOWN_AFTER:
+                    return
 
     def _rows(
-        self, chain: int, asked: Sequence[list[Row]], answers: Iterable[Answer]
+        self, chain: int, asked: Sequence[list[Row]], answers: Iterable[ChainAnswer]
     ) -> list[dict[str, Any]]:
         moment = int(self._clock() * 1_000_000)
         rows = []
         for own, answer in zip(asked, answers, strict=True):
             if answer.fault:
                 continue
-            is_for_good = answer.reason is None and own[0]["question"] != SENDER
-            values = {name: value for name, value in vars(answer).items() if name != "fault"}
+            is_fact = answer.reason is None and not answer.provisional and own[0]["question"] != SENDER
+            values = {name: vars(answer)[name] for name in _STORED}
             values |= {"chain": chain, "question": own[0]["question"], "subject": own[0]["subject"]}
             values |= {"told": int(answer.reason is None), "asked_at": moment}
-            days = [FOR_GOOD] if is_for_good else [row["date"] for row in own]
+            days = [self._fact_day] if is_fact else [row["date"] for row in own]
             rows += [{**values, "date": day} for day in days]
         return rows
 
     def _keep_all(self, spark: SparkSession, rounds: Iterable[_Round], work: Sequence[Future[None]]) -> None:
-        """Keep what was told every minute or so, and at the end: killed in between, only that is asked
-        again."""
+        """Store answers every minute or so and at the end: a process killed in between loses a minute."""
         rows: list[dict[str, Any]] = []
         since = time.monotonic()
         busy = True
@@ -231,15 +257,31 @@ class Chains:
             done.result()
 
     def _keep(self, spark: SparkSession, rows: list[dict[str, Any]]) -> None:
-        for_good = [row for row in rows if row["date"] == FOR_GOOD]
-        of_days = [row for row in rows if row["date"] != FOR_GOOD]
-        for some in (for_good, of_days):  # apart, as what is kept is compared with the days in between
+        facts = [row for row in rows if row["date"] <= FOR_GOOD]
+        of_days = [row for row in rows if row["date"] > FOR_GOOD]
+        for some in (facts, of_days):  # separately, as stored rows of all days in between are compared
             if some:
                 self._cache.add(spark.createDataFrame(pa.Table.from_pylist(some, schema=_ROWS)))
 
 
+def _is_whole() -> Column:
+    """Whether an answer has all that its question asks for."""
+    texts = F.col("symbol").isNotNull() & F.col("name").isNotNull()
+    described = F.col("question").isin(WRAPPED, WRAPPED_NFT, TOKEN)
+    counted = F.col("decimals").isNotNull() | (F.col("question") == WRAPPED_NFT)
+    return F.col("address").isNotNull() & (~described | (texts & counted))
+
+
+def _newest(told: DataFrame) -> DataFrame:
+    """Keep one answer per question, of a sender one per day: the newest."""
+    day = F.when(F.col("question") == SENDER, F.col("date"))
+    newest_first = Window.partitionBy(*QUESTION, day).orderBy(F.col("asked_at").desc(), "date")
+    ranked = told.withColumn("rank", F.row_number().over(newest_first))
+    return ranked.where("rank = 1").drop("rank")
+
+
 def _chunks(rows: Iterable[Row]) -> Iterator[list[list[Row]]]:
-    """Questions, some hundred at a time: the rows of each, one per day that asks it."""
+    """Yield questions, some hundred at a time: the rows of each, one per day that asks it."""
     questions = (list(own) for _, own in groupby(rows, key=lambda row: row["subject"]))
     while some := list(islice(questions, _AT_ONCE)):
         yield some

@@ -1,17 +1,22 @@
-"""Chain details from the JSON-RPC of an EVM chain (ethereum/execution-apis; ERC-20 and ERC-721; Wormhole's
-contracts: core, token bridge, NFT bridge)."""
+"""Chain details from the JSON-RPC of an EVM chain.
+
+Sources: ethereum/execution-apis; ERC-20 and ERC-721; Wormhole's contracts (core, token bridge, NFT bridge).
+Contracts are read at the finalized block: what they say there is a fact of the chain. A node without that
+block is asked for the latest one, and its answers are provisional.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from permalake.wormhole.codec import abi
+from permalake.wormhole.enrich import rpc_errors
 from permalake.wormhole.enrich.evm_logs import LogSearch, Published, messages_in
-from permalake.wormhole.enrich.jsonrpc import Call, Node, Reply
-from permalake.wormhole.enrich.questions import Answer, Question
+from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
+from permalake.wormhole.enrich.questions import ChainAnswer, Question
 from permalake.wormhole.reference import ChainInfo
 from permalake.wormhole.tables.chain_questions import SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
@@ -20,7 +25,23 @@ _TRANSACTION = re.compile(r"0x[0-9a-f]{64}")
 _PADDING = "0" * 24
 _HIGHEST_DECIMALS = 255
 
-_Views = tuple[tuple[str, Callable[[bytes], Any]], ...]
+_FINALIZED, _LATEST = "finalized", "latest"
+
+_Parts = tuple[tuple[str, Callable[[bytes], Any]], ...]
+
+
+@dataclass(frozen=True)
+class _View:
+    """A view function of a contract: its call data, and how to decode what it returns."""
+
+    contract: str
+    data: str
+    form: Callable[[bytes], Any]
+
+    def at(self, block: str) -> Call:
+        """Return the call at a block."""
+        params = ({"to": self.contract, "data": self.data}, block)
+        return Call("eth_call", params, lambda result: self.form(_bytes(result)))
 
 
 @dataclass(frozen=True)
@@ -32,14 +53,22 @@ class _Receipt:
 class Evm:
     """The RPC of one EVM chain."""
 
-    def __init__(self, chain: ChainInfo, node: Node) -> None:
+    errors = rpc_errors.EVM
+
+    def __init__(self, chain: ChainInfo, node: RpcNode) -> None:
         self._chain = chain
         self._node = node
         self._search = LogSearch(chain.core, node)
         self._receipts: dict[str, Reply] = {}
+        self._block = _FINALIZED
 
-    def answers(self, kind: str, questions: Sequence[Question]) -> list[Answer]:
-        """An answer to every question, in order. Questions about one transaction stand together."""
+    @property
+    def is_down(self) -> bool:
+        """Whether the node is left alone at present."""
+        return self._node.is_down
+
+    def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:
+        """Return an answer to every question, in order; those about one transaction stand together."""
         ask = {
             SENDER: self._senders,
             WRAPPED: self._wrapped,
@@ -49,13 +78,13 @@ class Evm:
         return ask(questions)
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close all connections."""
         self._node.close()
 
     # -- Senders -------------------------------------------------------------------------------------
 
-    def _senders(self, questions: Sequence[Question]) -> list[Answer]:
-        """By the reported transaction if it published the message, else by the one that the logs name."""
+    def _senders(self, questions: Sequence[Question]) -> list[ChainAnswer]:
+        """Find senders by the reported transaction if it published the message, else by the logs."""
         reported = [question.tx_id for question in questions]
         self._receipts = {tx: reply for tx, reply in self._receipts.items() if tx in reported}
         self._receive(reported)
@@ -65,73 +94,104 @@ class Evm:
         self._receive([search.transaction for search in found])
         for number, search in zip(lost, found, strict=True):
             if search.fault:
-                answers[number] = Answer(fault=search.fault)
+                answers[number] = ChainAnswer(fault=search.fault)
             elif search.transaction:
                 answers[number] = self._sender(questions[number], search.transaction)
         return answers
 
     def _receive(self, transactions: Sequence[str | None]) -> None:
-        """Ask for the receipts that are not at hand."""
+        """Request the receipts that are not at hand."""
         wanted = {tx for tx in transactions if tx and _TRANSACTION.fullmatch(tx)}
         new = sorted(wanted - set(self._receipts))
         shape = _receipt_of(self._chain.core)
         replies = self._node.ask([Call("eth_getTransactionReceipt", (tx,), shape) for tx in new])
         self._receipts |= dict(zip(new, replies, strict=True))
 
-    def _sender(self, question: Question, transaction: str | None) -> Answer:
+    def _sender(self, question: Question, transaction: str | None) -> ChainAnswer:
         reply = self._receipts.get(transaction or "")
         if reply is None:
-            return Answer(reason="no transaction is known")
+            return ChainAnswer(reason="no transaction is known")
         if reply.fault:
-            return Answer(fault=reply.fault)
+            return ChainAnswer(fault=reply.fault)
         receipt: _Receipt | None = reply.value
         if receipt is None:
-            return Answer(reason=reply.refused or "the node knows no such transaction")
+            return ChainAnswer(reason=reply.no or "the node knows no such transaction")
         if question.message not in receipt.published:
-            return Answer(reason="the reported transaction does not publish this message")
-        return Answer(receipt.sender)
+            return ChainAnswer(reason="the reported transaction does not publish this message")
+        return ChainAnswer(receipt.sender)
 
     # -- Tokens --------------------------------------------------------------------------------------
 
-    def _wrapped(self, questions: Sequence[Question]) -> list[Answer]:
+    def _wrapped(self, questions: Sequence[Question]) -> list[ChainAnswer]:
         if bridge := _contract(self._chain.token_bridge):
             return self._assets(bridge, questions, _TEXTS + _DECIMALS, "not attested on this chain")
-        return [Answer(reason="no token bridge is known on this chain")] * len(questions)
+        return [ChainAnswer(reason="no token bridge is known on this chain")] * len(questions)
 
-    def _wrapped_nfts(self, questions: Sequence[Question]) -> list[Answer]:
+    def _wrapped_nfts(self, questions: Sequence[Question]) -> list[ChainAnswer]:
         if bridge := _contract(self._chain.nft_bridge):
             return self._assets(bridge, questions, _TEXTS, "not wrapped on this chain")
-        return [Answer(reason="no NFT bridge is known on this chain")] * len(questions)
+        return [ChainAnswer(reason="no NFT bridge is known on this chain")] * len(questions)
 
-    def _assets(self, bridge: str, questions: Sequence[Question], views: _Views, none: str) -> list[Answer]:
-        replies = self._node.ask([_call(bridge, _wrapped_asset(one), abi.address) for one in questions])
-        known = self._described(sorted({reply.value for reply in replies if reply.value}), views)
-        return [_or_none(reply, known, none) for reply in replies]
+    def _assets(
+        self, bridge: str, questions: Sequence[Question], parts: _Parts, none: str
+    ) -> list[ChainAnswer]:
+        replies = self._read([_View(bridge, _wrapped_asset(one), abi.address) for one in questions])
+        found = {reply.value: provisional for reply, provisional in replies if reply.value}
+        known = self._described(sorted(found), parts)
+        answers = []
+        for reply, provisional in replies:
+            if reply.value:
+                answer = known[reply.value]
+                answers.append(replace(answer, provisional=answer.provisional or provisional))
+            elif reply.fault:
+                answers.append(ChainAnswer(fault=reply.fault))
+            else:
+                answers.append(ChainAnswer(reason=reply.no or none))
+        return answers
 
-    def _tokens(self, questions: Sequence[Question]) -> list[Answer]:
+    def _tokens(self, questions: Sequence[Question]) -> list[ChainAnswer]:
         native = {
             one: f"0x{one.subject[len(_PADDING) :]}" for one in questions if one.subject.startswith(_PADDING)
         }
         known = self._described(sorted(set(native.values())), _TEXTS + _DECIMALS)
         answers = []
         for question in questions:
-            answer = known.get(native.get(question, ""), Answer(reason="no address of this chain"))
+            answer = known.get(native.get(question, ""), ChainAnswer(reason="no address of this chain"))
             silent = not answer.fault and not answer.reason and answer.decimals is None
-            answers.append(Answer(reason="no token that tells its decimals") if silent else answer)
+            answers.append(ChainAnswer(reason="no token that tells its decimals") if silent else answer)
         return answers
 
-    def _described(self, tokens: Sequence[str], views: _Views) -> dict[str, Answer]:
-        """What tokens (native addresses) call themselves; what a token does not tell is None."""
-        replies = self._node.ask(
-            [_call(token, abi.call(f"{name}()"), form) for token in tokens for name, form in views]
+    def _described(self, tokens: Sequence[str], parts: _Parts) -> dict[str, ChainAnswer]:
+        """Read the names of tokens (native addresses); what a token does not tell is None."""
+        replies = self._read(
+            [_View(token, abi.call(f"{name}()"), form) for token in tokens for name, form in parts]
         )
         found = {}
         for number, token in enumerate(tokens):
-            own = replies[number * len(views) : (number + 1) * len(views)]
-            fault = next((reply.fault for reply in own if reply.fault), None)
-            told = {name: reply.value for (name, _), reply in zip(views, own, strict=True)}
-            found[token] = Answer(fault=fault) if fault else Answer(token, **told)
+            own = replies[number * len(parts) : (number + 1) * len(parts)]
+            fault = next((reply.fault for reply, _ in own if reply.fault), None)
+            values = {name: reply.value for (name, _), (reply, _) in zip(parts, own, strict=True)}
+            provisional = any(unsure for _, unsure in own)
+            found[token] = (
+                ChainAnswer(fault=fault) if fault else ChainAnswer(token, **values, provisional=provisional)
+            )
         return found
+
+    def _read(self, views: Sequence[_View]) -> list[tuple[Reply, bool]]:
+        """Read contracts; tell of each reply whether it is provisional."""
+        block = self._block
+        replies = self._node.ask([view.at(block) for view in views])
+        refused = [number for number, reply in enumerate(replies) if reply.refused]
+        later: dict[int, Reply] = {}
+        if refused and block == _FINALIZED:
+            asked = self._node.ask([views[number].at(_LATEST) for number in refused])
+            later = dict(zip(refused, asked, strict=True))
+            if all(reply.refused is None and reply.fault is None for reply in later.values()):
+                self._block = _LATEST  # the node does not know the finalized block
+        return [
+            (later.get(number, reply), block == _LATEST or reply.refused is not None)
+            for number, reply in enumerate(replies)
+        ]
 
 
 def _contract(emitter: str | None) -> str | None:
@@ -141,16 +201,6 @@ def _contract(emitter: str | None) -> str | None:
 def _wrapped_asset(question: Question) -> str:
     chain, address = question.subject.split(":")
     return abi.call("wrappedAsset(uint16,bytes32)", int(chain), bytes.fromhex(address))
-
-
-def _or_none(reply: Reply, known: dict[str, Answer], none: str) -> Answer:
-    if reply.fault:
-        return Answer(fault=reply.fault)
-    return known[reply.value] if reply.value else Answer(reason=reply.refused or none)
-
-
-def _call(contract: str, data: str, form: Callable[[bytes], Any]) -> Call:
-    return Call("eth_call", ({"to": contract, "data": data}, "latest"), lambda result: form(_bytes(result)))
 
 
 def _bytes(result: Any) -> bytes:
@@ -164,8 +214,8 @@ def _decimals(data: bytes) -> int | None:
     return value if value is not None and value <= _HIGHEST_DECIMALS else None
 
 
-_TEXTS: _Views = (("symbol", abi.text), ("name", abi.text))
-_DECIMALS: _Views = (("decimals", _decimals),)
+_TEXTS: _Parts = (("symbol", abi.text), ("name", abi.text))
+_DECIMALS: _Parts = (("decimals", _decimals),)
 
 
 def _receipt_of(core: str | None) -> Callable[[Any], _Receipt | None]:

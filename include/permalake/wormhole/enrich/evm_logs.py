@@ -1,4 +1,4 @@
-"""Messages in the logs of an EVM chain's core bridge: which transaction published them, when nobody says."""
+"""Messages in the logs of an EVM chain's core bridge, for transactions that nobody reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from permalake.wormhole.codec import abi
-from permalake.wormhole.enrich.jsonrpc import Call, Node, Reply
+from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
 from permalake.wormhole.enrich.questions import Question
 
 LOG_MESSAGE_PUBLISHED = "0x" + abi.topic("LogMessagePublished(address,uint64,uint32,bytes,uint8)").hex()
@@ -20,7 +20,7 @@ _WINDOWS_AT_ONCE = 32
 _BLOCKS_BEYOND = 16
 """Blocks may share a second."""
 _TOGETHER = 3600
-"""Seconds between messages that are looked for in one go."""
+"""Seconds between messages that one search covers."""
 _STEPS = 80
 
 
@@ -41,17 +41,17 @@ class Found:
 
 
 class _LostError(Exception):
-    """The search ends here: the node has no more to tell, or a fault."""
+    """Raised to end a search: the node has nothing more, or a fault."""
 
     def __init__(self, reply: Reply) -> None:
-        super().__init__(reply.fault or reply.refused or "")
+        super().__init__(reply.fault or reply.no or "")
         self.fault = reply.fault
 
 
 class LogSearch:
     """Finds messages by their time, which is that of their block."""
 
-    def __init__(self, core: str | None, node: Node) -> None:
+    def __init__(self, core: str | None, node: RpcNode) -> None:
         self._core = core
         self._node = node
         self._blocks: dict[int, int] = {}
@@ -60,7 +60,7 @@ class LogSearch:
         self._at_once = 1
 
     def transactions(self, questions: Sequence[Question]) -> list[Found]:
-        """The transactions that published the messages of these questions, in order."""
+        """Return the transactions that published the messages of these questions, in order."""
         found: dict[Published, Found] = {}
         for group in _groups(questions) if self._core else ():
             try:
@@ -83,7 +83,7 @@ class LogSearch:
                 for start in range(at, last + 1, self._span)[: self._at_once]
             ]
             replies = self._node.ask([self._window(*window, emitters) for window in windows])
-            if no := next((reply for reply in replies if reply.fault or reply.refused), None):
+            if no := next((reply for reply in replies if reply.fault or reply.no), None):
                 if no.fault or self._span <= _FEWEST_BLOCKS:
                     raise _LostError(no)
                 self._span //= 2  # more than the node gives at once

@@ -1,4 +1,4 @@
-"""Questions to the RPC of a chain, and what it answers."""
+"""Questions to the RPC of a chain and its answers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Question:
-    """``kind`` and ``subject`` as in ``chain_answers``. Of a message's sender: the transaction as reported,
-    and the time of the message (unix seconds)."""
+    """A question, with ``kind`` and ``subject`` as in ``chain_answers``.
+
+    A question for a message's sender also has the transaction as reported and the time of the message (unix
+    seconds).
+    """
 
     kind: str
     subject: str
@@ -25,9 +28,12 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was told; else why there is nothing to tell (``reason``), or what kept the question from being
-    answered at all (``fault``), each on one line."""
+class ChainAnswer:
+    """The answer of a chain; else the ``reason`` for none, or the ``fault`` that left the question open.
+
+    ``reason`` and ``fault`` are one line each. ``provisional``: a later block may tell something else,
+    because the answer was not read at a finalized block, or the node withheld a part of it.
+    """
 
     address: str | None = None
     symbol: str | None = None
@@ -35,15 +41,21 @@ class Answer:
     decimals: int | None = None
     reason: str | None = None
     fault: str | None = None
+    provisional: bool = False
 
 
 class ChainRpc(Protocol):
     """The RPC of a chain."""
 
-    def answers(self, kind: str, questions: Sequence[Question]) -> list[Answer]:
-        """An answer to every question of one kind, in order."""
+    @property
+    def is_down(self) -> bool:
+        """Whether the node is left alone at present."""
+        ...
+
+    def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:
+        """Return an answer to every question of one kind, in order."""
         ...
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close all connections."""
         ...

@@ -9,8 +9,9 @@ from typing import Any
 
 from permalake.wormhole.codec import solana_accounts as codec
 from permalake.wormhole.codec.native_addresses import base58
-from permalake.wormhole.enrich.jsonrpc import Call, Node, Reply
-from permalake.wormhole.enrich.questions import Answer, Question
+from permalake.wormhole.enrich import rpc_errors
+from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
+from permalake.wormhole.enrich.questions import ChainAnswer, Question
 from permalake.wormhole.reference import ChainInfo
 from permalake.wormhole.tables.chain_questions import OWNER, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
@@ -23,13 +24,20 @@ _NO_ACCOUNT = "no such account"
 class Solana:
     """The RPC of one chain with Solana's accounts and programs."""
 
-    def __init__(self, chain: ChainInfo, node: Node) -> None:
+    errors = rpc_errors.SOLANA
+
+    def __init__(self, chain: ChainInfo, node: RpcNode) -> None:
         self._chain = chain
         self._node = node
-        self._signers: dict[bytes, Answer] = {}
+        self._signers: dict[bytes, ChainAnswer] = {}
 
-    def answers(self, kind: str, questions: Sequence[Question]) -> list[Answer]:
-        """An answer to every question, in order. Questions about one transaction stand together."""
+    @property
+    def is_down(self) -> bool:
+        """Whether the node is left alone at present."""
+        return self._node.is_down
+
+    def answers(self, kind: str, questions: Sequence[Question]) -> list[ChainAnswer]:
+        """Return an answer to every question, in order; those about one transaction stand together."""
         ask = {
             SENDER: self._senders,
             OWNER: self._owners,
@@ -40,94 +48,95 @@ class Solana:
         return ask(questions)
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close all connections."""
         self._node.close()
 
     # -- Senders -------------------------------------------------------------------------------------
 
-    def _senders(self, questions: Sequence[Question]) -> list[Answer]:
-        """First signers. A transaction may be named by its signature, or by the account of its message."""
+    def _senders(self, questions: Sequence[Question]) -> list[ChainAnswer]:
+        """Find first signers; a signature or the account of the message names a transaction."""
         keys = [_key(question.tx_id) for question in questions]
         self._signers = {key: answer for key, answer in self._signers.items() if key in keys}
         new = sorted({key for key in keys if key} - set(self._signers))
         signatures = self._signatures(new)
         asked = sorted({told for told in signatures.values() if isinstance(told, str)})
-        options = {"encoding": "json", "maxSupportedTransactionVersion": 0}
+        options = {"encoding": "json", "commitment": "finalized", "maxSupportedTransactionVersion": 0}
         replies = self._node.ask([Call("getTransaction", (one, options), _first_signer) for one in asked])
         told = {
-            one: _answer(reply, Answer, "the node knows no such transaction")
+            one: _answer(reply, ChainAnswer, "the node knows no such transaction")
             for one, reply in zip(asked, replies, strict=True)
         }
         for key, found in signatures.items():
             self._signers[key] = told[found] if isinstance(found, str) else found
-        none = Answer(reason="no transaction is known")
+        none = ChainAnswer(reason="no transaction is known")
         return [self._signers[key] if key else none for key in keys]
 
-    def _signatures(self, keys: Sequence[bytes]) -> dict[bytes, str | Answer]:
-        """The signature of each transaction; an answer where it has none."""
-        found: dict[bytes, str | Answer] = {key: base58(key) for key in keys if len(key) == _SIGNATURE}
+    def _signatures(self, keys: Sequence[bytes]) -> dict[bytes, str | ChainAnswer]:
+        """Return the signature of each transaction; an answer where there is none."""
+        found: dict[bytes, str | ChainAnswer] = {key: base58(key) for key in keys if len(key) == _SIGNATURE}
         accounts = [key for key in keys if len(key) == _ACCOUNT]
-        options = {"limit": _SIGNATURES_AT_ONCE}
+        options = {"limit": _SIGNATURES_AT_ONCE, "commitment": "finalized"}
         replies = self._node.ask(
             [Call("getSignaturesForAddress", (base58(key), options), _oldest) for key in accounts]
         )
         for key, reply in zip(accounts, replies, strict=True):
-            none = _answer(reply, Answer, "the node knows no transaction of this message")
+            none = _answer(reply, ChainAnswer, "the node knows no transaction of this message")
             found[key] = reply.value or none
         return found
 
     # -- Accounts ------------------------------------------------------------------------------------
 
-    def _owners(self, questions: Sequence[Question]) -> list[Answer]:
+    def _owners(self, questions: Sequence[Question]) -> list[ChainAnswer]:
         accounts = [base58(bytes.fromhex(question.subject)) for question in questions]
         replies = self._node.ask([_account(account, _owner_of) for account in accounts])
         return [_answer(reply, _owner, _NO_ACCOUNT) for reply in replies]
 
-    def _wrapped(self, questions: Sequence[Question]) -> list[Answer]:
+    def _wrapped(self, questions: Sequence[Question]) -> list[ChainAnswer]:
         bridge = self._chain.token_bridge_program
         if not bridge:
-            return [Answer(reason="no token bridge is known on this chain")] * len(questions)
+            return [ChainAnswer(reason="no token bridge is known on this chain")] * len(questions)
         mints = []
         for question in questions:
             chain, address = question.subject.split(":")
             mints.append(codec.wrapped_mint(bridge, int(chain), bytes.fromhex(address)))
         return self._mints(mints, "not attested on this chain")
 
-    def _wrapped_nfts(self, questions: Sequence[Question]) -> list[Answer]:
+    def _wrapped_nfts(self, questions: Sequence[Question]) -> list[ChainAnswer]:
         bridge = self._chain.nft_bridge_program
         if not bridge:
-            return [Answer(reason="no NFT bridge is known on this chain")] * len(questions)
+            return [ChainAnswer(reason="no NFT bridge is known on this chain")] * len(questions)
         mints = []
         for question in questions:
             chain, address, token_id = question.subject.split(":")
             mints.append(codec.wrapped_nft(bridge, int(chain), bytes.fromhex(address), int(token_id)))
         return self._mints(mints, "not wrapped on this chain")
 
-    def _tokens(self, questions: Sequence[Question]) -> list[Answer]:
+    def _tokens(self, questions: Sequence[Question]) -> list[ChainAnswer]:
         answers = self._mints([base58(bytes.fromhex(one.subject)) for one in questions], _NO_ACCOUNT)
-        silent = Answer(reason="no token that tells its decimals")
+        silent = ChainAnswer(reason="no token that tells its decimals")
         return [silent if answer.address and answer.decimals is None else answer for answer in answers]
 
-    def _mints(self, mints: Sequence[str], none: str) -> list[Answer]:
-        """Accounts of mints, with their decimals and what Metaplex knows of them."""
+    def _mints(self, mints: Sequence[str], none: str) -> list[ChainAnswer]:
+        """Read accounts of mints with their decimals, and their names at Metaplex."""
         found = self._node.ask([_account(mint, _decimals_of) for mint in mints])
         there = [mint for mint, reply in zip(mints, found, strict=True) if reply.value is not None]
         described = self._node.ask([_account(codec.metadata_account(mint), _texts_of) for mint in there])
         texts = dict(zip(there, described, strict=True))
 
-        def told(mint: str, reply: Reply) -> Answer:
+        def told(mint: str, reply: Reply) -> ChainAnswer:
             if reply.value is None:
-                return _answer(reply, Answer, none)
+                return _answer(reply, ChainAnswer, none)
             if texts[mint].fault:
-                return Answer(fault=texts[mint].fault)
+                return ChainAnswer(fault=texts[mint].fault)
             symbol, name = texts[mint].value or (None, None)
-            return Answer(mint, symbol, name, reply.value if reply.value >= 0 else None)
+            decimals = reply.value if reply.value >= 0 else None
+            return ChainAnswer(mint, symbol, name, decimals, provisional=texts[mint].no is not None)
 
         return [told(mint, reply) for mint, reply in zip(mints, found, strict=True)]
 
 
 def _key(transaction: str | None) -> bytes | None:
-    """The bytes of a signature or account, as base58 or hex; None for anything else."""
+    """Return the bytes of a signature or account in base58 or hex; None for anything else."""
     if not transaction:
         return None
     if _HEX.fullmatch(transaction):
@@ -136,21 +145,21 @@ def _key(transaction: str | None) -> bytes | None:
     return key if key is not None and len(key) in (_ACCOUNT, _SIGNATURE) else None
 
 
-def _answer(reply: Reply, told: Callable[[Any], Answer], none: str) -> Answer:
+def _answer(reply: Reply, told: Callable[[Any], ChainAnswer], none: str) -> ChainAnswer:
     if reply.fault:
-        return Answer(fault=reply.fault)
-    return Answer(reason=reply.refused or none) if reply.value is None else told(reply.value)
+        return ChainAnswer(fault=reply.fault)
+    return ChainAnswer(reason=reply.no or none) if reply.value is None else told(reply.value)
 
 
 def _account(address: str, shape: Callable[[dict[str, Any]], Any]) -> Call:
     def work(result: Any) -> Any:
         return None if result["value"] is None else shape(dict(result["value"]))
 
-    return Call("getAccountInfo", (address, {"encoding": "jsonParsed"}), work)
+    return Call("getAccountInfo", (address, {"encoding": "jsonParsed", "commitment": "finalized"}), work)
 
 
 def _first_signer(result: Any) -> str | None:
-    """The account that pays for a transaction is its first signer, and its first key."""
+    """Return the account that pays: it is the first signer, and the first key."""
     if result is None or (result.get("meta") or {}).get("err") is not None:
         return None
     first = result["transaction"]["message"]["accountKeys"][0]
@@ -158,7 +167,7 @@ def _first_signer(result: Any) -> str | None:
 
 
 def _oldest(result: Any) -> str | None:
-    """Of signatures, newest first, the one that made the account."""
+    """Return the oldest sound signature, which made the account, of a list with the newest first."""
     sound = [str(one["signature"]) for one in result if one.get("err") is None]
     return sound[-1] if sound else None
 
@@ -170,7 +179,7 @@ def _address(text: Any) -> str:
 
 
 def _parsed(account: dict[str, Any]) -> dict[str, Any]:
-    """What the node reads in an account; empty where it gives bytes."""
+    """Return the fields that the node parsed of an account; none where it gives bytes."""
     data = account["data"]
     info = (data.get("parsed") or {}).get("info") if isinstance(data, dict) else None
     return info if isinstance(info, dict) else {}
@@ -186,19 +195,19 @@ def _is_token_program(account: dict[str, Any]) -> bool:
 
 
 def _owner_of(account: dict[str, Any]) -> str:
-    """The owner of a token account; empty for another account."""
+    """Return the owner of a token account; empty for another account."""
     info = _parsed(account)
     if "mint" in info and "owner" in info:
         return _address(info["owner"])
     return (codec.token_account_owner(_raw(account)) or "") if _is_token_program(account) else ""
 
 
-def _owner(owner: str) -> Answer:
-    return Answer(owner) if owner else Answer(reason="no token account")
+def _owner(owner: str) -> ChainAnswer:
+    return ChainAnswer(owner) if owner else ChainAnswer(reason="no token account")
 
 
 def _decimals_of(account: dict[str, Any]) -> int:
-    """The decimals of a mint; -1 for another account."""
+    """Return the decimals of a mint; -1 for another account."""
     info = _parsed(account)
     if "decimals" in info and "mint" not in info:
         return int(info["decimals"])

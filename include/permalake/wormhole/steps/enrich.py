@@ -28,14 +28,14 @@ def run(context: StepContext) -> StepResult:
         memory=partial(AskedPrices, lake.database),
         remark=attempt.note,
     )
-    # A run that starts here fills in: what came to nothing is asked for once more.
+    # A run that starts here fills in: what is stored as "none" is requested again.
     again = MESSAGE_PUBLICATION.name not in attempt.changed()
     answers = AnswerCache(
         read=lambda session: attempt.table(session, CHAIN_ANSWERS.name),
         add=lambda rows: attempt.keep(rows, CHAIN_ANSWERS),
         remark=attempt.note,
     )
-    with Chains(rpcs(settings), answers, again=again) as chains:
+    with Chains(rpcs(settings), answers, again=again, recheck=order.force) as chains:
         frames = enriched(
             spark,
             settings,

@@ -1,0 +1,66 @@
+"""JSON-RPC errors by chain family: which are facts of the chain, which are final, which are worth a retry.
+
+One code means different things: -32005 is "limit exceeded" on EVM chains (EIP-1474) and "node unhealthy" on
+Solana; -32007 to -32011 are missing history on Solana (``rpc-client-api/src/custom_error.rs``) and rate
+limits of EVM providers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Verdict = Literal["reverted", "refused", "fault"]
+"""``reverted``: the chain itself says no. ``refused``: the node will not answer this call, now or later.
+``fault``: the next try may succeed."""
+
+_NEVER = re.compile(r"(?!)")
+_UNKNOWN_CALLS = frozenset({-32601, -32602})
+"""Methods and parameters that a node does not know (JSON-RPC 2.0)."""
+
+
+@dataclass(frozen=True)
+class RpcErrors:
+    """The errors of a chain family; every error that is not listed is worth a retry."""
+
+    reverted_codes: frozenset[int] = frozenset()
+    reverted_words: re.Pattern[str] = _NEVER
+    refused_codes: frozenset[int] = _UNKNOWN_CALLS
+    refused_words: re.Pattern[str] = _NEVER
+    limit_words: re.Pattern[str] = _NEVER
+    """Words that mark a transient limit, whatever the code."""
+    probe: str = ""
+    """A method without parameters that every healthy node answers."""
+
+    def verdict(self, code: Any, message: Any) -> Verdict:
+        """Classify an error by its code and message."""
+        words = str(message)
+        if self.limit_words.search(words):
+            return "fault"
+        if code in self.reverted_codes or self.reverted_words.search(words):
+            return "reverted"
+        if code in self.refused_codes or self.refused_words.search(words):
+            return "refused"
+        return "fault"
+
+
+# 3 is geth's code of a revert with data, -32015 Parity's and Nethermind's VM execution error.
+EVM = RpcErrors(
+    reverted_codes=frozenset({3, -32015}),
+    reverted_words=re.compile(
+        r"revert|invalid opcode|bad instruction|out of gas|stack under|execution error", re.IGNORECASE
+    ),
+    refused_words=re.compile(
+        r"block range|more than \d+ (results|logs)|too many (results|logs)|finalized|(unknown|invalid) block",
+        re.IGNORECASE,
+    ),
+    limit_words=re.compile(
+        r"rate.?limit|too many requests|requests? (per|/) ?second|request limit|capacity|quota", re.IGNORECASE
+    ),
+    probe="eth_chainId",
+)
+
+# Slots that were skipped or are no longer kept, transaction history that the node lacks, and versions of
+# transactions that it does not return.
+SOLANA = RpcErrors(refused_codes=_UNKNOWN_CALLS | {-32007, -32009, -32011, -32015}, probe="getHealth")
