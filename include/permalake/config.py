@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pkgutil
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,6 +31,10 @@ CONFIG_VARIABLE = "PERMALAKE_CONFIG"
 DEFAULT_FILE = "permalake.toml"
 _FROM_ENVIRONMENT_ONLY = (("prices", "api_key"), ("alerts", "smtp_password"))
 
+PRICE_WINDOW_HOURS = 12.0
+"""Default of ``prices.window_hours``."""
+_PROVIDERS = Path(__file__).parent / "wormhole" / "enrich" / "providers"
+
 Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 NetworkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,47}$")]
 
@@ -39,6 +45,12 @@ def _digest(value: SecretStr) -> str:
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@cache
+def price_providers() -> tuple[str, ...]:
+    """Return the names that ``prices.provider`` may have: one module each, which is not imported for it."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules([str(_PROVIDERS)])))
 
 
 class LakeSettings(_Section):
@@ -150,10 +162,17 @@ class WormholeSettings(_Section):
 class PriceSource(_Section):
     """A provider of prices: its place and its rate limit."""
 
-    provider: Literal["coingecko", "defillama", "file"] = "file"
+    provider: str = "file"
     url: str | None = Field(default=None, repr=False)
     path: Path | None = None
     rate_per_second: float = Field(default=1.0, gt=0)
+
+    @field_validator("provider")
+    @classmethod
+    def _exists(cls, value: str) -> str:
+        if value not in price_providers():
+            raise ValueError(f"{value} is no price provider; choose {', '.join(price_providers())}")
+        return value
 
 
 class PricesSettings(PriceSource):
@@ -166,7 +185,8 @@ class PricesSettings(PriceSource):
     """
 
     api_key: SecretStr | None = None
-    window_hours: float = Field(default=12.0, gt=0)
+    window_hours: float = Field(default=PRICE_WINDOW_HOURS, gt=0)
+    """Hours that a quote may lie before or after a transfer."""
     max_missing: float = Field(default=1.0, ge=0, le=1)
     fallback: tuple[PriceSource, ...] = ()
 

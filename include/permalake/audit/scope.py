@@ -10,11 +10,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from permalake.config import PricesSettings
-
-_PRICES = PricesSettings()
-SMALL = 50_000
-"""Rows of all tables together that fit one partition of each."""
+from permalake.config import PRICE_WINDOW_HOURS, PricesSettings
+from permalake.spark.sizes import ONE_PARTITION_ROWS
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,8 @@ class Scope:
     protocol: str | None = None
     chunk_size: int | None = None
     reference: Path | None = None
-    window_hours: float = _PRICES.window_hours
-    max_missing: float = _PRICES.max_missing
+    window_hours: float = PRICE_WINDOW_HOURS
+    max_missing: float = PricesSettings().max_missing
     rows: Mapping[str, int] | None = None
     history: Callable[[str], DataFrame | None] | None = None
     _shared: dict[str, DataFrame] = field(default_factory=dict, repr=False)
@@ -57,7 +54,7 @@ class Scope:
     @property
     def is_small(self) -> bool:
         """Whether all rows are known to fit one partition in memory."""
-        return self.rows is not None and sum(self.rows.values()) <= SMALL
+        return self.rows is not None and sum(self.rows.values()) <= ONE_PARTITION_ROWS
 
     def before(self, name: str) -> DataFrame | None:
         """Return a table's rows of the latest day before the audited ones; None when not known."""

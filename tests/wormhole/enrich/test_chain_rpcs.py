@@ -212,7 +212,8 @@ class TestTokensOnEvm:
         asked = [Question("token", "00" * 12 + ALICE[2:])]
         with RpcServer({2: world}) as server, node(server, 2, patience=SHORT) as rpc:
             (told,) = Evm(evm_chain(), rpc).answers("token", asked)
-        assert told.address is None and told.reason is None
+        assert told.address is None
+        assert told.reason is None
         assert f"JSON-RPC error {code}" in told.fault
 
     def test_a_token_that_always_fails_costs_no_other_token_its_answer(self, monkeypatch):

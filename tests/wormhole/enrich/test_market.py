@@ -12,13 +12,14 @@ import pytest
 from permalake.config import LakeSettings, Settings, WormholeSettings
 from permalake.domains import open_lake
 from permalake.net.http import Patience, Service
+from permalake.net.refusals import Refusals
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
-from permalake.wormhole.enrich.coingecko import CoinGecko
-from permalake.wormhole.enrich.defillama import DefiLlama
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import priced
 from permalake.wormhole.enrich.price_service import Market
+from permalake.wormhole.enrich.providers.coingecko import CoinGecko
+from permalake.wormhole.enrich.providers.defillama import DefiLlama
 from permalake.wormhole.reference import BridgeEmitters, ChainInfo, Reference, Token
 from support.price_server import PriceServer
 
@@ -77,6 +78,7 @@ class Desk:
 
     def __init__(self, spark, folder):
         self.spark = spark
+        self.folder = folder / "refusals"
         settings = Settings(lake=LakeSettings(warehouse=str(folder)), wormhole=WormholeSettings(path=folder))
         self.lake = open_lake(settings)
         self.attempt = self.lake.begin("wormhole", dt.date(2024, 3, 18), dt.date(2024, 3, 18), "run")
@@ -105,7 +107,9 @@ class Desk:
 
     def market(self, kind, server, patience=HASTY, **options):
         service = Service(kind.name, server.url, 100, None, patience)
-        return Market(kind(service, REFERENCE.chains, HOURS * 3600), self.cache, REFERENCE, HOURS, **options)
+        shared = {"refusals": Refusals(server.url, "", self.folder)} if kind is CoinGecko else {}
+        asked = kind(service, REFERENCE.chains, HOURS * 3600, **shared)
+        return Market(asked, self.cache, REFERENCE, HOURS, **options)
 
 
 @pytest.fixture

@@ -8,15 +8,17 @@ from decimal import Decimal
 
 import pytest
 
-from permalake.config import Settings, load_settings
+from permalake.config import PricesSettings, Settings, load_settings
+from permalake.errors import ConfigError
 from permalake.net.http import Patience, Service
-from permalake.wormhole.enrich import coingecko, defillama
-from permalake.wormhole.enrich.coingecko import CoinGecko
-from permalake.wormhole.enrich.defillama import DefiLlama
-from permalake.wormhole.enrich.file_prices import FilePrices
+from permalake.net.refusals import Refusals
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
 from permalake.wormhole.enrich.price_service import Market
+from permalake.wormhole.enrich.providers import coingecko, defillama
+from permalake.wormhole.enrich.providers.coingecko import CoinGecko
+from permalake.wormhole.enrich.providers.defillama import DefiLlama
+from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.enrich.quotes import Ask, Coin, usd
 from permalake.wormhole.reference import ChainInfo
 from support.price_server import PriceServer
@@ -152,6 +154,60 @@ def test_what_coingecko_refuses(monkeypatch, status, body, calls, fault):
     assert {fault in answer.fault if fault else answer.fault is None for answer in answers} == {True}
 
 
+TOO_FAR = '{"error": {"status": {"error_code": 10012, "error_message": "too far back"}}}'
+
+
+def test_coins_that_coingecko_does_not_list_are_requested_once_a_week(tmp_path):
+    now = [T0 + 30 * DAY]
+    with PriceServer({"gold": history(1)}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
+
+        def answers(day, fresh=False):
+            refusals = Refusals(server.url, "key", tmp_path, lambda: now[0])  # as another process opens it
+            service = CoinGecko(http, CHAINS, WINDOW, lambda: now[0], refusals)
+            asks = [Ask(coin, (day, day + DAY)) for coin in ("gold", "tin")]
+            return {answer.asks[0].coin: answer for answer in service.answers(asks, fresh)}
+
+        first = answers(T0)
+        assert first["tin"].unlisted
+        assert not first["tin"].is_settled
+        assert first["gold"].quotes
+        assert first["gold"].is_settled
+        nothing = answers(T0 + 20 * DAY)  # listed, without a quote at that time
+        assert (nothing["gold"].quotes, nothing["gold"].is_settled) == ([], True)
+        assert nothing["tin"].unlisted
+        assert [call[1].split("/")[2] for call in server.calls].count("tin") == 1
+        answers(T0, fresh=True)
+        now[0] += 8 * DAY
+        answers(T0)
+        assert [call[1].split("/")[2] for call in server.calls].count("tin") == 3
+
+
+def test_a_past_outside_the_plan_is_no_lack_of_quotes(tmp_path, monkeypatch):
+    with PriceServer({"gold": history(1)}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
+        plain = server.answer
+        monkeypatch.setattr(
+            server,
+            "answer",
+            lambda path, query: (401, TOO_FAR) if int(query["from"][0]) < T0 else plain(path, query),
+        )
+
+        def answer(start, account="key"):
+            refusals = Refusals(server.url, account, tmp_path, lambda: T0 + 30 * DAY)
+            service = CoinGecko(http, CHAINS, WINDOW, lambda: T0 + 30 * DAY, refusals)
+            (only,) = service.answers([Ask("gold", (start, start + DAY))])
+            return only
+
+        refused = answer(T0 - 2 * DAY)
+        assert "10012" in refused.forbidden
+        assert not refused.is_settled
+        assert refused.fault is None
+        assert answer(T0 - 3 * DAY).forbidden
+        assert len(server.calls) == 1
+        assert answer(T0).quotes
+        assert answer(T0 - 3 * DAY, account="a larger plan").forbidden
+        assert len(server.calls) == 3
+
+
 @pytest.mark.parametrize("batches", [True, False])
 def test_defillama_gives_the_nearest_record_of_every_second(batches):
     quotes = history(3, days=1)
@@ -217,6 +273,20 @@ path = "more.csv"
 provider = "defillama"
 rate_per_second = 5
 """
+
+
+@pytest.mark.parametrize("table", ["prices", "prices.fallback"])
+def test_an_unknown_provider_is_an_error_that_names_its_key(tmp_path, table):
+    head = f"[{table}]" if table == "prices" else f"[[{table}]]"
+    (tmp_path / "permalake.toml").write_text(f'{head}\nprovider = "coinbase"')
+    with pytest.raises(ConfigError, match=rf"{table}.*provider: .*choose coingecko, defillama, file"):
+        load_settings(tmp_path / "permalake.toml")
+
+
+def test_a_provider_that_no_module_serves_is_never_another_one():
+    unchecked = Settings(prices=PricesSettings.model_construct(provider="coinbase", fallback=(), path=None))
+    with pytest.raises(ConfigError, match=r"prices\.provider: coinbase is no price provider"):
+        providers(unchecked, NO_CACHE)
 
 
 def test_providers_are_asked_in_the_configured_order(tmp_path):

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from permalake.errors import ConfigError
-from permalake.wormhole.enrich.file_prices import FilePrices
+from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.tables.nearest_quotes import nearest
 
 TOKEN = "ab" * 32

@@ -1,37 +1,46 @@
-"""Who tells what a token was worth."""
+"""The configured providers of token prices, and the choice among their quotes."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from functools import reduce
-from typing import Protocol
+from typing import Protocol, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-from permalake.config import PriceSource, Settings
-from permalake.net.http import Patience, Service
-from permalake.wormhole.enrich import coingecko, defillama
-from permalake.wormhole.enrich.file_prices import FilePrices
-from permalake.wormhole.enrich.price_service import Cache, Market
-from permalake.wormhole.enrich.quotes import PriceService
-from permalake.wormhole.reference import load_reference
+from permalake.config import PriceSource, Settings, price_providers
+from permalake.errors import ConfigError
+from permalake.net.http import Patience
+from permalake.wormhole.enrich.price_service import PriceCache
+from permalake.wormhole.enrich.provider_context import ProviderContext
 from permalake.wormhole.tables.nearest_quotes import WANTED, nearest
+
+_PACKAGE = "permalake.wormhole.enrich.providers"
 
 
 class PriceProvider(Protocol):
-    """A source of quotes. Identity of a token is (origin_chain, origin_address), never its symbol."""
+    """A source of quotes. A token is (origin_chain, origin_address), never its symbol."""
 
     def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
-        """Quotes that may serve the wanted (origin_chain, origin_address, at): (origin_chain, origin_address,
-        provider, quote_time, price_usd decimal(38,18)). It may give more than is needed, never an error for
-        a token that it does not know."""
+        """Return quotes that may serve the wanted (origin_chain, origin_address, at).
+
+        Columns: origin_chain, origin_address, provider, quote_time, price_usd decimal(38,18). There may be
+        more than is needed; a token that the provider does not know is no error.
+        """
         ...
+
+
+class _Module(Protocol):
+    """A module of :data:`_PACKAGE`."""
+
+    def open_provider(self, context: ProviderContext) -> PriceProvider: ...
 
 
 def priced(
     spark: SparkSession, providers: Sequence[PriceProvider], wanted: DataFrame, window_hours: float
 ) -> DataFrame:
-    """The quote nearest to each want, as :func:`nearest` gives it, from the first provider that has one."""
+    """Return the quote nearest to each want (see :func:`nearest`), from the first provider that has one."""
     found: list[DataFrame] = []
     open_wants = wanted.localCheckpoint()
     for number, provider in enumerate(providers):
@@ -43,47 +52,34 @@ def priced(
 
 
 def providers(
-    settings: Settings, cache: Cache, again: bool = False, patience: Patience | None = None
+    settings: Settings, cache: PriceCache, again: bool = False, patience: Patience | None = None
 ) -> list[PriceProvider]:
-    """The configured provider and its fallbacks, in the order in which they are asked.
+    """Open the configured provider and its fallbacks, in the order in which they are asked.
 
-    A ``prices.path`` beside a service is the last resort. :class:`ConfigError` when one cannot be used.
+    A ``prices.path`` beside a service is the last resort.
+
+    Raises:
+        ConfigError: A provider cannot be used; the message names the key.
     """
     chosen = settings.prices
     key = chosen.api_key.get_secret_value() if chosen.api_key else None
-    window = chosen.window_hours
-    found = [_provider(settings, chosen, key, cache=cache, again=again, patience=patience)]
-    found += [
-        _provider(settings, source, None, cache=cache, again=again, patience=patience)
-        for source in chosen.fallback
+    sources: list[tuple[str, PriceSource, str | None]] = [("prices.provider", chosen, key)]
+    sources += [
+        (f"prices.fallback.{number}.provider", source, None) for number, source in enumerate(chosen.fallback)
     ]
     if chosen.provider != "file" and chosen.path is not None:
-        found.append(FilePrices(chosen.path, window))
-    return found
+        sources.append(("prices.path", PriceSource(provider="file", path=chosen.path), None))
+    return [
+        _module(name, source.provider).open_provider(
+            ProviderContext(settings, source, own_key, cache, again, patience)
+        )
+        for name, source, own_key in sources
+    ]
 
 
-def _provider(
-    settings: Settings,
-    source: PriceSource,
-    key: str | None,
-    *,
-    cache: Cache,
-    again: bool,
-    patience: Patience | None,
-) -> PriceProvider:
-    window_hours = settings.prices.window_hours
-    if source.provider == "file":
-        return FilePrices(source.path, window_hours)
-    reference = load_reference(settings.wormhole.reference if settings.wormhole else None)
-    seconds = window_hours * 3600
-    service: PriceService
-    if source.provider == "coingecko":
-        base = coingecko.base(source.url, key)
-        headers = coingecko.headers(base, key)
-        asked = Service(coingecko.NAME, base, source.rate_per_second, headers, patience)
-        service = coingecko.CoinGecko(asked, reference.chains, seconds)
-    else:
-        base = defillama.base(source.url, key)
-        asked = Service(defillama.NAME, base, source.rate_per_second, None, patience)
-        service = defillama.DefiLlama(asked, reference.chains, seconds)
-    return Market(service, cache, reference, window_hours, again=again)
+def _module(setting: str, provider: str) -> _Module:
+    if provider not in price_providers():
+        raise ConfigError(
+            f"{setting}: {provider} is no price provider; choose {', '.join(price_providers())}"
+        )
+    return cast(_Module, importlib.import_module(f"{_PACKAGE}.{provider}"))

@@ -1,7 +1,7 @@
-"""Prices from a service, each asked for once: kept in ``token_prices``, with a memory of what was asked.
+"""Prices from a service, each requested once: stored in ``token_prices``, with a memory of the requests.
 
-A token is asked for by the name that the service has for it. Several tokens may share one (USDC on two
-chains): it is asked for once, and what was found for one of them serves the others.
+A token is requested by the service's own name. Several tokens may share one (USDC on two chains): it is
+requested once, and the quotes of one of them serve the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from permalake.intervals import Span, joined, without
 from permalake.wormhole.codec.native_addresses import native_tokens
-from permalake.wormhole.enrich.quotes import Answer, Ask, Coin, PriceService, Quote
+from permalake.wormhole.enrich.quotes import Ask, Coin, PriceAnswer, PriceService, Quote
 from permalake.wormhole.reference import Reference, TokenId
 from permalake.wormhole.tables.nearest_quotes import TOKEN, WANTED, nearest
 
@@ -36,35 +36,35 @@ _ROWS = pa.schema(
 )
 
 
-class Asked(Protocol):
-    """The memory of what a service was asked for: spans of coins, and when they were asked for."""
+class RequestMemory(Protocol):
+    """The memory of requests to a service: spans of coins, and when they were requested."""
 
     def known(self, coins: Iterable[str]) -> dict[str, list[tuple[Span, int]]]:
-        """What was asked of some coins."""
+        """Return the requests for some coins."""
         ...
 
     def remember(self, answered: dict[str, list[Span]], asked_at: int) -> None:
-        """These spans were answered."""
+        """Record that these spans were answered."""
         ...
 
 
-class Cache(Protocol):
-    """Where quotes are kept."""
+class PriceCache(Protocol):
+    """The store of quotes."""
 
     def quotes(self, spark: SparkSession) -> DataFrame:
-        """All that is kept."""
+        """Return all stored quotes."""
         ...
 
     def keep(self, frame: DataFrame) -> int:
-        """Keep new rows, for good and at once; how many were new."""
+        """Store new rows at once and for good; return how many were new."""
         ...
 
-    def asked(self, provider: str) -> Asked:
-        """What a provider was asked for."""
+    def asked(self, provider: str) -> RequestMemory:
+        """Return the memory of requests to a provider."""
         ...
 
     def note(self, text: str) -> None:
-        """A remark on the days that are built."""
+        """Note a remark on the days that are built."""
         ...
 
 
@@ -72,14 +72,13 @@ class Market:
     """A price service behind its cache: a
     :class:`~permalake.wormhole.enrich.price_providers.PriceProvider`.
 
-    With ``again`` a want that has no quote within the window is asked for once more, whatever was asked
-    before.
+    With ``again`` a want without a quote within the window is requested once more.
     """
 
     def __init__(
         self,
         service: PriceService,
-        cache: Cache,
+        cache: PriceCache,
         reference: Reference,
         window_hours: float,
         *,
@@ -95,11 +94,14 @@ class Market:
         self._asked = cache.asked(service.name)
         self._now: dict[str, list[tuple[Span, int]]] = {}
         self._unanswered: set[str] = set()
+        self._forbidden: dict[str, str] = {}
         self._fault = ""
 
     def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
-        """Quotes of the wanted tokens, fetched as far as they have not been yet. A fault of the service is
-        a note, never an error."""
+        """Return quotes of the wanted tokens and fetch what is missing.
+
+        A fault of the service is a note, never an error.
+        """
         tokens = self._tokens(wanted)
         if not tokens:
             return self._cache.quotes(spark).limit(0)
@@ -108,7 +110,9 @@ class Market:
         found = self._kept(spark, wanted, names, tokens)
         if self._again:
             without_price = wanted.join(nearest(wanted, found, self._window_hours), list(WANTED), "left_anti")
-            self._fetch(spark, self._needs(without_price, names), lambda _coins: self._now, tokens)
+            self._fetch(
+                spark, self._needs(without_price, names), lambda _coins: self._now, tokens, fresh=True
+            )
             found = self._kept(spark, wanted, names, tokens)
         if self._unanswered:
             count = len(self._unanswered)
@@ -116,12 +120,18 @@ class Market:
                 f"prices: {self._fault}; {count} token{'s' * (count > 1)} without an answer, fill in later "
                 "with --only enrich"
             )
+        if self._forbidden:
+            count, reason = len(self._forbidden), next(iter(self._forbidden.values()))
+            self._cache.note(
+                f"prices: {reason}; {count} token{'s' * (count > 1)} without a quote, raise the plan or name "
+                "another provider in prices.fallback, then fill in with --only enrich"
+            )
         return found
 
     # -- Inside --------------------------------------------------------------------------------------
 
     def _tokens(self, wanted: DataFrame) -> dict[TokenId, str]:
-        """What the service calls the wanted tokens, those that it can know."""
+        """Return the service's names of the wanted tokens, as far as it can know them."""
         table = wanted.select(*TOKEN).distinct().toArrow()
         native = native_tokens(
             table[TOKEN[0]].combine_chunks(), table[TOKEN[1]].combine_chunks(), self._reference.chains
@@ -142,7 +152,7 @@ class Market:
         return self._service.coin(Coin(chain, written, known_as))
 
     def _needs(self, wanted: DataFrame, names: DataFrame) -> Iterator[Row]:
-        """(coin, first, last) of each time bucket with wants, by coin; a row at a time."""
+        """Return (coin, first, last) of each time bucket with wants, by coin; a row at a time."""
         named = wanted.join(F.broadcast(names), list(TOKEN))
         rows = named.select("coin", F.unix_seconds("at").alias("second"))
         buckets = rows.groupBy("coin", F.floor(F.col("second") / self._service.bucket).alias("bucket")).agg(
@@ -156,6 +166,8 @@ class Market:
         needs: Iterator[Row],
         known: Callable[[list[str]], dict[str, list[tuple[Span, int]]]],
         tokens: dict[TokenId, str],
+        *,
+        fresh: bool = False,
     ) -> None:
         by_coin = ((coin, list(rows)) for coin, rows in groupby(needs, lambda row: row["coin"]))
         while some := dict(islice(by_coin, _COINS_AT_ONCE)):
@@ -166,10 +178,10 @@ class Market:
                 for span in self._open(rows, before.get(coin, []))
             ]
             if asks:
-                self._take(spark, asks, tokens)
+                self._take(spark, asks, tokens, fresh)
 
     def _open(self, rows: list[Row], asked: list[tuple[Span, int]]) -> list[Span]:
-        """What is still to be asked, so that each want gets its nearest quote."""
+        """Return the spans to request, so that each want gets its nearest quote."""
         spans: list[Span] = []
         for row in rows:
             # A span that was asked for after a want is done with for it, though it may not have been over.
@@ -178,16 +190,18 @@ class Market:
         now = self._clock()
         return [span for span in joined(spans) if span[0] < now]
 
-    def _take(self, spark: SparkSession, asks: list[Ask], tokens: dict[TokenId, str]) -> None:
-        """Ask, keep what was found, then remember what was asked: killed in between, it is asked again."""
+    def _take(self, spark: SparkSession, asks: list[Ask], tokens: dict[TokenId, str], fresh: bool) -> None:
+        """Request, store the quotes, then remember the request: killed in between, it is sent again."""
         begun = int(self._clock())
-        answers: list[Answer] = []
+        answers: list[PriceAnswer] = []
         size = 0
-        for answer in self._service.answers(asks):
+        for answer in self._service.answers(asks, fresh):
             if answer.fault is not None:
                 self._fault = self._fault or answer.fault
                 self._unanswered.update(ask.coin for ask in answer.asks)
                 continue
+            if answer.forbidden is not None:
+                self._forbidden |= dict.fromkeys((ask.coin for ask in answer.asks), answer.forbidden)
             answers.append(answer)
             size += len(answer.quotes)
             if size >= _QUOTES_AT_ONCE:
@@ -196,7 +210,7 @@ class Market:
         self._settle(spark, answers, begun, tokens)
 
     def _settle(
-        self, spark: SparkSession, answers: list[Answer], begun: int, tokens: dict[TokenId, str]
+        self, spark: SparkSession, answers: list[PriceAnswer], begun: int, tokens: dict[TokenId, str]
     ) -> None:
         quotes = [quote for answer in answers for quote in answer.quotes]
         if quotes:
@@ -206,7 +220,8 @@ class Market:
         answered: dict[str, list[Span]] = {}
         for answer in answers:
             for ask in answer.asks:
-                answered.setdefault(ask.coin, []).append(ask.span)
+                if answer.is_settled:
+                    answered.setdefault(ask.coin, []).append(ask.span)
                 self._now.setdefault(ask.coin, []).append((ask.span, begun))
         if answered:
             self._asked.remember(answered, begun)
@@ -214,7 +229,7 @@ class Market:
     def _kept(
         self, spark: SparkSession, wanted: DataFrame, names: DataFrame, tokens: dict[TokenId, str]
     ) -> DataFrame:
-        """Kept quotes within reach of the wants, by wanted token."""
+        """Return stored quotes within reach of the wants, by wanted token."""
         reach = F.make_dt_interval(secs=F.lit(self._window_hours * 3600))
         spread = wanted.agg((F.min("at") - reach).alias("first"), (F.max("at") + reach).alias("last")).first()
         kept = self._cache.quotes(spark).where(F.col("provider") == self._service.name)
@@ -233,7 +248,7 @@ class Market:
         return by_coin.join(F.broadcast(names), "coin").select(*TOKEN, "provider", "quote_time", "price_usd")
 
     def _siblings(self, tokens: dict[TokenId, str]) -> dict[TokenId, str]:
-        """Listed tokens for which the service has the name of a wanted one."""
+        """Return listed tokens for which the service has the name of a wanted one."""
         wanted = set(tokens.values())
         return {
             token_id: name
@@ -255,7 +270,7 @@ def _name_table(tokens: dict[TokenId, str]) -> pa.Table:
 def _quote_table(
     quotes: Iterable[Quote], tokens: dict[TokenId, str], provider: str, fetched_at: int
 ) -> pa.Table:
-    """A row per quote and wanted token of that name."""
+    """Return a row per quote and wanted token of that name."""
     called: dict[str, list[TokenId]] = {}
     for token_id, name in tokens.items():
         called.setdefault(name, []).append(token_id)

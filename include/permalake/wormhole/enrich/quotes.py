@@ -1,4 +1,4 @@
-"""Questions to a price service, and what it answers."""
+"""Questions to a price service and its answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIMIT = Decimal(10) ** 20
 
 @dataclass(frozen=True)
 class Coin:
-    """A token as a service may know it: what the lists call it, or its chain and native address."""
+    """A token as a service may know it: its id in the token list, or its chain and native address."""
 
     chain: int
     native_address: str | None
@@ -24,7 +24,7 @@ class Coin:
 
 @dataclass(frozen=True)
 class Ask:
-    """All quotes of a coin, by the service's own name of it, that matter in a span (unix seconds)."""
+    """A request for all quotes of a coin (by the service's own name) that matter in a span (unix seconds)."""
 
     coin: str
     span: Span
@@ -40,12 +40,24 @@ class Quote:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came of some asks: quotes (perhaps none), or the fault that left them unanswered."""
+class PriceAnswer:
+    """The outcome of some asks.
+
+    Without quotes and the following fields the coin is listed, but has no quote at that time. ``unlisted``:
+    the service does not know the coin. ``forbidden``: the key's plan does not reach that far back.
+    ``fault``: the asks are unanswered. The last two are one line each.
+    """
 
     asks: tuple[Ask, ...]
     quotes: list[Quote] = field(default_factory=list)
     fault: str | None = None
+    unlisted: bool = False
+    forbidden: str | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the same asks would bring the same quotes for good."""
+        return self.fault is None and self.forbidden is None and not self.unlisted
 
 
 class PriceService(Protocol):
@@ -53,29 +65,32 @@ class PriceService(Protocol):
 
     @property
     def name(self) -> str:
-        """As ``price_source`` and ``token_prices.provider`` say it."""
+        """Name in ``price_source`` and ``token_prices.provider``."""
         ...
 
     @property
     def bucket(self) -> int:
-        """Seconds of the time bucket for which it is asked once."""
+        """Seconds of the time bucket that one request covers."""
         ...
 
     def coin(self, token: Coin) -> str | None:
-        """Its name of a token; None when it cannot know it."""
+        """Return the service's name of a token; None when it cannot know the token."""
         ...
 
     def needed(self, first: int, last: int) -> Span:
-        """The span to ask for, so that wants of one bucket (``first`` to ``last``) get their quote."""
+        """Return the span to request, so that wants of one bucket (``first`` to ``last``) get their quote."""
         ...
 
-    def answers(self, asks: Iterable[Ask]) -> Iterator[Answer]:
-        """Answers that cover every ask once; a fault of the service is an answer too."""
+    def answers(self, asks: Iterable[Ask], fresh: bool = False) -> Iterator[PriceAnswer]:
+        """Yield answers that cover every ask once; a fault of the service is an answer too.
+
+        ``fresh``: ask again for what the service refused lately.
+        """
         ...
 
 
 def usd(value: Any) -> Decimal | None:
-    """A price as the lake keeps it, decimal(38,18); None where it is none (null, negative, beyond that)."""
+    """Return a price as decimal(38,18), as the lake stores it; None for null, negative or larger values."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     try:

@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
+from permalake.wormhole.enrich.price_providers import PriceProvider
+from permalake.wormhole.enrich.provider_context import ProviderContext
 
 NAME = "file"
 _COLUMNS = ("quoted_at", "chain", "token_address", "price_usd")
@@ -17,16 +19,24 @@ _QUOTES = (
 )
 
 
+def open_provider(context: ProviderContext) -> PriceProvider:
+    """Open the quotes at ``prices.path``, or at the path of a fallback."""
+    return FilePrices(context.source.path, context.window_hours)
+
+
 @dataclass(frozen=True)
 class FilePrices:
-    """CSV with a header that holds at least ``quoted_at`` (RFC 3339), ``chain`` (Wormhole id),
-    ``token_address`` (32 bytes, hex) and ``price_usd``. Without a path nothing has a price."""
+    """Quotes in CSV files; without a path nothing has a price.
+
+    The header holds at least ``quoted_at`` (RFC 3339), ``chain`` (Wormhole id), ``token_address`` (32 bytes,
+    hex) and ``price_usd``.
+    """
 
     path: Path | None
     window_hours: float
 
     def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
-        """Quotes of the wanted tokens, as far as a wanted time lies within reach of any of them."""
+        """Return quotes of the wanted tokens that lie within reach of any wanted time."""
         if self.path is None:
             return spark.createDataFrame([], _QUOTES)
         quotes = self._all(spark)

@@ -23,7 +23,9 @@ from urllib.parse import quote
 
 from permalake.intervals import Span
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
-from permalake.wormhole.enrich.quotes import Answer, Ask, Coin, Quote, usd
+from permalake.wormhole.enrich.price_providers import PriceProvider
+from permalake.wormhole.enrich.provider_context import ProviderContext
+from permalake.wormhole.enrich.quotes import Ask, Coin, PriceAnswer, Quote, usd
 from permalake.wormhole.reference import ChainInfo
 
 NAME = "defillama"
@@ -58,7 +60,7 @@ class DefiLlama:
         self._batches = True
 
     def coin(self, token: Coin) -> str | None:
-        """``coingecko:id``, or ``chain:address`` of a token that no list knows."""
+        """Return ``coingecko:id``, or ``chain:address`` of a token that no list knows."""
         if token.coingecko_id:
             return f"coingecko:{token.coingecko_id}"
         chain = self._chains.get(token.chain)
@@ -67,25 +69,25 @@ class DefiLlama:
         return f"{chain.llama}:{token.native_address}"
 
     def needed(self, first: int, last: int) -> Span:
-        """The bucket itself; the service looks around on its own."""
+        """Return the bucket itself; the service looks around on its own."""
         return first // _BUCKET * _BUCKET, (last // _BUCKET + 1) * _BUCKET
 
-    def answers(self, asks: Iterable[Ask]) -> Iterator[Answer]:
-        """As few requests as their length allows."""
+    def answers(self, asks: Iterable[Ask], fresh: bool = False) -> Iterator[PriceAnswer]:  # noqa: ARG002
+        """Send as few requests as their length allows."""
         pieces = [piece for ask in asks for piece in _pieces(ask)]
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(self._answer, list(_packed(pieces)))
 
-    def _answer(self, asks: tuple[Ask, ...]) -> Answer:
+    def _answer(self, asks: tuple[Ask, ...]) -> PriceAnswer:
         now = math.floor(self._clock())
         moments: dict[str, set[int]] = defaultdict(set)
         for ask in asks:
             moments[ask.coin].update(min(moment, now) for moment in _ends(ask.span))
         wanted = {coin: sorted(of_coin) for coin, of_coin in moments.items()}
         try:
-            return Answer(asks, self._quotes(wanted))
+            return PriceAnswer(asks, self._quotes(wanted))
         except UnavailableError as error:
-            return Answer(asks, fault=str(error))
+            return PriceAnswer(asks, fault=str(error))
 
     def _quotes(self, wanted: dict[str, list[int]]) -> list[Quote]:
         try:
@@ -118,19 +120,26 @@ class DefiLlama:
         return sorted(found, key=lambda one: (one.coin, one.micros))
 
 
+def open_provider(context: ProviderContext) -> PriceProvider:
+    """Open DefiLlama as the configuration describes it."""
+    place = base(context.source.url, context.key)
+    service = context.service(NAME, place, probe="/prices/current/coingecko:ethereum")
+    return context.market(DefiLlama(service, context.reference.chains, context.window_hours * 3600))
+
+
 def base(url: str | None, key: str | None) -> str:
-    """Where to ask: the configured address, else the paid service with a key, the public one without."""
+    """Return the configured address, else that of the paid service with a key, of the public one without."""
     return url or (_PRO.format(key=quote(key, safe="")) if key else PUBLIC)
 
 
 def _ends(span: Span) -> list[int]:
-    """The moments to ask for: before each bucket its last second, and that of the last bucket."""
+    """Return the moments to request: the last second before each bucket, and that of the last bucket."""
     first, beyond = span[0] // _BUCKET, -(-span[1] // _BUCKET)
     return [_BUCKET * number - 1 for number in range(first, beyond + 1)]
 
 
 def _pieces(ask: Ask) -> Iterator[Ask]:
-    """An ask in parts of at most one request."""
+    """Split an ask into parts of at most one request."""
     step = (_MOMENTS - 1) * _BUCKET
     start, end = ask.span
     for at in range(start, end, step):
@@ -154,7 +163,7 @@ def _packed(asks: Iterable[Ask]) -> Iterator[tuple[Ask, ...]]:
 
 
 def _chosen(coins: Iterable[str], records: dict[str, list[tuple[int, Any]]]) -> list[Quote]:
-    """Quotes of the coins asked for; the service may write an address in another letter case."""
+    """Return quotes of these coins; the service may write an address in another letter case."""
     folded = {name.lower(): records_of for name, records_of in records.items()}
     quotes = {
         Quote(coin, seconds * 1_000_000, price)
@@ -166,7 +175,7 @@ def _chosen(coins: Iterable[str], records: dict[str, list[tuple[int, Any]]]) -> 
 
 
 def _records(document: Any) -> dict[str, list[tuple[int, Any]]]:
-    """``{"coins": {coin: {"prices": [{"timestamp": s, "price": usd}, …]}}}`` → coin: (unix s, price)."""
+    """Convert ``{"coins": {coin: {"prices": [{"timestamp": s, "price": usd}, …]}}}`` to (unix s, price)."""
     return {
         coin: [(int(one["timestamp"]), one["price"]) for one in of_coin["prices"]]
         for coin, of_coin in dict(document["coins"]).items()
@@ -174,7 +183,7 @@ def _records(document: Any) -> dict[str, list[tuple[int, Any]]]:
 
 
 def _single(document: Any) -> dict[str, list[tuple[int, Any]]]:
-    """``{"coins": {coin: {"timestamp": s, "price": usd}}}`` → coin: (unix s, price)."""
+    """Convert ``{"coins": {coin: {"timestamp": s, "price": usd}}}`` to (unix s, price)."""
     return {
         coin: [(int(of_coin["timestamp"]), of_coin["price"])]
         for coin, of_coin in dict(document["coins"]).items()

@@ -1,0 +1,54 @@
+"""What a price provider is opened with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from permalake.config import PriceSource, Settings
+from permalake.net.http import Patience, Probe, Service
+from permalake.net.refusals import Refusals
+from permalake.wormhole.enrich.price_service import Market, PriceCache
+from permalake.wormhole.enrich.quotes import PriceService
+from permalake.wormhole.reference import Reference, load_reference
+
+
+@dataclass(frozen=True)
+class ProviderContext:
+    """The settings of a provider, and what a service among them needs besides.
+
+    ``key`` is the API key of the first provider; ``again`` asks once more for what had no quote.
+    """
+
+    settings: Settings
+    source: PriceSource
+    key: str | None
+    cache: PriceCache
+    again: bool
+    patience: Patience | None
+
+    @property
+    def window_hours(self) -> float:
+        """Hours that a quote may lie before or after a transfer."""
+        return self.settings.prices.window_hours
+
+    @cached_property
+    def reference(self) -> Reference:
+        """Reference data of chains and tokens."""
+        section = self.settings.wormhole
+        return load_reference(section.reference if section else None)
+
+    def service(
+        self, name: str, base: str, headers: dict[str, str] | None = None, probe: str = ""
+    ) -> Service:
+        """Return the web service at ``base``; ``probe`` is a path that it answers cheaply."""
+        rate = self.source.rate_per_second
+        return Service(name, base, rate, headers, self.patience, probe=Probe(probe) if probe else None)
+
+    def refusals(self, base: str) -> Refusals:
+        """Return what the service at ``base`` refused to this key, on this machine."""
+        return Refusals(base, self.key or "")
+
+    def market(self, service: PriceService) -> Market:
+        """Return the service behind the lake's cache."""
+        return Market(service, self.cache, self.reference, self.window_hours, again=self.again)
