@@ -25,6 +25,7 @@ class ExplorerServer(FaultyServer):
         super().__init__(faulty, seed)
         self.largest = {"vaas": 1000, "operations": 100}
         self.deepest = 10**9
+        self.counts = None  # day -> number of messages; None: it has no such route
         self.calls = []
         self.before = lambda path, query: None
 
@@ -49,6 +50,13 @@ class ExplorerServer(FaultyServer):
             case ["api", "v1", "vaas", *emitter] if len(emitter) in {0, 2}:
                 found = [one for one in self.vaas if one["id"].split("/")[: len(emitter)] == emitter]
                 return self._page("vaas", found, query, lambda one: one["timestamp"], "data")
+            case ["api", "v1", "vaas", *identity] if len(identity) == 3:
+                known = [one for one in self.vaas if one["id"] == "/".join(identity)]
+                return (200, {"data": known[0]}) if known else (404, _NOT_FOUND)
+            case ["api", "v1", "x-chain-activity", "tops"] if self.counts is not None:
+                start = query["from"][0]
+                rows = [{"from": start, "emitter_chain": "2", "volume": 1, "count": self.counts(start[:10])}]
+                return 200, rows
             case ["api", "v1", "vaas", chain, emitter, sequence, "duplicated"]:
                 return 200, {"data": self.copies.get(f"{chain}/{emitter}/{sequence}")}
             case ["api", "v1", "operations"]:

@@ -3,6 +3,7 @@ does."""
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import gzip
 import json
@@ -182,18 +183,71 @@ def test_documents_that_arrive_while_pages_are_turned_hide_none(tmp_path, world,
         assert set(vaas(of_days(world, FIRST, THIRD))) <= set(vaas(place.landed("vaas")))
 
 
-def test_a_service_that_refuses_deep_pages_is_asked_by_emitter(tmp_path, world, monkeypatch):
-    monkeypatch.setitem(wormholescan._SIZES, "vaas", (20,))
-    with ExplorerServer(world) as server:
-        server.deepest = 300
-        place = Place(tmp_path, server)
+def message(emitter, number, second):
+    """A document of a VAA without signatures."""
+    raw = bytes([1, 0, 0, 0, 0, 0]) + second.to_bytes(4, "big") + bytes(4) + number.to_bytes(8, "big")
+    moment = dt.datetime.fromtimestamp(second, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "id": f"2/{emitter:064x}/{number}",
+        "vaa": base64.b64encode(raw + bytes([emitter])).decode(),
+        "timestamp": moment,
+        "txHash": f"0x{emitter:x}{number:x}",
+    }
+
+
+class TestDeepDays:
+    """A service that rejects pages beyond the first 240 documents of a list; 3 emitters have 720 a day."""
+
+    @pytest.fixture
+    def world(self):
+        start = int(dt.datetime(2024, 3, 10, tzinfo=dt.UTC).timestamp())
+        # 240 of each emitter a day, for three days.
+        return [
+            message(emitter, number, start + (number - 5000) * 360 + emitter)
+            for emitter in (1, 2, 3)
+            for number in range(5000, 5720)
+        ]
+
+    @pytest.fixture
+    def place(self, tmp_path, world, monkeypatch):
+        for kind in ("vaas", "operations"):
+            monkeypatch.setitem(wormholescan._SIZES, kind, (40,))
+        with ExplorerServer(world) as server:
+            server.deepest = 200
+            place = Place(tmp_path, server)
+            place.server = server
+            yield place
+
+    @pytest.mark.parametrize("every", [1, 7])
+    def test_a_day_is_put_together_from_operations_emitters_and_sequences(self, place, world, every):
+        place.server.operations = [operation_of(one) for one in world[::every]]
         place.fetch(FIRST, FIRST)
-        bridges = {tuple(call[1].split("/")[4:6]) for call in server.calls if call[1].count("/") == 5}
-        assert len(bridges) > 3
-        wanted = [one for one in world if days_of_document(one)[0] == FIRST]
-        by_bridges = {one["vaa"] for one in wanted if tuple(one["id"].split("/")[:2]) in bridges}
-        assert by_bridges
-        assert by_bridges <= set(vaas(place.landed("vaas", FIRST, FIRST)))
+        landed = {one.get("vaa") for kind in ("vaas", "operations") for one in place.landed(kind)}
+        wanted = {one["vaa"] for one in world if days_of_document(one)[0] == FIRST}
+        assert len(wanted) == 720 and wanted <= landed
+        calls = len(place.server.calls)
+        assert calls < (250 if every == 1 else 900)
+        assert not place.fetch(FIRST, FIRST) and len(place.server.calls) == calls
+
+    def test_a_day_without_any_proof_is_not_complete(self, place):
+        with pytest.raises(PermalakeError, match=r"2024-03-10 lies deeper .*; what it did answer is kept"):
+            place.fetch(FIRST, FIRST)
+        with pytest.raises(PermalakeError):
+            place.fetch(FIRST, FIRST)  # nothing counts as listed
+
+    def test_a_day_with_fewer_messages_than_reported_is_not_complete(self, place, world):
+        place.server.operations = [operation_of(one) for one in world]
+        place.server.counts = lambda day: 721
+        with pytest.raises(PermalakeError, match=r"2024-03-10 has 721 messages, of which it serves 720;"):
+            place.fetch(FIRST, FIRST)
+        place.server.counts = lambda day: 720
+        place.fetch(FIRST, FIRST)
+
+    def test_operations_of_one_moment_that_do_not_fit_are_an_error(self, place, world):
+        one = operation_of(world[0])
+        place.server.operations = [dict(one, id=f"1/{'00' * 32}/{number}") for number in range(400)]
+        with pytest.raises(PermalakeError, match="no shorter window is possible"):
+            place.fetch(FIRST, FIRST)
 
 
 def test_a_service_that_neither_sorts_nor_filters_is_read_whole(tmp_path, world, operations):

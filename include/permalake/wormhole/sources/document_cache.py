@@ -13,7 +13,7 @@ import json
 import re
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import date
 from typing import Any
@@ -33,7 +33,7 @@ _SPAN = re.compile(r"(\d+)-(\d+)")
 _ENDING = ".jsonl.gz"
 
 
-class Landing:
+class DocumentCache:
     """The folder of one service; ``name`` and ``url`` tell it from others."""
 
     def __init__(self, settings: Settings, name: str, url: str) -> None:
@@ -67,6 +67,13 @@ class Landing:
             text = "".join(f"{line}\n" for line in lines)
             self._put(f"{self._root}/{day}/{name}", gzip.compress(text.encode(), mtime=0))
         return news
+
+    def documents(self, start: date, end: date) -> Iterator[Document]:
+        """Yield the documents of all kinds of start..end (inclusive)."""
+        for day in self._days():
+            for path in self._of("", day) if start <= day <= end else ():
+                for line in gzip.decompress(self._get(path)).decode().splitlines():
+                    yield json.loads(line)
 
     def paths(self, kind: str, start: date, end: date) -> list[str]:
         """Files of start..end (inclusive) and the undated ones, as Spark reads them."""

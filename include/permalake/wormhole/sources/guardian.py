@@ -19,7 +19,7 @@ from typing import Any
 
 from permalake.config import Settings, WormholeSettings
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
-from permalake.wormhole.sources.document_cache import Document, Landing
+from permalake.wormhole.sources.document_cache import Document, DocumentCache
 from permalake.wormhole.sources.vaa_documents import days_of_document
 
 NAME = "guardian"
@@ -61,9 +61,9 @@ class Filled:
     fault: str | None = None
 
 
-def landing(settings: Settings, section: WormholeSettings) -> Landing:
+def landing(settings: Settings, section: WormholeSettings) -> DocumentCache:
     """Where what the guardian tells is kept."""
-    return Landing(settings, NAME, section.guardian_url or "")
+    return DocumentCache(settings, NAME, section.guardian_url or "")
 
 
 def fill(
@@ -135,7 +135,7 @@ def _vaa_of(answer: Any) -> bytes:
 
 
 def _keep(
-    landed: Landing,
+    landed: DocumentCache,
     asked: dict[date, dict[str, list[float]]],
     answers: Iterable[tuple[tuple[date, str], Document | str | None]],
     done: Filled,

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from permalake.config import Settings, WormholeSettings
 from permalake.errors import ConfigError
 from permalake.wormhole.sources import guardian, vaa_files, wormholescan
-from permalake.wormhole.sources.document_cache import Landing
+from permalake.wormhole.sources.document_cache import DocumentCache
 
 _SEEN = "seen.json"
 _DOCUMENT = (
@@ -97,7 +97,7 @@ def _with_transactions(documents: DataFrame, operations: DataFrame) -> DataFrame
     )
 
 
-def landed_documents(spark: SparkSession, landed: Landing, source: str, days: Days) -> DataFrame:
+def landed_documents(spark: SparkSession, landed: DocumentCache, source: str, days: Days) -> DataFrame:
     """Landed VAA documents of the days around."""
     paths = landed.paths("vaas", *days.around)
     return vaa_files.json_lines(spark, paths, source) if paths else spark.createDataFrame([], _DOCUMENT)
@@ -113,7 +113,7 @@ def reported(spark: SparkSession, settings: Settings, section: WormholeSettings,
     return senders.where(F.col("row_key").isNotNull() & (F.trim("sender") != ""))
 
 
-def _operations(spark: SparkSession, landed: Landing, days: Days) -> DataFrame:
+def _operations(spark: SparkSession, landed: DocumentCache, days: Days) -> DataFrame:
     paths = landed.paths("operations", *days.around)
     if not paths:
         return spark.createDataFrame([], f"{_OPERATION}, file string")
@@ -164,8 +164,8 @@ def saw(settings: Settings, section: WormholeSettings, files: dict[str, list[int
     seen.write(_SEEN, (seen.read(_SEEN) or {}) | files)
 
 
-def _seen(settings: Settings, section: WormholeSettings) -> Landing:
-    return Landing(settings, vaa_files.NAME, str(section.path))
+def _seen(settings: Settings, section: WormholeSettings) -> DocumentCache:
+    return DocumentCache(settings, vaa_files.NAME, str(section.path))
 
 
 def _listing(root: Path) -> dict[str, list[int]]:

@@ -3,9 +3,9 @@
 ``GET /api/v1/vaas`` lists all VAAs by the time in their body and takes ``page`` (from 0), ``pageSize`` (at
 most 1000) and ``sortOrder``, but no times: the page where a day begins is looked for. ``GET
 /api/v1/operations`` takes ``from`` and ``to`` (RFC 3339, both inclusive, the time of the transaction) and
-pages of at most 100. Both skip what lies before a page, so deep pages are dear or refused; then VAAs are
-listed per emitter, ``GET /api/v1/vaas/{chain}/{emitter}``. (Routes of wormhole-foundation/wormhole-explorer,
-``api/routes/wormscan``.)
+pages of at most 100. Both skip what lies before a page, so deep pages are slow or rejected. Operations are
+then listed in shorter windows of time; for VAAs see :mod:`permalake.wormhole.sources.deep_days`. A day that
+cannot be listed completely fails. (Routes of wormhole-foundation/wormhole-explorer, ``api/routes/wormscan``.)
 
 One process asks, with one request under way: the rate limit, not the network, says how long a day takes. What
 was fetched is landed (:mod:`permalake.wormhole.sources.document_cache`) and read from there by Spark.
@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -25,8 +26,9 @@ from permalake.errors import PermalakeError
 from permalake.intervals import Span, joined
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.reference import load_reference
-from permalake.wormhole.sources.document_cache import Document, Landing
-from permalake.wormhole.sources.listing import walk
+from permalake.wormhole.sources.deep_days import DeepDays, Emitter, IncompleteError
+from permalake.wormhole.sources.document_cache import Document, DocumentCache
+from permalake.wormhole.sources.listing import Page, walk
 from permalake.wormhole.sources.vaa_documents import (
     days_of_document,
     trimmed_operation,
@@ -50,12 +52,12 @@ _SIZES = {"vaas": (1000, 100, 50), "operations": (100, 50)}
 _DAY = 86_400
 
 News = Counter[date]
-"""How many documents were new, by day."""
+"""Number of new documents by day."""
 
 
-def landing(settings: Settings, section: WormholeSettings) -> Landing:
-    """Where what this source tells is kept."""
-    return Landing(settings, NAME, _base(section))
+def landing(settings: Settings, section: WormholeSettings) -> DocumentCache:
+    """Return the cache of the documents of this source."""
+    return DocumentCache(settings, NAME, _base(section))
 
 
 def fetch(
@@ -67,15 +69,17 @@ def fetch(
     force: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> News:
-    """See to it that start..end (inclusive) is landed; asks for nothing that is, unless ``force``.
+    """Land start..end (inclusive); request nothing that is landed already, unless ``force``.
 
-    :class:`PermalakeError` when the service does not answer; what it did answer is kept.
+    Raises:
+        PermalakeError: The service does not answer, or does not list a day completely; what it did answer is
+            kept.
     """
     with Service(NAME, _base(section), section.rate_per_second) as service:
         client = _Client(service, landing(settings, section), section, clock)
         try:
             return client.fetch(start, end, force)
-        except (UnavailableError, RequestRejectedError) as error:
+        except (UnavailableError, RequestRejectedError, IncompleteError) as error:
             reason = str(error) if isinstance(error, UnavailableError) else f"{NAME}: {error}"
             raise PermalakeError(f"{reason}; what it did answer is kept, run it again") from None
 
@@ -86,7 +90,7 @@ def _base(section: WormholeSettings) -> str:
 
 class _Client:
     def __init__(
-        self, service: Service, landed: Landing, section: WormholeSettings, clock: Callable[[], float]
+        self, service: Service, landed: DocumentCache, section: WormholeSettings, clock: Callable[[], float]
     ) -> None:
         self._service = service
         self._landed = landed
@@ -95,13 +99,15 @@ class _Client:
         self._routes: dict[str, str] = {}
         self._sizes = {kind: list(sizes) for kind, sizes in _SIZES.items()}
         self._news: News = Counter()
+        self._reached: int | None = None
 
     def fetch(self, start: date, end: date, force: bool) -> News:
-        """Ask for what is missing of start..end; how many documents were new, by day."""
+        """Request what is missing of start..end; return how many documents were new, by day."""
         span = max(_second(start), int(GENESIS.timestamp())), _second(end + timedelta(1))
         sealed = min(span[1], int(self._clock()) - _LAG_SECONDS)
         open_end = (max(span[0], sealed), span[1])
-        for kind, lister in (("vaas", self._list_vaas), ("operations", self._list_operations)):
+        # Operations first: they name the emitters of days that lie too deep in the list of VAAs.
+        for kind, lister in (("operations", self._list_operations), ("vaas", self._list_vaas)):
             wanted = [span] if force else self._landed.missing(kind, span)
             if not wanted:
                 continue
@@ -122,13 +128,18 @@ class _Client:
         except RequestRejectedError as refused:
             if refused.status == 404:
                 raise
-            # It does not go that deep.
-            for emitter in self._emitters():
-                self._list("vaas", span, (span[0], span[0]), self._pages("vaas", emitter))
+
+            def list_emitter(emitter: Emitter) -> None:
+                pages = self._pages("vaas", f"/{emitter[0]}/{emitter[1]}")
+                self._list("vaas", span, (span[0], span[0]), pages)
+
+            keep = partial(self._keep, "vaas")
+            deep = DeepDays(self._service, self._landed, list_emitter, keep)
+            deep.land((span[0], max(sealed)), self._bridges())
             self._landed.cover("vaas", sealed)
 
     def _list_undated(self) -> None:
-        """VAAs whose body carries no real time (governance): the very oldest of the list."""
+        """Land VAAs whose body has no real time (governance): the very oldest of the list."""
         turn = self._pages("vaas", "", sortOrder="ASC")
         before = None
         for page in range(_DEEP_PAGES):
@@ -144,21 +155,33 @@ class _Client:
         while newest > oldest:
             window = {"from": _spelled(oldest), "to": _spelled(newest)}
             turn = self._pages("operations", "", **window)
-            reached = self._list("operations", (oldest, newest), sealed, turn)
+            self._reached = None
+            try:
+                reached = self._list("operations", (oldest, newest), sealed, turn)
+            except RequestRejectedError:
+                reached = self._reached
+                if reached is None:
+                    raise  # not even the first page
+                if reached >= newest:
+                    raise IncompleteError(
+                        f"more operations at {_spelled(newest)} than it lists; no shorter window is possible"
+                    ) from None
             if reached is None or reached >= newest:
                 return
-            newest = reached  # deep pages are dear: begin anew, below what has been met
+            newest = reached  # deep pages are slow or rejected: begin anew, below what has been met
         self._landed.cover("operations", sealed)
 
     def _list(self, kind: str, span: Span, sealed: Span, turn: Callable[[int], list[Document]]) -> int | None:
-        """Walk and keep. Returns down to which second it came when it stopped before the end, else None."""
+        """Walk and keep; return down to which second it came if it stopped before the end, else None."""
         time_of = _time_of_vaa if kind == "vaas" else _time_of_operation
         held: list[Document] = []
-        for number, page in enumerate(walk(turn, span, time_of, seek=kind == "vaas"), start=1):
+        pages = self._kept_if_rejected(kind, held, walk(turn, span, time_of, seek=kind == "vaas"))
+        for number, page in enumerate(pages, start=1):
             held += page.documents
+            self._reached = page.reached
             if number % _PAGES_AT_ONCE == 0:
                 self._keep(kind, held)
-                held = []
+                held.clear()
                 if page.reached is not None and page.reached < sealed[1]:
                     self._landed.cover(kind, (max(page.reached, sealed[0]), sealed[1]))
                 if kind == "operations" and number >= _DEEP_PAGES and page.reached is not None:
@@ -167,6 +190,14 @@ class _Client:
         if sealed[0] < sealed[1]:
             self._landed.cover(kind, sealed)
         return None
+
+    def _kept_if_rejected(self, kind: str, held: list[Document], pages: Iterator[Page]) -> Iterator[Page]:
+        """Yield pages; keep what is held when the service rejects the next one."""
+        try:
+            yield from pages
+        except RequestRejectedError:
+            self._keep(kind, held)
+            raise
 
     def _keep(self, kind: str, documents: list[Document]) -> None:
         trim = trimmed_vaa if kind == "vaas" else trimmed_operation
@@ -181,22 +212,22 @@ class _Client:
         self._news.update(self._landed.add(kind, [(*days_of_document(row), row) for row in rows]))
 
     def _copies(self, document: Document) -> list[Document]:
-        """Other VAAs of the same message, which the list leaves out."""
+        """Return other VAAs of the same message, which the list leaves out."""
         path = f"/api/v1/vaas/{quote(str(document.get('id')))}/duplicated"
         try:
             return self._service.get(path, lambda answer: _listed(answer, "data"))
         except RequestRejectedError:
             return []
 
-    def _emitters(self) -> Iterator[str]:
+    def _bridges(self) -> Iterator[Emitter]:
         bridges = load_reference(self._section.reference).bridges
-        for chain, address in sorted(bridges.token | bridges.nft):
-            yield f"/{chain}/{address.hex()}"
+        for chain, address in bridges.token | bridges.nft:
+            yield str(chain), address.hex()
 
     # -- Requests ------------------------------------------------------------------------------------
 
     def _pages(self, kind: str, below: str, **parameters: str) -> Callable[[int], list[Document]]:
-        """How to get a page of a list by its number."""
+        """Return a function that gets a page of a list by its number."""
         field = "data" if kind == "vaas" else "operations"
 
         def turn(number: int) -> list[Document]:
