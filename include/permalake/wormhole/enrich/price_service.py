@@ -222,7 +222,8 @@ class Market:
             for ask in answer.asks:
                 if answer.is_settled:
                     answered.setdefault(ask.coin, []).append(ask.span)
-                self._now.setdefault(ask.coin, []).append((ask.span, begun))
+                if not answer.remembered:
+                    self._now.setdefault(ask.coin, []).append((ask.span, begun))
         if answered:
             self._asked.remember(answered, begun)
 

@@ -53,6 +53,8 @@ class PriceAnswer:
     fault: str | None = None
     unlisted: bool = False
     forbidden: str | None = None
+    remembered: bool = False
+    """Whether an earlier refusal answered instead of a request."""
 
     @property
     def is_settled(self) -> bool:

@@ -171,7 +171,8 @@ class DocumentCache:
 
 
 def _mark(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    # A service may send half a surrogate pair.
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _is_day(name: str) -> bool:

@@ -80,9 +80,9 @@ class CoinGecko:
         open_asks = []
         for ask in wanted:
             if ask.coin in refused:
-                yield PriceAnswer((ask,), unlisted=True)
+                yield PriceAnswer((ask,), unlisted=True, remembered=True)
             elif ask.span[0] <= int(refused.get(HISTORY, -1)):
-                yield PriceAnswer((ask,), forbidden=_FORBIDDEN)
+                yield PriceAnswer((ask,), forbidden=_FORBIDDEN, remembered=True)
             else:
                 open_asks.append(ask)
         with ThreadPoolExecutor(_THREADS) as pool:
