@@ -1,5 +1,4 @@
-"""What price services have been asked for, with or without success: ``token_prices`` tells only what was
-found.
+"""Requests to price services, with or without a quote; ``token_prices`` has only the quotes.
 
 A span of a coin is known once it was asked for after it had ended. One that was asked for while it lasted is
 known up to that moment, and is done with for wants before it.
@@ -29,12 +28,12 @@ class AskedPrices:
         self._provider = provider
 
     def known(self, coins: Iterable[str]) -> dict[str, list[Asked]]:
-        """What was asked of some coins."""
+        """Return the requests for some coins."""
         with self._database.read() as connection:
             return _read(connection, self._provider, list(coins))
 
     def remember(self, answered: Mapping[str, Iterable[Span]], asked_at: int) -> None:
-        """These spans were answered; spans that meet are kept as one."""
+        """Record that these spans were answered; spans that meet become one."""
 
         def work(connection: Connection) -> None:
             before = _read(connection, self._provider, list(answered))

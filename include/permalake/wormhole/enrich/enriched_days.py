@@ -70,7 +70,7 @@ def enriched(
 
 
 def _state(balances: DataFrame, start: dt.date) -> DataFrame:
-    """The balances of the latest day before ``start``: one partition, however long the history is."""
+    """Return the balances of the latest day before ``start``: one partition, however long the history is."""
     before = balances.where(F.col("date") < F.lit(start))
     latest = before.agg(F.max("date")).first()[0]  # type: ignore[index]
     return before.where(F.col("date") == F.lit(latest)) if latest else before.limit(0)

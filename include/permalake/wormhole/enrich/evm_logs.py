@@ -103,7 +103,7 @@ class LogSearch:
         return Call("eth_getLogs", (wanted,), lambda result: list(messages_in(result, self._core)))
 
     def _block_at(self, moment: int) -> int:
-        """The first block at or after a moment, by guesses between blocks whose time is known."""
+        """Return the first block at or after a moment, by guesses between blocks whose time is known."""
         if not self._blocks:
             if self._no_blocks:
                 raise _LostError(self._no_blocks)

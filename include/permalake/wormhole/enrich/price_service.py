@@ -69,8 +69,7 @@ class PriceCache(Protocol):
 
 
 class Market:
-    """A price service behind its cache: a
-    :class:`~permalake.wormhole.enrich.price_providers.PriceProvider`.
+    """A price service behind its cache, which is a price provider.
 
     With ``again`` a want without a quote within the window is requested once more.
     """

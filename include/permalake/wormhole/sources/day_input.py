@@ -1,9 +1,10 @@
-"""What a build of Wormhole days reads: fetched, its gaps filled, and what came in late marked where it
-counts."""
+"""The input of Wormhole days: fetched, its gaps filled, the days of late documents marked stale."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,8 +22,10 @@ _MOST_GAPS = 10_000
 
 
 class WormholeInput:
-    """Documents of some days. To be made before the attempt begins: what it marks as stale then counts as
-    built by that attempt where it lies in its days."""
+    """The documents of some days.
+
+    It is made before the attempt begins: days that it marks stale then count as built by that attempt.
+    """
 
     def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, days: Days) -> None:
         self._spark = spark
@@ -60,7 +63,7 @@ class WormholeInput:
         if self._fault:
             attempt.note(f"gaps: {self._fault}; build again with --force to ask once more")
 
-    def _fetched(self):  # type: ignore[no-untyped-def]
+    def _fetched(self) -> Counter[date]:
         return wormhole_source.fetch(self._settings, self._section, self._days)
 
     def _mark_late_files(self, lake: Lake) -> None:

@@ -47,9 +47,10 @@ class DocumentCache:
     # -- Documents -----------------------------------------------------------------------------------
 
     def add(self, kind: str, documents: Iterable[tuple[date, date, Document]]) -> Counter[date]:
-        """Keep documents that are not there yet, given as (day of the folder, day that it gives its VAA,
-        document). Returns how many brought a VAA (field ``vaa``) that no document of any kind had, by that
-        second day."""
+        """Store new documents, given as (day of the folder, day that it gives its VAA, document).
+
+        Returns how many brought a VAA (field ``vaa``) that no document of any kind had, by that second day.
+        """
         fresh: dict[date, list[str]] = defaultdict(list)
         news: Counter[date] = Counter()
         for day, dated, document in documents:
@@ -110,17 +111,19 @@ class DocumentCache:
     # -- What was listed -----------------------------------------------------------------------------
 
     def missing(self, kind: str, span: Span) -> list[Span]:
-        """What of a span (unix seconds) has not been listed yet."""
+        """Return the parts of a span (unix seconds) that have not been listed."""
         return without(span, self._listed(kind))
 
     def covered(self, kind: str, span: Span) -> list[Span]:
-        """What of a span has been listed."""
+        """Return the parts of a span that have been listed."""
         found = [(max(span[0], a), min(span[1], b)) for a, b in self._listed(kind)]
         return [(a, b) for a, b in found if a < b]
 
     def cover(self, kind: str, span: Span) -> None:
-        """A span has been listed; its documents are kept already. It is noted in the name of a file, so that
-        runs beside each other forget nothing of each other's."""
+        """Record that a span has been listed and its documents are stored.
+
+        The record is the name of a file, so that concurrent runs lose nothing of each other.
+        """
         if span[0] >= span[1]:
             return
         self._put(f"{self._root}/listed-{kind}/{span[0]}-{span[1]}", b"")
@@ -142,7 +145,7 @@ class DocumentCache:
     # -- Small notes ---------------------------------------------------------------------------------
 
     def read(self, name: str) -> Any:
-        """A note, None when there is none."""
+        """Read a note; return None when there is none."""
         path = f"{self._root}/{name}"
         there = self._files.get_file_info(path).type == FileType.File
         return json.loads(self._get(path)) if there else None

@@ -74,8 +74,10 @@ def fill(
     force: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Filled:
-    """Ask for the missing sequences, the shortest gaps first, and keep the answers. A guardian that is down
-    is no error: the gaps stay."""
+    """Request the missing sequences, the shortest gaps first, and store the answers.
+
+    A guardian that is down is no error: the gaps stay.
+    """
     landed = landing(settings, section)
     asked: dict[date, dict[str, list[float]]] = defaultdict(dict)
     wanted = []
@@ -120,7 +122,7 @@ def _is_due(last: list[float] | None, now: float) -> bool:
 
 
 def _ask(service: Service, identity: str) -> Document | str | None:
-    """The document; None when the guardian does not have it; the fault when it does not answer."""
+    """Return the document; None when the guardian does not have it; the fault when it does not answer."""
     try:
         raw = service.get(f"/v1/signed_vaa/{identity}", _vaa_of)
     except UnavailableError as error:

@@ -31,8 +31,10 @@ class Page:
 
 
 def walk(fetch: Fetch, span: Span, time_of: TimeOf, *, seek: bool) -> Iterator[Page]:
-    """Pages with all documents of a span of seconds, and some around it. ``seek``: look for the first of them
-    instead of reading all newer ones."""
+    """Yield pages with all documents of a span of seconds, and some around it.
+
+    ``seek``: search for the first of them instead of reading all newer ones.
+    """
     start, end = span
     first = _first_page(fetch, end, time_of) if seek else 0
     ordered, before, top = True, None, None
@@ -60,7 +62,7 @@ def _falling(times: list[int]) -> bool:
 
 
 def _first_page(fetch: Fetch, end: int, time_of: TimeOf) -> int:
-    """A page at or before the first one with a document older than ``end``."""
+    """Return a page at or before the first one with a document older than ``end``."""
     newest = fetch(0)
 
     def newer(documents: list[Document]) -> bool:

@@ -18,8 +18,13 @@ _FIELDS = ("emitterChain", "emitterAddr", "sequence", "guardianAddr", "signature
 
 
 def read(spark: SparkSession, path: Path) -> DataFrame:
-    """(row_key, guardian [20 bytes hex], signature [65 bytes], observed_at) of every ``*.jsonl`` and
-    ``*.jsonl.gz`` below the path. :class:`ConfigError` when it does not exist."""
+    """Read every ``*.jsonl`` and ``*.jsonl.gz`` below the path.
+
+    Columns: row_key, guardian [20 bytes hex], signature [65 bytes], observed_at.
+
+    Raises:
+        ConfigError: The path does not exist.
+    """
     if not path.exists():
         raise ConfigError(
             f"wormhole.observations: {path} does not exist; point it at a folder or leave it out"

@@ -16,12 +16,12 @@ _VAA_FIELDS = ("id", "vaa", "timestamp", "indexedAt", "txHash")
 
 
 def trimmed_vaa(document: Document) -> Document:
-    """The fields of a VAA document that are read, as they came."""
+    """Return the fields of a VAA document that are read, as they came."""
     return {name: document[name] for name in _VAA_FIELDS if document.get(name) is not None}
 
 
 def trimmed_operation(document: Document) -> Document:
-    """An operation without what its VAA tells anyway."""
+    """Return an operation without what its VAA tells anyway."""
     content = document.get("content")
     properties = content.get("standarizedProperties") if isinstance(content, dict) else None
     vaa = document.get("vaa")
@@ -37,9 +37,11 @@ def trimmed_operation(document: Document) -> Document:
 
 
 def days_of_document(document: Document) -> tuple[date, date]:
-    """The day under which a document is kept, and the one that it gives its VAA. Both by the VAA's own
-    bytes; of bytes that show no body by what the document tells. A body without a real time is kept as
-    :data:`UNDATED`, as other copies of it may tell more."""
+    """Return the day under which a document is stored, and the one that it gives its VAA.
+
+    Both follow from the VAA's own bytes, or from the document where the bytes show no body. A body without a
+    real time is stored as :data:`UNDATED`, as other copies of it may tell more.
+    """
     body = body_time(document.get("vaa"))
     if body is not None and body >= _GENESIS:
         return _day(body), _day(body)

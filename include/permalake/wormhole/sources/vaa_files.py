@@ -39,7 +39,7 @@ def read(spark: SparkSession, path: Path | str) -> DataFrame:
 
 
 def read_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """The same of single files."""
+    """Read single files like :func:`read`."""
     return json_lines(spark, files, NAME).unionByName(_csv_dump(spark, files))
 
 
@@ -76,7 +76,7 @@ def json_lines(spark: SparkSession, paths: Sequence[str], source: str) -> DataFr
 
 
 def _field(name: str) -> Column:
-    """A field of the document; of a broken line whatever of it can still be read."""
+    """Return a field of the document; of a broken line whatever of it can still be read."""
     salvaged = F.regexp_extract(F.col("_broken"), f'"{name}"\\s*:\\s*"([^"]*)"', 1)
     return F.when(F.col("_broken").isNull(), F.col(name)).otherwise(F.nullif(salvaged, F.lit("")))
 

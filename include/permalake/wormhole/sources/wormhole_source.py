@@ -41,7 +41,7 @@ class Days:
 
 
 def section(settings: Settings) -> WormholeSettings:
-    """The section ``[wormhole]``; :class:`ConfigError` when there is none."""
+    """Return the section ``[wormhole]``; raise :class:`ConfigError` when there is none."""
     if settings.wormhole is None:
         raise ConfigError("wormhole: not configured; add a [wormhole] section with source and path")
     return settings.wormhole
@@ -53,8 +53,7 @@ def is_live(section: WormholeSettings) -> bool:
 
 
 def fetch(settings: Settings, section: WormholeSettings, days: Days) -> Counter[date]:
-    """A live source's documents of the days are landed; how many VAAs were new, by day. See
-    :func:`wormholescan.fetch`."""
+    """Land a live source's documents (see :func:`wormholescan.fetch`); return new VAAs by day."""
     if not is_live(section):
         return Counter()
     return wormholescan.fetch(settings, section, days.start, days.end, force=days.force)
@@ -104,8 +103,10 @@ def landed_documents(spark: SparkSession, landed: DocumentCache, source: str, da
 
 
 def reported(spark: SparkSession, settings: Settings, section: WormholeSettings, days: Days) -> DataFrame:
-    """What a live source's operations report of transactions: (row_key, sender), one row per operation with a
-    sender, which is ``sourceChain.from`` as the service writes it."""
+    """Return what a live source's operations report of transactions, one row per operation with a sender.
+
+    Columns: row_key, sender, which is ``sourceChain.from`` as the service writes it.
+    """
     operations = _operations(spark, wormholescan.landing(settings, section), days)
     senders = operations.select(
         _row_key(F.col("id")).alias("row_key"), F.col("sourceChain.from").alias("sender")
@@ -121,8 +122,11 @@ def _operations(spark: SparkSession, landed: DocumentCache, days: Days) -> DataF
 
 
 def _of_operations(operations: DataFrame) -> DataFrame:
-    """Documents of the VAAs that operations carry. Their time is that of the transaction, so it dates a VAA
-    without a real time only where no document of the VAA itself does."""
+    """Return documents of the VAAs that operations carry.
+
+    Their time is that of the transaction, so it dates a VAA without a real time only where no document of the
+    VAA itself does.
+    """
     vaa = F.try_to_binary(F.col("vaa"), F.lit("base64"))
     never = F.lit(None).cast("timestamp")
     return operations.where(F.col("vaa").isNotNull()).select(
@@ -150,8 +154,7 @@ def _row_key(identity: Column) -> Column:
 
 
 def new_files(settings: Settings, section: WormholeSettings) -> dict[str, list[int]]:
-    """Files of the source ``files`` that are new or were changed since :func:`saw` was told of them, with
-    their size and time."""
+    """Return files of the source ``files`` that are new or changed since :func:`saw`: their size and time."""
     if is_live(section) or section.path is None or not section.path.exists():
         return {}
     known = _seen(settings, section).read(_SEEN) or {}
