@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from permalake import paths
 from permalake.iota.sources.line_files import Damage, LineRange, line_ranges, read_lines
@@ -60,7 +61,8 @@ def range_frame(spark: SparkSession, ranges: Sequence[LineRange], **columns: Seq
         {**asdict(part), **{name: values[i] for name, values in columns.items()}, "task": i}
         for i, part in enumerate(ranges)
     ]
-    return spark.createDataFrame(pa.Table.from_pylist(rows)).repartitionById(len(rows), "task")
+    parts = spark.createDataFrame(pa.Table.from_pylist(rows))
+    return parts.repartitionById(len(rows), F.col("task").cast("int"))
 
 
 def ranges_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[LineRange, dict[str, Any]]]:
