@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,9 @@ import pytest
 from permalake import paths
 
 ALLOWED = {
-    paths.DAGS: r"airflow\.sdk|permalake\.orchestrate(\..+)?",
+    paths.DAGS: r"airflow\.sdk|permalake\.orchestrate(\..+)?|permalake\.(iota|wormhole)\.day",
     paths.PLUGINS: r"airflow(\..+)?|permalake\.orchestrate(\..+)?",
+    paths.SPARK_JOBS: r"permalake\.(domains|pipeline\..+)",
     paths.EXPECTATIONS: r"expectations\.common|permalake\.(contracts|audit|(iota|wormhole)\.laws)(\..+)?",
 }
 STANDARD = r"__future__|collections\.abc|typing"
@@ -36,3 +40,20 @@ def test_an_entry_point_imports_its_layer_only(folder):
     allowed = re.compile(f"{ALLOWED[folder]}|{STANDARD}")
     others = {file.name: {name for name in imported(file) if not allowed.fullmatch(name)} for file in files}
     assert {name: found for name, found in others.items() if found} == {}
+
+
+PARSED = """
+import runpy, sys
+runpy.run_path(sys.argv[1])
+heavy = ("pyspark", "duckdb", "pyiceberg", "great_expectations", "cassandra")
+print(*(name for name in sys.modules if name in heavy or "simulate" in name and "permalake" in name))
+"""
+
+
+@pytest.mark.parametrize("file", sorted(paths.DAGS.glob("*.py")), ids=lambda file: file.stem)
+def test_parsing_a_dag_file_loads_nothing_heavy(file, tmp_path):
+    environment = {**os.environ, "AIRFLOW_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PARSED, str(file)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1].split() == []

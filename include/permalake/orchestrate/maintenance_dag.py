@@ -14,25 +14,29 @@ from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
 from permalake.orchestrate.step_task import died, failure
-from permalake.pipeline import maintenance
 from permalake.spark.submit import job_file
+
+JOB = "lake_maintenance"
+"""Name of the DAG and of its Spark job."""
 
 
 class CompactStep(SparkSubmitOperator):
     """Submits the compaction of every network that has days in too many files; skipped when none has."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(conn_id="spark_default", name=f"permalake-{maintenance.JOB}", **kwargs)
+        super().__init__(conn_id="spark_default", name=f"permalake-{JOB}", **kwargs)
 
     def execute(self, context: Any) -> list[str]:  # type: ignore[override]
         """Look, submit, wait; returns the networks concerned."""
+        from permalake.pipeline import maintenance
+
         settings = load_settings()
         try:
             networks = maintenance.chosen(settings, context["params"]["network"] or None)
             crowded = maintenance.crowded(settings, domain_of, networks)
             if not crowded:
                 raise AirflowSkipException("no day lies in too many files")
-            self.application = job_file(maintenance.JOB)
+            self.application = job_file(JOB)
             self.application_args = maintenance.job_arguments(crowded, context["run_id"])
             self.conf = maintenance.job_conf()
             super().execute(context)
@@ -48,6 +52,8 @@ class TidyStep(BaseOperator):
 
     def execute(self, context: Any) -> dict[str, str]:
         """Returns what was done, by table."""
+        from permalake.pipeline import maintenance
+
         settings = load_settings()
         told = {}
         try:
@@ -64,7 +70,7 @@ class TidyStep(BaseOperator):
 def maintenance_dag(*, doc: str) -> DAG:
     """Daily, when the night's builds are done; one run at a time."""
     return DAG(
-        maintenance.JOB,
+        JOB,
         description=doc.strip().splitlines()[0],
         doc_md=doc,
         schedule=CronDataIntervalTimetable("0 9 * * *", timezone="UTC"),

@@ -14,8 +14,12 @@ from permalake.config import Settings, load_settings
 from permalake.domains import open_lake, stores_of
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus
+from permalake.lake.step_ledger import StepLedger
 from permalake.pages.calendar import MONTHS_SHOWN, calendar_page, day_page
 from permalake.pages.days import Freshness, freshness, prometheus
+from permalake.pages.runs import run_page, runs_page
+
+_MOST_TRIES = 500
 
 
 def application() -> FastAPI:
@@ -64,7 +68,21 @@ def application() -> FastAPI:
         files = StaticFiles(directory=docs.root(), html=True, check_dir=False)
         return await files.get_response(path, request.scope)
 
+    _add_run_pages(app)
     return app
+
+
+def _add_run_pages(app: FastAPI) -> None:
+    @app.get("/runs", response_class=HTMLResponse)
+    def runs(network: str | None = None) -> str:
+        return runs_page(StepLedger(open_lake(load_settings()).database).recent(network, _MOST_TRIES))
+
+    @app.get("/run", response_class=HTMLResponse)
+    def one_run(id: Annotated[str, Query(max_length=250)]) -> str:
+        rows = StepLedger(open_lake(load_settings()).database).of_run(id)
+        if not rows:
+            raise HTTPException(404, "the lake knows no such run")
+        return run_page(id, rows)
 
 
 def _stores(settings: Settings, network: str) -> list[str]:

@@ -53,12 +53,12 @@ def calendar_page(
                 ][:50],
             }
         )
-    return _render("calendar.html", networks=networks, states=STATES.values())
+    return render("calendar.html", networks=networks, states=STATES.values())
 
 
 def day_page(day: DayStatus, stores: Sequence[str], audit: str | None) -> str:
     """Return the page of one day: its times, rows, stores and remarks; ``audit`` links its Data Docs."""
-    return _render(
+    return render(
         "day.html",
         day=day,
         state=state_of(day, stores),
@@ -67,7 +67,8 @@ def day_page(day: DayStatus, stores: Sequence[str], audit: str | None) -> str:
     )
 
 
-def _render(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
+    """Return a template of this folder with ``values`` filled in and escaped."""
     return _environment().get_template(template).render(**values)
 
 
