@@ -18,7 +18,7 @@ class ConfigError(PermalakeError):
     retryable = False
 
 
-class RefusedError(PermalakeError):
+class InvalidInputError(PermalakeError):
     """Error in the input of a day: a retry over the same input cannot succeed. Exit code 2."""
 
     exit_code = 2
@@ -27,4 +27,4 @@ class RefusedError(PermalakeError):
 
 def error_of(exit_code: int, message: str) -> PermalakeError:
     """Return the error with which a command ends that passes on the exit code of another process."""
-    return RefusedError(message) if exit_code == RefusedError.exit_code else PermalakeError(message)
+    return InvalidInputError(message) if exit_code == InvalidInputError.exit_code else PermalakeError(message)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from permalake.local.report import Report
+from permalake.local.report import RunReport
 
 
 def lines(capsys, *events, seconds=52.0):
-    report = Report("iota_daily shimmer 2022-09-28")
+    report = RunReport("iota_daily shimmer 2022-09-28")
     for event in events:
         report.show(event)
     if not report.failure:

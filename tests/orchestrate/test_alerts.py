@@ -17,7 +17,7 @@ from permalake.audit import docs
 from permalake.config import load_settings
 from permalake.contracts.steps import StepResult
 from permalake.domains import open_lake
-from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.errors import ConfigError, InvalidInputError, PermalakeError
 from permalake.lake.step_ledger import StepLedger
 from permalake.orchestrate import alerts
 from permalake.orchestrate.deadline import moment
@@ -197,7 +197,9 @@ def test_a_submit_that_died_tells_its_exit_code_alone():
 
 def test_what_a_retry_cannot_mend_is_not_tried_again():
     assert type(died(AirflowException(SUBMIT.format(code=2)))) is AirflowFailException
-    assert type(died(AirflowException(SUBMIT.format(code=RefusedError.exit_code)))) is AirflowFailException
+    assert (
+        type(died(AirflowException(SUBMIT.format(code=InvalidInputError.exit_code)))) is AirflowFailException
+    )
     assert type(died(AirflowException(SUBMIT.format(code=1)))) is AirflowException
     assert type(failure(ConfigError("networks.x: not configured"))) is AirflowFailException
     assert type(failure(PermalakeError("busy"))) is AirflowException

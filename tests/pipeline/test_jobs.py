@@ -9,7 +9,7 @@ import pytest
 
 from permalake.contracts.steps import Step, StepResult
 from permalake.domains import open_lake
-from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.errors import ConfigError, InvalidInputError, PermalakeError
 from permalake.iota.day import IOTA
 from permalake.lake.step_ledger import StepLedger
 from permalake.pipeline import jobs
@@ -98,12 +98,14 @@ def test_large_days_have_a_submit_for_each_step(process, monkeypatch):
     assert list(process()) == ["first"]
 
 
-@pytest.mark.parametrize("error", [RefusedError("bad cone"), ConfigError("no key"), PermalakeError("busy")])
+@pytest.mark.parametrize(
+    "error", [InvalidInputError("bad cone"), ConfigError("no key"), PermalakeError("busy")]
+)
 def test_the_first_step_fails_with_its_own_error(process, error):
     with pytest.raises(type(error), match=str(error)):
         process(first=lambda _: fails(error))
     (row,) = StepLedger(open_lake(process.settings).database).of_run(RUN)
-    assert row.result.state == ("invalid" if isinstance(error, RefusedError) else "failed")
+    assert row.result.state == ("invalid" if isinstance(error, InvalidInputError) else "failed")
     assert (row.result.reason, row.result.retryable) == (str(error), error.retryable)
 
 

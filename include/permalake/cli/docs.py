@@ -10,7 +10,7 @@ from pathlib import Path
 from permalake.audit.catalogue import Described, describe
 from permalake.cli.tables import ALL_TABLES, ALL_VIEWS, rule
 from permalake.contracts import Table
-from permalake.contracts.views import View
+from permalake.contracts.views import LakeView
 from permalake.domains import DOMAINS
 from permalake.paths import ROOT
 
@@ -22,10 +22,10 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def table_page(table: Table | View) -> str:
+def table_page(table: Table | LakeView) -> str:
     """Return the Markdown page of one table or view."""
     lines = [_NOTICE, f"# {table.name}", "", table.doc, "", f"- Namespace: {_NAMESPACES[table.group]}"]
-    if isinstance(table, View):
+    if isinstance(table, LakeView):
         lines += [f"- A view of {', '.join(f'`{name}`' for name in table.tables)}, for `permalake query`"]
         lines += [f"- {table.note}"]
     else:
@@ -72,7 +72,7 @@ def expectations() -> dict[str, list[Described]]:
     return described
 
 
-def _described() -> tuple[Table | View, ...]:
+def _described() -> tuple[Table | LakeView, ...]:
     return *ALL_TABLES.values(), *ALL_VIEWS.values()
 
 

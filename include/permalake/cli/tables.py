@@ -9,12 +9,12 @@ import typer
 
 from permalake.contracts import Table
 from permalake.contracts.schema import Column
-from permalake.contracts.views import View
+from permalake.contracts.views import LakeView
 from permalake.domains import DOMAINS
 from permalake.errors import ConfigError
 
 ALL_TABLES: dict[str, Table] = {name: table for domain in DOMAINS for name, table in domain.tables.items()}
-ALL_VIEWS: dict[str, View] = {view.name: view for domain in DOMAINS for view in domain.views}
+ALL_VIEWS: dict[str, LakeView] = {view.name: view for domain in DOMAINS for view in domain.views}
 
 
 def rule(column: Column) -> str:
@@ -31,7 +31,7 @@ def rule(column: Column) -> str:
     return "; ".join(rules)
 
 
-def as_json(table: Table | View) -> dict[str, object]:
+def as_json(table: Table | LakeView) -> dict[str, object]:
     """Return the contract as plain values for ``--format json``; a view has neither key nor partition."""
     columns = [
         {
@@ -65,7 +65,7 @@ def command(
     from rich.console import Console
     from rich.table import Table as Grid
 
-    known: dict[str, Table | View] = {**ALL_TABLES, **ALL_VIEWS}
+    known: dict[str, Table | LakeView] = {**ALL_TABLES, **ALL_VIEWS}
     if name is not None and name not in known:
         raise ConfigError(f"no table {name}; `permalake tables` lists them")
     chosen = [known[name]] if name else list(known.values())

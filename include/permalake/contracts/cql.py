@@ -13,7 +13,7 @@ Order = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class View:
+class MaterializedView:
     """A materialized view: the whole row, keyed anew."""
 
     name: str
@@ -39,7 +39,7 @@ class StoreTable:
     columns: dict[str, str]
     partition: tuple[str, ...]
     clustering: tuple[Order, ...] = ()
-    views: tuple[View, ...] = ()
+    views: tuple[MaterializedView, ...] = ()
     indexes: dict[str, str] = field(default_factory=dict)
     second: bool = False
 
@@ -110,7 +110,7 @@ def _create_table(table: StoreTable, keyspace: str) -> str:
     )
 
 
-def _create_view(table: StoreTable, view: View, keyspace: str) -> str:
+def _create_view(table: StoreTable, view: MaterializedView, keyspace: str) -> str:
     present = "\nAND ".join(f"{name} IS NOT NULL" for name in view.key)
     return (
         f"CREATE MATERIALIZED VIEW IF NOT EXISTS {keyspace}.{view.name} AS\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from permalake.contracts.schema import Table
-from permalake.contracts.views import View
+from permalake.contracts.views import LakeView
 
 
 class Namespace(Protocol):
@@ -17,7 +17,7 @@ class Namespace(Protocol):
         """Contracts by table name."""
 
     @property
-    def views(self) -> tuple[View, ...]:
+    def views(self) -> tuple[LakeView, ...]:
         """Views beside the tables."""
 
 

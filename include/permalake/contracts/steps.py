@@ -61,7 +61,7 @@ class StepResult:
         return f"{reason}; docs: {self.docs}" if self.docs else reason
 
 
-class Inputs(Protocol):
+class DayInputs(Protocol):
     """What the days of one network are built from: for fingerprints, sizes and lineage."""
 
     @property

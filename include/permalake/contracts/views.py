@@ -8,7 +8,7 @@ from permalake.contracts.schema import Column, Group
 
 
 @dataclass(frozen=True)
-class View:
+class LakeView:
     """A view of the lake, also a table macro of the same name whose one argument is a day.
 
     ``sql``: DuckDB, with the day as ``as_of`` and the network's schema as ``{network}``; ``tables`` are those

@@ -18,7 +18,7 @@ from duckdb.sqltypes import DuckDBPyType
 
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
-from permalake.contracts.views import View
+from permalake.contracts.views import LakeView
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake.published import LakeState, TableName, check_history, dataset, past_state, state
 from permalake.lake.state import Database
@@ -197,7 +197,7 @@ def _stands_in(sql: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", sql.casefold()) is not None
 
 
-def _views_in(sql: str, published: LakeState, namespaces: Namespaces) -> list[tuple[str, View]]:
+def _views_in(sql: str, published: LakeState, namespaces: Namespaces) -> list[tuple[str, LakeView]]:
     """Return the views whose network and name stand in the text, each with the tables that it reads."""
     networks = {network for network, _ in published if _stands_in(sql, network)}
     return [
@@ -208,7 +208,7 @@ def _views_in(sql: str, published: LakeState, namespaces: Namespaces) -> list[tu
     ]
 
 
-def _define(connection: duckdb.DuckDBPyConnection, network: str, defined: View) -> None:
+def _define(connection: duckdb.DuckDBPyConnection, network: str, defined: LakeView) -> None:
     schema = _quoted(network)
     view = f"{schema}.{_quoted(defined.name)}"
     body = defined.sql.format(network=schema)

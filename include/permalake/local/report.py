@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 
-class Report:
+class RunReport:
     """Turns the events of a run into lines on standard output.
 
     :param title: what is built, for example ``iota_daily shimmer 2022-09-28``

@@ -20,7 +20,7 @@ from permalake.errors import PermalakeError, error_of
 from permalake.lake.leases import spell
 from permalake.local import airflow_metadata
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
-from permalake.local.report import Report
+from permalake.local.report import RunReport
 from permalake.orchestrate.context import RUN_ID
 from permalake.paths import HOME
 from permalake.pipeline.progress import VARIABLE
@@ -55,7 +55,7 @@ def run_range(
     """
     work = Workspace.open(settings, domain_of(network), network)
     if only is None and (before := oldest_stale(work.lake, network, beside=(start, end))):
-        Report(f"{network} {spell(*before)}").say("stale, so they are built again first")
+        RunReport(f"{network} {spell(*before)}").say("stale, so they are built again first")
         try:
             _run(work, *before, config=config)
         except PermalakeError as error:
@@ -75,7 +75,7 @@ def _run(
     network, domain = work.network, work.domain
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     request = BuildRequest(domain, network, start, end, f"cli-{stamp}", only, force)
-    report = Report(f"{domain.dag_id} {network} {request.days}")
+    report = RunReport(f"{domain.dag_id} {network} {request.days}")
     stores = domain.configured_stores(work.settings)
     if is_unchanged(work, request) and not waiting(work.settings, network, stores):
         report.say("published and unchanged; --force builds it again")

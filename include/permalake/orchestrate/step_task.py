@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from permalake.config import load_settings
 from permalake.contracts.steps import Dataset, Step, StepResult
-from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.errors import ConfigError, InvalidInputError, PermalakeError
 from permalake.orchestrate import lineage
 from permalake.orchestrate.context import adopted, request_from
 from permalake.pipeline.domain import Domain
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # It logs a line for each table that it opens, and Airflow shows them all in the task's log.
 logging.getLogger("pyiceberg").setLevel(logging.WARNING)
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
-_FINAL = {error.exit_code for error in (ConfigError, RefusedError)}
+_FINAL = {error.exit_code for error in (ConfigError, InvalidInputError)}
 Flow = tuple[list[Dataset], list[Dataset]]
 
 
@@ -75,7 +75,9 @@ def failure(error: Exception) -> AirflowException:
 
 def report_failure(step: str, started: float, error: AirflowException) -> None:
     """Report a failed step to whoever watches the run; what a retry cannot mend ends a command with 2."""
-    code = RefusedError.exit_code if isinstance(error, AirflowFailException) else PermalakeError.exit_code
+    code = (
+        InvalidInputError.exit_code if isinstance(error, AirflowFailException) else PermalakeError.exit_code
+    )
     seconds = time.monotonic() - started
     emit("failed", step=step, seconds=seconds, reason=str(error), exit_code=code)
 

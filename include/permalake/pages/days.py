@@ -14,7 +14,7 @@ Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "bui
 
 
 @dataclass(frozen=True)
-class State:
+class DayState:
     """A state of a day, shown by a mark and a word, never by colour alone."""
 
     name: Name
@@ -23,23 +23,23 @@ class State:
     meaning: str
 
 
-STATES: dict[Name, State] = {
+STATES: dict[Name, DayState] = {
     state.name: state
     for state in (
-        State("published", "✓", "published", "readers and all stores have the day"),
-        State("waiting", "↻", "stores behind", "published; a store does not have it yet"),
-        State("gap", "≠", "gap", "published; something is missing before it or in its source"),
-        State("stale", "~", "stale", "published; its input has changed since"),
-        State(
+        DayState("published", "✓", "published", "readers and all stores have the day"),
+        DayState("waiting", "↻", "stores behind", "published; a store does not have it yet"),
+        DayState("gap", "≠", "gap", "published; something is missing before it or in its source"),
+        DayState("stale", "~", "stale", "published; its input has changed since"),
+        DayState(
             "failed",
             "✗",
             "failed",
             "failed its audit or has invalid input; readers keep the last good state",
         ),
-        State("audited", "◑", "audited", "passed its audit, not published yet"),
-        State("built", "○", "built", "staged, not audited yet"),
-        State("missing", "?", "missing", "never built, between days that were"),
-        State("none", "", "nothing", "no run has built it"),
+        DayState("audited", "◑", "audited", "passed its audit, not published yet"),
+        DayState("built", "○", "built", "staged, not audited yet"),
+        DayState("missing", "?", "missing", "never built, between days that were"),
+        DayState("none", "", "nothing", "no run has built it"),
     )
 }
 
@@ -49,7 +49,7 @@ class Cell:
     """A day of a calendar; ``status`` is None where the lake knows nothing of it."""
 
     date: date
-    state: State
+    state: DayState
     status: DayStatus | None = None
 
 
@@ -66,7 +66,7 @@ class Month:
         return f"{self.first:%B %Y}"
 
 
-def state_of(day: DayStatus, stores: Collection[str] = ()) -> State:
+def state_of(day: DayStatus, stores: Collection[str] = ()) -> DayState:
     """Return the most urgent state of a day; ``stores`` are those configured for the network."""
     if day.error:
         return STATES["failed"]

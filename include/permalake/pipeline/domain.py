@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.contracts import Table
-from permalake.contracts.steps import Inputs, Step
-from permalake.contracts.views import View
+from permalake.contracts.steps import DayInputs, Step
+from permalake.contracts.views import LakeView
 from permalake.errors import ConfigError
 from permalake.stores.batch import Store
 
@@ -36,12 +36,12 @@ class Domain:
     name: str
     steps: tuple[Step, ...]
     tables: Mapping[str, Table]
-    views: tuple[View, ...]
+    views: tuple[LakeView, ...]
     laws: Callable[[], tuple[Law, ...]]
     stores: tuple[Store, ...]
     networks: Callable[[Settings], tuple[str, ...]]
     choose: Callable[[Settings, str | None], str]
-    inputs: Callable[[Settings, str], Inputs]
+    inputs: Callable[[Settings, str], DayInputs]
     namespace: str | None = None
 
     @property

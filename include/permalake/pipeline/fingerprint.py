@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import permalake
-from permalake.contracts.steps import Inputs
+from permalake.contracts.steps import DayInputs
 
 
-def fingerprint(inputs: Inputs) -> str | None:
+def fingerprint(inputs: DayInputs) -> str | None:
     """Return the SHA-256 (hex) over version, configuration and input files of a network.
 
     A file counts with its path below the source, its size and its modification time, so that nothing is

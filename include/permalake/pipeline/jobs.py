@@ -17,7 +17,7 @@ import psutil
 
 from permalake.config import load_settings
 from permalake.contracts.steps import Step, StepResult
-from permalake.errors import ConfigError, PermalakeError, RefusedError
+from permalake.errors import ConfigError, InvalidInputError, PermalakeError
 from permalake.lake import Attempt
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.workspace import Workspace
@@ -105,7 +105,7 @@ def run_step(
     failure: Exception | None = None
     try:
         result = body(context)
-    except RefusedError as error:
+    except InvalidInputError as error:
         failure, result = error, StepResult("invalid", reason=str(error), retryable=False)
     except PermalakeError as error:
         failure, result = error, StepResult("failed", reason=str(error), retryable=error.retryable)
@@ -161,7 +161,7 @@ class Job:
         first = next(step for step in domain.steps if step.job == self.name)
         result = run_step(work, order, first, spark=spark, submit=first.name)
         if result.state == "invalid":
-            raise RefusedError(result.failure)
+            raise InvalidInputError(result.failure)
         for name in order.then:
             if not sizes.goes_on(result.rows):
                 LOG.info("%s %s: large, so %s has a submit of its own", self.name, order, name)

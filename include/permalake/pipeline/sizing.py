@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from permalake.contracts.steps import Inputs
+from permalake.contracts.steps import DayInputs
 from permalake.spark import class_archive
 from permalake.spark.session import SMALL_CONF
 from permalake.spark.sizes import is_small
@@ -15,7 +15,7 @@ from permalake.spark.submit import is_local
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 
-def java_options(inputs: Inputs) -> str:
+def java_options(inputs: DayInputs) -> str:
     """Return the options of the driver's JVM; ``PERMALAKE_SPARK_JAVA_OPTIONS`` replaces those that depend on
     size."""
     sized = _SMALL if is_small(inputs.archive) else ""
@@ -24,6 +24,6 @@ def java_options(inputs: Inputs) -> str:
     return " ".join(f"-Duser.timezone=UTC {chosen} {archive}".split())
 
 
-def session_conf(inputs: Inputs) -> dict[str, str]:
+def session_conf(inputs: DayInputs) -> dict[str, str]:
     """Return the settings of the Spark session that go with the input's size."""
     return SMALL_CONF if is_small(inputs.archive) else {}

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from permalake.config import Settings
-from permalake.contracts.steps import Inputs, Step
+from permalake.contracts.steps import DayInputs, Step
 from permalake.lake import Attempt, Lake
 from permalake.lake.step_ledger import StepLedger
 from permalake.pipeline.domain import Domain
@@ -29,7 +29,7 @@ class Workspace:
         return cls(settings, domain, network, lake, StepLedger(lake.database))
 
     @property
-    def inputs(self) -> Inputs:
+    def inputs(self) -> DayInputs:
         """What the network's days are built from."""
         return self.domain.inputs(self.settings, self.network)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from permalake.contracts.schema import BECH32, Column
-from permalake.contracts.views import View
+from permalake.contracts.views import LakeView
 
 _OWNERS = {
     "basic": "address",
@@ -24,7 +24,7 @@ def _created() -> str:
     return " UNION ALL ".join(selects)
 
 
-UNSPENT_OUTPUTS = View(
+UNSPENT_OUTPUTS = LakeView(
     "unspent_outputs",
     "iota",
     "Outputs unspent at the end of a day: unspent_outputs(DATE '…'), or unspent_outputs for the last one.",

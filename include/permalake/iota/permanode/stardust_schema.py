@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts.cql import Order, StoreTable, View
+from permalake.contracts.cql import MaterializedView, Order, StoreTable
 
 _RANGE = {
     "ms_range_id": "int",
@@ -31,7 +31,8 @@ def _outputs(name: str, doc: str, key: str, views: tuple[str, ...], **own: str) 
         (key,),
         _BY_RANGE,
         tuple(
-            View(f"{name}_by_{column}", (column, "ms_range_id"), (*_NEWEST, (key, "ASC"))) for column in views
+            MaterializedView(f"{name}_by_{column}", (column, "ms_range_id"), (*_NEWEST, (key, "ASC")))
+            for column in views
         ),
     )
 
@@ -75,7 +76,7 @@ TRANSACTIONS = StoreTable(
     ("transaction_id",),
     _TRANSACTION_ORDER,
     (
-        View(
+        MaterializedView(
             "transactions_by_state",
             ("transaction_id",),
             (("inclusion_state", "ASC"), *_TRANSACTION_ORDER),
@@ -153,7 +154,7 @@ LEGACY_OUTPUTS = StoreTable(
     ("output_id",),
     (("output_type", "ASC"), ("is_used", "ASC"), *_BY_RANGE),
     (
-        View(
+        MaterializedView(
             "legacy_outputs_by_address",
             ("address", "ms_range_id"),
             (("output_type", "ASC"), ("is_used", "ASC"), *_NEWEST, ("output_id", "ASC")),
@@ -187,7 +188,7 @@ PARENTS = StoreTable(
     },
     ("parent_id",),
     (("message_id", "ASC"),),
-    (View("parents_by_ms", ("parent_id",), (("ms_timestamp", "DESC"), ("message_id", "ASC"))),),
+    (MaterializedView("parents_by_ms", ("parent_id",), (("ms_timestamp", "DESC"), ("message_id", "ASC"))),),
 )
 SYNC = StoreTable(
     "sync",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from permalake.contracts.steps import StepResult
-from permalake.errors import PermalakeError, RefusedError
+from permalake.errors import InvalidInputError, PermalakeError
 from permalake.iota.cone.conflict_reasons import pending_count
 from permalake.iota.cone.decoded import DECODED
 from permalake.iota.cone.source_records import MilestoneDay
@@ -26,7 +26,7 @@ from permalake.pipeline.jobs import StepContext
 
 
 def run(context: StepContext) -> StepResult:
-    """Prove, decode and stage the days; :class:`RefusedError` when the input of every day is at fault."""
+    """Prove, decode and stage the days; :class:`InvalidInputError` when no day can be proven."""
     order, lake, spark = context.order, context.work.lake, context.spark
     network = context.work.settings.network(order.network)
     source = open_source(spark, order.network, network, published(context))
@@ -58,7 +58,7 @@ def run(context: StepContext) -> StepResult:
     if days and len(refused) == len(days):
         reasons = "; ".join(f"{order.network} {day}: {why}" for day, why in refused.items())
         # A live source, which has no fingerprint, may answer better next time.
-        raise (RefusedError if order.fingerprint else PermalakeError)(reasons)
+        raise (InvalidInputError if order.fingerprint else PermalakeError)(reasons)
     jobs.stage(attempt, base_tables(landed, network.chunk_size), IOTA_TABLES)
     counted = jobs.counted(attempt, "messages", "milestones")
     context.report(f"ingest {order}: {counted}, {quarantined} quarantined")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from permalake.contracts.schema import Column
-from permalake.contracts.views import View
+from permalake.contracts.views import LakeView
 
 _ALL = "Null in a column that says where or what stands for all of them together."
 
@@ -27,7 +27,7 @@ _LIMBS = "sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional
 _TOTAL = "TRY(CAST(dollars AS DECIMAL(38,8)) + fractions) AS notional_usd"
 _DATE = Column("date", "date", "UTC date.")
 
-NOTIONAL_TOTALS = View(
+NOTIONAL_TOTALS = LakeView(
     "notional_transferred_totals",
     "wormhole",
     "Transfers and their value per day, rolled up by every choice of sending and receiving chain and token.",
@@ -47,7 +47,7 @@ NOTIONAL_TOTALS = View(
     "GROUP BY date, CUBE (emitter_chain, target_chain, (origin_chain, origin_address)))",
     note=f"{_ALL} Choose rows by IS NULL and IS NOT NULL: all rows together count each transfer eight times.",
 )
-MESSAGES_TOTALS = View(
+MESSAGES_TOTALS = LakeView(
     "messages_totals",
     "wormhole",
     "VAAs per day, by emitter chain and of all chains.",
@@ -62,7 +62,7 @@ MESSAGES_TOTALS = View(
     "FROM {network}.messages_daily WHERE date <= CAST(as_of AS DATE) GROUP BY date, ROLLUP (emitter_chain)",
     note=_ALL,
 )
-TVL_TOTALS = View(
+TVL_TOTALS = LakeView(
     "tvl_totals",
     "wormhole",
     "Value locked in the bridges at each day's end, by the tokens' own chain and of all chains.",
