@@ -127,7 +127,10 @@ def test_sample_is_published_with_a_note_on_its_keys(sample):
     attempt.verdict(DAY, True)
     assert sample.lake.publish(attempt).rows["messages"] == 81
     [status] = sample.lake.status("shimmer")
-    assert list(status.notes) == ["coordinator keys are unchecked"]
+    assert list(status.notes) == [
+        "coordinator keys are unchecked",
+        "the source ends with milestone 17340; the day may go on",
+    ]
 
 
 def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch):

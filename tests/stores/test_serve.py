@@ -303,7 +303,7 @@ def test_an_empty_store_is_filled_again_though_its_server_is_killed_meanwhile(
     monkeypatch.setattr(serving, "_PAUSE_SECONDS", 1.0)
     empty = at(settings, mortal.port)
     with ThreadPoolExecutor(1) as pool:
-        run = pool.submit(serve, session, empty, NETWORK)
+        run = pool.submit(serve, session, empty, NETWORK, stores_of(empty, NETWORK))
         wait_for_rows(empty.cassandra, run)
         os.kill(mortal.daemon.record()["pid"], signal.SIGKILL)
         assert not mortal.healthy()

@@ -84,10 +84,11 @@ class _Session:
         for lock in _LOCKS:
             self.connection.execute(lock)
 
-    def stop_timer(self) -> None:
-        """Let what follows take any time: the rows are read."""
+    def close(self) -> None:
+        """End the session: a thread of DuckDB's that outlives the interpreter's end aborts the process."""
         if self._timer:
             self._timer.cancel()
+        self.connection.close()
 
     def check_time(self) -> None:
         """Raise :class:`PermalakeError` once the time is up."""
@@ -136,7 +137,7 @@ class QueryResult:
                 yield batch.rename_columns(self.names)
         except (duckdb.Error, OSError, pa.ArrowException) as error:
             raise self._session.explained(error, {}) from None
-        self._session.stop_timer()
+        self._session.close()
 
     def table(self) -> pa.Table:
         """Return all rows; raises as :meth:`batches` does."""
@@ -144,7 +145,7 @@ class QueryResult:
             rows = self._relation.to_arrow_table().rename_columns(self.names)
         except (duckdb.Error, OSError, pa.ArrowException) as error:
             raise self._session.explained(error, {}) from None
-        self._session.stop_timer()
+        self._session.close()
         return rows
 
 
