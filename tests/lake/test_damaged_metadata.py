@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_table
 from permalake.pipeline import maintenance
@@ -51,8 +52,9 @@ def test_status_names_the_table_and_shows_all_networks(lake, damaged, manifest_l
 @pytest.mark.parametrize("manifest_list", [False, True])
 def test_maintenance_names_the_table_and_goes_on(settings, lake, damaged, manifest_list, dry_run):
     damaged("messages", manifest_list)
-    assert maintenance.crowded(settings, [NETWORK, OTHER]) == []
-    done = {one.name: one for one in maintenance.housekeeping(settings, [NETWORK, OTHER], "run", dry_run)}
+    assert maintenance.crowded(settings, domain_of, [NETWORK, OTHER]) == []
+    found = maintenance.housekeeping(settings, domain_of, [NETWORK, OTHER], "run", dry_run=dry_run)
+    done = {one.name: one for one in found}
     assert "cannot be" in done["shimmer.messages"].spared
     assert done["shimmer.date_cache"].spared is None
     assert done["iota.messages"].spared is None
@@ -62,9 +64,10 @@ def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lak
     from permalake.lake.maintenance import alone
 
     with alone(settings, lake._database, NETWORK, "somebody else"):
-        names = []
+        names: list[str] = []
+        found = maintenance.housekeeping(settings, domain_of, [NETWORK, OTHER], "run")
         with pytest.raises(PermalakeError, match="shimmer: another maintenance is at work"):
-            names.extend(one.name for one in maintenance.housekeeping(settings, [NETWORK, OTHER], "run"))
+            names.extend(one.name for one in found)
         assert "iota.messages" in names
 
 

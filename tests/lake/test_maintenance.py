@@ -285,7 +285,7 @@ def test_audit_pages_go_but_for_the_latest_build_of_each_day(settings, lake, his
         page.parent.mkdir(parents=True)
         page.write_text(json.dumps(summary | {"title": run_id}))
         os.utime(page, (0, 0))
-    *_, pages = housekeeping(settings, [NETWORK], "maintain")
+    *_, pages = housekeeping(settings, domain_of, [NETWORK], "maintain")
     assert (pages.name, pages.removed) == ("audit pages", 2)
     index = (tmp_path / "audit" / "index.html").read_text()
     assert [run_id for run_id in attempts_of if run_id in index] == ["run 1", "run 3"]

@@ -49,10 +49,11 @@ def files_per_day(lake, table="messages"):
 
 
 def compacted(spark, settings, lake, target=TARGET):
-    with alone(settings, lake._database, NETWORK, "maintain") as work:
+    contracts = domain_of(NETWORK).tables
+    with alone(settings, lake.database, NETWORK, "maintain") as work:
         return {
-            table: compact(spark, work, table, target)
-            for table in crowded_tables(lake.database, NETWORK, domain_of(NETWORK).tables, target)
+            table: compact(spark, work, contracts[table], target)
+            for table in crowded_tables(lake.database, NETWORK, contracts, target)
         }
 
 

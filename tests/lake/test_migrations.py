@@ -61,6 +61,7 @@ def test_days_are_built_on_an_old_catalog(settings, first_catalog):
 
 def test_an_up_to_date_catalog_is_opened_beside_a_writer(settings, first_catalog):
     """Waiting for the write lock would time out."""
+    open_lake(settings)
     with Database(settings.lake.catalog_uri).write():
         open_lake(settings).status()
 

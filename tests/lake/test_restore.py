@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select
 
-from permalake.domains import open_lake
+from permalake.domains import domain_of, open_lake
 from permalake.errors import PermalakeError
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import Limits, limits, tidy
@@ -92,7 +92,7 @@ def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built):
     for command in (
         lambda: open_lake(settings),
         lambda: maintenance.chosen(settings),
-        lambda: list(maintenance.housekeeping(settings, [NETWORK], "maintain")),
+        lambda: list(maintenance.housekeeping(settings, domain_of, [NETWORK], "maintain")),
     ):
         with pytest.raises(PermalakeError, match=r"the catalog is empty, but .*`permalake restore`") as error:
             command()

@@ -8,6 +8,7 @@ import pytest
 
 from permalake.config import Settings
 from permalake.errors import ConfigError
+from permalake.iota.day import IOTA
 from permalake.orchestrate.context import RUN_ID, request_from
 
 SETTINGS = Settings(networks={"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "archive"}})
@@ -16,7 +17,7 @@ SETTINGS = Settings(networks={"shimmer": {"protocol": "stardust", "bech32_hrp": 
 def request(run_id):
     run = SimpleNamespace(conf={RUN_ID: run_id}, run_type="manual")
     params = {"network": "shimmer", "date": "2022-09-28"}
-    return request_from(SETTINGS, "iota", {"dag_run": run, "run_id": "airflow's", "params": params})
+    return request_from(SETTINGS, IOTA, {"dag_run": run, "run_id": "airflow's", "params": params})
 
 
 @pytest.mark.parametrize("run_id", ["manual__2026-11-22T22:00:00+00:00", "run-20220928.1~a", "x" * 250])

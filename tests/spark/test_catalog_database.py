@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from permalake.config import Settings
+from permalake.domains import domain_of
 from permalake.errors import ConfigError
-from permalake.orchestrate import lineage
+from permalake.iota.day import IOTA
 from permalake.spark.catalog_database import catalog_conf, catalog_url
 
 SECRET = "s3cr3t"
@@ -83,8 +84,8 @@ def test_no_secret_shows_in_settings():
     for section in (settings.lake, settings.chains[2], settings.alerts):
         assert SECRET not in section.model_dump_json()
     for network in ("shimmer", "wormhole"):
-        assert SECRET not in str(lineage.raw(settings, network))
-    assert lineage.raw(settings, "shimmer") == [("https://node.example", "shimmer")]
+        assert SECRET not in str(domain_of(network).inputs(settings, network).dataset)
+    assert IOTA.inputs(settings, "shimmer").dataset == ("https://node.example", "shimmer")
     assert catalog_url(settings).password == SECRET
 
 
