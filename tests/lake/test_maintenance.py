@@ -14,7 +14,7 @@ from permalake.config import Settings
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.lake import leases
+from permalake.lake import leases, published
 from permalake.lake.catalog import copy_pointers, locations, open_table
 from permalake.lake.counts import files
 from permalake.lake.maintenance import Limits, alone, clear_landings, limits, tidy, would_tidy
@@ -51,11 +51,11 @@ def stored(settings):
 
 def data_files(lake, *moments):
     """Data files that the states at those moments, and now, are made of."""
-    from permalake.lake.published import past_state
-
+    states = [published.state(lake.database)]
+    states += [published.past_state(lake.database, domain_of, moment) for moment in moments]
     found = set()
-    for moment in (None, *moments):
-        for (network, _), location in past_state(lake.database, domain_of, moment).items():
+    for pointers in states:
+        for (network, _), location in pointers.items():
             if location is not None and network == NETWORK:
                 found |= {file.file_path for file in files(open_table(location))}
     return found
