@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
+from permalake.contracts.steps import Step
 from permalake.domains import named
+from permalake.iota.day import IOTA
 from permalake.local.describe import load_dags
+from permalake.orchestrate.dag import daily_dag
 from permalake.orchestrate.deadline import PublishedBy
+from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.submit_task import SparkStep
 from permalake.paths import DAGS, PLUGINS, SPARK_JOBS
 
@@ -75,6 +80,17 @@ def test_assets_lead_from_raw_input_to_stores(dag):
     assert [asset.uri for asset in first.inlets] == [f"permalake://raw/{kind}"]
     assert serve.inlets == dag.task_dict["publish"].outlets
     assert [asset.uri for asset in serve.outlets] == [f"permalake://served/{kind}"]
+
+
+def test_a_step_without_a_job_runs_in_its_task(dag_bag):
+    publish = IOTA.step("publish")
+    census = Step("census", phases=("census",), run="somewhere:run", doc="Counts.")
+    at = IOTA.steps.index(publish)
+    steps = (*IOTA.steps[:at], census, *IOTA.steps[at:])
+    tasks = daily_dag(replace(IOTA, steps=steps), doc="A day with a census.").task_dict
+    assert isinstance(tasks["census"], InTaskStep)
+    assert tasks["census"].outlets == []
+    assert tasks["census"].downstream_task_ids == {"publish"}
 
 
 def test_owner_tags_and_documentation(any_dag):

@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRul
 from permalake.contracts.steps import Step
 from permalake.orchestrate.alerts import on_failure
 from permalake.orchestrate.deadline import deadline
-from permalake.orchestrate.publish_task import PublishStep
+from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.serve_task import ServeStep
 from permalake.orchestrate.submit_task import SparkStep, spark_task
 from permalake.pipeline.domain import POOL, PUBLISH, SERVE, Domain
@@ -94,14 +94,14 @@ def daily_dag(domain: Domain, *, doc: str, tags: Iterable[str] = ()) -> DAG:
     return dag
 
 
-def _task(domain: Domain, step: Step) -> SparkStep | PublishStep:
-    if step.name == PUBLISH:
-        # Its asset lets other DAGs run on a published day.
-        return PublishStep(
+def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep:
+    if step.job is None:
+        # The asset of publish lets other DAGs run on a published day.
+        return InTaskStep(
             domain=domain,
             step=step,
             doc_md=step.doc,
-            outlets=[published_day(domain.name)],
+            outlets=[published_day(domain.name)] if step.name == PUBLISH else [],
             execution_timeout=timedelta(hours=1),
         )
     if step.name == SERVE:

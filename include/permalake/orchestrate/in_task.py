@@ -1,4 +1,4 @@
-"""The DAG task that publishes what the audit has passed: plain Python, no JVM."""
+"""The DAG task of a step without a Spark job, such as publish: plain Python, no JVM."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from permalake.pipeline.domain import Domain
 from permalake.pipeline.progress import emit
 
 
-class PublishStep(StepTask, BaseOperator):
-    """Publishes the passing days of the run's attempt, all tables in one transaction; then fails when days
-    were refused or failed the audit, naming each with its reason."""
+class InTaskStep(StepTask, BaseOperator):
+    """A step whose body runs in the task itself.
+
+    It fails when its result is not ``done``: publish names the withheld days, each with its reason.
+    """
 
     def __init__(self, *, domain: Domain, step: Step, **kwargs: Any) -> None:
         super().__init__(task_id=step.name, **kwargs)
@@ -26,13 +28,13 @@ class PublishStep(StepTask, BaseOperator):
         self.step = step
 
     def execute(self, context: Any) -> dict[str, Any]:
-        """Publish; return network, published days and their rows by table."""
+        """Run the step; return network, days and rows by table. An outlet learns network and days."""
         from permalake.pipeline.jobs import run_step
         from permalake.pipeline.runs import order_of
 
         work, request = self.open(context)
         if self.domain.comes_before(self.step, request.only):
-            # Skipped, not done: a task that is done tells downstream DAGs of a publication.
+            # Skipped, not done: a publish task that is done makes downstream DAGs run.
             raise AirflowSkipException(f"left as it is: this run starts at {request.only}")
         started = time.monotonic()
         emit("start", step=self.task_id)
@@ -44,7 +46,10 @@ class PublishStep(StepTask, BaseOperator):
         summary = {"network": request.network, **facts(result)}
         emit("done", step=self.task_id, seconds=time.monotonic() - started, **summary)
         for asset in self.outlets:
-            context["outlet_events"][asset].extra = {"network": request.network, "days": summary["days"]}
+            context["outlet_events"][asset].extra = {
+                "network": request.network,
+                "days": summary.get("days", []),
+            }
         written = lineage.tables(work.settings, request.network, result.rows)
         self._flow = written, written
         if result.state != "done":
