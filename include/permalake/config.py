@@ -29,7 +29,9 @@ from permalake.errors import ConfigError
 
 CONFIG_VARIABLE = "PERMALAKE_CONFIG"
 DEFAULT_FILE = "permalake.toml"
-_FROM_ENVIRONMENT_ONLY = (("prices", "api_key"), ("alerts", "smtp_password"))
+_FROM_ENVIRONMENT_ONLY = (("prices", "api_key"), ("alerts", "smtp_password"), ("serve", "tokens"))
+RESERVED_NAMES = ("api", "docs", "health", "metrics", "static")
+"""Names that no network may have: first parts of the REST API's own paths."""
 
 PRICE_WINDOW_HOURS = 12.0
 """Default of ``prices.window_hours``."""
@@ -108,7 +110,34 @@ class KnownLedger(_Section):
     milestone: int = Field(ge=0)
 
 
-class NetworkSettings(_Section):
+class BaseToken(_Section):
+    """``[networks.NAME.base_token]``: the base token as a node's ``info`` describes it (TIP-25)."""
+
+    name: str
+    ticker_symbol: str
+    unit: str
+    subunit: str | None = None
+    decimals: int = Field(ge=0, le=38)
+    use_metric_prefix: bool = False
+
+
+class NodeParameters(_Section):
+    """Keys of ``[networks.NAME]`` that only the REST API uses: what a node's ``info`` says of its network.
+
+    Left out, a known network's values count, by its name; see ``permalake.iota.rest.known_networks``.
+    """
+
+    network_name: str | None = Field(default=None, min_length=1)
+    """Name that the network id is the hash of."""
+    token_supply: int | None = Field(default=None, ge=0, le=2**64 - 1)
+    protocol_version: int | None = Field(default=None, ge=1, le=255)
+    min_pow_score: int | None = Field(default=None, ge=0)
+    v_byte_factor_data: int | None = Field(default=None, ge=0, le=255)
+    v_byte_factor_key: int | None = Field(default=None, ge=0, le=255)
+    base_token: BaseToken | None = None
+
+
+class NetworkSettings(NodeParameters):
     """``[networks.NAME]``: an IOTA network and the source of its milestones."""
 
     protocol: Literal["chrysalis", "stardust"]
@@ -239,6 +268,33 @@ class AlertsSettings(_Section):
     deadline: str = Field(default="06:00", pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")
 
 
+class ServeSettings(_Section):
+    """``[serve]``: the REST API's address and its limits."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8042, ge=1, le=65535)
+    default_network: str | None = None
+    """Network whose node routes stand at the root too."""
+    root_path: str = Field(default="", pattern=r"^(/[A-Za-z0-9._~-]+)*$")
+    """Prefix under which a proxy publishes the API."""
+    lake_pool: int = Field(default=4, ge=1, le=64)
+    """Queries that run at once."""
+    concurrency: int = Field(default=64, ge=1)
+    """Requests that are answered at once."""
+    queue: int = Field(default=256, ge=0)
+    """Requests that wait for their turn; one more gets 503."""
+    timeout: float = Field(default=15.0, gt=0, le=3600)
+    """Seconds that a request may take; a query is cancelled then."""
+    page_size: int = Field(default=100, ge=1)
+    max_page_size: int = Field(default=1000, ge=1)
+    body_bytes: int = Field(default=1 << 20, ge=1)
+    rate_per_minute: int = Field(default=0, ge=0)
+    """Requests per client address and minute; 0: no limit."""
+    cors_origins: tuple[str, ...] = ("*",)
+    tokens: tuple[SecretStr, ...] = ()
+    """Bearer tokens; with any, every route but health needs one. From the environment only."""
+
+
 class Settings(BaseSettings):
     """The whole configuration."""
 
@@ -254,6 +310,7 @@ class Settings(BaseSettings):
     cassandra: CassandraSettings = CassandraSettings()
     bigtable: BigtableSettings = BigtableSettings()
     alerts: AlertsSettings = AlertsSettings()
+    serve: ServeSettings = ServeSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -273,6 +330,13 @@ class Settings(BaseSettings):
             raise ValueError(
                 "networks.wormhole: this name is the namespace of the Wormhole tables; take another"
             )
+        for name in RESERVED_NAMES:
+            if name in self.networks:
+                raise ValueError(f"networks.{name}: this name is a path of the REST API; take another")
+        default = self.serve.default_network
+        if default is not None and default not in self.networks:
+            known = ", ".join(sorted(self.networks)) or "none"
+            raise ValueError(f"serve.default_network: {default} is not configured (configured: {known})")
         return self
 
     def network(self, name: str) -> NetworkSettings:

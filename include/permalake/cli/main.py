@@ -18,6 +18,7 @@ DEBUG = "PERMALAKE_DEBUG"
 COMMANDS = {
     "run": "Build days through the DAG, without a scheduler.",
     "query": "Query the published lake in SQL.",
+    "serve": "Serve the published lake as a REST API.",
     "status": "Show what is built, audited and published, per network and day.",
     "maintain": "Compact small files, expire old states, remove unneeded files.",
     "restore": "Rebuild a lost catalog from the warehouse.",

@@ -89,4 +89,5 @@ IOTA = Domain(
     networks=_networks,
     choose=_choose,
     inputs=iota_inputs,
+    routes="permalake.iota.rest.mounts:mounts",
 )

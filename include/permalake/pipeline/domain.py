@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
@@ -19,6 +20,7 @@ from permalake.stores.batch import Store
 
 if TYPE_CHECKING:
     from permalake.audit.laws import Law
+    from permalake.web.mount import Mount
 
 POOL = "permalake_builds"
 """Airflow's pool of the tasks that build days."""
@@ -31,6 +33,8 @@ class Domain:
     ``namespace``: the lake namespace where the domain has exactly one; None where every configured network
     has its own. ``laws``: gives the laws across its tables, and loads PySpark. ``networks``: the
     configured ones. ``choose``: the network of a run that may name one, else :class:`ConfigError`.
+    ``routes``: the function that gives the routes of the REST API, ``module:function``; see
+    :mod:`permalake.web.mount`. It is imported by the server alone.
     """
 
     name: str
@@ -43,6 +47,15 @@ class Domain:
     choose: Callable[[Settings, str | None], str]
     inputs: Callable[[Settings, str], DayInputs]
     namespace: str | None = None
+    routes: str | None = None
+
+    def mounts(self, settings: Settings) -> tuple[Mount, ...]:
+        """Return the routers of the REST API, which loads FastAPI."""
+        if self.routes is None:
+            return ()
+        module, _, function = self.routes.partition(":")
+        found: tuple[Mount, ...] = getattr(import_module(module), function)(settings)
+        return found
 
     @property
     def dag_id(self) -> str:

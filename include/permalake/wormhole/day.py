@@ -85,4 +85,5 @@ WORMHOLE = Domain(
     choose=_choose,
     inputs=wormhole_inputs,
     namespace=NAMESPACE,
+    routes="permalake.wormhole.rest.mounts:mounts",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from permalake.config import NetworkSettings, Settings
+from permalake.config import NetworkSettings, NodeParameters, Settings
 from permalake.contracts.steps import Dataset, source_dataset
 
 
@@ -33,8 +33,8 @@ class IotaInputs:
 
     @property
     def configuration(self) -> str:
-        """The network's section as JSON."""
-        return self.network.model_dump_json()
+        """The network's section as JSON, without the keys that only the REST API uses."""
+        return self.network.model_dump_json(exclude=set(NodeParameters.model_fields))
 
     @property
     def dataset(self) -> Dataset | None:

@@ -1,0 +1,66 @@
+"""The application: routers of the domains, with what holds for all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import Depends, FastAPI
+
+import permalake
+from permalake.api.health import router as health
+from permalake.api.refresh import keep_fresh
+from permalake.config import Settings
+from permalake.domains import DOMAINS, domain_of
+from permalake.lake.serving import LakeReader
+from permalake.web.problems import add_handlers
+from permalake.web.state import of_network
+
+_ABOUT = (
+    "History of IOTA networks and of Wormhole from a Permalake lake; each answer is of one published state."
+)
+
+
+def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
+    """Return the application over the configured lake.
+
+    Args:
+        settings: The configuration.
+        reader: The lake; opened when not given. It is closed with the application.
+    """
+    lake = reader or LakeReader(settings, domain_of, settings.serve.lake_pool)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        ended = threading.Event()
+        checker = threading.Thread(target=keep_fresh, args=(lake, ended), name="refresh", daemon=True)
+        checker.start()
+        yield
+        ended.set()
+        checker.join()
+        lake.close()
+
+    app = FastAPI(
+        title="Permalake",
+        version=permalake.__version__,
+        description=_ABOUT,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        root_path=settings.serve.root_path,
+    )
+    app.state.settings = settings
+    app.state.reader = lake
+    add_handlers(app)
+    app.include_router(health)
+    for domain in DOMAINS:
+        for mount in domain.mounts(settings):
+            app.include_router(
+                mount.router,
+                prefix=mount.prefix,
+                dependencies=[Depends(of_network(mount.network))],
+                include_in_schema=mount.documented,
+            )
+    return app

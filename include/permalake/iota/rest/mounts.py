@@ -1,0 +1,30 @@
+"""Where the routes of an IOTA network stand: under the contract's prefixes and under node-like ones.
+
+Whoever adds a router adds a line to ``_STARDUST`` or ``_CHRYSALIS``.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from permalake.config import Settings
+from permalake.iota.rest import service
+from permalake.web.mount import Mount
+
+_BOTH: tuple[tuple[str, APIRouter], ...] = (("/{net}", service.router),)
+_STARDUST: tuple[tuple[str, APIRouter], ...] = ()
+_CHRYSALIS: tuple[tuple[str, APIRouter], ...] = ()
+"""Prefix, with ``{net}`` for the network's name, and router. ``/{net}…`` stands at the root too for
+``serve.default_network``."""
+
+
+def mounts(settings: Settings) -> tuple[Mount, ...]:
+    """Return the routers of every configured network."""
+    found = []
+    for name, network in settings.networks.items():
+        own = _STARDUST if network.protocol == "stardust" else _CHRYSALIS
+        for prefix, router in (*_BOTH, *own):
+            found.append(Mount(prefix.replace("{net}", name), router, name))
+            if name == settings.serve.default_network and prefix.startswith("/{net}"):
+                found.append(Mount(prefix.removeprefix("/{net}"), router, name, documented=False))
+    return tuple(found)

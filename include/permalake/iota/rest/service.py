@@ -1,0 +1,30 @@
+"""``/{net}/health`` and ``/{net}/api/routes`` (TIP-25)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from permalake.web.paging import NoQuery
+from permalake.web.problems import documented
+from permalake.web.state import PublishedLake
+
+router = APIRouter(tags=["service"])
+_PLUGINS = {
+    "stardust": ["core/v2", "indexer/v1", "explorer/v2", "poi/v1"],
+    "chrysalis": ["core/v1", "indexer/v1", "poi/v1"],
+}
+
+
+@router.get("/health", response_class=Response, responses={503: {"description": "No day is published."}})
+def health(lake: PublishedLake) -> Response:
+    """Answer 200 once a day of the network is published, else 503, never by its age."""
+    return Response(status_code=200 if lake.snapshot.days(lake.network, "milestones") else 503)
+
+
+@router.get("/api/routes", responses=documented())
+def routes(lake: PublishedLake, query: Annotated[NoQuery, Query()]) -> Response:  # noqa: ARG001
+    """Return the routes of the network, as a Stardust node lists those of its plugins."""
+    return lake.current({"routes": _PLUGINS[lake.settings.network(lake.network).protocol]})

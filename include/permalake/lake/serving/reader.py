@@ -1,0 +1,179 @@
+"""The lake as a server reads it: one published state at a time, statements with bound parameters."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from permalake.config import Settings
+from permalake.contracts import Table
+from permalake.contracts.namespaces import Namespaces
+from permalake.lake.identity import open_database, warehouse_id
+from permalake.lake.serving.pool import QueryPool
+from permalake.lake.serving.snapshot import EVERYTHING, LakeSnapshot, Scan, ServedTable, take_snapshot
+from permalake.net import object_storage
+
+_BATCH = 10_000
+_UNUSED_ID = 100_000
+_DUCKDB = {
+    "int": "INTEGER",
+    "long": "BIGINT",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+    "date": "DATE",
+    "timestamptz": "TIMESTAMPTZ",
+    "list<int>": "INTEGER[]",
+}
+
+
+class LakeReader:
+    """Reads published states for a server.
+
+    A request takes :meth:`snapshot` once and passes it to every query, so that all it answers is of one
+    state. :meth:`refresh` swaps the state after a publication; requests under way keep theirs, whose files
+    maintenance leaves for ``[lake] retention_days``.
+    """
+
+    def __init__(self, settings: Settings, namespaces: Namespaces, pool_size: int = 4) -> None:
+        self._namespaces = namespaces
+        self._database = open_database(settings)
+        self._pool = QueryPool(settings.lake.warehouse, pool_size)
+        self._refreshing = threading.Lock()
+        self._snapshot = self._read(None)
+
+    def _read(self, previous: LakeSnapshot | None) -> LakeSnapshot:
+        with self._database.read() as connection:
+            return take_snapshot(connection, self._namespaces, previous)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def snapshot(self) -> LakeSnapshot:
+        """Return the newest state that was read."""
+        return self._snapshot
+
+    def refresh(self) -> bool:
+        """Read the published state again; return whether there was a new publication."""
+        with self._refreshing:
+            previous = self._snapshot
+            self._snapshot = self._read(previous)
+            return self._snapshot is not previous
+
+    @property
+    def waiting(self) -> int:
+        """Number of callers that wait for a connection."""
+        return self._pool.waiting
+
+    def arrow(  # noqa: PLR0917
+        self,
+        snapshot: LakeSnapshot,
+        network: str,
+        sql: str,
+        parameters: Mapping[str, Any],
+        scans: Mapping[str, Scan],
+        deadline: float,
+    ) -> pa.Table:
+        """Return the rows of a statement over tables of a network.
+
+        ``scans`` names each table or view that ``sql`` reads, and what of it. ``sql`` names them alone
+        (``FROM messages``) and takes ``parameters`` as ``$name``. A view reads its tables as far as their
+        own scans say. ``deadline``: see :meth:`QueryPool.connection`.
+
+        Raises:
+            QueryTimeoutError: if it takes too long.
+        """
+        with self._pool.connection(deadline) as connection:
+            statement, bound = self._prepared(connection, snapshot, network, sql, scans)
+            return connection.execute(statement, {**bound, **parameters}).to_arrow_table()
+
+    def batches(  # noqa: PLR0917
+        self,
+        snapshot: LakeSnapshot,
+        network: str,
+        sql: str,
+        parameters: Mapping[str, Any],
+        scans: Mapping[str, Scan],
+        deadline: float,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of :meth:`arrow` batch by batch; a connection is taken until the last one."""
+        with self._pool.connection(deadline) as connection:
+            statement, bound = self._prepared(connection, snapshot, network, sql, scans)
+            rows = connection.execute(statement, {**bound, **parameters}).to_arrow_reader(_BATCH)
+            if rows is not None:
+                yield from rows
+
+    def _prepared(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        snapshot: LakeSnapshot,
+        network: str,
+        sql: str,
+        scans: Mapping[str, Scan],
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the statement behind a WITH clause that opens its tables, and what that clause binds."""
+        views = {view.name: view for view in self._namespaces(network).views if view.name in scans}
+        below = {name: EVERYTHING for view in views.values() for name in view.tables}
+        clauses, bound = [], {}
+        for name, scan in {**below, **scans}.items():
+            if name in views:
+                continue
+            contract = self._namespaces(network).tables[name]
+            locations = snapshot.locations(network, name, scan)
+            body = _relation(connection, contract, snapshot.table(network, name), locations)
+            clauses.append(f"{name} AS NOT MATERIALIZED ({body})")
+            if f"$files_{name}" in body:
+                bound[f"files_{name}"] = [object_storage.inner_path(one) for one in locations]
+        for name, view in views.items():
+            body = re.sub(r"\bas_of\b", "DATE '9999-12-31'", view.sql.replace("{network}.", ""))
+            clauses.append(f"{name} AS NOT MATERIALIZED ({body})")
+        own = re.sub(r"^\s*WITH\b", ", ", sql, flags=re.IGNORECASE)
+        return f"WITH {', '.join(clauses)} {own}", bound
+
+
+def _relation(
+    connection: duckdb.DuckDBPyConnection, contract: Table, table: ServedTable | None, locations: list[str]
+) -> str:
+    """Return the relation of a table's files, columns found by Iceberg field id; older files lack some."""
+    kinds = {column.name: _kind(column.type) for column in contract.columns}
+    if table is None or not locations:
+        columns = ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in kinds.items())
+        return f"SELECT {columns} WHERE false"
+    if object_storage.is_object_store(locations[0]):
+        source = f"scan of {contract.name}"
+        connection.register(source, _dataset(contract, locations))
+        return f"FROM {_quoted(source)}"
+    ids = ((table.field_ids.get(name, _UNUSED_ID + at), name) for at, name in enumerate(kinds))
+    fields = ", ".join(
+        f"{field_id}: {{name: '{name}', type: '{kinds[name]}', default_value: NULL}}"
+        for field_id, name in ids
+    )
+    return f"FROM read_parquet($files_{contract.name}, schema = MAP {{{fields}}})"
+
+
+def _dataset(contract: Table, locations: list[str]) -> ds.Dataset:
+    schema = pa.schema([pa.field(field.name, field.type) for field in contract.arrow])
+    paths = [object_storage.inner_path(one) for one in locations]
+    return ds.dataset(
+        paths, schema=schema, format="parquet", filesystem=object_storage.filesystem(locations[0])
+    )
+
+
+def _kind(iceberg_type: str) -> str:
+    return _DUCKDB.get(iceberg_type, iceberg_type.upper())
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def has_lake(settings: Settings) -> bool:
+    """Return whether the configured warehouse holds a lake, without creating one."""
+    return warehouse_id(settings) is not None

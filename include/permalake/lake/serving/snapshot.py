@@ -1,0 +1,151 @@
+"""One published state for a server: every table's data files with their dates and column bounds.
+
+The bounds come from the Iceberg manifests, which are read once per publication, and only for tables that it
+moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.types import IntegerType, LongType, NestedField
+from sqlalchemy import Connection, func, select
+
+from permalake.contracts import Table
+from permalake.contracts.namespaces import Namespaces
+from permalake.lake.catalog import open_table
+from permalake.lake.counts import day_of, files
+from permalake.lake.state import PUBLISHED, pointers, publications
+
+TableName = tuple[str, str]
+Bounds = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedFile:
+    """A data file: its location, the day of its rows, and the inclusive bounds of its integer columns."""
+
+    location: str
+    day: date
+    rows: int
+    bounds: Mapping[str, Bounds]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a query has to read of a table; the statement still filters rows itself.
+
+    ``first``, ``last``: dates, both inclusive. ``days``: single dates. ``milestones``: milestone indices;
+    a file none of which lies within its bounds is not opened. None does not prune.
+    """
+
+    first: date | None = None
+    last: date | None = None
+    days: Collection[date] | None = None
+    milestones: Collection[int] | None = None
+
+    def keeps(self, file: ServedFile) -> bool:
+        """Return whether a file may hold rows of this scan."""
+        if (self.first and file.day < self.first) or (self.last and file.day > self.last):
+            return False
+        if self.days is not None and file.day not in self.days:
+            return False
+        bounds = file.bounds.get("milestone_index")
+        if self.milestones is None or bounds is None:
+            return True
+        return any(bounds[0] <= index <= bounds[1] for index in self.milestones)
+
+
+EVERYTHING = Scan()
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTable:
+    """A table in one state: its contract, the Iceberg field id of each column, and its data files by day."""
+
+    contract: Table
+    location: str
+    field_ids: Mapping[str, int]
+    files: tuple[ServedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LakeSnapshot:
+    """All tables as of one publication; ``publication`` is its number, 0 in a lake without any."""
+
+    publication: int
+    tables: Mapping[TableName, ServedTable]
+
+    def table(self, network: str, name: str) -> ServedTable | None:
+        """Return a table; None where the lake has none of that name."""
+        return self.tables.get((network, name))
+
+    def networks(self) -> set[str]:
+        """Return the namespaces that the lake holds."""
+        return {network for network, _ in self.tables}
+
+    def locations(self, network: str, name: str, scan: Scan = EVERYTHING) -> list[str]:
+        """Return the data files of a table that a scan has to read, by day."""
+        table = self.table(network, name)
+        return [file.location for file in table.files if scan.keeps(file)] if table else []
+
+    def days(self, network: str, name: str) -> list[date]:
+        """Return the days of which a table has rows, in order."""
+        table = self.table(network, name)
+        return sorted({file.day for file in table.files}) if table else []
+
+
+def take_snapshot(
+    connection: Connection, namespaces: Namespaces, previous: LakeSnapshot | None = None
+) -> LakeSnapshot:
+    """Read the published state; tables that ``previous`` has at the same place are taken from there.
+
+    The publication's number and all pointers come from one transaction, which ``connection`` is in.
+    """
+    publication = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+    if previous and publication == previous.publication:
+        return previous
+    found = connection.execute(
+        select(pointers.c.table_namespace, pointers.c.table_name, pointers.c.metadata_location).where(
+            pointers.c.catalog_name == PUBLISHED
+        )
+    ).tuples()
+    tables: dict[TableName, ServedTable] = {}
+    for network, name, location in found:
+        contract = namespaces(network).tables.get(name)
+        if contract is None or location is None:
+            continue
+        known = previous.tables.get((network, name)) if previous else None
+        tables[network, name] = (
+            known if known and known.location == location else _read_table(contract, location)
+        )
+    return LakeSnapshot(publication, tables)
+
+
+def _read_table(contract: Table, location: str) -> ServedTable:
+    table = open_table(location)
+    ids = {field.name: field.field_id for field in table.schema().fields}
+    found = sorted(_files(table), key=lambda file: (file.day, file.location))
+    return ServedTable(contract, location, ids, tuple(found))
+
+
+def _files(table: IcebergTable) -> Iterator[ServedFile]:
+    integers = [
+        field for field in table.schema().fields if isinstance(field.field_type, IntegerType | LongType)
+    ]
+    for file in files(table):
+        bounds = {field.name: bound for field in integers if (bound := _bounds(file, field))}
+        yield ServedFile(file.file_path, day_of(file), file.record_count, bounds)
+
+
+def _bounds(file: DataFile, field: NestedField) -> Bounds | None:
+    lower = (file.lower_bounds or {}).get(field.field_id)
+    upper = (file.upper_bounds or {}).get(field.field_id)
+    if lower is None or upper is None:
+        return None
+    return int(from_bytes(field.field_type, lower)), int(from_bytes(field.field_type, upper))  # type: ignore[arg-type]

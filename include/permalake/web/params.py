@@ -1,0 +1,39 @@
+"""Ids in paths and queries: hex with or without ``0x``, in any case."""
+
+from __future__ import annotations
+
+import re
+
+from permalake.web.problems import bad_request
+
+MAX_TAG_BYTES = 64
+
+
+def hex_text(text: str, what: str, minimum: int, maximum: int) -> str:
+    """Return hex digits as the lake has them, lower-case and bare, of ``minimum`` to ``maximum`` bytes.
+
+    Raises:
+        ProblemError: 400 that names ``what``.
+    """
+    bare = text[2:] if text[:2].lower() == "0x" else text
+    if not re.fullmatch(r"(?:[0-9a-fA-F]{2})*", bare):
+        raise bad_request(f"{what}: not hex digits in pairs")
+    if not minimum <= len(bare) // 2 <= maximum:
+        size = f"{minimum}" if minimum == maximum else f"{minimum} to {maximum}"
+        raise bad_request(f"{what}: {len(bare) // 2} bytes; it has {size}")
+    return bare.lower()
+
+
+def hex_id(text: str, what: str, size: int = 32) -> str:
+    """Return an id of ``size`` bytes; see :func:`hex_text`."""
+    return hex_text(text, what, size, size)
+
+
+def output_id(text: str) -> str:
+    """Return an output id: 32 bytes of the transaction id and the index as u16 LE."""
+    return hex_id(text, "outputId", 34)
+
+
+def tag_hex(text: str, what: str, *, utf8: bool = False) -> str:
+    """Return a tag of 1 to 64 bytes as hex; ``utf8``: ``text`` is the tag itself, not its hex."""
+    return hex_text(text.encode().hex() if utf8 else text, what, 1, MAX_TAG_BYTES)

@@ -1,0 +1,76 @@
+"""Answers with their validators: what never changes may be kept for ever, all else is checked again.
+
+A block, a message or a proof is immutable: its ETag is its id and format. A list or a ledger state depends
+on the published state: its ETag is the publication's number and the request. Either way a repeated request
+with ``If-None-Match`` gets 304.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from permalake import __version__
+
+RAW_TYPES = ("application/vnd.iota.serializer-v1", "application/octet-stream")
+_FOR_EVER = "public, max-age=31536000, immutable"
+_CHECK = "no-cache"
+
+
+def wants(request: Request, types: Sequence[str]) -> str | None:
+    """Return the first of ``types`` that the Accept header names; None if it names none of them.
+
+    ``*/*`` names none: JSON is the default.
+    """
+    accepted = [
+        part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "").split(",")
+    ]
+    return next((one for one in accepted if one in types), None)
+
+
+def wants_raw(request: Request) -> str | None:
+    """Return the type in which raw bytes are asked for; None for JSON."""
+    return wants(request, RAW_TYPES)
+
+
+def immutable_json(request: Request, key: str, content: Any) -> Response:
+    """Return JSON that never changes. ``key`` identifies it, by id and format."""
+    return _answer(request, _tag(key, "json"), _FOR_EVER, _dump(content), "application/json")
+
+
+def immutable_bytes(request: Request, key: str, content: bytes, media_type: str = RAW_TYPES[1]) -> Response:
+    """Return bytes that never change. ``key`` identifies them, by id and format."""
+    return _answer(request, _tag(key, media_type), _FOR_EVER, content, media_type)
+
+
+def current_json(request: Request, publication: int, content: Any) -> Response:
+    """Return JSON that holds for the published state of that number."""
+    return current(request, publication, _dump(content), "application/json")
+
+
+def current(request: Request, publication: int, content: bytes, media_type: str) -> Response:
+    """Return an answer that holds for the published state of that number."""
+    tag = _tag(str(publication), str(request.url.path), request.url.query, media_type)
+    return _answer(request, tag, _CHECK, content, media_type)
+
+
+def _dump(content: Any) -> bytes:
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def _tag(*parts: str) -> str:
+    text = "\n".join((__version__, *parts))
+    return f'"{hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"'
+
+
+def _answer(request: Request, tag: str, caching: str, content: bytes, media_type: str) -> Response:
+    headers = {"ETag": tag, "Cache-Control": caching, "Vary": "Accept"}
+    known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
+    if tag in known or known == ["*"]:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)

@@ -1,0 +1,100 @@
+"""The published state of a request: what a handler reads, and the only thing it reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
+
+import pyarrow as pa
+from fastapi import Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from permalake.config import Settings
+from permalake.lake.serving import LakeReader, LakeSnapshot, Scan
+from permalake.web import responses
+from permalake.web.paging import ListPage, PageQuery, page_of
+
+
+class RequestLake:
+    """One published state of one network, for one request.
+
+    Two queries of a request see the same state, whatever is published meanwhile. Statements name tables
+    alone and take parameters as ``$name``::
+
+        lake.rows("SELECT message FROM messages WHERE message_id = $id", {"id": message_id},
+                  messages=Scan(milestones=[index]))
+    """
+
+    def __init__(self, request: Request, reader: LakeReader, settings: Settings, network: str) -> None:
+        self.request = request
+        self.settings = settings
+        self.network = network
+        self.snapshot: LakeSnapshot = reader.snapshot()
+        self._reader = reader
+        self._deadline: float = getattr(request.state, "deadline", time.monotonic() + settings.serve.timeout)
+
+    def arrow(self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan) -> pa.Table:
+        """Return the rows of a statement; ``scans``: each table or view that it reads, and what of it.
+
+        Raises:
+            QueryTimeoutError: if the request's time is up (504).
+        """
+        return self._reader.arrow(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
+
+    def rows(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
+    ) -> list[dict[str, Any]]:
+        """Return the rows of :meth:`arrow` as dictionaries."""
+        found: list[dict[str, Any]] = self.arrow(sql, parameters, **scans).to_pylist()
+        return found
+
+    def batches(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of :meth:`arrow` batch by batch, for a streamed answer."""
+        return self._reader.batches(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
+
+    def page(self, query: PageQuery, filters: Mapping[str, Any], *, positions: int) -> ListPage:
+        """Return the page that a request asks for.
+
+        ``filters``: parameters on which the list depends, ids of the path among them. ``positions``: length
+        of the list's sort key.
+        """
+        limits = self.settings.serve
+        return page_of(
+            f"{self.network} {_template(self.request)}",
+            {**filters, "sort": query.sort},
+            query.page_size or limits.page_size,
+            query.cursor,
+            positions=positions,
+            maximum=limits.max_page_size,
+        )
+
+    def current(self, content: Any) -> Response:
+        """Return JSON that holds for this published state; see :mod:`~permalake.web.responses`."""
+        return responses.current_json(self.request, self.snapshot.publication, content)
+
+
+def _template(request: Request) -> str:
+    route = request.scope.get("route")
+    return str(getattr(route, "path", request.url.path))
+
+
+def of_network(network: str) -> Callable[[Request], None]:
+    """Return the dependency with which a router is mounted for a network."""
+
+    def set_network(request: Request) -> None:
+        request.state.network = network
+
+    return set_network
+
+
+def _request_lake(request: Request) -> RequestLake:
+    app = request.app
+    return RequestLake(request, app.state.reader, app.state.settings, request.state.network)
+
+
+PublishedLake = Annotated[RequestLake, Depends(_request_lake)]
+"""A handler's argument: the published state of its request."""

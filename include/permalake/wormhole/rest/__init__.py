@@ -1,0 +1,1 @@
+"""Routes of the REST API over the Wormhole tables."""

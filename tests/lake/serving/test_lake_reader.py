@@ -1,0 +1,91 @@
+"""The lake as a server reads it: one state per request, pruned files, locked connections."""
+
+from __future__ import annotations
+
+import time
+
+import duckdb
+import pytest
+
+from permalake.domains import domain_of, open_lake
+from permalake.lake.serving import EVERYTHING, LakeReader, QueryTimeoutError, Scan
+from support import lakes
+
+COUNT = "SELECT count(*) AS n FROM messages"
+
+
+@pytest.fixture
+def lake_settings(tmp_path):
+    settings = lakes.settings_of(tmp_path / "warehouse")
+    lake = open_lake(settings)
+    lakes.build(settings, lake, lakes.DAY1, 1, 3, "first")
+    lakes.build(settings, lake, lakes.DAY2, 2, 5, "second")
+    return settings
+
+
+@pytest.fixture
+def reader(lake_settings):
+    reader = LakeReader(lake_settings, domain_of, pool_size=1)
+    yield reader
+    reader.close()
+
+
+def count(reader, snapshot, scan=EVERYTHING, sql=COUNT, **parameters):
+    rows = reader.arrow(snapshot, lakes.NETWORK, sql, parameters, {"messages": scan}, time.monotonic() + 30)
+    return rows.to_pylist()[0]["n"]
+
+
+def test_a_scan_reads_only_files_whose_day_and_milestones_may_match(reader):
+    snapshot = reader.snapshot()
+    assert count(reader, snapshot) == 8
+    assert count(reader, snapshot, Scan(milestones=[2])) == 5
+    assert count(reader, snapshot, Scan(milestones=[7])) == 0
+    assert count(reader, snapshot, Scan(days={lakes.DAY1})) == 3
+    assert count(reader, snapshot, Scan(first=lakes.DAY2)) == 5
+    assert count(reader, snapshot, Scan(last=lakes.DAY1)) == 3
+
+
+def test_a_request_keeps_its_state_while_another_day_is_published(reader, lake_settings):
+    before = reader.snapshot()
+    assert not reader.refresh()
+    lakes.build(lake_settings, open_lake(lake_settings), lakes.DAY3, 3, 7, "third")
+    assert reader.refresh()
+    assert count(reader, before) == 8
+    assert count(reader, reader.snapshot()) == 15
+    # Only tables that the publication moved are read again.
+    moved = {name for name, table in reader.snapshot().tables.items() if table is not before.tables[name]}
+    assert moved == {(lakes.NETWORK, name) for name in ("messages", "ms_analytics", "date_cache")}
+
+
+def test_parameters_are_bound(reader):
+    sql = f"{COUNT} WHERE message_id = $id"
+    assert count(reader, reader.snapshot(), sql=sql, id=f"{1:060x}{0:04x}") == 1
+    assert count(reader, reader.snapshot(), sql=sql, id="' OR true --") == 0
+
+
+def test_a_statement_may_bring_its_own_with_clause(reader):
+    sql = "WITH second AS (SELECT * FROM messages WHERE milestone_index = 2) SELECT count(*) AS n FROM second"
+    assert count(reader, reader.snapshot(), sql=sql) == 5
+
+
+def test_a_query_past_its_time_is_cancelled_and_the_connection_lives_on(reader):
+    endless = "SELECT count(*) AS n FROM range(1000000) a, range(1000000) b, messages"
+    began = time.monotonic()
+    with pytest.raises(QueryTimeoutError):
+        reader.arrow(
+            reader.snapshot(), lakes.NETWORK, endless, {}, {"messages": EVERYTHING}, time.monotonic() + 0.2
+        )
+    assert time.monotonic() - began < 5
+    assert count(reader, reader.snapshot()) == 8
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('/etc/hostname'), messages",
+        "SELECT * FROM glob('/etc/*'), messages",
+    ],
+)
+def test_a_connection_reads_nothing_but_the_warehouse(reader, sql):
+    with pytest.raises(duckdb.PermissionException):
+        count(reader, reader.snapshot(), sql=sql)
