@@ -27,18 +27,22 @@ class InTaskStep(StepTask, BaseOperator):
         self.domain = domain
         self.step = step
 
-    def execute(self, context: Any) -> dict[str, Any]:
+    def execute(self, context: Any) -> dict[str, Any] | None:
         """Run the step; return network, days and rows by table. An outlet learns network and days."""
         from permalake.pipeline.jobs import run_step
         from permalake.pipeline.runs import order_of
 
         work, request = self.open(context)
         if self.domain.comes_before(self.step, request.only):
-            # Skipped, not done: a publish task that is done makes downstream DAGs run.
-            raise AirflowSkipException(f"left as it is: this run starts at {request.only}")
+            reason = f"left as it is: this run starts at {request.only}"
+            if self.outlets:  # Done, it would make downstream DAGs run; skipped, the next task still runs.
+                raise AirflowSkipException(reason)
+            self.log.info(reason)
+            return None
         started = time.monotonic()
         emit("start", step=self.task_id)
         try:
+            request = self.continued(work, request, context)
             result = run_step(work, order_of(request), self.step)
         except PermalakeError as error:
             work.lake.release(request.run_id)

@@ -14,7 +14,7 @@ from permalake.config import load_settings
 from permalake.contracts.steps import Dataset, Step, StepResult
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError
 from permalake.orchestrate import lineage
-from permalake.orchestrate.context import adopted, request_from
+from permalake.orchestrate.context import RUN_ID, adopted, request_from
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.progress import emit
 from permalake.pipeline.request import BuildRequest
@@ -44,6 +44,16 @@ class StepTask:
         request = request_from(settings, self.domain, context)
         work = Workspace.open(settings, self.domain, request.network)
         return work, adopted(work, request, context)
+
+    def continued(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
+        """Return the request on the staging that it goes on with, where the run starts at this step."""
+        if not request.only or self.step != self.domain.step_of(request.only):
+            return request
+        from permalake.pipeline import runs
+
+        request = runs.continued(work, request)
+        context["ti"].xcom_push(RUN_ID, request.run_id)
+        return request
 
     def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
         """Return what the step has read and written, for OpenLineage."""

@@ -12,7 +12,6 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from permalake.contracts.steps import Step, StepResult
 from permalake.errors import PermalakeError
 from permalake.orchestrate import lineage
-from permalake.orchestrate.context import RUN_ID
 from permalake.orchestrate.network_runs import names_no_network, start_others, type_of
 from permalake.orchestrate.rebuild_runs import start_stale
 from permalake.orchestrate.step_task import (
@@ -88,10 +87,8 @@ class SparkStep(StepTask, SparkSubmitOperator):
         """Acquire the days where the run starts; end it there when there is nothing to do."""
         from permalake.pipeline import runs
 
-        if request.only and self.step == self.domain.step_of(request.only):
-            request = runs.continued(work, request)
-            context["ti"].xcom_push(RUN_ID, request.run_id)
-        elif self.step == self.domain.steps[0]:
+        request = self.continued(work, request, context)
+        if not request.only and self.step == self.domain.steps[0]:
             runs.hold(work, request)
             if runs.is_unchanged(work, request):
                 work.lake.release(request.run_id)
