@@ -8,7 +8,8 @@ from it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -58,6 +59,9 @@ class Table:
         commit: ``day``: published with the day's other tables. ``side``: a side table, committed on its own,
             visible to readers at once; a row there does not make a day.
         carries_state: Columns that later days continue from; empty when no day depends on an earlier one.
+        lookups: Columns by which the REST API finds single rows; see :mod:`permalake.lake.serving.ids`.
+        lookup_keys: For a lookup that is not by the column's own value, the function (``module:function``)
+            that returns the key of a value.
     """
 
     name: str
@@ -70,6 +74,8 @@ class Table:
     first_value: tuple[str, ...] = ()
     commit: Commit = "day"
     carries_state: tuple[str, ...] = ()
+    lookups: tuple[str, ...] = ()
+    lookup_keys: Mapping[str, str] = field(default_factory=dict)
     date_doc: str = "UTC date of the milestone's timestamp."
 
     @cached_property

@@ -36,25 +36,32 @@ class RequestLake:
         self._deadline: float = getattr(request.state, "deadline", time.monotonic() + settings.serve.timeout)
 
     def arrow(self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan) -> pa.Table:
-        """Return the rows of a statement; ``scans``: each table or view that it reads, and what of it.
-
-        Raises:
-            QueryTimeoutError: if the request's time is up (504).
-        """
+        """Return the rows of :meth:`rows` as Arrow, for many of them."""
         return self._reader.arrow(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
 
     def rows(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
     ) -> list[dict[str, Any]]:
-        """Return the rows of :meth:`arrow` as dictionaries."""
-        found: list[dict[str, Any]] = self.arrow(sql, parameters, **scans).to_pylist()
-        return found
+        """Return the rows of a statement; ``scans``: each table or view that it reads, and what of it.
+
+        Raises:
+            QueryTimeoutError: if the request's time is up (504).
+        """
+        return self._reader.rows(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
 
     def batches(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of :meth:`arrow` batch by batch, for a streamed answer."""
         return self._reader.batches(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
+
+    def find(self, table: str, column: str, value: str) -> Scan:
+        """Return the scan of a table that holds every row where ``column`` is ``value``, by the id index.
+
+        ``column`` is one of the contract's ``lookups``. The scan also holds other rows: the statement still
+        compares. Where it ``is_empty`` there is no such row.
+        """
+        return self._reader.find(self.snapshot, self.network, table, column, value)
 
     def page(self, query: PageQuery, filters: Mapping[str, Any], *, positions: int) -> ListPage:
         """Return the page that a request asks for.

@@ -24,8 +24,8 @@ def lake_settings(tmp_path):
 
 
 @pytest.fixture
-def reader(lake_settings):
-    reader = LakeReader(lake_settings, domain_of, pool_size=1)
+def reader(lake_settings, tmp_path):
+    reader = LakeReader(lake_settings, domain_of, pool_size=1, cache=tmp_path / "cache")
     yield reader
     reader.close()
 

@@ -66,6 +66,12 @@ def decode_milestone(payload: bytes, protocol: Protocol) -> Milestone:
     return milestone
 
 
+def milestone_id(payload: bytes) -> str:
+    """Return the id (hex) of a milestone payload with its u32 type, of either protocol."""
+    protocol: Protocol = "chrysalis" if payload[0] == CHRYSALIS_MILESTONE else "stardust"
+    return decode_milestone(payload, protocol).milestone_id.hex()
+
+
 def _parents(reader: Reader) -> tuple[bytes, ...]:
     count = reader.uint(1)
     demand(1 <= count <= MAX_PARENTS, Fault.PARENT_COUNT)

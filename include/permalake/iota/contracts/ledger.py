@@ -41,7 +41,9 @@ def _count(name: str, doc: str) -> Column:
     return Column(name, "int", doc, minimum=0)
 
 
-def _outputs(name: str, doc: str, *own: Column, output_id: str = OUTPUT_ID) -> Table:
+def _outputs(
+    name: str, doc: str, *own: Column, output_id: str = OUTPUT_ID, lookups: tuple[str, ...] = ()
+) -> Table:
     return Table(
         name=name,
         group="iota",
@@ -59,6 +61,7 @@ def _outputs(name: str, doc: str, *own: Column, output_id: str = OUTPUT_ID) -> T
         key=("output_id",),
         sort=("milestone_index", "output_id"),
         time_column="ms_timestamp",
+        lookups=("output_id", *lookups),
     )
 
 
@@ -78,6 +81,8 @@ MILESTONES = Table(
     key=("milestone_index",),
     sort=("milestone_index",),
     time_column="timestamp",
+    lookups=("payload",),
+    lookup_keys={"payload": "permalake.iota.codec.milestones:milestone_id"},
 )
 
 MESSAGES = Table(
@@ -96,6 +101,7 @@ MESSAGES = Table(
     ),
     key=("message_id",),
     sort=("milestone_index", "white_flag_index"),
+    lookups=("message_id",),
 )
 
 PARENTS = Table(
@@ -110,6 +116,7 @@ PARENTS = Table(
     ),
     key=("parent_id", "message_id"),
     sort=("milestone_index", "parent_id"),
+    lookups=("parent_id",),
 )
 
 TAGS = Table(
@@ -127,6 +134,7 @@ TAGS = Table(
     key=("tag", "message_id"),
     sort=("milestone_index", "tag"),
     time_column="ms_timestamp",
+    lookups=("tag",),
 )
 
 TRANSACTIONS = Table(
@@ -144,6 +152,7 @@ TRANSACTIONS = Table(
     ),
     key=("transaction_id", "variant", "idx", "message_id"),
     sort=("milestone_index", "transaction_id", "variant", "idx"),
+    lookups=("transaction_id",),
 )
 
 _OWNER = _address("address", "Address unlock condition")
@@ -156,7 +165,9 @@ def _chain_id(name: str, doc: str, pattern: str = HEX32) -> Column:
     return Column(name, "string", doc, pattern=pattern)
 
 
-BASIC_OUTPUTS = _outputs("basic_outputs", "Basic outputs created.", _OWNER, _SENDER, _TAG)
+BASIC_OUTPUTS = _outputs(
+    "basic_outputs", "Basic outputs created.", _OWNER, _SENDER, _TAG, lookups=("address",)
+)
 ALIAS_OUTPUTS = _outputs(
     "alias_outputs",
     "Alias outputs created, every state of every alias.",
@@ -165,12 +176,14 @@ ALIAS_OUTPUTS = _outputs(
     _ISSUER,
     _address("state_controller", "State controller"),
     _address("governor", "Governor"),
+    lookups=("alias_id", "state_controller", "governor"),
 )
 FOUNDRY_OUTPUTS = _outputs(
     "foundry_outputs",
     "Foundry outputs created.",
     _chain_id("foundry_id", "Alias address || serial number u32 LE || token scheme type.", r"^[0-9a-f]{76}$"),
     _address("address", "Immutable alias address"),
+    lookups=("foundry_id", "address"),
 )
 NFT_OUTPUTS = _outputs(
     "nft_outputs",
@@ -181,6 +194,7 @@ NFT_OUTPUTS = _outputs(
     _SENDER,
     _ISSUER,
     _TAG,
+    lookups=("nft_id", "address"),
 )
 LEGACY_OUTPUTS = _outputs(
     "legacy_outputs",
@@ -188,6 +202,7 @@ LEGACY_OUTPUTS = _outputs(
     Column("output_type", "int", "0 signature-locked single, 1 dust allowance.", values=(0, 1)),
     _message(required=False, doc="Message of the creating transaction; null for a receipt's output."),
     _address("address", "Owner", required=True),
+    lookups=("address",),
 )
 TREASURY_OUTPUTS = _outputs(
     "treasury_outputs", "Treasury outputs; output_id is the milestone id.", output_id=HEX32
@@ -226,6 +241,7 @@ CONSUMED_OUTPUTS = Table(
     key=("output_id",),
     sort=("milestone_index", "output_id"),
     time_column="ms_timestamp",
+    lookups=("output_id", "address"),
 )
 
 MS_ANALYTICS = Table(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -14,12 +16,22 @@ import pyarrow.dataset as ds
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
-from permalake.lake.identity import open_database, warehouse_id
+from permalake.lake.identity import catalog_id, open_database, warehouse_id
+from permalake.lake.serving.index import LakeIndex, scan_of
 from permalake.lake.serving.pool import QueryPool
-from permalake.lake.serving.snapshot import EVERYTHING, LakeSnapshot, Scan, ServedTable, take_snapshot
+from permalake.lake.serving.snapshot import (
+    EVERYTHING,
+    NOTHING,
+    LakeSnapshot,
+    Scan,
+    ServedTable,
+    take_snapshot,
+)
 from permalake.net import object_storage
+from permalake.paths import HOME
 
 _BATCH = 10_000
+_INDEXING_SECONDS = 3600
 _UNUSED_ID = 100_000
 _DUCKDB = {
     "int": "INTEGER",
@@ -38,23 +50,47 @@ class LakeReader:
 
     A request takes :meth:`snapshot` once and passes it to every query, so that all it answers is of one
     state. :meth:`refresh` swaps the state after a publication; requests under way keep theirs, whose files
-    maintenance leaves for ``[lake] retention_days``.
+    maintenance leaves for ``[lake] retention_days``. ``cache`` is the folder of the id indices.
     """
 
-    def __init__(self, settings: Settings, namespaces: Namespaces, pool_size: int = 4) -> None:
+    def __init__(
+        self, settings: Settings, namespaces: Namespaces, pool_size: int = 4, cache: Path | None = None
+    ) -> None:
         self._namespaces = namespaces
         self._database = open_database(settings)
         self._pool = QueryPool(settings.lake.warehouse, pool_size)
+        # Indexing takes no connection away from requests.
+        self._own = QueryPool(settings.lake.warehouse, 1)
+        with self._database.read() as connection:
+            lake_id = catalog_id(connection)
+        self._index = LakeIndex((cache or HOME / "serve") / str(lake_id))
         self._refreshing = threading.Lock()
         self._snapshot = self._read(None)
 
     def _read(self, previous: LakeSnapshot | None) -> LakeSnapshot:
         with self._database.read() as connection:
-            return take_snapshot(connection, self._namespaces, previous)
+            snapshot = take_snapshot(connection, self._namespaces, previous)
+
+        def run(network: str, sql: str, table: str, scan: Scan) -> pa.Table:
+            deadline = time.monotonic() + _INDEXING_SECONDS
+            return self._run(self._own, snapshot, network, sql, {}, {table: scan}, deadline)
+
+        if snapshot is not previous:
+            self._index.update(snapshot, run)
+        return snapshot
 
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
+        self._own.close()
+
+    def find(self, snapshot: LakeSnapshot, network: str, table: str, column: str, value: str) -> Scan:
+        """Return the scan that holds every row of ``table`` where ``column`` is ``value``, and few others.
+
+        ``column`` is one of the contract's ``lookups``. The scan is empty where there is no such row.
+        """
+        served = snapshot.table(network, table)
+        return scan_of(served, self._index.find(network, table, column, value)) if served else NOTHING
 
     def snapshot(self) -> LakeSnapshot:
         """Return the newest state that was read."""
@@ -72,7 +108,7 @@ class LakeReader:
         """Number of callers that wait for a connection."""
         return self._pool.waiting
 
-    def arrow(  # noqa: PLR0917
+    def rows(  # noqa: PLR0917
         self,
         snapshot: LakeSnapshot,
         network: str,
@@ -80,8 +116,8 @@ class LakeReader:
         parameters: Mapping[str, Any],
         scans: Mapping[str, Scan],
         deadline: float,
-    ) -> pa.Table:
-        """Return the rows of a statement over tables of a network.
+    ) -> list[dict[str, Any]]:
+        """Return the rows of a statement over tables of a network, as dictionaries.
 
         ``scans`` names each table or view that ``sql`` reads, and what of it. ``sql`` names them alone
         (``FROM messages``) and takes ``parameters`` as ``$name``. A view reads its tables as far as their
@@ -92,7 +128,35 @@ class LakeReader:
         """
         with self._pool.connection(deadline) as connection:
             statement, bound = self._prepared(connection, snapshot, network, sql, scans)
-            return connection.execute(statement, {**bound, **parameters}).to_arrow_table()
+            found = connection.execute(statement, {**bound, **parameters})
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def arrow(  # noqa: PLR0917
+        self,
+        snapshot: LakeSnapshot,
+        network: str,
+        sql: str,
+        parameters: Mapping[str, Any],
+        scans: Mapping[str, Scan],
+        deadline: float,
+    ) -> pa.Table:
+        """Return the rows of :meth:`rows` as Arrow, for many of them."""
+        return self._run(self._pool, snapshot, network, sql, parameters, scans, deadline)
+
+    def _run(  # noqa: PLR0917
+        self,
+        pool: QueryPool,
+        snapshot: LakeSnapshot,
+        network: str,
+        sql: str,
+        parameters: Mapping[str, Any],
+        scans: Mapping[str, Scan],
+        deadline: float,
+    ) -> pa.Table:
+        with pool.connection(deadline) as connection:
+            statement, bound = self._prepared(connection, snapshot, network, sql, scans)
+            return connection.sql(statement, params={**bound, **parameters}).to_arrow_table()
 
     def batches(  # noqa: PLR0917
         self,
@@ -106,7 +170,7 @@ class LakeReader:
         """Yield the rows of :meth:`arrow` batch by batch; a connection is taken until the last one."""
         with self._pool.connection(deadline) as connection:
             statement, bound = self._prepared(connection, snapshot, network, sql, scans)
-            rows = connection.execute(statement, {**bound, **parameters}).to_arrow_reader(_BATCH)
+            rows = connection.sql(statement, params={**bound, **parameters}).to_arrow_reader(_BATCH)
             if rows is not None:
                 yield from rows
 
@@ -128,6 +192,7 @@ class LakeReader:
             contract = self._namespaces(network).tables[name]
             locations = snapshot.locations(network, name, scan)
             body = _relation(connection, contract, snapshot.table(network, name), locations)
+            body += scan.condition if locations else ""
             clauses.append(f"{name} AS NOT MATERIALIZED ({body})")
             if f"$files_{name}" in body:
                 bound[f"files_{name}"] = [object_storage.inner_path(one) for one in locations]

@@ -24,6 +24,7 @@ from permalake.lake.state import PUBLISHED, pointers, publications
 
 TableName = tuple[str, str]
 Bounds = tuple[int, int]
+_NAMED_MILESTONES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,23 @@ class Scan:
             return True
         return any(bounds[0] <= index <= bounds[1] for index in self.milestones)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row can be found."""
+        return (self.days is not None and not self.days) or (
+            self.milestones is not None and not self.milestones
+        )
+
+    @property
+    def condition(self) -> str:
+        """SQL that lets a reader skip row groups; empty where it would not."""
+        if not self.milestones or len(self.milestones) > _NAMED_MILESTONES:
+            return ""
+        return f" WHERE milestone_index IN ({', '.join(str(int(one)) for one in self.milestones)})"
+
 
 EVERYTHING = Scan()
+NOTHING = Scan(days=frozenset())
 
 
 @dataclass(frozen=True, slots=True)

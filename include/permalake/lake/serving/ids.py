@@ -1,0 +1,167 @@
+"""An index from ids to the milestones (or days) whose rows hold them, derived from the published files.
+
+Data files lie by day, and rows in them by milestone, so an id alone says nothing about its place. For each
+column that a table contract lists in ``lookups``, this index holds pairs of a 64-bit hash of the value and
+the row's milestone (in tables without milestones: its day, as days since 1970). It lives beside the server,
+not in the lake: it can be rebuilt at any time, and costs the builds nothing.
+
+It gives places to look at, never answers. An entry of a row that a later publication removed, or of another
+value with the same hash, only makes a query read a milestone in vain, so nothing is ever deleted: a day that
+is published again is added again.
+
+Pairs are kept in segments, sorted arrays on disk that are memory-mapped. Segments of about one size are
+merged, so that there are few of them, and each pair is rewritten a handful of times (a log-structured merge
+tree with tiers of four).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FORMAT = 1
+_FAN = 4
+_MANIFEST = "index.json"
+
+Pairs = tuple[NDArray[np.uint64], NDArray[np.int32]]
+
+
+def hashed(value: str) -> int:
+    """Return the hash of a value; DuckDB's ``md5_number_lower`` is the same."""
+    return int.from_bytes(hashlib.md5(value.encode(), usedforsecurity=False).digest()[8:], "little")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Pairs sorted by hash, memory-mapped."""
+
+    name: str
+    keys: NDArray[np.uint64]
+    places: NDArray[np.int32]
+
+    @property
+    def level(self) -> int:
+        """Tier of its size: segments of one level are within a factor of four."""
+        return max(len(self.keys), 1).bit_length() // 2
+
+    def find(self, key: np.uint64) -> NDArray[np.int32]:
+        """Return the places of a hash."""
+        begin, end = np.searchsorted(self.keys, key, "left"), np.searchsorted(self.keys, key, "right")
+        return self.places[begin:end]
+
+
+class IdIndex:
+    """The index of one column of one table, in a folder of its own.
+
+    Several servers may share the folder: changes are made under a lock, and a segment that one of them
+    removes stays readable for the others that have it open.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._segments: tuple[Segment, ...] = ()
+        self._days: dict[str, str] = {}
+        with self._locked():
+            self._load()
+
+    def find(self, value: str) -> list[int]:
+        """Return the places where the value may be, in order."""
+        key = np.uint64(hashed(value))
+        found: set[int] = set()
+        for segment in self._segments:
+            found.update(segment.find(key).tolist())
+        return sorted(found)
+
+    def missing(self, days: Mapping[date, str]) -> list[date]:
+        """Return the days that are not indexed as they are; ``days``: each with a digest of its files."""
+        return sorted(day for day, digest in days.items() if self._days.get(day.isoformat()) != digest)
+
+    def add(self, days: Mapping[date, str], pairs: Pairs) -> None:
+        """Add the pairs of some days, which count as indexed from now on."""
+        with self._locked():
+            self._load()
+            segments = list(self._segments)
+            if len(pairs[0]):
+                segments.append(self._written(*_sorted(*pairs)))
+            self._segments = self._merged(segments)
+            self._days |= {day.isoformat(): digest for day, digest in days.items()}
+            self._store()
+
+    def _merged(self, segments: list[Segment]) -> tuple[Segment, ...]:
+        while crowd := _crowd(segments):
+            keys = np.concatenate([one.keys for one in crowd])
+            places = np.concatenate([one.places for one in crowd])
+            merged = self._written(*_sorted(keys, places))
+            segments = [one for one in segments if one not in crowd] + [merged]
+        return tuple(segments)
+
+    def _written(self, keys: NDArray[np.uint64], places: NDArray[np.int32]) -> Segment:
+        name = uuid.uuid4().hex
+        np.save(self._folder / f"{name}.keys.npy", keys)
+        np.save(self._folder / f"{name}.places.npy", places)
+        return self._opened(name)
+
+    def _opened(self, name: str) -> Segment:
+        keys = np.load(self._folder / f"{name}.keys.npy", mmap_mode="r")
+        return Segment(name, keys, np.load(self._folder / f"{name}.places.npy", mmap_mode="r"))
+
+    def _load(self) -> None:
+        file = self._folder / _MANIFEST
+        known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        if known.get("format") != _FORMAT:
+            known = {"segments": [], "days": {}}
+        own = {one.name: one for one in self._segments}
+        self._segments = tuple(own.get(name) or self._opened(name) for name in known["segments"])
+        self._days = known["days"]
+
+    def _store(self) -> None:
+        names = [one.name for one in self._segments]
+        text = json.dumps({"format": _FORMAT, "segments": names, "days": self._days})
+        draft = self._folder / f"{_MANIFEST}.new"
+        draft.write_text(text)
+        draft.replace(self._folder / _MANIFEST)
+        for file in self._folder.glob("*.npy"):
+            if file.name.partition(".")[0] not in names:
+                file.unlink()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self._folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _sorted(keys: NDArray[np.uint64], places: NDArray[np.int32]) -> Pairs:
+    """Return the distinct pairs in order."""
+    order = np.lexsort((places, keys))
+    keys, places = keys[order], places[order]
+    new = np.ones(len(keys), bool)
+    new[1:] = (keys[1:] != keys[:-1]) | (places[1:] != places[:-1])
+    return keys[new], places[new]
+
+
+def _crowd(segments: Sequence[Segment]) -> list[Segment]:
+    """Return the segments of the smallest level that has too many; none if no level has."""
+    for level in sorted({one.level for one in segments}):
+        crowd = [one for one in segments if one.level == level]
+        if len(crowd) >= _FAN:
+            return crowd
+    return []
+
+
+def drop(folder: Path) -> None:
+    """Remove the index of a lake; the next server builds it again."""
+    shutil.rmtree(folder, ignore_errors=True)
