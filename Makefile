@@ -24,7 +24,7 @@ fast: install ## tests without JVM, server or other process: run them before eac
 	@$(PYTHON) -m pytest -m fast --numprocesses 2 --quiet
 
 test: install $(CLIENTS) ## the whole test suite, in two processes
-	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore $(ON_S3)
+	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 40 --ignore $(ON_S3)
 
 long: install ## tests at full length: ten days under a killed scheduler, kills at every point, a warehouse on S3
 	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all $(PYTHON) -m pytest tests/operators tests/faults $(ON_S3)
