@@ -19,6 +19,12 @@ from permalake.spark.session import SMALL_CONF, session
 from support import whole_runs
 
 HERE = Path(__file__).parent
+
+# Settings from the environment outrank a test's own: with a warehouse of the developer's exported, tests would
+# publish into it.
+for _variable in [name for name in os.environ if name.startswith("PERMALAKE_") and "__" in name]:
+    del os.environ[_variable]
+
 CONFIG = """
 [lake]
 warehouse = "warehouse"
