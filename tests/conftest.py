@@ -20,8 +20,8 @@ from support import whole_runs
 
 HERE = Path(__file__).parent
 
-# Settings from the environment outrank a test's own: with a warehouse of the developer's exported, tests would
-# publish into it.
+# Settings from the environment outrank a test's own: tests would publish into a warehouse that the shell has
+# exported.
 for _variable in [name for name in os.environ if name.startswith("PERMALAKE_") and "__" in name]:
     del os.environ[_variable]
 

@@ -132,7 +132,7 @@ class LakeReader:
             with warnings.catch_warnings():
                 # A relation makes no copy of the rows, but binds the statement twice, which costs more.
                 warnings.simplefilter("ignore", UserWarning)
-                found = connection.execute(statement, {**bound, **parameters}).to_arrow_table()
+                found: pa.Table = connection.execute(statement, {**bound, **parameters}).to_arrow_table()
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows
 
