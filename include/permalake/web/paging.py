@@ -23,7 +23,7 @@ _WRONG = "cursor: not a cursor of this route with these filters; start again wit
 class NoQuery(BaseModel):
     """Query parameters of a route that has none; base of all others: an unknown one is an error (400)."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 class PageQuery(NoQuery):

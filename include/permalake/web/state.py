@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 from fastapi import Depends
@@ -15,6 +15,8 @@ from permalake.config import Settings
 from permalake.lake.serving import LakeReader, LakeSnapshot, Scan
 from permalake.web import responses
 from permalake.web.paging import ListPage, PageQuery, page_of
+
+T = TypeVar("T")
 
 
 class RequestLake:
@@ -62,6 +64,14 @@ class RequestLake:
         compares. Where it ``is_empty`` there is no such row.
         """
         return self._reader.find(self.snapshot, self.network, table, column, value)
+
+    def once(self, name: str, derive: Callable[[], T]) -> T:
+        """Return what ``derive`` gives, which is derived once per published state and network."""
+        key = (self.network, name)
+        if key not in self.snapshot.memory:
+            self.snapshot.memory[key] = derive()
+        found: T = self.snapshot.memory[key]
+        return found
 
     def page(self, query: PageQuery, filters: Mapping[str, Any], *, positions: int) -> ListPage:
         """Return the page that a request asks for.

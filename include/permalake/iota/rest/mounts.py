@@ -8,11 +8,14 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from permalake.config import Settings
-from permalake.iota.rest import service
+from permalake.iota.rest import core_v2, service
 from permalake.web.mount import Mount
 
 _BOTH: tuple[tuple[str, APIRouter], ...] = (("/{net}", service.router),)
-_STARDUST: tuple[tuple[str, APIRouter], ...] = ()
+_STARDUST: tuple[tuple[str, APIRouter], ...] = (
+    ("/{net}/api/core/v2", core_v2.router),
+    ("/api/permanode/v1/{net}", core_v2.router),
+)
 _CHRYSALIS: tuple[tuple[str, APIRouter], ...] = ()
 """Prefix, with ``{net}`` for the network's name, and router. ``/{net}…`` stands at the root too for
 ``serve.default_network``."""

@@ -7,8 +7,9 @@ moved.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
+from typing import Any
 
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile
@@ -92,10 +93,14 @@ class ServedTable:
 
 @dataclass(frozen=True, slots=True)
 class LakeSnapshot:
-    """All tables as of one publication; ``publication`` is its number, 0 in a lake without any."""
+    """All tables as of one publication; ``publication`` is its number, 0 in a lake without any.
+
+    ``memory`` keeps what requests have derived from the whole state; it ends with it.
+    """
 
     publication: int
     tables: Mapping[TableName, ServedTable]
+    memory: dict[tuple[str, str], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def table(self, network: str, name: str) -> ServedTable | None:
         """Return a table; None where the lake has none of that name."""

@@ -1,0 +1,258 @@
+"""Core API v2 of Stardust nodes (TIP-25), as Hornet 2 answers it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+import permalake
+from permalake.iota.codec.milestones import decode_milestone
+from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json, receipts_json
+from permalake.iota.rest import ledger
+from permalake.iota.rest.known_networks import node_parameters
+from permalake.iota.rest.parameters import BlockId, Index, MilestoneId, Nothing, OutputId, TransactionId
+from permalake.lake.serving import Scan
+from permalake.web.params import hex_id, output_id
+from permalake.web.problems import documented, not_found
+from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
+from permalake.web.state import PublishedLake, RequestLake
+
+router = APIRouter(tags=["core v2"], responses=documented())
+
+
+@router.get("/info")
+def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
+    """Return what the network is and how far it is published."""
+    network = lake.settings.network(lake.network)
+    known = node_parameters(lake.network, network)
+    last = ledger.milestone(lake, ledger.ledger_index(lake))
+    latest = {
+        "index": last["milestone_index"],
+        "timestamp": last["timestamp"],
+        "milestoneId": f"0x{decode_milestone(last['payload'], 'stardust').milestone_id.hex()}",
+    }
+    token = known.base_token
+    assert token is not None  # noqa: S101
+    return lake.current(
+        {
+            "name": "PERMALAKE",
+            "version": permalake.__version__,
+            "status": {
+                "isHealthy": True,
+                "latestMilestone": latest,
+                "confirmedMilestone": latest,
+                "pruningIndex": 0,
+            },
+            "supportedProtocolVersions": [known.protocol_version],
+            "protocol": {
+                "version": known.protocol_version,
+                "networkName": known.network_name,
+                "bech32Hrp": network.bech32_hrp,
+                "minPowScore": known.min_pow_score,
+                "belowMaxDepth": network.below_max_depth,
+                "rentStructure": {
+                    "vByteCost": network.v_byte_cost or 0,
+                    "vByteFactorData": known.v_byte_factor_data,
+                    "vByteFactorKey": known.v_byte_factor_key,
+                },
+                "tokenSupply": str(known.token_supply),
+            },
+            "pendingProtocolParameters": [],
+            "baseToken": {
+                "name": token.name,
+                "tickerSymbol": token.ticker_symbol,
+                "unit": token.unit,
+                **({"subunit": token.subunit} if token.subunit else {}),
+                "decimals": token.decimals,
+                "useMetricPrefix": token.use_metric_prefix,
+            },
+            "metrics": {"blocksPerSecond": 0, "referencedBlocksPerSecond": 0, "referencedRate": 100},
+            "features": [],
+        }
+    )
+
+
+@router.get("/blocks/{blockId}")
+def block(request: Request, lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return a block, as JSON or as its bytes."""
+    return _block(request, ledger.message(lake, hex_id(block_id, "blockId")))
+
+
+@router.get("/blocks/{blockId}/metadata")
+def block_metadata(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return how a block was referenced, and what the ledger made of it."""
+    return lake.current(_metadata(ledger.message(lake, hex_id(block_id, "blockId"))))
+
+
+@router.get("/transactions/{transactionId}/included-block")
+def included_block(
+    request: Request,
+    lake: PublishedLake,
+    transaction_id: TransactionId,
+    query: Nothing,  # noqa: ARG001
+) -> Response:
+    """Return the block with which a transaction was included."""
+    return _block(request, ledger.included_message(lake, hex_id(transaction_id, "transactionId")))
+
+
+@router.get("/transactions/{transactionId}/included-block/metadata")
+def included_block_metadata(
+    lake: PublishedLake,
+    transaction_id: TransactionId,
+    query: Nothing,  # noqa: ARG001
+) -> Response:
+    """Return the metadata of the block with which a transaction was included."""
+    return lake.current(_metadata(ledger.included_message(lake, hex_id(transaction_id, "transactionId"))))
+
+
+@router.get("/outputs/{outputId}")
+def output(request: Request, lake: PublishedLake, wanted: OutputId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return an output with its metadata, or its bytes."""
+    row = ledger.output(lake, output_id(wanted))
+    if raw := wants_raw(request):
+        return immutable_bytes(request, row["output_id"], row["data"], raw)
+    return lake.current(
+        {"metadata": _output_metadata(lake, row), "output": output_json(row["data"], "stardust")}
+    )
+
+
+@router.get("/outputs/{outputId}/metadata")
+def output_metadata(lake: PublishedLake, wanted: OutputId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return when an output was created and spent."""
+    return lake.current(_output_metadata(lake, ledger.output(lake, output_id(wanted))))
+
+
+@router.get("/milestones/by-index/{index}")
+def milestone_by_index(request: Request, lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the payload of a milestone, as JSON or as its bytes."""
+    return milestone_payload(request, ledger.milestone(lake, index))
+
+
+@router.get("/milestones/by-index/{index}/utxo-changes")
+def utxo_changes_by_index(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the outputs that a milestone created and consumed."""
+    return _utxo_changes(lake, index)
+
+
+@router.get("/milestones/{milestoneId}")
+def milestone(request: Request, lake: PublishedLake, milestone_id: MilestoneId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the payload of a milestone, as JSON or as its bytes."""
+    return milestone_payload(request, milestone_by_id(lake, hex_id(milestone_id, "milestoneId")))
+
+
+@router.get("/milestones/{milestoneId}/utxo-changes")
+def utxo_changes(lake: PublishedLake, milestone_id: MilestoneId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the outputs that a milestone created and consumed."""
+    row = milestone_by_id(lake, hex_id(milestone_id, "milestoneId"))
+    return _utxo_changes(lake, row["milestone_index"])
+
+
+@router.get("/receipts")
+def receipts(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
+    """Return every receipt of migrated funds."""
+    return lake.current({"receipts": receipts_json(ledger.receipt_payloads(lake), "stardust")})
+
+
+@router.get("/receipts/{index}")
+def receipts_migrated_at(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the receipts of funds that were migrated at a milestone of the old network."""
+    found = receipts_json(ledger.receipt_payloads(lake), "stardust")
+    return lake.current({"receipts": [one for one in found if one["receipt"]["migratedAt"] == index]})
+
+
+@router.get("/treasury")
+def treasury(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the treasury."""
+    milestone_id, amount = ledger.treasury(lake)
+    return lake.current({"milestoneId": f"0x{milestone_id}", "amount": str(amount)})
+
+
+def milestone_by_id(lake: RequestLake, milestone_id: str) -> ledger.Row:
+    """Return the row of the milestone with an id; 404 where it is not published."""
+    places = lake.find("milestones", "payload", milestone_id).milestones or ()
+    rows = (
+        lake.rows(
+            "SELECT milestone_index, message_id, timestamp, payload FROM milestones",
+            milestones=Scan(milestones=places),
+        )
+        if places
+        else []
+    )
+    for row in rows:
+        if decode_milestone(row["payload"], "stardust").milestone_id.hex() == milestone_id:
+            return row
+    raise not_found(milestone_id)
+
+
+def milestone_payload(request: Request, row: ledger.Row) -> Response:
+    """Return a milestone's payload in the form that is asked for."""
+    key = decode_milestone(row["payload"], "stardust").milestone_id.hex()
+    if raw := wants_raw(request):
+        return immutable_bytes(request, key, row["payload"], raw)
+    return immutable_json(request, key, milestone_payload_json(row["payload"], "stardust"))
+
+
+def _block(request: Request, row: ledger.Row) -> Response:
+    if raw := wants_raw(request):
+        return immutable_bytes(request, row["message_id"], row["message"], raw)
+    return immutable_json(request, row["message_id"], block_json(row["message"], "stardust"))
+
+
+def _metadata(row: ledger.Row) -> dict[str, Any]:
+    content = block_json(row["message"], "stardust")
+    payload = content.get("payload") or {}
+    conflicting = row["inclusion_state"] == 0
+    return {
+        "blockId": f"0x{row['message_id']}",
+        "parents": content["parents"],
+        "isSolid": True,
+        "referencedByMilestoneIndex": row["milestone_index"],
+        **({"milestoneIndex": payload["index"]} if payload.get("type") == 7 else {}),
+        "ledgerInclusionState": ledger.STATES[row["inclusion_state"]],
+        **({"conflictReason": row["conflict_reason"]} if conflicting else {}),
+        "whiteFlagIndex": row["white_flag_index"],
+    }
+
+
+def _output_metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
+    wanted = row["output_id"]
+    transaction_id = wanted[:64]
+    found = lake.rows(
+        "SELECT message_id FROM transactions WHERE transaction_id = $id AND inclusion_state = 1 LIMIT 1",
+        {"id": transaction_id},
+        transactions=Scan(milestones=[row["milestone_index"]]),
+    )
+    use = ledger.spent(lake, [wanted]).get(wanted)
+    spending = (
+        {
+            "milestoneIndexSpent": use["milestone_index"],
+            "milestoneTimestampSpent": int(use["ms_timestamp"].timestamp()),
+            "transactionIdSpent": f"0x{use['transaction_id']}",
+        }
+        if use
+        else {}
+    )
+    return {
+        "blockId": f"0x{found[0]['message_id'] if found else '0' * 64}",
+        "transactionId": f"0x{transaction_id}",
+        "outputIndex": int.from_bytes(bytes.fromhex(wanted[64:]), "little"),
+        "isSpent": bool(use),
+        **spending,
+        "milestoneIndexBooked": row["milestone_index"],
+        "milestoneTimestampBooked": int(row["ms_timestamp"].timestamp()),
+        "ledgerIndex": ledger.ledger_index(lake),
+    }
+
+
+def _utxo_changes(lake: RequestLake, index: int) -> Response:
+    created, consumed = ledger.utxo_changes(lake, index)
+    return lake.current(
+        {
+            "index": index,
+            "createdOutputs": [f"0x{one}" for one in created],
+            "consumedOutputs": [f"0x{one}" for one in consumed],
+        }
+    )
