@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from fastapi import Depends, FastAPI
 
 import permalake
+from permalake.api.analytics import router as analytics
 from permalake.api.health import router as health
 from permalake.api.refresh import keep_fresh
 from permalake.config import Settings
@@ -55,6 +56,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.state.reader = lake
     add_handlers(app)
     app.include_router(health)
+    app.include_router(analytics)
     for domain in DOMAINS:
         for mount in domain.mounts(settings):
             app.include_router(

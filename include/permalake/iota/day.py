@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.config import Settings
 from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
-from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.contracts import IOTA_TABLES, metrics
 from permalake.iota.contracts.views import VIEWS
 from permalake.iota.laws import laws
 from permalake.iota.permanode.store import CassandraStore
@@ -18,6 +18,11 @@ _BASE = (
     *("legacy_outputs", "treasury_outputs", "consumed_outputs"),
 )
 _ANALYTICS = tuple(name for name, table in IOTA_TABLES.items() if table.commit == "day" and name not in _BASE)
+_ANALYTICS_TABLES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("ms_analytics", "daily_analytics", "daily_extended", "date_cache", "metrics_cache"), ()),
+    "address_analytics": ("address",),
+    **{table.name: () for table in metrics.TABLES if table is not metrics.ADDRESS_BALANCES},
+}
 _STEPS = (
     Step(
         "ingest_decode",
@@ -90,4 +95,5 @@ IOTA = Domain(
     choose=_choose,
     inputs=iota_inputs,
     routes="permalake.iota.rest.mounts:mounts",
+    analytics=_ANALYTICS_TABLES,
 )

@@ -7,7 +7,7 @@ or lake, so that the command line can check a ``--only`` and Airflow can parse a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,8 @@ class Domain:
     has its own. ``laws``: gives the laws across its tables, and loads PySpark. ``networks``: the
     configured ones. ``choose``: the network of a run that may name one, else :class:`ConfigError`.
     ``routes``: the function that gives the routes of the REST API, ``module:function``; see
-    :mod:`permalake.web.mount`. It is imported by the server alone.
+    :mod:`permalake.web.mount`. It is imported by the server alone. ``analytics``: the tables and views that
+    the REST API lists and exports, each with the columns that a request must name.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Domain:
     inputs: Callable[[Settings, str], DayInputs]
     namespace: str | None = None
     routes: str | None = None
+    analytics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def mounts(self, settings: Settings) -> tuple[Mount, ...]:
         """Return the routers of the REST API, which loads FastAPI."""

@@ -110,12 +110,17 @@ def _problem(_: Request, error: Exception) -> Response:
 
 def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
+    return problem_response(400, validation_detail(error))
+
+
+def validation_detail(error: RequestValidationError) -> str:
+    """Return the first fault of a request on one line that names the parameter."""
     fault = error.errors()[0]
     where, *path = (str(part) for part in fault["loc"])
     name = ".".join(path) or where
     if fault["type"] == "extra_forbidden":
-        return problem_response(400, f"{name}: unknown parameter; remove it or correct its spelling")
-    return problem_response(400, f"{name}: {fault['msg'].removeprefix('Value error, ')}")
+        return f"{name}: unknown parameter; remove it or correct its spelling"
+    return f"{name}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def _http(_: Request, error: Exception) -> Response:

@@ -73,6 +73,10 @@ class RequestLake:
         found: T = self.snapshot.memory[key]
         return found
 
+    def extend(self, seconds: float) -> None:
+        """Let queries from now on take so long: for an answer that is streamed."""
+        self._deadline = time.monotonic() + seconds
+
     def page(self, query: PageQuery, filters: Mapping[str, Any], *, positions: int) -> ListPage:
         """Return the page that a request asks for.
 

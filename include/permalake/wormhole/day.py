@@ -86,4 +86,7 @@ WORMHOLE = Domain(
     inputs=wormhole_inputs,
     namespace=NAMESPACE,
     routes="permalake.wormhole.rest.mounts:mounts",
+    analytics=dict.fromkeys(
+        (*(name for name in WORMHOLE_TABLES if name.endswith("_daily")), *(view.name for view in VIEWS)), ()
+    ),
 )

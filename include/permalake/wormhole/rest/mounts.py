@@ -7,8 +7,22 @@ from fastapi import APIRouter
 from permalake.config import Settings
 from permalake.web.mount import Mount
 from permalake.wormhole.contracts.tables import NAMESPACE
+from permalake.wormhole.rest import (
+    contract_routes,
+    edb_routes,
+    not_served,
+    wormholescan_figures,
+    wormholescan_vaas,
+)
 
-_ROUTERS: tuple[tuple[str, APIRouter], ...] = ()
+_ROUTERS: tuple[tuple[str, APIRouter], ...] = (
+    ("/api/wormhole/v1", contract_routes.router),
+    ("/wormhole", wormholescan_vaas.router),
+    ("/wormhole", wormholescan_figures.router),
+    ("/wormhole", not_served.wormholescan),
+    ("/wormhole/edb", edb_routes.router),
+    ("/wormhole/edb", not_served.event_database),
+)
 """Prefix and router."""
 
 

@@ -1,0 +1,92 @@
+"""Messages in the shapes of Wormhole's former event database: column names of its Bigtable families."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import timedelta
+from typing import Any
+
+from permalake.lake.serving import Scan
+from permalake.wormhole.events.families import FAMILIES
+from permalake.wormhole.reference import Reference
+from permalake.wormhole.rest.event_database import ALL, DEFAULT_DAYS, EdbRequest
+from permalake.wormhole.rest.events import EventFilter, EventKey, load
+from permalake.wormhole.rest.identifiers import of_row_key
+from permalake.wormhole.rest.rows import Parameters, Rows, base64_text, plain_decimal, utc_text
+from permalake.wormhole.rest.scorecards import last_day
+from permalake.wormhole.rest.vaa_documents import Tables
+
+MESSAGE_TABLES = tuple(family.table.name for family in FAMILIES)
+_GROUPS = {None: "true", "chain": "p.emitter_chain", "address": "p.emitter_chain, p.emitter_address"}
+_NESTED = ("TokenTransferPayload", "AssetMetaPayload", "NFTTransferPayload", "ChainDetails")
+
+
+def summary(tables: Tables, reference: Reference) -> dict[str, Any]:
+    """Return a message as ``recent`` and ``transaction`` do; bytes in base64."""
+    published = tables["message_publication"][0]
+    message = of_row_key(published["row_key"])
+    chain = reference.chains.get(message.chain)
+    found: dict[str, Any] = {
+        "EmitterChain": (chain and chain.name) or str(message.chain),
+        "EmitterAddress": message.emitter,
+        "Sequence": str(message.sequence),
+        "InitiatingTxID": published["initiating_tx_id"] or "",
+        "Payload": base64_text(published["payload"]),
+        "SignedVAABytes": base64_text(tables["quorum_state"][0]["signed_vaa"]),
+        "QuorumTime": utc_text(published["timestamp"]),
+    }
+    if details := tables.get("token_transfer_details"):
+        notional = details[0]["notional_usd"]
+        found["TransferDetails"] = {
+            "Amount": details[0]["amount"] or "",
+            "NotionalUSD": "" if notional is None else plain_decimal(notional),
+            "OriginSymbol": details[0]["origin_symbol"] or "",
+            "OriginName": details[0]["origin_name"] or "",
+            "OriginTokenAddress": details[0]["origin_token_address"] or "",
+        }
+    return found
+
+
+def full_row(tables: Tables, reference: Reference) -> dict[str, Any]:
+    """Return a message as ``readrow`` does: its summary, and the cells of its other families."""
+    found = summary(tables, reference)
+    found["SignedVAA"] = found["SignedVAABytes"]
+    for family in FAMILIES:
+        rows = tables.get(family.table.name)
+        if family.name in _NESTED and rows:
+            own = {qualifier: rows[0][column] for qualifier, column in family.cells.items()}
+            found[family.name] = {name: str(value) for name, value in own.items() if value is not None}
+    return found
+
+
+def recent_messages(
+    rows: Rows, request: EdbRequest, count: int, reference: Reference
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the newest messages of 30 days, ``count`` by ``*``, ``chain`` or ``chain:address``."""
+    group = request.group_by
+    if group is None and request.chain is not None:
+        group = "chain" if request.address is None else "address"
+    keys = _newest(rows, request, count, _GROUPS[group])
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for key, tables in zip(keys, load(rows, keys, MESSAGE_TABLES), strict=True):
+        chain, emitter, _ = key.row_key.split(":")
+        name = {"chain": chain, "address": f"{chain}:{emitter}"}.get(group or "", ALL)
+        found[name].append(summary(tables, reference))
+    return dict(found)
+
+
+def _newest(rows: Rows, request: EdbRequest, count: int, group: str) -> list[EventKey]:
+    last = last_day(rows)
+    if last is None:
+        return []
+    bound = Parameters(count=count)
+    wanted = EventFilter(start=last - timedelta(DEFAULT_DAYS), chain=request.chain, emitter=request.address)
+    found = rows(
+        "SELECT p.row_key, p.date, p.timestamp FROM message_publication p "  # noqa: S608
+        f"WHERE {' AND '.join(wanted.conditions(bound))} QUALIFY row_number() OVER "
+        f"(PARTITION BY {group} ORDER BY p.timestamp DESC, p.row_key DESC) <= $count "
+        "ORDER BY p.timestamp DESC, p.row_key DESC",
+        bound,
+        message_publication=Scan(wanted.start, last),
+    )
+    return [EventKey(**one) for one in found]

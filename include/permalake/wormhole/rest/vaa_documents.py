@@ -1,0 +1,141 @@
+"""VAAs and observations as Wormholescan's documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from sha3 import keccak_256
+
+from permalake.lake.serving import Scan
+from permalake.wormhole.codec.native_addresses import native_addresses
+from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.reference import Reference
+from permalake.wormhole.rest.identifiers import MessageId, of_row_key
+from permalake.wormhole.rest.payloads import bridge_payload
+from permalake.wormhole.rest.rows import Row, Rows, base64_text, utc_text
+
+VAA_TABLES = ("message_publication", "quorum_state")
+PARSED_TABLES = (*VAA_TABLES, "token_transfer_payload", "asset_meta_payload", "nft_transfer_payload")
+Tables = Mapping[str, list[Row]]
+
+
+def native_address(reference: Reference, chain: int, address: str) -> str | None:
+    """Return a 32-byte address in its chain's own form; None where it is unknown."""
+    found = native_addresses(pa.array([chain], pa.int32()), pa.array([address]), reference.chains)
+    native: str | None = found[0].as_py()
+    return native
+
+
+def vaa_document(tables: Tables, reference: Reference, *, parsed: bool = False) -> dict[str, Any]:
+    """Return a VAA as a document of ``/api/v1/vaas``; ``digest`` is the single Keccak-256 of the body."""
+    published = tables["message_publication"][0]
+    raw: bytes = tables["quorum_state"][0]["signed_vaa"]
+    message = of_row_key(published["row_key"])
+    document = _document(message, published, raw, reference)
+    if published["initiating_tx_id"]:
+        document["txHash"] = published["initiating_tx_id"]
+    if parsed and (payload := bridge_payload(tables)):
+        document["payload"] = payload
+    return document
+
+
+def _document(
+    message: MessageId, header: Mapping[str, Any], raw: bytes, reference: Reference
+) -> dict[str, Any]:
+    seen = utc_text(header["timestamp"])
+    document: dict[str, Any] = {
+        "sequence": message.sequence,
+        "id": message.text,
+        "version": header["version"],
+        "emitterChain": message.chain,
+        "emitterAddr": message.emitter,
+        "emitterNativeAddr": native_address(reference, message.chain, message.emitter),
+        "guardianSetIndex": header["guardian_set_index"],
+        "vaa": base64_text(raw),
+        "timestamp": seen,
+        # The lake keeps no times of indexing; the VAA's own is a lower bound.
+        "updatedAt": seen,
+        "indexedAt": seen,
+        "digest": single_digest(raw),
+        "isDuplicated": False,
+    }
+    if document["emitterNativeAddr"] is None:
+        del document["emitterNativeAddr"]
+    return document
+
+
+def single_digest(raw: bytes) -> str:
+    """Return the single Keccak-256 of a VAA's body in hex: the "hash" of Wormholescan and the SDKs."""
+    vaas = decode_vaas(pa.array([raw]))
+    start, length = int(vaas.body_start[0]), int(vaas.body_length[0])
+    return str(keccak_256(vaas.data[start : start + length].tobytes()).hexdigest())
+
+
+def duplicates(rows: Rows, message: MessageId, reference: Reference) -> list[dict[str, Any]]:
+    """Return the quarantined VAAs of a message that were verified with different bodies."""
+    identity = (
+        message.chain.to_bytes(2, "big")
+        + bytes.fromhex(message.emitter)
+        + message.sequence.to_bytes(8, "big")
+    )
+    found = rows(
+        "SELECT DISTINCT raw FROM quarantine WHERE reason = $reason AND contains(hex(raw), $identity) "
+        "ORDER BY raw",
+        {"reason": "conflicting_digest", "identity": identity.hex().upper()},
+        quarantine=Scan(),
+    )
+    documents = []
+    for row in found:
+        header = decode_vaas(pa.array([row["raw"]]))
+        # The bytes may also occur inside a payload.
+        if header.error[0] == 0 and header.row_key()[0].as_py() == message.row_key:
+            facts = header.publication().to_pylist()[0]
+            documents.append(_document(message, facts, row["raw"], reference) | {"isDuplicated": True})
+    return documents
+
+
+def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
+    """Return who signed a message: the observations, else the signatures of its VAA."""
+    published = tables["message_publication"][0]
+    message = of_row_key(published["row_key"])
+    seen = published["timestamp"]
+    signed: Iterable[tuple[bytes, bytes, datetime]]
+    if own := tables.get("observations"):
+        signed = [
+            (bytes.fromhex(one["guardian_address"]), bytes.fromhex(one["signature"]), one["observed_at"])
+            for one in own
+        ]
+    else:
+        signed = [
+            (guardian, signature, seen)
+            for guardian, signature in signers(tables["quorum_state"][0]["signed_vaa"], reference)
+        ]
+    return [
+        {
+            "sequence": message.sequence,
+            "id": f"{message.text}/{guardian.hex()}/{published['digest']}",
+            "emitterChain": message.chain,
+            "emitterAddr": message.emitter,
+            "hash": base64_text(bytes.fromhex(published["digest"])),
+            "txHash": published["initiating_tx_id"] or "",
+            "guardianAddr": f"0x{guardian.hex()}",
+            "signature": base64_text(signature),
+            "updatedAt": utc_text(moment),
+            "indexedAt": utc_text(moment),
+        }
+        for guardian, signature, moment in signed
+    ]
+
+
+def signers(raw: bytes, reference: Reference) -> list[tuple[bytes, bytes]]:
+    """Return guardian (20 bytes) and signature (65 bytes) of each signature of a published VAA."""
+    vaas = decode_vaas(pa.array([raw]))
+    guardians = reference.guardian_sets.get(int(vaas.guardian_set_index[0]), ())
+    return [
+        (guardians[index], signature.tobytes())
+        for index, signature in zip(vaas.guardian_index.tolist(), vaas.signature, strict=True)
+        if index < len(guardians)
+    ]

@@ -1,0 +1,199 @@
+"""Wormholescan's routes of figures, observations, tokens and guardians."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from permalake.lake.serving import Scan
+from permalake.web.paging import NoQuery
+from permalake.web.problems import bad_request, documented, not_found
+from permalake.web.state import PublishedLake, RequestLake
+from permalake.wormhole.rest import identifiers, scorecards
+from permalake.wormhole.rest.dependencies import BundledReference, read
+from permalake.wormhole.rest.events import EventFilter, find, list_events, load
+from permalake.wormhole.rest.vaa_documents import VAA_TABLES, observations
+from permalake.wormhole.rest.wormholescan_errors import WormholescanRoute
+from permalake.wormhole.rest.wormholescan_vaas import Chain, Emitter, MessageSequence, NumberedPages
+
+router = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
+_OBSERVED = (*VAA_TABLES, "observations")
+_TOKEN = "0000000000000000000000002260fac5e5542a773aa44fbcfedf7c193bc2c599"  # noqa: S105
+
+
+class _LastTransactions(NoQuery):
+    time_span: Literal["1d", "1w", "1mo"] = Field("1d", alias="timeSpan")
+    sample_rate: Literal["1h", "1d"] = Field("1h", alias="sampleRate")
+
+
+class _Activity(NoQuery):
+    time_span: Literal["7d", "30d", "90d", "1y", "all-time"] = Field("7d", alias="timeSpan")
+    by: Literal["notional", "tx"] = "notional"
+
+
+class _Top(NoQuery):
+    time_span: Literal["7d", "15d", "30d"] = Field(alias="timeSpan")
+
+
+@router.get("/api/v1/observations", responses=documented())
+def all_observations(
+    lake: PublishedLake, reference: BundledReference, query: Annotated[NumberedPages, Query()]
+) -> Response:
+    """Return the signatures of the newest messages; a page counts messages."""
+    return _observations(lake, reference, query, EventFilter())
+
+
+@router.get("/api/v1/observations/{chain}", responses=documented())
+def observations_of_chain(
+    lake: PublishedLake, reference: BundledReference, chain: Chain, query: Annotated[NumberedPages, Query()]
+) -> Response:
+    """Return the signatures of a chain's messages."""
+    return _observations(lake, reference, query, EventFilter(chain=read(identifiers.chain_id, chain)))
+
+
+@router.get("/api/v1/observations/{chain}/{emitter}", responses=documented())
+def observations_of_emitter(
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    emitter: Emitter,
+    query: Annotated[NumberedPages, Query()],
+) -> Response:
+    """Return the signatures of an emitter's messages."""
+    wanted = EventFilter(
+        chain=read(identifiers.chain_id, chain), emitter=read(identifiers.emitter_address, emitter)
+    )
+    return _observations(lake, reference, query, wanted)
+
+
+def _observations(
+    lake: RequestLake, reference: BundledReference, query: NumberedPages, wanted: EventFilter
+) -> Response:
+    newest = query.sort_order.upper() == "DESC"
+    keys = list_events(lake.rows, wanted, query.page_size, newest=newest, skip=query.skip)
+    found = load(lake.rows, keys, _OBSERVED)
+    return lake.current([one for tables in found for one in observations(tables, reference)])
+
+
+@router.get("/api/v1/observations/{chain}/{emitter}/{sequence}", responses=documented())
+def observations_of_message(  # noqa: PLR0917
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    emitter: Emitter,
+    sequence: MessageSequence,
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Return who signed a message: its observations, else the signatures of its VAA."""
+    return lake.current(_of_message(lake, reference, chain, emitter, sequence))
+
+
+@router.get("/api/v1/observations/{chain}/{emitter}/{sequence}/{signer}/{hash}", responses=documented())
+def one_observation(  # noqa: PLR0917
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    emitter: Emitter,
+    sequence: MessageSequence,
+    signer: Annotated[str, Path(description="Guardian: 20 bytes in hex.")],
+    hash: Annotated[str, Path(description="Digest that was signed, in hex.")],
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Return one guardian's signature of a message."""
+    wanted = "/".join(text.lower().removeprefix("0x") for text in (signer, hash))
+    for one in _of_message(lake, reference, chain, emitter, sequence):
+        if one["id"].endswith(f"/{wanted}"):
+            return lake.current(one)
+    raise not_found("this observation")
+
+
+def _of_message(
+    lake: RequestLake, reference: BundledReference, chain: str, emitter: str, sequence: str
+) -> list[dict[str, Any]]:
+    message = read(identifiers.message_id, chain, emitter, sequence)
+    key = find(lake.rows, message)
+    if key is None:
+        raise not_found(f"VAA {message.text}")
+    return observations(load(lake.rows, [key], _OBSERVED)[0], reference)
+
+
+@router.get("/api/v1/last-txs", responses=documented())
+def last_txs(lake: PublishedLake, query: Annotated[_LastTransactions, Query()]) -> Response:
+    """Return numbers of messages over time, without Pyth's, up to the end of the last published day."""
+    if (query.time_span, query.sample_rate) not in scorecards.SAMPLES:
+        raise bad_request("sampleRate: 1h for a timeSpan of 1d, else 1d")
+    return lake.current(scorecards.last_transactions(lake.rows, query.time_span, query.sample_rate))
+
+
+@router.get("/api/v1/scorecards", responses=documented())
+def cards(lake: PublishedLake, query: Annotated[NoQuery, Query()]) -> Response:  # noqa: ARG001
+    """Return the main figures; zeros for an empty lake."""
+    return lake.current(scorecards.scorecards(lake.rows))
+
+
+@router.get("/api/v1/x-chain-activity", responses=documented())
+def chain_activity(lake: PublishedLake, query: Annotated[_Activity, Query()]) -> Response:
+    """Return what each chain sent, with its destinations."""
+    return lake.current({"txs": scorecards.chain_activity(lake.rows, query.time_span, query.by)})
+
+
+@router.get("/api/v1/top-assets-by-volume", responses=documented())
+def top_assets(lake: PublishedLake, reference: BundledReference, query: Annotated[_Top, Query()]) -> Response:
+    """Return the tokens with the highest value sent."""
+    return lake.current({"assets": scorecards.top_assets(lake.rows, query.time_span, reference)})
+
+
+@router.get("/api/v1/top-chain-pairs-by-num-transfers", responses=documented())
+def top_chain_pairs(lake: PublishedLake, query: Annotated[_Top, Query()]) -> Response:
+    """Return the pairs of chains with the most transfers."""
+    return lake.current({"chainPairs": scorecards.top_chain_pairs(lake.rows, query.time_span)})
+
+
+@router.get("/api/v1/token/{chain}/{address}", responses=documented())
+def token(
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    address: Annotated[str, Path(description="32 bytes in hex, or native form.", examples=[_TOKEN])],
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Return a token's symbol, CoinGecko id and decimals, attested or listed."""
+    token_id = read(identifiers.chain_id, chain), read(identifiers.emitter_address, address)
+    attested = lake.rows(
+        "SELECT symbol, decimals FROM asset_meta_payload WHERE token_chain = $chain "
+        "AND token_address = $address ORDER BY date DESC, row_key DESC LIMIT 1",
+        {"chain": token_id[0], "address": token_id[1]},
+        asset_meta_payload=Scan(),
+    )
+    listed = reference.tokens.get(token_id)
+    if not attested and listed is None:
+        raise not_found(f"token {chain}:{address}")
+    own = (
+        attested[0]
+        if attested
+        else {"symbol": listed and listed.symbol, "decimals": listed and listed.decimals}
+    )
+    return lake.current(
+        {
+            "symbol": own["symbol"] or "",
+            "coingeckoId": (listed and listed.coingecko_id) or "",
+            "decimals": own["decimals"],
+        }
+    )
+
+
+@router.get("/v1/guardianset/current", responses=documented())
+def guardian_set(
+    lake: PublishedLake,
+    reference: BundledReference,
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Return the guardian set with the highest number that the reference data knows."""
+    if not reference.guardian_sets:
+        raise not_found("a guardian set")
+    index = max(reference.guardian_sets)
+    addresses = [f"0x{guardian.hex()}" for guardian in reference.guardian_sets[index]]
+    return lake.current({"guardianSet": {"index": index, "addresses": addresses}})

@@ -1,0 +1,269 @@
+"""Wormholescan's routes of VAAs, operations, transactions and observations."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from permalake.web.paging import NoQuery
+from permalake.web.problems import bad_request, documented, not_found, not_served
+from permalake.web.responses import immutable_json
+from permalake.web.state import PublishedLake, RequestLake
+from permalake.wormhole.rest import identifiers
+from permalake.wormhole.rest.dependencies import BundledReference, read
+from permalake.wormhole.rest.events import EventFilter, find, list_events, load
+from permalake.wormhole.rest.identifiers import MessageId
+from permalake.wormhole.rest.operations import OPERATION_TABLES, operation, transaction
+from permalake.wormhole.rest.rows import base64_text
+from permalake.wormhole.rest.scorecards import message_counts
+from permalake.wormhole.rest.vaa_documents import (
+    PARSED_TABLES,
+    VAA_TABLES,
+    Tables,
+    duplicates,
+    vaa_document,
+)
+from permalake.wormhole.rest.wormholescan_errors import WormholescanRoute
+
+router = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
+_EMITTER = "0000000000000000000000003ee18b2214aff97000d974cf647e7c347e8fa585"
+_DEEPEST = 100_000
+"""Rows that a page may pass over; further ones are reached by narrower filters."""
+
+Chain = Annotated[str, Path(description="Wormhole chain id.", examples=["2"])]
+Emitter = Annotated[str, Path(description="32 bytes in hex, or native form.", examples=[_EMITTER])]
+MessageSequence = Annotated[str, Path(description="Sequence (u64).", examples=["85075"])]
+
+
+class NumberedPages(NoQuery):
+    """``page``, ``pageSize`` and ``sortOrder`` of Wormholescan's lists."""
+
+    page: int = Field(0, ge=0, le=_DEEPEST, description="Number of the page, from 0.")
+    page_size: int = Field(50, ge=1, le=1000, alias="pageSize")
+    sort_order: Literal["ASC", "DESC", "asc", "desc"] = Field("DESC", alias="sortOrder")
+
+    @property
+    def skip(self) -> int:
+        """Rows before the page; a 400 where they are too many."""
+        if self.page * self.page_size > _DEEPEST:
+            raise bad_request(f"page: at most {_DEEPEST} rows can be passed over; narrow the list instead")
+        return self.page * self.page_size
+
+
+class _VaaList(NumberedPages):
+    tx_hash: str | None = Field(None, alias="txHash", description="Transaction id, with or without 0x.")
+    parsed: bool = Field(False, alias="parsedPayload", description="Whether to decode the bridges' payloads.")
+    to_chain: int | None = Field(None, ge=0, le=65535, alias="toChain")
+
+
+class _OneVaa(NoQuery):
+    parsed: bool = Field(False, alias="parsedPayload")
+
+
+class _OperationList(NumberedPages):
+    page_size: int = Field(50, ge=1, le=100, alias="pageSize")
+    address: str | None = Field(None, description="Native address of sender or receiver.")
+    tx_hash: str | None = Field(None, alias="txHash")
+    source_chain: int | None = Field(None, ge=0, le=65535, alias="sourceChain")
+    target_chain: int | None = Field(None, ge=0, le=65535, alias="targetChain")
+    app_id: str | None = Field(None, alias="appId")
+    since: datetime | None = Field(None, alias="from", description="First time, RFC 3339.")
+    until: datetime | None = Field(None, alias="to", description="Last time, RFC 3339.")
+
+
+class _TransactionList(NumberedPages):
+    address: str | None = Field(None, description="Native address of sender or receiver.")
+
+
+def tables_of(lake: RequestLake, message: MessageId, names: tuple[str, ...]) -> Tables:
+    """Return a message's rows; a 404 where it is not published."""
+    key = find(lake.rows, message)
+    if key is None:
+        raise not_found(f"VAA {message.text}")
+    return load(lake.rows, [key], names)[0]
+
+
+def _list(
+    lake: RequestLake, query: NumberedPages, wanted: EventFilter, names: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    newest = query.sort_order.upper() == "DESC"
+    keys = list_events(lake.rows, wanted, query.page_size, newest=newest, skip=query.skip)
+    return [dict(found) for found in load(lake.rows, keys, names)]
+
+
+def _transactions(text: str | None) -> tuple[str, ...]:
+    return () if text is None else read(identifiers.transaction_spellings, text)
+
+
+def _addresses(text: str | None) -> tuple[str, ...]:
+    return () if text is None else read(identifiers.address_spellings, text)
+
+
+def _vaas(
+    lake: RequestLake,
+    reference: BundledReference,
+    query: _VaaList,
+    chain: str | None = None,
+    emitter: str | None = None,
+) -> Response:
+    wanted = EventFilter(
+        chain=None if chain is None else read(identifiers.chain_id, chain),
+        emitter=None if emitter is None else read(identifiers.emitter_address, emitter),
+        target_chain=query.to_chain,
+        transactions=_transactions(query.tx_hash),
+    )
+    found = _list(lake, query, wanted, PARSED_TABLES if query.parsed else VAA_TABLES)
+    documents = [vaa_document(tables, reference, parsed=query.parsed) for tables in found]
+    return lake.current({"data": documents, "pagination": {"next": ""}})
+
+
+@router.get("/api/v1/vaas", responses=documented())
+def vaas(lake: PublishedLake, reference: BundledReference, query: Annotated[_VaaList, Query()]) -> Response:
+    """Return VAAs, newest first, or all those of a transaction."""
+    return _vaas(lake, reference, query)
+
+
+@router.get("/api/v1/vaas/vaa-counts", responses=documented())
+def vaa_counts(lake: PublishedLake, query: Annotated[NoQuery, Query()]) -> Response:  # noqa: ARG001
+    """Return the number of VAAs of each chain."""
+    return lake.current({"data": message_counts(lake.rows), "pagination": {"next": ""}})
+
+
+@router.get("/api/v1/vaas/{chain}", responses=documented())
+def vaas_of_chain(
+    lake: PublishedLake, reference: BundledReference, chain: Chain, query: Annotated[_VaaList, Query()]
+) -> Response:
+    """Return the VAAs of a chain."""
+    return _vaas(lake, reference, query, chain)
+
+
+@router.get("/api/v1/vaas/{chain}/{emitter}", responses=documented())
+def vaas_of_emitter(
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    emitter: Emitter,
+    query: Annotated[_VaaList, Query()],
+) -> Response:
+    """Return the VAAs of an emitter."""
+    return _vaas(lake, reference, query, chain, emitter)
+
+
+@router.get("/api/v1/vaas/{chain}/{emitter}/{sequence}", responses=documented())
+def vaa(  # noqa: PLR0917
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    emitter: Emitter,
+    sequence: MessageSequence,
+    query: Annotated[_OneVaa, Query()],
+) -> Response:
+    """Return one VAA."""
+    message = read(identifiers.message_id, chain, emitter, sequence)
+    found = tables_of(lake, message, PARSED_TABLES if query.parsed else VAA_TABLES)
+    return lake.current(
+        {"data": vaa_document(found, reference, parsed=query.parsed), "pagination": {"next": ""}}
+    )
+
+
+@router.get("/api/v1/vaas/{chain}/{emitter}/{sequence}/duplicated", responses=documented())
+def duplicated(  # noqa: PLR0917
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    emitter: Emitter,
+    sequence: MessageSequence,
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Return the quarantined VAAs of one message that guardians signed with different bodies."""
+    message = read(identifiers.message_id, chain, emitter, sequence)
+    return lake.current({"data": duplicates(lake.rows, message, reference), "pagination": {"next": ""}})
+
+
+@router.get("/v1/signed_vaa/{chain}/{emitter}/{sequence}", responses=documented())
+def signed_vaa(
+    lake: PublishedLake,
+    chain: Chain,
+    emitter: Emitter,
+    sequence: MessageSequence,
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Return the bytes of a VAA, as a guardian does."""
+    message = read(identifiers.message_id, chain, emitter, sequence)
+    raw = tables_of(lake, message, ("quorum_state",))["quorum_state"][0]["signed_vaa"]
+    return immutable_json(lake.request, f"signed_vaa {message.row_key}", {"vaaBytes": base64_text(raw)})
+
+
+@router.get("/v1/governor/is_vaa_enqueued/{chain}/{emitter}/{sequence}", responses=documented(501))
+def is_enqueued(
+    lake: PublishedLake,
+    chain: Chain,
+    emitter: Emitter,
+    sequence: MessageSequence,
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Answer false for a VAA that is published; what the governor holds is not known here."""
+    message = read(identifiers.message_id, chain, emitter, sequence)
+    if find(lake.rows, message) is None:
+        raise not_served(f"VAA {message.text} is not published; whether it is enqueued only guardians know")
+    return lake.current({"isEnqueued": False})
+
+
+@router.get("/api/v1/operations", responses=documented(501))
+def operations(
+    lake: PublishedLake, reference: BundledReference, query: Annotated[_OperationList, Query()]
+) -> Response:
+    """Return operations by address, transaction, chains or time; newest first."""
+    if query.app_id is not None:
+        raise not_served("not served: operations by application; filter by chain, address or time")
+    wanted = EventFilter(
+        chain=query.source_chain,
+        target_chain=query.target_chain,
+        transactions=_transactions(query.tx_hash),
+        addresses=_addresses(query.address),
+        since=query.since,
+        until=query.until,
+    )
+    found = _list(lake, query, wanted, OPERATION_TABLES)
+    return lake.current({"operations": [operation(tables, reference) for tables in found]})
+
+
+@router.get("/api/v1/operations/{chain}/{emitter}/{sequence}", responses=documented())
+def one_operation(  # noqa: PLR0917
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    emitter: Emitter,
+    sequence: MessageSequence,
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Return one operation."""
+    message = read(identifiers.message_id, chain, emitter, sequence)
+    return lake.current(operation(tables_of(lake, message, OPERATION_TABLES), reference))
+
+
+@router.get("/api/v1/transactions", responses=documented())
+def transactions(
+    lake: PublishedLake, reference: BundledReference, query: Annotated[_TransactionList, Query()]
+) -> Response:
+    """Return the messages of an address, newest first."""
+    found = _list(lake, query, EventFilter(addresses=_addresses(query.address)), OPERATION_TABLES)
+    return lake.current({"transactions": [transaction(tables, reference) for tables in found]})
+
+
+@router.get("/api/v1/transactions/{chain}/{emitter}/{sequence}", responses=documented())
+def one_transaction(  # noqa: PLR0917
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: Chain,
+    emitter: Emitter,
+    sequence: MessageSequence,
+    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+) -> Response:
+    """Return one message as a transaction."""
+    message = read(identifiers.message_id, chain, emitter, sequence)
+    return lake.current(transaction(tables_of(lake, message, OPERATION_TABLES), reference))

@@ -1,0 +1,130 @@
+"""The synthetic Wormhole world as a published lake behind the REST API, made without Spark."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import defaultdict
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from permalake.config import Settings
+from permalake.domains import open_lake
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+from support.lakes import pass_audit, put
+from support.vaa_data import SYNTHETIC, read_lines
+
+LAST_DAY = date(2024, 3, 12)
+FAR_CHAIN = 40_000
+"""A chain id beyond a signed 16-bit number."""
+FAR_EMITTER = "ab" * 32
+SOLANA_TRANSACTION = (
+    "5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW"
+)
+
+
+def wormhole_settings(folder) -> Settings:
+    return Settings(
+        lake={"warehouse": str(folder / "lake")},
+        wormhole={"path": str(folder), "reference": str(SYNTHETIC / "reference")},
+    )
+
+
+def publish_world(settings: Settings) -> dict[str, list[dict]]:
+    """Publish every expected row of the world, and return the rows by table."""
+    tables = {name: expected_rows(name) for name in WORMHOLE_TABLES if expected_file(name).exists()}
+    tables["quarantine"] = [{**row, "date": row["date"]} for row in _quarantined()]
+    _add_far_message(tables)
+    lake = open_lake(settings)
+    by_day = defaultdict(dict)
+    for name, rows in tables.items():
+        for row in rows:
+            by_day[row["date"]].setdefault(name, []).append(row)
+    for day, own in sorted(by_day.items()):
+        attempt = lake.begin("wormhole", day, day, f"run-{day}")
+        for name, rows in own.items():
+            put(settings, attempt, name, rows)
+        pass_audit(attempt)
+        lake.publish(attempt)
+    return tables
+
+
+def expected_file(table):
+    return SYNTHETIC / "expected" / f"{table}.jsonl.gz"
+
+
+def expected_rows(table) -> list[dict]:
+    contract = WORMHOLE_TABLES[table]
+    raw = _inputs()
+    rows = []
+    for row in read_lines(expected_file(table)):
+        if table == "quorum_state":
+            row["signed_vaa"] = raw.get(row["signed_vaa_sha256"], b"").hex()
+        if "date" not in row:
+            continue
+        rows.append({column.name: _typed(column.type, row.get(column.name)) for column in contract.columns})
+    return rows
+
+
+def _inputs():
+    documents = (d for file in sorted((SYNTHETIC / "input").glob("*.jsonl.gz")) for d in read_lines(file))
+    found = (base64.b64decode(document["vaa"]) for document in documents)
+    return {hashlib.sha256(raw).hexdigest(): raw for raw in found}
+
+
+def _quarantined():
+    raw = _inputs()
+    seen = datetime(2024, 3, 13, tzinfo=UTC)
+    for row in read_lines(expected_file("quarantine")):
+        yield {
+            "source": "files",
+            "origin": row["row_key"],
+            "reason": row["reason"],
+            "detail": None,
+            "raw": raw.get(row["raw_sha256"], b""),
+            "seen_at": seen,
+            "date": date.fromisoformat(row["date"]),
+        }
+
+
+def _add_far_message(tables):
+    """Add two messages of one transaction of a chain beyond 32767, and more sent back there than came."""
+    for sequence in (7, 8):
+        key = f"{FAR_CHAIN}:{FAR_EMITTER}:{sequence:016d}"
+        like = next(row for row in tables["message_publication"] if row["date"] == LAST_DAY)
+        tables["message_publication"].append(
+            like
+            | {
+                "row_key": key,
+                "emitter_chain": FAR_CHAIN,
+                "emitter_address": FAR_EMITTER,
+                "sequence": Decimal(sequence),
+                "initiating_tx_id": SOLANA_TRANSACTION,
+            }
+        )
+        state = next(row for row in tables["quorum_state"] if row["row_key"] == like["row_key"])
+        tables["quorum_state"].append(state | {"row_key": key})
+    tables["tvl_daily"].append(
+        {
+            "date": LAST_DAY,
+            "origin_chain": FAR_CHAIN,
+            "origin_address": FAR_EMITTER,
+            "amount": "-12.5",
+            "notional_usd": None,
+        }
+    )
+    tables["messages_daily"].append(
+        {"date": LAST_DAY, "emitter_chain": FAR_CHAIN, "messages": 2, "verified": 2, "quarantined": 0}
+    )
+
+
+def _typed(kind, value):
+    if value is None:
+        return None
+    if kind == "binary":
+        return bytes.fromhex(value)
+    if kind == "date":
+        return date.fromisoformat(value)
+    if kind == "timestamptz":
+        return datetime.fromisoformat(value)
+    return Decimal(value) if kind.startswith("decimal") else value

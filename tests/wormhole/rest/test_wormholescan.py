@@ -1,0 +1,236 @@
+"""Wormholescan's routes under ``/wormhole``; peers' faults (its issues by number) are cases here."""
+
+from __future__ import annotations
+
+import base64
+from decimal import Decimal
+
+import pytest
+
+from permalake.wormhole.rest.not_served import EVENT_DATABASE, WORMHOLESCAN
+from permalake.wormhole.rest.rows import exact_sum
+from support.served_wormhole import FAR_CHAIN, FAR_EMITTER, LAST_DAY, SOLANA_TRANSACTION
+from support.vaa_data import SYNTHETIC, read_lines
+
+BASE = "/wormhole/api/v1"
+
+
+@pytest.fixture(scope="module")
+def documents(world):
+    """The documents that the world was ingested from, by id, of published messages with one signature set."""
+    found = {}
+    for file in sorted((SYNTHETIC / "input").glob("*.jsonl.gz")):
+        for document in read_lines(file):
+            found.setdefault(document["id"], []).append(document)
+    published = {row["row_key"]: row for row in world.rows["message_publication"]}
+    raw = {row["row_key"]: row["signed_vaa"] for row in world.rows["quorum_state"]}
+    chosen = {}
+    for key in published:
+        chain, emitter, sequence = key.split(":")
+        name = f"{chain}/{emitter}/{int(sequence)}"
+        for document in found.get(name, ()):
+            if base64.b64decode(document["vaa"]) == raw[key]:
+                chosen[name] = document
+    return chosen
+
+
+def test_a_vaa_document_is_the_one_that_was_ingested(world, documents):
+    assert len(documents) > 400
+    for name in list(documents)[::40]:
+        told, served = documents[name], world.get(f"{BASE}/vaas/{name}")["data"]
+        same = ("sequence", "id", "version", "emitterChain", "emitterAddr", "guardianSetIndex", "vaa")
+        assert {key: served[key] for key in same} == {key: told[key] for key in same}
+        assert served["isDuplicated"] is False
+
+
+def test_digest_is_the_single_keccak_of_the_body(world, documents):
+    from sha3 import keccak_256
+
+    from permalake.wormhole.rest.vaa_documents import single_digest
+
+    name = next(iter(documents))
+    served = world.get(f"{BASE}/vaas/{name}")["data"]
+    raw = base64.b64decode(served["vaa"])
+    body = raw[6 + 66 * raw[5] :]
+    assert served["digest"] == keccak_256(body).hexdigest() == single_digest(raw)
+
+
+def test_a_transaction_gives_all_its_vaas_with_and_without_0x_and_on_solana(world):
+    """#563: one VAA per txHash; #772: 0x; #440: Solana."""
+    found = world.get(f"{BASE}/vaas?txHash={SOLANA_TRANSACTION}")["data"]
+    assert [one["sequence"] for one in found] == [8, 7]
+    own = next(r for r in world.rows["message_publication"] if (r["initiating_tx_id"] or "").startswith("0x"))
+    expected = sum(
+        r["initiating_tx_id"] == own["initiating_tx_id"] for r in world.rows["message_publication"]
+    )
+    for text in (own["initiating_tx_id"], own["initiating_tx_id"].removeprefix("0x").upper()):
+        assert len(world.get(f"{BASE}/vaas?txHash={text}")["data"]) == expected
+
+
+def test_chain_ids_go_beyond_a_signed_16_bit_number(world):
+    found = world.get(f"{BASE}/vaas/{FAR_CHAIN}/{FAR_EMITTER}")["data"]
+    assert {one["emitterChain"] for one in found} == {FAR_CHAIN}
+    assert {"chainId": FAR_CHAIN, "count": 2} in world.get(f"{BASE}/vaas/vaa-counts")["data"]
+
+
+def test_pages_cover_an_emitter_once_in_either_order(world):
+    row = world.rows["message_publication"][0]
+    path = f"{BASE}/vaas/{row['emitter_chain']}/{row['emitter_address']}"
+    expected = sum(r["emitter_address"] == row["emitter_address"] for r in world.rows["message_publication"])
+    newest, number = [], 0
+    while page := world.get(f"{path}?pageSize=7&page={number}")["data"]:
+        newest += [one["id"] for one in page]
+        number += 1
+    assert len(newest) == len(set(newest)) == expected
+    oldest = [one["id"] for one in world.get(f"{path}?pageSize=1000&sortOrder=ASC")["data"]]
+    assert oldest == newest[::-1]
+
+
+def test_bodies_that_contradict_each_other_are_told_as_duplicates(world):
+    """#1110: of two bodies of one message, no one may be told as the message."""
+    row = next(r for r in world.rows["quarantine"] if r["reason"] == "conflicting_digest" and r["raw"])
+    chain, emitter, sequence = row["origin"].split(":")
+    name = f"{chain}/{emitter}/{int(sequence)}"
+    world.get(f"{BASE}/vaas/{name}", 404)
+    found = world.get(f"{BASE}/vaas/{name}/duplicated")["data"]
+    assert {base64.b64decode(one["vaa"]) for one in found} == {
+        r["raw"]
+        for r in world.rows["quarantine"]
+        if r["reason"] == "conflicting_digest" and r["origin"] == row["origin"]
+    }
+    assert all(one["isDuplicated"] and one["id"] == name for one in found)
+
+
+def test_an_operation_has_payload_value_and_properties(world):
+    details = next(r for r in world.rows["token_transfer_details"] if (r["notional_usd"] or 0) > 1)
+    transfer = next(r for r in world.rows["token_transfer_payload"] if r["row_key"] == details["row_key"])
+    chain, emitter, sequence = details["row_key"].split(":")
+    found = world.get(f"{BASE}/operations/{chain}/{emitter}/{int(sequence)}")
+    assert found["data"]["tokenAmount"] == details["amount"]
+    assert Decimal(found["data"]["usdAmount"]) == details["notional_usd"]
+    assert found["content"]["payload"]["amount"] == transfer["amount"]
+    properties = found["content"]["standarizedProperties"]
+    assert "PORTAL_TOKEN_BRIDGE" in properties["appIds"]
+    assert (properties["toChain"], properties["tokenChain"]) == (
+        transfer["target_chain"],
+        transfer["origin_chain"],
+    )
+    assert "targetChain" not in found
+    one = world.get(f"{BASE}/transactions/{chain}/{emitter}/{int(sequence)}")
+    assert (one["tokenAmount"], one["symbol"]) == (details["amount"], details["origin_symbol"])
+
+
+def test_operations_filter_by_address_chains_transaction_and_time(world):
+    details = next(r for r in world.rows["chain_details"] if r["sender_address"])
+    key = details["row_key"]
+    found = world.get(f"{BASE}/operations?address={details['sender_address']}&pageSize=100")["operations"]
+    assert any(_key(one) == key for one in found)
+    published = next(r for r in world.rows["message_publication"] if r["row_key"] == key)
+    when = published["timestamp"].strftime("%Y-%m-%dT%H:%M:%SZ")
+    same = world.get(f"{BASE}/operations?from={when}&to={when}&sourceChain={published['emitter_chain']}")
+    assert any(_key(one) == key for one in same["operations"])
+    assert all(one["sourceChain"]["timestamp"] == when for one in same["operations"])
+    world.get(f"{BASE}/operations?pageSize=101", 400)
+    assert world.get(f"{BASE}/operations?appId=CONNECT", 501)["code"] == 12
+
+
+def _key(one):
+    return f"{one['emitterChain']}:{one['emitterAddress']['hex']}:{int(one['sequence']):016d}"
+
+
+def test_observations_are_the_signatures_of_guardians_of_the_set(world, documents):
+    name = next(iter(documents))
+    found = world.get(f"{BASE}/observations/{name}")
+    row = next(r for r in world.rows["message_publication"] if _name(r["row_key"]) == name)
+    assert len(found) == len({one["guardianAddr"] for one in found}) > 0
+    assert {base64.b64decode(one["hash"]).hex() for one in found} == {row["digest"]}
+    first = found[0]
+    assert world.get(f"{BASE}/observations/{name}/{first['guardianAddr']}/{row['digest']}") == first
+    world.get(f"{BASE}/observations/{name}/{first['guardianAddr']}/{'00' * 32}", 404)
+
+
+def _name(key):
+    chain, emitter, sequence = key.split(":")
+    return f"{chain}/{emitter}/{int(sequence)}"
+
+
+def test_sums_agree_across_routes(world):
+    """#1747: the same figure by different routes."""
+    cards = world.get(f"{BASE}/scorecards")
+    total = exact_sum(r["notional_usd"] or Decimal(0) for r in world.rows["notional_transferred_daily"])
+    assert Decimal(cards["total_volume"]) == total
+    activity = world.get(f"{BASE}/x-chain-activity?timeSpan=all-time")["txs"]
+    assert exact_sum(Decimal(one["volume"]) for one in activity) == total
+    for one in activity:
+        parts = exact_sum(Decimal(target["volume"]) for target in one["destinations"])
+        assert parts == Decimal(one["volume"])
+    transfers = world.get(f"{BASE}/x-chain-activity?timeSpan=all-time&by=tx")["txs"]
+    assert sum(Decimal(one["volume"]) for one in transfers) == sum(
+        r["transfers"] for r in world.rows["notional_transferred_daily"]
+    )
+    assert int(cards["total_messages"]) == sum(r["verified"] for r in world.rows["messages_daily"])
+    last = world.get(f"{BASE}/last-txs")
+    times = [r["timestamp"] for r in world.rows["message_publication"] if r["emitter_chain"] != 26]
+    assert sum(one["count"] for one in last) == sum(time.date() == LAST_DAY for time in times)
+
+
+def test_top_lists_are_the_largest(world):
+    assets = world.get(f"{BASE}/top-assets-by-volume?timeSpan=30d")["assets"]
+    volumes = [Decimal(one["volume"]) for one in assets]
+    assert volumes == sorted(volumes, reverse=True)
+    pairs = world.get(f"{BASE}/top-chain-pairs-by-num-transfers?timeSpan=7d")["chainPairs"]
+    assert pairs[0]["numberOfTransfers"] == max(one["numberOfTransfers"] for one in pairs) > 0
+    assert world.get(f"{BASE}/top-assets-by-volume", 400)["code"] == 3
+
+
+def test_an_empty_lake_answers_zeros(no_days):
+    """#304, #334: 500; #571: no tvl."""
+    cards = no_days.get(f"{BASE}/scorecards").json()
+    assert set(cards.values()) == {"0"}
+    assert "tvl" in cards
+    assert no_days.get(f"{BASE}/last-txs").json() == []
+    assert no_days.get(f"{BASE}/x-chain-activity").json() == {"txs": []}
+    assert no_days.get(f"{BASE}/vaas").json() == {"data": [], "pagination": {"next": ""}}
+    assert no_days.get(f"{BASE}/operations").json() == {"operations": []}
+
+
+def test_guardian_routes(world):
+    row = world.rows["quorum_state"][0]
+    served = world.get(f"/wormhole/v1/signed_vaa/{_name(row['row_key'])}")
+    assert base64.b64decode(served["vaaBytes"]) == row["signed_vaa"]
+    assert world.get(f"/wormhole/v1/governor/is_vaa_enqueued/{_name(row['row_key'])}") == {
+        "isEnqueued": False
+    }
+    unknown = f"2/{'0' * 64}/1"
+    assert world.get(f"/wormhole/v1/governor/is_vaa_enqueued/{unknown}", 501)["code"] == 12
+    missing = world.get(f"/wormhole/v1/signed_vaa/{unknown}", 404)
+    assert (missing["code"], missing["details"]) == (5, [])
+    sets = world.get("/wormhole/v1/guardianset/current")["guardianSet"]
+    assert sets["index"] == 101
+    assert sets["addresses"]
+
+
+def test_a_token_is_told_as_attested(world):
+    row = world.rows["asset_meta_payload"][0]
+    found = world.get(f"{BASE}/token/{row['token_chain']}/{row['token_address']}")
+    attested = [
+        (r["symbol"], r["decimals"])
+        for r in world.rows["asset_meta_payload"]
+        if (r["token_chain"], r["token_address"]) == (row["token_chain"], row["token_address"])
+    ]
+    assert (found["symbol"], found["decimals"]) in attested
+    world.get(f"{BASE}/token/2/{'0' * 63}1", 404)
+
+
+@pytest.mark.parametrize(
+    "path", [*(f"/wormhole{one}" for one in WORMHOLESCAN), *(f"/wormhole/edb{one}" for one in EVENT_DATABASE)]
+)
+def test_what_a_lake_cannot_answer_is_501_with_a_reason(world, path):
+    for name, value in (
+        ("{chain}", "2"),
+        ("{transaction}", "0x1"),
+        ("{nonce}", "1"),
+        ("{rest:path}", "x/y"),
+    ):
+        path = path.replace(name, value)
+    assert world.get(path, 501)["detail"].startswith("not served: ")
