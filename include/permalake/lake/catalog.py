@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -23,6 +24,9 @@ from permalake.lake.state import PUBLISHED, Database, namespaces, networks, poin
 from permalake.lake.warehouse_files import RUNBOOK
 from permalake.net import object_storage
 from permalake.spark.catalog_database import catalog_url
+
+# It logs a line for each table that it opens; Airflow, once imported, prints them all.
+logging.getLogger("pyiceberg").setLevel(logging.WARNING)
 
 _AT_ONCE = 8
 PROPERTIES = {

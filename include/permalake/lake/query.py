@@ -121,7 +121,7 @@ class QueryResult:
 
     def __init__(self, session: _Session, relation: duckdb.DuckDBPyRelation) -> None:
         self._session = session
-        self._relation = relation
+        self._relation: duckdb.DuckDBPyRelation | None = relation
         self.names: list[str] = unique_names(relation.columns)
         self.kinds: list[DuckDBPyType] = list(relation.types)
 
@@ -131,22 +131,36 @@ class QueryResult:
         Raises:
             PermalakeError: if computing them fails, or takes more time or memory than allowed.
         """
+        reader = None
         try:
-            for batch in self._relation.to_arrow_reader(_BATCH):
+            reader = self._open().to_arrow_reader(_BATCH)
+            for batch in reader:
                 self._session.check_time()
                 yield batch.rename_columns(self.names)
         except (duckdb.Error, OSError, pa.ArrowException) as error:
             raise self._session.explained(error, {}) from None
-        self._session.close()
+        finally:
+            del reader
+            self._close()
 
     def table(self) -> pa.Table:
         """Return all rows; raises as :meth:`batches` does."""
         try:
-            rows = self._relation.to_arrow_table().rename_columns(self.names)
+            return self._open().to_arrow_table().rename_columns(self.names)
         except (duckdb.Error, OSError, pa.ArrowException) as error:
             raise self._session.explained(error, {}) from None
+        finally:
+            self._close()
+
+    def _open(self) -> duckdb.DuckDBPyRelation:
+        if self._relation is None:
+            raise PermalakeError("the rows of a query can be read once; run it again")
+        return self._relation
+
+    def _close(self) -> None:
+        # Relation and reader keep the database open, and its threads running, after the connection is closed.
+        self._relation = None
         self._session.close()
-        return rows
 
 
 def run_query(
@@ -183,8 +197,10 @@ def run_query(
         session.lock()
         relation = connection.sql(sql)
     except duckdb.Error as error:
+        session.close()
         raise session.explained(error, published) from None
     if relation is None:
+        session.close()
         raise PermalakeError("the statement returns no rows; write a SELECT")
     return QueryResult(session, relation)
 

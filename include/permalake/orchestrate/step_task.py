@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Mapping
@@ -22,8 +21,6 @@ from permalake.pipeline.request import BuildRequest
 if TYPE_CHECKING:
     from permalake.pipeline.workspace import Workspace
 
-# It logs a line for each table that it opens, and Airflow shows them all in the task's log.
-logging.getLogger("pyiceberg").setLevel(logging.WARNING)
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
 _FINAL = {error.exit_code for error in (ConfigError, InvalidInputError)}
 Flow = tuple[list[Dataset], list[Dataset]]
