@@ -1,13 +1,48 @@
 """Outputs, created and consumed. Serialized outputs: TIP-7 (Chrysalis), TIP-18 (Stardust)."""
 
 from expectations.common import amount_in_data, kind_in_data
-from permalake.audit.suite import rule, suite
+from permalake.audit.suite import Rule, rule, suite
 
 _STARDUST = {"basic": "03", "alias": "04", "foundry": "05", "nft": "06"}
+_NATIVE_TOKENS = rule(
+    "native_tokens_in_data",
+    "native_token_count = cast(conv(hex(substring(data, 10, 1)), 16, 10) AS int)",
+    "native_token_count is the number at byte 10 of data.",
+)
+
+
+def _conditions(return_address: str) -> tuple[Rule, ...]:
+    """Return the rules of unlock conditions; ``return_address`` is the column of the deposit's."""
+    return (
+        rule(
+            "expiration_is_whole",
+            "(expiration_time IS NULL) = (expiration_return_address IS NULL)",
+            "An expiration has a time and a return address.",
+        ),
+        rule(
+            "storage_return_is_whole",
+            f"(storage_return_amount IS NULL) = ({return_address} IS NULL)",
+            "A storage deposit return has an amount and an address.",
+        ),
+        rule(
+            "storage_return_within_amount",
+            "storage_return_amount <= amount",
+            "No more of a deposit is returned than the output holds.",
+        ),
+    )
+
+
+_CONDITIONS = {"basic": _conditions("storage_return_address"), "nft": _conditions("dust_return_address")}
 
 SUITES = (
     *(
-        suite(f"{kind}_outputs", kind_in_data(f"{kind} outputs", f"'{byte}'"), amount_in_data(2))
+        suite(
+            f"{kind}_outputs",
+            kind_in_data(f"{kind} outputs", f"'{byte}'"),
+            amount_in_data(2),
+            _NATIVE_TOKENS,
+            *_CONDITIONS.get(kind, ()),
+        )
         for kind, byte in _STARDUST.items()
     ),
     suite(
@@ -16,6 +51,22 @@ SUITES = (
         amount_in_data(35),
     ),
     suite("treasury_outputs", amount_in_data(2)),
+    suite(
+        "receipts",
+        rule(
+            "output_of_position",
+            "idx = cast(conv(substring(output_id, 67, 2) || substring(output_id, 65, 2), 16, 10) AS int)",
+            "output_id ends with the position among the funds.",
+        ),
+    ),
+    suite(
+        "protocol_parameters",
+        rule(
+            "announced_before",
+            "target_milestone_index > milestone_index",
+            "Parameters are announced before they are in force.",
+        ),
+    ),
     suite(
         "consumed_outputs",
         rule(

@@ -16,7 +16,7 @@ EVERY = {**IOTA_TABLES, **WORMHOLE_TABLES}
 
 # The tables and columns that the outside relies on (order included), besides `date`.
 SETTLED = {
-    "milestones": "milestone_index message_id timestamp payload",
+    "milestones": "milestone_index message_id timestamp payload milestone_id",
     "messages": "message_id version message milestone_index white_flag_index inclusion_state "
     "conflict_reason proof",
     "parents": "parent_id message_id milestone_index inclusion_state",

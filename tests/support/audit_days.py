@@ -88,7 +88,13 @@ def _milestone(rows, day, index, moment):
     payload = pack_milestone(essence, [(bytes(32), bytes(64))], "stardust")
     here = {"milestone_index": index, "date": day}
     rows["milestones"].append(
-        {**here, "message_id": None, "timestamp": int(moment.timestamp()), "payload": payload}
+        {
+            **here,
+            "message_id": None,
+            "timestamp": int(moment.timestamp()),
+            "payload": payload,
+            "milestone_id": blake2b(essence, digest_size=32).hexdigest(),
+        }
     )
     for place, (block, block_id) in enumerate(zip(blocks, ids, strict=True)):
         stated = {**here, "message_id": block_id.hex(), "inclusion_state": 2}
@@ -134,7 +140,7 @@ def tangle_rows():
     rows = {}
     for name, table in IOTA_TABLES.items():
         dated = [{"date": dates.get(row.get("milestone_index")), **row} for row in _expected(name)]
-        rows[name] = [{c.name: _value(c, row[c.name]) for c in table.columns} for row in dated]
+        rows[name] = [{c.name: _value(c, row.get(c.name)) for c in table.columns} for row in dated]
     known = {(row["date"], row["message_id"]) for row in rows["messages"]}
     for row in rows["milestones"]:
         if (row["date"], row["message_id"]) not in known:

@@ -13,14 +13,14 @@ DAY = dt.date(2024, 3, 10)
 NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
 ONE_DAY = dt.timedelta(1)
 TEXTS = (
-    *("ab" * 32, "ab" * 34, "ab" * 38, "ab" * 20, "1.5", "5", "smr1qqqqqqqq"),
+    *("ab" * 32, "ab" * 34, "ab" * 38, "ab" * 49, "ab" * 20, "1.5", "5", "smr1qqqqqqqq"),
     f"2:{'ee' * 32}:0000000000000005",
 )
 """A text for every pattern of the contracts."""
 BUCKETS = [0] * 11
 
 
-def output_data(kind, size=9):
+def output_data(kind, size=10):
     """Bytes of an output of amount 0."""
     return bytes([kind]) + bytes(size - 1)
 
@@ -34,7 +34,9 @@ VALID = {
     "foundry_outputs": {"data": output_data(5)},
     "nft_outputs": {"data": output_data(6)},
     "legacy_outputs": {"data": output_data(0, size=42)},
-    "treasury_outputs": {"data": output_data(2)},
+    "treasury_outputs": {"data": output_data(2, size=9)},
+    "receipts": {"output_id": "ab" * 32 + "0000"},
+    "protocol_parameters": {"target_milestone_index": 1},
     "consumed_outputs": {
         "address": "smr1qqqqqqqq",
         "transaction_id": "ab" * 32,
@@ -58,7 +60,23 @@ _ACTIVITY = {
     "output_buckets_add_up": {"output_buckets": [1, *BUCKETS[1:]]},
 }
 _OUTPUT = {"amount_in_data": {"amount": 5}}
-_STARDUST_OUTPUT = {**_OUTPUT, "kind_in_data": {"data": output_data(255)}}
+_STARDUST_OUTPUT = {
+    **_OUTPUT,
+    "kind_in_data": {"data": output_data(255)},
+    "native_tokens_in_data": {"native_token_count": 1},
+}
+_ADDRESS = "smr1qqqqqqqq"
+
+
+def _conditions(return_address):
+    """What breaks the rules of unlock conditions."""
+    return {
+        "expiration_is_whole": {"expiration_time": 5},
+        "storage_return_is_whole": {return_address: _ADDRESS},
+        "storage_return_within_amount": {"storage_return_amount": 5, return_address: _ADDRESS},
+    }
+
+
 _TEXTS_TOO_LONG = {"symbol_fits": {"symbol": "x" * 97}}
 BROKEN = {
     "milestones": {"payload_is_a_milestone": {"payload": bytes(13)}},
@@ -72,9 +90,14 @@ BROKEN = {
         "input_length": {"data": bytes(34)},
         "data_not_empty": {"variant": "output", "data": b""},
     },
-    **dict.fromkeys(("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs"), _STARDUST_OUTPUT),
+    "basic_outputs": _STARDUST_OUTPUT | _conditions("storage_return_address"),
+    "alias_outputs": _STARDUST_OUTPUT,
+    "foundry_outputs": _STARDUST_OUTPUT,
+    "nft_outputs": _STARDUST_OUTPUT | _conditions("dust_return_address"),
     "legacy_outputs": {**_OUTPUT, "kind_in_data": {"data": output_data(1, size=42)}},
     "treasury_outputs": _OUTPUT,
+    "receipts": {"output_of_position": {"idx": 1}},
+    "protocol_parameters": {"announced_before": {"milestone_index": 1}},
     "consumed_outputs": {
         "spender_but_of_treasury": {"transaction_id": None},
         "owner_but_of_treasury": {"address": None},

@@ -15,7 +15,7 @@ from permalake.pipeline.domain import PUBLISH, SERVE, Domain
 _BASE = (
     *("milestones", "messages", "parents", "tags", "transactions"),
     *("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs"),
-    *("legacy_outputs", "treasury_outputs", "consumed_outputs"),
+    *("legacy_outputs", "treasury_outputs", "receipts", "protocol_parameters", "consumed_outputs"),
 )
 _ANALYTICS = tuple(name for name, table in IOTA_TABLES.items() if table.commit == "day" and name not in _BASE)
 _ANALYTICS_TABLES: dict[str, tuple[str, ...]] = {

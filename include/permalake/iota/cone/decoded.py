@@ -47,6 +47,10 @@ OUTPUT = pa.struct(
         ("chain_id", pa.string()),
         ("tag", pa.string()),
         ("state_index", pa.int64()),
+        ("foundry_counter", pa.int64()),
+        ("serial_number", pa.int64()),
+        ("expiration_return_address", pa.string()),
+        ("native_token_count", pa.int32()),
         *_CONDITIONS,
     ]
 )
@@ -68,11 +72,24 @@ CONSUMED = pa.struct(
     ]
 )
 FUND = pa.struct(
-    [("data", pa.binary()), ("kind", pa.int8()), ("amount", pa.int64()), ("address", pa.string())]
+    [
+        ("data", pa.binary()),
+        ("kind", pa.int8()),
+        ("amount", pa.int64()),
+        ("address", pa.string()),
+        ("tail_transaction_hash", pa.binary()),
+    ]
 )
 RECEIPT = pa.struct(
-    [("funds", pa.list_(FUND)), ("treasury_input", pa.binary()), ("treasury_output", pa.int64())]
+    [
+        ("migrated_at", pa.int64()),
+        ("final", pa.bool_()),
+        ("funds", pa.list_(FUND)),
+        ("treasury_input", pa.binary()),
+        ("treasury_output", pa.int64()),
+    ]
 )
+PARAMETERS = pa.struct([("target_index", pa.int64()), ("version", pa.int32()), ("parameters", pa.binary())])
 
 ARROW = pa.schema(
     [
@@ -96,6 +113,7 @@ ARROW = pa.schema(
         ("outputs", pa.list_(OUTPUT)),
         ("consumed", pa.list_(CONSUMED)),
         ("receipt", RECEIPT),
+        ("parameters", PARAMETERS),
         ("reason", pa.string()),
         ("detail", pa.string()),
         ("origin", pa.string()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import date
 
 import numpy as np
@@ -16,7 +17,7 @@ from permalake.iota.codec.bech32 import encode_addresses
 from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT, NO_ADDRESS, SINGLE, Addresses, Outputs
 from permalake.iota.codec.transactions import Parts
 from permalake.iota.cone.batch import MilestoneBatch
-from permalake.iota.cone.decoded import ARROW, CONSUMED, OUTPUT, RECEIPT, SLICE, Row
+from permalake.iota.cone.decoded import ARROW, CONSUMED, OUTPUT, PARAMETERS, RECEIPT, SLICE, Row
 from permalake.iota.cone.ledger_proof import SpentOutputs, output_ids, owners
 from permalake.iota.cone.milestone_proof import Cone
 from permalake.iota.cone.rules import ConeRules
@@ -56,6 +57,7 @@ def _milestones(batch: MilestoneBatch, cones: list[Cone], rules: ConeRules) -> p
         "raw": pa.array([cone.raw for cone in cones], pa.binary()),
         "milestone_id": pa.array([cone.milestone.milestone_id for cone in cones], pa.binary()),
         "receipt": pa.array([_receipt(cone, rules) for cone in cones], RECEIPT),
+        "parameters": pa.array([_parameters(cone) for cone in cones], PARAMETERS),
     }
     return _record_batch(len(cones), Row.MILESTONE, columns)
 
@@ -72,14 +74,27 @@ def _receipt(cone: Cone, rules: ConeRules) -> dict | None:
     )
     texts = encode_addresses(rules.bech32_hrp, owner.kind, owner.value).to_pylist()
     funds = [
-        {"data": data, "kind": kind, "amount": fund.deposit, "address": address}
+        {
+            "data": data,
+            "kind": kind,
+            "amount": fund.deposit,
+            "address": address,
+            "tail_transaction_hash": fund.tail_transaction_hash,
+        }
         for data, fund, address in zip(receipt.outputs(rules.protocol), receipt.funds, texts, strict=True)
     ]
     return {
+        "migrated_at": receipt.migrated_at,
+        "final": receipt.final,
         "funds": funds,
         "treasury_input": receipt.treasury_input,
         "treasury_output": receipt.treasury_output,
     }
+
+
+def _parameters(cone: Cone) -> dict | None:
+    """The protocol parameters that a milestone announces (TIP-29)."""
+    return asdict(cone.milestone.protocol_parameters) if cone.milestone.protocol_parameters else None
 
 
 def _blocks(
@@ -214,10 +229,13 @@ def _outputs(lists: _Lists, batch: MilestoneBatch, rules: ConeRules) -> pa.ListA
         "amount": pa.array(output.amount[rows]),
         "chain_id": _chain_ids(output, rows, ids),
         "tag": _null_where(output.tag_length[rows] == 0, tag),
-        "state_index": pa.array(output.state_index[rows]),
+        "native_token_count": pa.array(np.diff(output.native_token_offset)[rows].astype(np.int32)),
         "return_address": _texts(output.storage_return, rows, rules.bech32_hrp),
+        "expiration_return_address": _texts(output.expiration_return, rows, rules.bech32_hrp),
         **_conditions(output, rows),
     }
+    for name in ("state_index", "foundry_counter", "serial_number"):
+        columns[name] = pa.array(getattr(output, name)[rows])
     for name in ("address", "sender", "issuer", "state_controller", "governor"):
         columns[name] = _texts(getattr(output, name), rows, rules.bech32_hrp)
     return _list(count, _struct(OUTPUT, columns))

@@ -77,6 +77,13 @@ MILESTONES = Table(
         ),
         Column("timestamp", "long", "Time of the milestone (unix seconds).", minimum=0, maximum=MAX_U32),
         Column("payload", "binary", "Raw milestone payload with its 4-byte type."),
+        Column(
+            "milestone_id",
+            "string",
+            "Id of the milestone: BLAKE2b-256 of the whole payload (Chrysalis, TIP-8) or of its essence "
+            "(Stardust, TIP-29).",
+            pattern=HEX32,
+        ),
     ),
     key=("milestone_index",),
     sort=("milestone_index",),
@@ -159,6 +166,49 @@ _OWNER = _address("address", "Address unlock condition")
 _SENDER = _address("sender", "Sender feature")
 _ISSUER = _address("issuer", "Issuer feature")
 _TAG = Column("tag", "string", "Hex of the tag feature.", required=False, pattern=HEX)
+_CREATOR = "Message of the creating transaction"
+_NATIVE_TOKENS = Column(
+    "native_token_count",
+    "int",
+    "Distinct native tokens that the output holds (TIP-18).",
+    minimum=0,
+    maximum=64,
+)
+
+
+def _time(name: str, doc: str) -> Column:
+    return Column(name, "long", f"{doc} (unix seconds).", required=False, minimum=1, maximum=MAX_U32)
+
+
+def _conditions(return_address: str) -> tuple[Column, ...]:
+    """Return the conditions that basic and NFT outputs may have, null where an output has none (TIP-18)."""
+    return (
+        _time("timelock_time", "Timelock unlock condition (TIP-18): the output cannot be spent before"),
+        _time(
+            "expiration_time",
+            "Expiration unlock condition (TIP-18): then its return address owns the output",
+        ),
+        _address(
+            "expiration_return_address",
+            "Expiration unlock condition (TIP-18): owner of the output once it has expired",
+        ),
+        _address(
+            return_address,
+            "Storage deposit return unlock condition (TIP-18): who gets the deposit back",
+        ),
+        Column(
+            "storage_return_amount",
+            "long",
+            "Storage deposit return unlock condition (TIP-18): what is to give back (base tokens).",
+            required=False,
+            minimum=1,
+        ),
+        _NATIVE_TOKENS,
+    )
+
+
+def _u32(name: str, doc: str) -> Column:
+    return Column(name, "long", doc, minimum=0, maximum=MAX_U32)
 
 
 def _chain_id(name: str, doc: str, pattern: str = HEX32) -> Column:
@@ -166,35 +216,50 @@ def _chain_id(name: str, doc: str, pattern: str = HEX32) -> Column:
 
 
 BASIC_OUTPUTS = _outputs(
-    "basic_outputs", "Basic outputs created.", _OWNER, _SENDER, _TAG, lookups=("address",)
+    "basic_outputs",
+    "Basic outputs created, those of receipts too.",
+    _message(required=False, doc=f"{_CREATOR}; null for a receipt's output."),
+    _OWNER,
+    _SENDER,
+    _TAG,
+    *_conditions("storage_return_address"),
+    lookups=("address", "expiration_return_address", "storage_return_address"),
 )
 ALIAS_OUTPUTS = _outputs(
     "alias_outputs",
     "Alias outputs created, every state of every alias.",
+    _message(doc=f"{_CREATOR}."),
     _chain_id("alias_id", "Alias id; of a new alias BLAKE2b-256(output id)."),
     _SENDER,
     _ISSUER,
     _address("state_controller", "State controller"),
     _address("governor", "Governor"),
+    _u32("state_index", "Number of state transitions that led to this state (TIP-18)."),
+    _u32("foundry_counter", "Number of foundries that the alias has created so far (TIP-18)."),
+    _NATIVE_TOKENS,
     lookups=("alias_id", "state_controller", "governor"),
 )
 FOUNDRY_OUTPUTS = _outputs(
     "foundry_outputs",
     "Foundry outputs created.",
+    _message(doc=f"{_CREATOR}."),
     _chain_id("foundry_id", "Alias address || serial number u32 LE || token scheme type.", r"^[0-9a-f]{76}$"),
     _address("address", "Immutable alias address"),
+    _u32("serial_number", "Number of the foundry among those of its alias (TIP-18)."),
+    _NATIVE_TOKENS,
     lookups=("foundry_id", "address"),
 )
 NFT_OUTPUTS = _outputs(
     "nft_outputs",
     "NFT outputs created.",
+    _message(doc=f"{_CREATOR}."),
     _chain_id("nft_id", "NFT id; of a new NFT BLAKE2b-256(output id)."),
     _OWNER,
-    _address("dust_return_address", "Return address of the storage deposit"),
     _SENDER,
     _ISSUER,
     _TAG,
-    lookups=("nft_id", "address"),
+    *_conditions("dust_return_address"),
+    lookups=("nft_id", "address", "expiration_return_address", "dust_return_address"),
 )
 LEGACY_OUTPUTS = _outputs(
     "legacy_outputs",
@@ -206,6 +271,51 @@ LEGACY_OUTPUTS = _outputs(
 )
 TREASURY_OUTPUTS = _outputs(
     "treasury_outputs", "Treasury outputs; output_id is the milestone id.", output_id=HEX32
+)
+
+RECEIPTS = Table(
+    "receipts",
+    "iota",
+    "Funds that receipts migrated from the old network, one row each (TIP-17).",
+    (
+        _milestone("Milestone that carries the receipt."),
+        _timestamp(),
+        _count("idx", "Position among the receipt's funds."),
+        Column("output_id", "string", "Output created: milestone id || u16 LE position.", pattern=OUTPUT_ID),
+        _u32("migrated_at", "Milestone of the old network from which the receipt migrates (TIP-17)."),
+        Column(
+            "final", "int", "1: the last receipt of that milestone; 0: more follow (TIP-17).", values=(0, 1)
+        ),
+        Column(
+            "tail_transaction_hash",
+            "string",
+            "Hex of the tail transaction's hash (49 bytes) of the bundle that migrated the funds (TIP-17).",
+            pattern=r"^[0-9a-f]{98}$",
+        ),
+        _address("address", "Owner of the output", required=True),
+        _amount("amount", "Migrated funds"),
+    ),
+    key=("output_id",),
+    sort=("milestone_index", "idx"),
+    time_column="ms_timestamp",
+)
+
+PROTOCOL_PARAMETERS = Table(
+    "protocol_parameters",
+    "iota",
+    "Protocol parameters that milestones announce (TIP-29).",
+    (
+        _milestone("Milestone that announces them."),
+        _timestamp(),
+        _u32("target_milestone_index", "Milestone from which they are in force (TIP-29)."),
+        Column(
+            "protocol_version", "int", "Protocol version to support from then on.", minimum=0, maximum=255
+        ),
+        Column("params", "binary", "Serialized parameters of that version (TIP-29)."),
+    ),
+    key=("milestone_index",),
+    sort=("milestone_index",),
+    time_column="ms_timestamp",
 )
 
 CONSUMED_OUTPUTS = Table(
@@ -343,6 +453,8 @@ TABLES = (
     NFT_OUTPUTS,
     LEGACY_OUTPUTS,
     TREASURY_OUTPUTS,
+    RECEIPTS,
+    PROTOCOL_PARAMETERS,
     CONSUMED_OUTPUTS,
     MS_ANALYTICS,
     ADDRESS_ANALYTICS,

@@ -36,6 +36,8 @@ def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
         "tags": tangle.tags(decoded, chunk_size),
         "transactions": tangle.transactions(decoded),
         **by_kind,
+        "receipts": output_tables.receipts(decoded),
+        "protocol_parameters": tangle.protocol_parameters(decoded),
         "consumed_outputs": output_tables.consumed_outputs(decoded),
     }
 

@@ -34,18 +34,31 @@ _SHARED = (
 def basic_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
     """Return ``basic_outputs``."""
     created = _created(decoded, chunk_size, BASIC).unionByName(_migrated(decoded, chunk_size, BASIC), True)
-    return created.select(*_SHARED, "address", "sender", "tag", "data", "date")
+    return created.select(
+        *_SHARED,
+        "message_id",
+        "address",
+        "sender",
+        "tag",
+        *_conditions("storage_return_address"),
+        "data",
+        "date",
+    )
 
 
 def alias_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
     """Return ``alias_outputs``: every state of every alias."""
     return _created(decoded, chunk_size, ALIAS).select(
         *_SHARED,
+        "message_id",
         F.col("chain_id").alias("alias_id"),
         "sender",
         "issuer",
         "state_controller",
         "governor",
+        "state_index",
+        "foundry_counter",
+        "native_token_count",
         "data",
         "date",
     )
@@ -54,19 +67,29 @@ def alias_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
 def foundry_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
     """Return ``foundry_outputs``."""
     created = _created(decoded, chunk_size, FOUNDRY)
-    return created.select(*_SHARED, F.col("chain_id").alias("foundry_id"), "address", "data", "date")
+    return created.select(
+        *_SHARED,
+        "message_id",
+        F.col("chain_id").alias("foundry_id"),
+        "address",
+        "serial_number",
+        "native_token_count",
+        "data",
+        "date",
+    )
 
 
 def nft_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
     """Return ``nft_outputs``."""
     return _created(decoded, chunk_size, NFT).select(
         *_SHARED,
+        "message_id",
         F.col("chain_id").alias("nft_id"),
         "address",
-        F.col("return_address").alias("dust_return_address"),
         "sender",
         "issuer",
         "tag",
+        *_conditions("dust_return_address"),
         "data",
         "date",
     )
@@ -96,6 +119,35 @@ def treasury_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
             F.lit(int(InclusionState.INCLUDED)).alias("inclusion_state"),
             amount.alias("amount"),
             F.unhex(F.concat(F.lit("02"), _u64_hex(amount))).alias("data"),
+            "date",
+        )
+    )
+
+
+def receipts(decoded: DataFrame) -> DataFrame:
+    """Return ``receipts``: a row for each of the funds that a receipt migrated."""
+    return (
+        of_kind(decoded, Row.MILESTONE)
+        .where("receipt is not null")
+        .select(
+            "milestone_index",
+            milestone_time().alias("ms_timestamp"),
+            F.posexplode("receipt.funds").alias("idx", "fund"),
+            "milestone_id",
+            F.col("receipt.migrated_at").alias("migrated_at"),
+            F.col("receipt.final").cast("int").alias("final"),
+            "date",
+        )
+        .select(
+            "milestone_index",
+            "ms_timestamp",
+            "idx",
+            output_id("milestone_id", F.col("idx")).alias("output_id"),
+            "migrated_at",
+            "final",
+            hexed("fund.tail_transaction_hash").alias("tail_transaction_hash"),
+            "fund.address",
+            "fund.amount",
             "date",
         )
     )
@@ -226,6 +278,19 @@ def _treasury_spent(decoded: DataFrame) -> DataFrame:
             milestone_time().alias("ms_timestamp"),
             "date",
         )
+    )
+
+
+def _conditions(return_address: str) -> tuple[Column, ...]:
+    """Return the columns of unlock conditions; the codec's 0 means that the output has none."""
+    return (
+        F.nullif("timelock_time", F.lit(0)).alias("timelock_time"),
+        F.nullif("expiration_time", F.lit(0)).alias("expiration_time"),
+        F.col("expiration_return_address"),
+        F.col("return_address").alias(return_address),
+        F.nullif("storage_return_amount", F.lit(0)).alias("storage_return_amount"),
+        # A receipt's output holds none.
+        F.coalesce("native_token_count", F.lit(0)).alias("native_token_count"),
     )
 
 

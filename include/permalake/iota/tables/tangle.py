@@ -27,6 +27,23 @@ def milestones(decoded: DataFrame) -> DataFrame:
             F.lower(F.hex(F.coalesce("message_id", "carrier"))).alias("message_id"),
             "timestamp",
             F.col("raw").alias("payload"),
+            hexed("milestone_id").alias("milestone_id"),
+            "date",
+        )
+    )
+
+
+def protocol_parameters(decoded: DataFrame) -> DataFrame:
+    """Return ``protocol_parameters``: what milestones announce."""
+    return (
+        of_kind(decoded, Row.MILESTONE)
+        .where("parameters is not null")
+        .select(
+            "milestone_index",
+            milestone_time().alias("ms_timestamp"),
+            F.col("parameters.target_index").alias("target_milestone_index"),
+            F.col("parameters.version").alias("protocol_version"),
+            F.col("parameters.parameters").alias("params"),
             "date",
         )
     )
