@@ -8,15 +8,20 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from permalake.config import Settings
-from permalake.iota.rest import core_v2, service
+from permalake.iota.rest import core_v2, indexer, service
 from permalake.web.mount import Mount
 
 _BOTH: tuple[tuple[str, APIRouter], ...] = (("/{net}", service.router),)
 _STARDUST: tuple[tuple[str, APIRouter], ...] = (
     ("/{net}/api/core/v2", core_v2.router),
     ("/api/permanode/v1/{net}", core_v2.router),
+    ("/{net}/api/indexer/v1", indexer.stardust),
+    ("/api/indexer/v1/{net}", indexer.stardust),
 )
-_CHRYSALIS: tuple[tuple[str, APIRouter], ...] = ()
+_CHRYSALIS: tuple[tuple[str, APIRouter], ...] = (
+    ("/{net}/api/indexer/v1", indexer.chrysalis),
+    ("/api/indexer/v1/{net}", indexer.chrysalis),
+)
 """Prefix, with ``{net}`` for the network's name, and router. ``/{net}…`` stands at the root too for
 ``serve.default_network``."""
 

@@ -1,0 +1,162 @@
+"""Filters of the indexer as SQL over the output tables, with bound parameters (TIP-26, inx-indexer 1.0).
+
+A filter holds for the rows of one table, named ``o`` in the text; every value is a parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.rest.index_queries import (
+    AliasQuery,
+    BasicQuery,
+    CommonQuery,
+    CreatedQuery,
+    FoundryQuery,
+    LegacyQuery,
+    NftQuery,
+)
+
+Kind = Literal["basic", "nft", "alias", "foundry", "legacy"]
+AsAddress = Callable[[str], str]
+"""Checks an address of a request and returns it as the tables have it."""
+
+# Who may unlock an output, by column.
+UNLOCKERS: dict[Kind, tuple[str, ...]] = {
+    "basic": ("address", "expiration_return_address", "storage_return_address"),
+    "nft": ("address", "expiration_return_address", "dust_return_address"),
+    "alias": ("state_controller", "governor"),
+    "foundry": ("address",),
+}
+RETURN_ADDRESS: dict[Kind, str] = {"basic": "storage_return_address", "nft": "dust_return_address"}
+# Columns that lakes of earlier versions lack: their rows are null there, whatever the output says.
+YOUNG_COLUMNS = frozenset(
+    {
+        "timelock_time",
+        "expiration_time",
+        "expiration_return_address",
+        "storage_return_address",
+        "storage_return_amount",
+        "native_token_count",
+    }
+)
+
+
+@dataclass
+class OutputFilter:
+    """Conditions on the rows of one output table, and their parameters.
+
+    ``young`` are the conditions on columns that rows of an older lake lack, ``conditions`` the others.
+    ``lookups`` are values that one of some indexed columns must have.
+    """
+
+    kind: Kind
+    conditions: list[str] = field(default_factory=list)
+    young: list[str] = field(default_factory=list)
+    lookups: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def table(self) -> str:
+        """The table whose rows it selects."""
+        return f"{self.kind}_outputs"
+
+    def bind(self, value: Any) -> str:
+        """Return the placeholder of a parameter with this value."""
+        name = f"{self.kind}_{len(self.parameters)}"
+        self.parameters[name] = value
+        return f"${name}"
+
+    def compare(self, column: str, operator: Literal["=", "<", ">", "<=", ">="], value: Any) -> None:
+        """Demand a comparison with a column, unless the value is None."""
+        if value is not None:
+            self._demand(f"o.{column} {operator} {self.bind(value)}", (column,))
+            if operator == "=":
+                self._look_up((column,), value)
+
+    def demand_presence(self, column: str, present: bool | None) -> None:
+        """Demand that a column is null or is not, unless ``present`` is None."""
+        if present is not None:
+            self._demand(f"o.{column} IS {'NOT NULL' if present else 'NULL'}", (column,))
+
+    def demand_any(self, columns: Collection[str], value: Any) -> None:
+        """Demand that one of the columns has a value, unless it is None."""
+        if value is not None:
+            name = self.bind(value)
+            self._demand(f"({' OR '.join(f'o.{column} = {name}' for column in columns)})", columns)
+            self._look_up(columns, value)
+
+    def _look_up(self, columns: Collection[str], value: Any) -> None:
+        if set(columns) <= set(IOTA_TABLES[self.table].lookups):
+            self.lookups.append((tuple(columns), value))
+
+    def _demand(self, condition: str, columns: Collection[str]) -> None:
+        (self.conditions if YOUNG_COLUMNS.isdisjoint(columns) else self.young).append(condition)
+
+    def used_by(self, conditions: Iterable[str]) -> dict[str, Any]:
+        """Return the parameters that some of its conditions name."""
+        named = set(re.findall(r"\$(\w+)", " ".join(conditions)))
+        return {name: value for name, value in self.parameters.items() if name in named}
+
+
+def filter_of(kind: Kind, query: CreatedQuery, as_address: AsAddress) -> OutputFilter:
+    """Return the filter of a request over one kind of outputs.
+
+    Raises:
+        ProblemError: From ``as_address``.
+    """
+    found = OutputFilter(kind)
+
+    def address(text: str | None) -> str | None:
+        return None if text is None else as_address(text)
+
+    _created(found, query)
+    if isinstance(query, LegacyQuery):
+        found.compare("address", "=", address(query.address))
+    if isinstance(query, CommonQuery):
+        _native_tokens(found, query)
+        found.demand_any(UNLOCKERS[kind], address(query.unlockable_by_address))
+    if isinstance(query, FoundryQuery):
+        found.compare("address", "=", address(query.alias_address))
+    if isinstance(query, AliasQuery):
+        found.compare("state_controller", "=", address(query.state_controller))
+        found.compare("governor", "=", address(query.governor))
+    if isinstance(query, AliasQuery | NftQuery):
+        found.compare("issuer", "=", address(query.issuer))
+    if isinstance(query, AliasQuery | BasicQuery):
+        found.compare("sender", "=", address(query.sender))
+    if isinstance(query, BasicQuery):
+        found.compare("address", "=", address(query.address))
+        found.compare(RETURN_ADDRESS[kind], "=", address(query.storage_deposit_return_address))
+        found.compare("expiration_return_address", "=", address(query.expiration_return_address))
+        _conditions(found, query)
+    return found
+
+
+def _created(found: OutputFilter, query: CreatedQuery) -> None:
+    for operator, time in (("<", query.created_before), (">", query.created_after)):
+        if time is not None:
+            found.conditions.append(f"o.ms_timestamp {operator} to_timestamp({found.bind(time)})")
+
+
+def _native_tokens(found: OutputFilter, query: CommonQuery) -> None:
+    found.compare("native_token_count", ">=", query.min_native_token_count)
+    found.compare("native_token_count", "<=", query.max_native_token_count)
+    if query.has_native_tokens is not None:
+        found.compare("native_token_count", ">" if query.has_native_tokens else "=", 0)
+
+
+def _conditions(found: OutputFilter, query: BasicQuery) -> None:
+    found.demand_presence(RETURN_ADDRESS[found.kind], query.has_storage_deposit_return)
+    found.demand_presence("timelock_time", query.has_timelock)
+    found.compare("timelock_time", "<", query.timelocked_before)
+    found.compare("timelock_time", ">", query.timelocked_after)
+    found.demand_presence("expiration_time", query.has_expiration)
+    found.compare("expiration_time", "<", query.expires_before)
+    found.compare("expiration_time", ">", query.expires_after)
+    if query.tag is not None:
+        found.compare("tag", "=", query.tag.lower().removeprefix("0x"))

@@ -1,0 +1,177 @@
+"""Routes of the indexer (TIP-26, inx-indexer 1.0), under its own names and those of seed 004."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from starlette.responses import Response
+
+from permalake.iota.contracts.ledger import MAX_U32
+from permalake.iota.rest import ledger
+from permalake.iota.rest.index_filters import Kind, OutputFilter, filter_of
+from permalake.iota.rest.index_pages import Listing, Position, day_of, page_items, positions
+from permalake.iota.rest.index_queries import (
+    AliasQuery,
+    BasicQuery,
+    ChainQuery,
+    CommonQuery,
+    CreatedQuery,
+    FoundryQuery,
+    LegacyQuery,
+    NftQuery,
+)
+from permalake.iota.rest.parameters import bech32_address
+from permalake.web.params import hex_id
+from permalake.web.problems import bad_request, documented, not_found
+from permalake.web.state import PublishedLake, RequestLake
+
+stardust = APIRouter(tags=["indexer"], responses=documented())
+chrysalis = APIRouter(tags=["indexer"], responses=documented())
+_CHAINS: dict[Kind, tuple[str, int]] = {
+    "alias": ("alias_id", 32),
+    "nft": ("nft_id", 32),
+    "foundry": ("foundry_id", 38),
+}
+_PREFIX = {"stardust": "0x", "chrysalis": ""}
+
+
+@stardust.get("/outputs")
+def outputs(lake: PublishedLake, query: Annotated[BasicQuery, Query()]) -> Response:
+    """Return the ids of outputs of all kinds; with a filter of basic outputs, of these alone (seed 004)."""
+    common = set(CommonQuery.model_fields)
+    asked = set(query.model_dump(exclude_none=True))
+    kinds: tuple[Kind, ...] = ("basic", "alias", "nft", "foundry")
+    if asked - common:
+        kinds = ("basic",)
+    shared = query if len(kinds) == 1 else CommonQuery.model_construct(**query.model_dump(include=common))
+    return _listed(lake, query, *((kind, shared) for kind in kinds))
+
+
+@stardust.get("/outputs/basic")
+def basic_outputs(lake: PublishedLake, query: Annotated[BasicQuery, Query()]) -> Response:
+    """Return the ids of basic outputs."""
+    return _listed(lake, query, ("basic", query))
+
+
+@stardust.get("/outputs/alias")
+@stardust.get("/aliases")
+def alias_outputs(lake: PublishedLake, query: Annotated[AliasQuery, Query()]) -> Response:
+    """Return the ids of alias outputs."""
+    return _listed(lake, query, ("alias", query))
+
+
+@stardust.get("/outputs/nft")
+@stardust.get("/nft")
+def nft_outputs(lake: PublishedLake, query: Annotated[NftQuery, Query()]) -> Response:
+    """Return the ids of NFT outputs."""
+    return _listed(lake, query, ("nft", query))
+
+
+@stardust.get("/outputs/foundry")
+@stardust.get("/foundries")
+def foundry_outputs(lake: PublishedLake, query: Annotated[FoundryQuery, Query()]) -> Response:
+    """Return the ids of foundry outputs."""
+    return _listed(lake, query, ("foundry", query))
+
+
+@stardust.get("/outputs/alias/{aliasId}")
+@stardust.get("/aliases/{aliasId}")
+def alias(
+    lake: PublishedLake,
+    aliasId: Annotated[str, Path(description="Alias id, 32 bytes in hex.")],  # noqa: N803
+    query: Annotated[ChainQuery, Query()],
+) -> Response:
+    """Return the id of an alias's newest output; with state=all also if it is spent."""
+    return _newest(lake, "alias", aliasId, query)
+
+
+@stardust.get("/outputs/nft/{nftId}")
+@stardust.get("/nft/{nftId}")
+def nft(
+    lake: PublishedLake,
+    nftId: Annotated[str, Path(description="NFT id, 32 bytes in hex.")],  # noqa: N803
+    query: Annotated[ChainQuery, Query()],
+) -> Response:
+    """Return the id of an NFT's newest output; with state=all also if it is spent."""
+    return _newest(lake, "nft", nftId, query)
+
+
+@stardust.get("/outputs/foundry/{foundryId}")
+@stardust.get("/foundries/{foundryId}")
+def foundry(
+    lake: PublishedLake,
+    foundryId: Annotated[str, Path(description="Foundry id, 38 bytes in hex.")],  # noqa: N803
+    query: Annotated[ChainQuery, Query()],
+) -> Response:
+    """Return the id of a foundry's newest output; with state=all also if it is spent."""
+    return _newest(lake, "foundry", foundryId, query)
+
+
+@chrysalis.get("/outputs")
+def legacy_outputs(lake: PublishedLake, query: Annotated[LegacyQuery, Query()]) -> Response:
+    """Return the ids of Chrysalis outputs, by owner."""
+    return _listed(lake, query, ("legacy", query))
+
+
+def _listed(lake: RequestLake, query: CreatedQuery, *wanted: tuple[Kind, CreatedQuery]) -> Response:
+    network = lake.settings.network(lake.network)
+
+    def as_address(text: str) -> str:
+        bech32_address(text, network)
+        return text.lower()
+
+    filters = tuple(filter_of(kind, one, as_address) for kind, one in wanted)
+    page = lake.page(query, query.filters(), positions=2)
+    last = ledger.ledger_index(lake)
+    listing = Listing(
+        filters,
+        last,
+        query.spent_too,
+        query.sort == "newest",
+        _position(page.after),
+        page.size + 1,
+        (_day(query.created_after), _day(query.created_before)),
+    )
+    found = positions(lake, listing, network.protocol, network.bech32_hrp)
+    shown, cursor = page.cut(found, lambda position: position)
+    return lake.current(_page(last, page.size, page_items(shown, _PREFIX[network.protocol]), cursor))
+
+
+def _position(after: tuple[Any, ...] | None) -> Position | None:
+    if after is None:
+        return None
+    time, output_id = after
+    if not isinstance(time, int) or not 0 <= time <= MAX_U32 or not isinstance(output_id, str):
+        raise bad_request("cursor: not a cursor of this route; start again without it")
+    return time, output_id
+
+
+def _day(time: int | None) -> Any:
+    return None if time is None else day_of(time)
+
+
+def _page(ledger_index: int, size: int, items: list[str], cursor: str | None) -> dict[str, Any]:
+    body = {"ledgerIndex": ledger_index, "pageSize": size, "items": items}
+    return body | ({"cursor": cursor} if cursor else {})
+
+
+def _newest(lake: RequestLake, kind: Kind, text: str, query: ChainQuery) -> Response:
+    column, size = _CHAINS[kind]
+    chain_id = hex_id(text, f"{kind}Id", size)
+    last, table = ledger.ledger_index(lake), OutputFilter(kind).table
+    states = lake.rows(
+        f"SELECT output_id FROM {table} WHERE {column} = $id AND milestone_index <= $last",  # noqa: S608
+        {"id": chain_id, "last": last},
+        **{table: lake.find(table, column, chain_id)},
+    )
+    ids = [row["output_id"] for row in states]
+    spent = ledger.spent(lake, ids)
+    # A state is the newest one if the transaction that consumed it created none.
+    created = {output_id[:64] for output_id in ids}
+    newest = next(
+        (one for one in ids if one not in spent or spent[one]["transaction_id"] not in created), None
+    )
+    if newest is None or (newest in spent and not query.spent_too):
+        raise not_found(f"{kind} {chain_id}")
+    return lake.current(_page(last, 1, [f"0x{newest}"], None))

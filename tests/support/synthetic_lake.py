@@ -1,0 +1,132 @@
+"""A lake of the two synthetic tangles, staged without Spark from their generator's expected rows.
+
+What these lack (consumed outputs, columns of unlock conditions, milestone ids) is computed here from the raw
+bytes, without the transforms. Network ``old`` is the Stardust tangle as earlier versions have built it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import json
+
+from permalake.config import Settings
+from permalake.domains import open_lake
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.rest.index_filters import YOUNG_COLUMNS
+from support import lakes, plain_outputs
+from support.iota_days import SYNTHETIC, coordinator_keys, expected, tangle
+from support.ledger_walk import parse, text
+
+NETWORKS = {"shimmer": "stardust", "iota": "chrysalis", "old": "stardust"}
+TABLES = (
+    *("milestones", "messages", "parents", "tags", "transactions", "date_cache"),
+    *("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs", "legacy_outputs"),
+    *("treasury_outputs", "ms_analytics", "address_analytics"),
+)
+
+
+def settings_of(warehouse, **serve):
+    """The configuration of the lake."""
+    networks = {
+        name: {
+            "protocol": protocol,
+            "bech32_hrp": tangle(protocol)["bech32_hrp"],
+            "path": str(SYNTHETIC / protocol / "archive"),
+            "coordinator_public_keys": [key.model_dump() for key in coordinator_keys(protocol)],
+            "coordinator_threshold": 2,
+        }
+        for name, protocol in NETWORKS.items()
+    }
+    return Settings(lake={"warehouse": str(warehouse)}, networks=networks, serve=serve)
+
+
+def build(settings):
+    """Publish every day of every network."""
+    for network, protocol in NETWORKS.items():
+        rows = tables(protocol)
+        if network == "old":
+            rows = {name: [_as_of_old(row) for row in found] for name, found in rows.items()}
+        for day in sorted({row["date"] for row in rows["milestones"]}):
+            attempt = open_lake(settings).begin(network, day, day, f"{network} {day}")
+            for name, found in rows.items():
+                lakes.put(settings, attempt, name, [row for row in found if row["date"] == day])
+            lakes.pass_audit(attempt)
+            open_lake(settings).publish(attempt)
+
+
+def _as_of_old(row):
+    young = YOUNG_COLUMNS | {"milestone_id"}
+    return {name: None if name in young else value for name, value in row.items()}
+
+
+def tables(protocol):
+    """Rows by table, in the contracts' types."""
+    hrp = tangle(protocol)["bech32_hrp"]
+    raw = {name: expected(protocol, name) for name in TABLES}
+    dates = {
+        row["milestone_index"]: dt.datetime.fromtimestamp(row["timestamp"], dt.UTC).date().isoformat()
+        for row in raw["milestones"]
+    }
+    times = {row["milestone_index"]: row["timestamp"] for row in raw["milestones"]}
+    included = {
+        row["transaction_id"]: row["message_id"] for row in raw["transactions"] if row["inclusion_state"] == 1
+    }
+    keys = [bytes.fromhex(key.key) for key in coordinator_keys(protocol)] if protocol == "stardust" else ()
+    for row in raw["milestones"]:
+        row["milestone_id"] = plain_outputs.milestone_id(bytes.fromhex(row["payload"]), keys)
+    for kind in plain_outputs.KINDS.values():
+        for row in raw[f"{kind}_outputs"]:
+            row.update(plain_outputs.facts(bytes.fromhex(row["data"]), lambda *owner: text(*owner, hrp)))
+            row["message_id"] = included[row["output_id"][:64]]
+    for row in raw["legacy_outputs"]:
+        row["message_id"] = included.get(row["output_id"][:64])
+    raw["consumed_outputs"] = list(_consumed(protocol, raw["transactions"], times, hrp))
+    return {
+        name: [
+            _typed(IOTA_TABLES[name], {"date": dates.get(row.get("milestone_index")), **row}) for row in found
+        ]
+        for name, found in raw.items()
+    }
+
+
+def _consumed(protocol, transactions, times, hrp):
+    file = SYNTHETIC / protocol / "archive" / "consumed_outputs.jsonl.gz"
+    lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    held = {
+        row["outputId"].removeprefix("0x"): bytes.fromhex(row["rawOutput"].removeprefix("0x"))
+        for row in lines
+    }
+    for row in transactions:
+        if row["variant"] != "input" or row["inclusion_state"] != 1:
+            continue
+        output_id = row["data"][2:]
+        output, time = parse(held[output_id], hrp), times[row["milestone_index"]]
+        facts = {}
+        if output.kind in ("basic", "nft"):
+            facts = plain_outputs.facts(held[output_id], lambda *owner: text(*owner, hrp))
+        expired = (facts.get("expiration_time") or time + 1) <= time
+        yield {
+            "output_id": output_id,
+            "kind": output.kind,
+            "address": facts["expiration_return_address"] if expired else output.owner,
+            "amount": output.amount,
+            "transaction_id": row["transaction_id"],
+            "message_id": row["message_id"],
+            "milestone_index": row["milestone_index"],
+            "ms_timestamp": time,
+        }
+
+
+def _typed(table, row):
+    def value(column):
+        found = row.get(column.name)
+        if found is None:
+            return None
+        if column.type == "binary":
+            return bytes.fromhex(found)
+        if column.type == "date":
+            return dt.date.fromisoformat(found)
+        return dt.datetime.fromtimestamp(found, dt.UTC) if column.type == "timestamptz" else found
+
+    return {column.name: value(column) for column in table.columns}
