@@ -209,3 +209,27 @@ def _server(name, tmp_path_factory):
     patch.undo()
     yield server
     server.daemon.stop()
+
+
+@pytest.fixture(scope="session")
+def served_settings(tmp_path_factory):
+    """The settings of a lake with both synthetic IOTA worlds, written once per process."""
+    from support import served_lakes
+
+    settings = served_lakes.settings_of(tmp_path_factory.mktemp("served"))
+    served_lakes.write(settings)
+    return settings
+
+
+@pytest.fixture(scope="session")
+def api(served_settings, tmp_path_factory):
+    """A client of the REST API over that lake, in this process."""
+    from fastapi.testclient import TestClient
+
+    from permalake.api.app import create_app
+    from permalake.domains import domain_of
+    from permalake.lake.serving import LakeReader
+
+    reader = LakeReader(served_settings, domain_of, cache=tmp_path_factory.mktemp("index"))
+    with TestClient(create_app(served_settings, reader)) as client:
+        yield client

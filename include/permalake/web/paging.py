@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -49,6 +49,10 @@ class ListPage:
     size: int
     after: tuple[Any, ...] | None
     _binding: str
+
+    def behind(self, position: tuple[Any, ...]) -> ListPage:
+        """Return the page of the same size behind an item with this sort key."""
+        return replace(self, after=position)
 
     def cursor(self, position: Sequence[Any]) -> str:
         """Return the cursor of the page behind the item with this sort key."""

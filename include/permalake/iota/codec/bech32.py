@@ -103,6 +103,12 @@ def _step(state: U32, symbol: U8 | np.uint32) -> U32:
     return stepped
 
 
+def encode_address(hrp: str, kind: int, value: bytes) -> str:
+    """Return the bech32 text of one address: its type and 32 bytes."""
+    raw = np.frombuffer(value, np.uint8).reshape(1, 32)
+    return str(encode_addresses(hrp, np.array([kind], np.int16), raw)[0].as_py())
+
+
 def decode_address(text: str) -> tuple[str, int, bytes]:
     """Return prefix, address type and 32 bytes of a bech32 address.
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from permalake.config import Settings
-from permalake.iota.rest import core_v2, indexer, service
+from permalake.iota.rest import addresses, core_v1, core_v2, indexer, messages, permanode, service
 from permalake.web.mount import Mount
 
 _BOTH: tuple[tuple[str, APIRouter], ...] = (("/{net}", service.router),)
 _STARDUST: tuple[tuple[str, APIRouter], ...] = (
     ("/{net}/api/core/v2", core_v2.router),
-    ("/api/permanode/v1/{net}", core_v2.router),
+    *(("/api/permanode/v1/{net}", one) for one in (permanode.router, messages.router, core_v2.router)),
     ("/{net}/api/indexer/v1", indexer.stardust),
     ("/api/indexer/v1/{net}", indexer.stardust),
 )
+_V1 = (messages.router, core_v1.router, addresses.router)
 _CHRYSALIS: tuple[tuple[str, APIRouter], ...] = (
+    *((prefix, router) for prefix in ("/{net}/api/v1", "/{net}/api/core/v1") for router in _V1),
+    *(("/api/permanode/v1/{net}", router) for router in (permanode.router, *_V1)),
     ("/{net}/api/indexer/v1", indexer.chrysalis),
     ("/api/indexer/v1/{net}", indexer.chrysalis),
 )

@@ -1,0 +1,264 @@
+"""Addresses in Chrysalis' dialect (TIP-13, inx-api-core-v1): balance, outputs and history."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from permalake.iota.codec.bech32 import encode_address
+from permalake.iota.rest import ledger
+from permalake.iota.rest.parameters import NodePage, Nothing, bech32_address
+from permalake.lake.serving import Scan
+from permalake.web.paging import ListPage
+from permalake.web.params import hex_id
+from permalake.web.problems import documented
+from permalake.web.responses import current, wants
+from permalake.web.state import PublishedLake, RequestLake
+
+router = APIRouter(tags=["addresses"], responses=documented())
+
+DUST = 1_000_000
+"""An output below it is dust (TIP-15)."""
+DUST_DIVISOR, MAX_DUST = 100_000, 100
+
+Bech32 = Annotated[
+    str,
+    Path(
+        alias="bech32",
+        description="Address as bech32.",
+        examples=["iota1qpqzgvcehafmlxh87zrf9w8ck8q2kw5070ztf68ylhzk89en9a4fy5jqrg8"],
+    ),
+]
+Ed25519 = Annotated[
+    str, Path(alias="hex", description="Ed25519 address: 32 bytes as hex.", examples=["4024331" + "9" * 57])
+]
+Target = tuple[str, str]
+"""An address in bech32 and as hex of its 32 bytes."""
+
+
+class OutputsQuery(NodePage):
+    """Query of an address's outputs."""
+
+    type: int | None = Field(None, ge=0, le=1, description="0: signature-locked single, 1: dust allowance.")
+    include_spent: bool = Field(False, alias="include-spent", description="Spent outputs too.")
+
+
+@router.get("/addresses/ed25519/{hex}")
+def ed25519(lake: PublishedLake, value: Ed25519, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the balance of an Ed25519 address."""
+    return _balance(lake, _of_hex(lake, value))
+
+
+@router.get("/addresses/ed25519/{hex}/outputs")
+def ed25519_outputs(lake: PublishedLake, value: Ed25519, query: Annotated[OutputsQuery, Query()]) -> Response:
+    """List the outputs of an Ed25519 address."""
+    return _outputs(lake, _of_hex(lake, value), query)
+
+
+@router.get("/addresses/ed25519/{hex}/tx-history")
+def ed25519_history(
+    request: Request, lake: PublishedLake, value: Ed25519, query: Annotated[NodePage, Query()]
+) -> Response:
+    """List the transactions of an Ed25519 address."""
+    return _history(request, lake, _of_hex(lake, value), query)
+
+
+@router.get("/addresses/{bech32}")
+def address(lake: PublishedLake, text: Bech32, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the balance of an address; one that was never used has 0."""
+    return _balance(lake, _of_bech32(lake, text))
+
+
+@router.get("/addresses/{bech32}/outputs")
+def outputs(lake: PublishedLake, text: Bech32, query: Annotated[OutputsQuery, Query()]) -> Response:
+    """List the outputs of an address, unspent ones unless told otherwise."""
+    return _outputs(lake, _of_bech32(lake, text), query)
+
+
+@router.get("/addresses/{bech32}/tx-history")
+def history(
+    request: Request, lake: PublishedLake, text: Bech32, query: Annotated[NodePage, Query()]
+) -> Response:
+    """List the transactions that moved funds of an address, and its migrations."""
+    return _history(request, lake, _of_bech32(lake, text), query)
+
+
+def _of_hex(lake: RequestLake, value: str) -> Target:
+    bare = hex_id(value, "address")
+    return encode_address(lake.settings.network(lake.network).bech32_hrp, 0, bytes.fromhex(bare)), bare
+
+
+def _of_bech32(lake: RequestLake, text: str) -> Target:
+    _, value = bech32_address(text, lake.settings.network(lake.network))
+    return text.lower(), value.hex()
+
+
+def _balance(lake: RequestLake, target: Target) -> Response:
+    last = ledger.ledger_index(lake)
+    row = lake.rows(
+        "SELECT coalesce(sum(amount), 0) AS balance, "
+        "coalesce(sum(amount) FILTER (output_type = 1), 0) AS allowance, "
+        "count(*) FILTER (output_type = 0 AND amount < $dust) AS dust FROM legacy_outputs AS created "
+        "WHERE address = $address AND milestone_index <= $last AND NOT EXISTS (SELECT 1 FROM "
+        "consumed_outputs AS consumed WHERE consumed.address = $address AND "
+        "consumed.output_id = created.output_id AND consumed.milestone_index <= $last)",
+        {"address": target[0], "last": last, "dust": DUST},
+        legacy_outputs=lake.find("legacy_outputs", "address", target[0]),
+        consumed_outputs=lake.find("consumed_outputs", "address", target[0]),
+    )[0]
+    allowed = min(int(row["allowance"]) // DUST_DIVISOR, MAX_DUST)
+    data = {
+        "addressType": 0,
+        "address": target[1],
+        "balance": int(row["balance"]),
+        "dustAllowed": allowed > row["dust"],
+        "ledgerIndex": last,
+    }
+    return lake.current({"data": data})
+
+
+def _outputs(lake: RequestLake, target: Target, query: OutputsQuery) -> Response:
+    page = query.asked(lake, {"address": target[1], "type": query.type, "spent": query.include_spent})
+    rows = unspent_or_all(
+        lake,
+        page,
+        lambda part: ledger.listed(
+            lake,
+            "legacy_outputs",
+            ("address", target[0]),
+            part,
+            tie="output_id",
+            newest=query.newest,
+            columns="output_type",
+            where="true" if query.type is None else "output_type = $type",
+            parameters={} if query.type is None else {"type": query.type},
+        ),
+        include_spent=query.include_spent,
+    )
+    shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["output_id"]))
+    data = {
+        "addressType": 0,
+        "address": target[1],
+        "maxResults": page.size,
+        "count": len(shown),
+        "outputIds": [row["output_id"] for row in shown],
+        "ledgerIndex": ledger.ledger_index(lake),
+        **({"cursor": cursor} if cursor else {}),
+    }
+    return lake.current({"data": data})
+
+
+def unspent_or_all(lake: RequestLake, page: ListPage, read: Any, *, include_spent: bool) -> list[ledger.Row]:
+    """Return a page of outputs and one more, spent ones left out on demand.
+
+    ``read`` gives the rows behind a page's position, one more than its size if there are more.
+    """
+    kept: list[ledger.Row] = []
+    part = page
+    while True:
+        rows = read(part)
+        whole = len(rows) <= part.size
+        used = {} if include_spent else ledger.spent(lake, [row["output_id"] for row in rows])
+        kept += [row for row in (rows if whole else rows[:-1]) if row["output_id"] not in used]
+        if whole or len(kept) > page.size:
+            return kept[: page.size + 1]
+        part = part.behind((rows[-2]["milestone_index"], rows[-2]["output_id"]))
+
+
+def _history(request: Request, lake: RequestLake, target: Target, query: NodePage) -> Response:
+    page = query.asked(lake, {"address": target[1]})
+    rows = _moves(lake, target[0], page, newest=query.newest)
+    shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["message_id"]))
+    entries = [_entry(row) for row in shown]
+    last = ledger.ledger_index(lake)
+    if wants(request, ("text/csv",)):
+        return current(request, lake.snapshot.publication, _csv(entries), "text/csv")
+    data = {
+        "addressType": 0,
+        "address": target[1],
+        "maxResults": page.size,
+        "count": len(entries),
+        "ledgerIndex": last,
+        "history": entries,
+        **({"cursor": cursor} if cursor else {}),
+    }
+    return lake.current({"data": data})
+
+
+def _moves(lake: RequestLake, address: str, page: ListPage, *, newest: bool) -> list[ledger.Row]:
+    """Return the messages that created or consumed outputs of an address, one more than the page holds."""
+    made = lake.find("legacy_outputs", "address", address).milestones or ()
+    used = lake.find("consumed_outputs", "address", address).milestones or ()
+    last = ledger.ledger_index(lake)
+    places = sorted({index for index in (*made, *used) if index <= last}, reverse=newest)
+    if page.after:
+        at = page.after[0]
+        places = [index for index in places if (index <= at if newest else index >= at)]
+    rows: list[ledger.Row] = []
+    while places and len(rows) <= page.size:
+        portion, places = places[: page.size + 1], places[page.size + 1 :]
+        rows += _moves_of(lake, address, page, portion, newest=newest)
+    return rows[: page.size + 1]
+
+
+def _moves_of(
+    lake: RequestLake, address: str, page: ListPage, places: Sequence[int], *, newest: bool
+) -> list[ledger.Row]:
+    scan = Scan(milestones=places)
+    order, compare = ("DESC", "<") if newest else ("ASC", ">")
+    behind = f"(milestone_index, message_id) {compare} ($at, $after)" if page.after else "true"
+    bound = {"address": address}
+    bound |= {"at": page.after[0], "after": page.after[1]} if page.after else {}
+    return lake.rows(
+        "WITH moves AS (SELECT milestone_index, coalesce(message_id, carrier_id) AS message_id, "  # noqa: S608
+        "message_id IS NULL AS migrated, ms_timestamp, amount AS change, left(output_id, 64) AS source "
+        "FROM legacy_outputs LEFT JOIN (SELECT milestone_index AS at, message_id AS carrier_id FROM "
+        "milestones) AS carrier ON carrier.at = legacy_outputs.milestone_index WHERE address = $address "
+        "UNION ALL SELECT milestone_index, message_id, false, ms_timestamp, -amount, transaction_id "
+        "FROM consumed_outputs WHERE address = $address AND message_id IS NOT NULL), "
+        "sums AS (SELECT milestone_index, message_id, bool_or(migrated) AS migrated, any_value(source) AS "
+        "source, any_value(ms_timestamp) AS ms_timestamp, CAST(sum(change) AS BIGINT) AS change FROM moves "
+        "GROUP BY milestone_index, message_id), "
+        "parts AS (SELECT message_id, count(*) FILTER (variant = 'input') AS inputs, "
+        "count(*) FILTER (variant = 'output') AS outputs FROM transactions GROUP BY message_id) "
+        "SELECT sums.*, coalesce(inputs, 0) AS inputs, coalesce(outputs, 0) AS outputs FROM sums "
+        f"LEFT JOIN parts USING (message_id) WHERE {behind} "
+        f"ORDER BY milestone_index {order}, message_id {order} LIMIT {page.size + 1}",
+        bound,
+        legacy_outputs=scan,
+        consumed_outputs=scan,
+        transactions=scan,
+        milestones=scan,
+    )
+
+
+def _entry(row: ledger.Row) -> dict[str, Any]:
+    return {
+        "messageId": row["message_id"],
+        "transactionId": row["source"],
+        "referencedByMilestoneIndex": row["milestone_index"],
+        "milestoneTimestampReferenced": int(row["ms_timestamp"].timestamp()),
+        "ledgerInclusionState": "migrated" if row["migrated"] else "included",
+        "inputsCount": row["inputs"],
+        "outputsCount": row["outputs"],
+        "addressBalanceChange": row["change"],
+    }
+
+
+def _csv(entries: list[dict[str, Any]]) -> bytes:
+    names = (
+        *("messageId", "transactionId", "referencedByMilestoneIndex", "milestoneTimestampReferenced"),
+        *("ledgerInclusionState", "conflictReason", "inputsCount", "outputsCount", "addressBalanceChange"),
+    )
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(entries)
+    return text.getvalue().encode()

@@ -1,0 +1,178 @@
+"""Messages in Chrysalis' dialect (TIP-13): in core API v1, and of either protocol in the permanode's API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from permalake.iota.codec.outputs import Protocol
+from permalake.iota.codec.to_json import block_json
+from permalake.iota.rest import ledger
+from permalake.iota.rest.parameters import MessageId, NodePage, Nothing, TransactionId
+from permalake.web.paging import ListPage
+from permalake.web.params import hex_id, tag_hex
+from permalake.web.problems import documented
+from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
+from permalake.web.state import PublishedLake, RequestLake
+
+router = APIRouter(tags=["messages"], responses=documented())
+RAW: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
+
+
+class ChildrenQuery(NodePage):
+    """Query of a message's children."""
+
+    expanded: bool = Field(
+        False, description="Objects with state and milestone instead of ids (chronicle.rs)."
+    )
+
+
+class TagQuery(ChildrenQuery):
+    """Query of the messages with an index or tag."""
+
+    index: str = Field(
+        description="The index or tag: 1 to 64 bytes as hex.", examples=["484f524e4554205370616d6d6572"]
+    )
+    utf8: bool = Field(False, description="The index is text, not hex.")
+
+
+@router.get("/messages/{messageId}")
+def message(request: Request, lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return a message, as JSON or as its bytes."""
+    return _message(request, lake, ledger.message(lake, hex_id(message_id, "messageId")))
+
+
+@router.get("/messages/{messageId}/metadata")
+def metadata(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return how a message was referenced, and what the ledger made of it."""
+    return _metadata(lake, ledger.message(lake, hex_id(message_id, "messageId")))
+
+
+@router.get("/messages/{messageId}/raw", responses=RAW, response_class=Response)
+def raw(request: Request, lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the bytes of a message."""
+    return _raw(request, ledger.message(lake, hex_id(message_id, "messageId")))
+
+
+@router.get("/messages/{messageId}/children")
+def children(
+    lake: PublishedLake, message_id: MessageId, query: Annotated[ChildrenQuery, Query()]
+) -> Response:
+    """List the messages that approve a message; an unknown one has none."""
+    return _children(lake, hex_id(message_id, "messageId"), query)
+
+
+@router.get("/messages")
+def messages(lake: PublishedLake, query: Annotated[TagQuery, Query()]) -> Response:
+    """List the messages with an index (Chrysalis) or tag (Stardust), at top level or inside a transaction."""
+    tag = tag_hex(query.index, "index", utf8=query.utf8)
+    page = query.asked(lake, {"tag": tag, "expanded": query.expanded})
+    rows, cursor = _found(lake, "tags", ("tag", tag), page, query)
+    return _list(lake, "messageIds", rows, page, index=tag, cursor=cursor)
+
+
+@router.get("/transactions/{transactionId}/included-message")
+def included_message(
+    request: Request,
+    lake: PublishedLake,
+    transaction_id: TransactionId,
+    query: Nothing,  # noqa: ARG001
+) -> Response:
+    """Return the message with which a transaction was included."""
+    return _message(request, lake, _included(lake, transaction_id))
+
+
+@router.get("/transactions/{transactionId}/included-message/metadata")
+def included_metadata(lake: PublishedLake, transaction_id: TransactionId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the metadata of the message with which a transaction was included."""
+    return _metadata(lake, _included(lake, transaction_id))
+
+
+@router.get("/transactions/{transactionId}/included-message/raw", responses=RAW, response_class=Response)
+def included_raw(
+    request: Request,
+    lake: PublishedLake,
+    transaction_id: TransactionId,
+    query: Nothing,  # noqa: ARG001
+) -> Response:
+    """Return the bytes of the message with which a transaction was included."""
+    return _raw(request, _included(lake, transaction_id))
+
+
+@router.get("/transactions/{transactionId}/included-message/children")
+def included_children(
+    lake: PublishedLake, transaction_id: TransactionId, query: Annotated[ChildrenQuery, Query()]
+) -> Response:
+    """List the children of the message with which a transaction was included."""
+    return _children(lake, _included(lake, transaction_id)["message_id"], query)
+
+
+def protocol_of(lake: RequestLake) -> Protocol:
+    """Return the protocol of the request's network."""
+    return lake.settings.network(lake.network).protocol
+
+
+def _included(lake: RequestLake, transaction_id: str) -> ledger.Row:
+    return ledger.included_message(lake, hex_id(transaction_id, "transactionId"))
+
+
+def _message(request: Request, lake: RequestLake, row: ledger.Row) -> Response:
+    if wanted := wants_raw(request):
+        return immutable_bytes(request, row["message_id"], row["message"], wanted)
+    content = {"data": block_json(row["message"], protocol_of(lake))}
+    return immutable_json(request, f"{row['message_id']} data", content)
+
+
+def _raw(request: Request, row: ledger.Row) -> Response:
+    return immutable_bytes(request, row["message_id"], row["message"])
+
+
+def _metadata(lake: RequestLake, row: ledger.Row) -> Response:
+    protocol = protocol_of(lake)
+    content = block_json(row["message"], protocol)
+    payload = content.get("payload") or {}
+    parents = content["parentMessageIds" if protocol == "chrysalis" else "parents"]
+    is_milestone = payload.get("type") == (1 if protocol == "chrysalis" else 7)
+    data = {
+        "messageId": row["message_id"],
+        "parentMessageIds": [parent.removeprefix("0x") for parent in parents],
+        "isSolid": True,
+        "referencedByMilestoneIndex": row["milestone_index"],
+        **({"milestoneIndex": payload["index"]} if is_milestone else {}),
+        "ledgerInclusionState": ledger.STATES[row["inclusion_state"]],
+        **({"conflictReason": row["conflict_reason"]} if row["inclusion_state"] == 0 else {}),
+    }
+    return lake.current({"data": data})
+
+
+def _children(lake: RequestLake, message_id: str, query: ChildrenQuery) -> Response:
+    page = query.asked(lake, {"message": message_id, "expanded": query.expanded})
+    rows, cursor = _found(lake, "parents", ("parent_id", message_id), page, query)
+    return _list(lake, "childrenMessageIds", rows, page, messageId=message_id, cursor=cursor)
+
+
+def _found(
+    lake: RequestLake, table: str, lookup: tuple[str, str], page: ListPage, query: ChildrenQuery
+) -> tuple[list[Any], str | None]:
+    rows = ledger.listed(
+        lake, table, lookup, page, tie="message_id", newest=query.newest, columns="inclusion_state"
+    )
+    shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["message_id"]))
+    return [_expanded(row) if query.expanded else row["message_id"] for row in shown], cursor
+
+
+def _expanded(row: ledger.Row) -> dict[str, Any]:
+    return {
+        "id": row["message_id"],
+        "inclusionState": ledger.STATES[row["inclusion_state"]],
+        "milestoneIndex": row["milestone_index"],
+    }
+
+
+def _list(lake: RequestLake, name: str, rows: list[Any], page: ListPage, **rest: str | None) -> Response:
+    further = {key: value for key, value in rest.items() if value is not None}
+    return lake.current({"data": {"maxResults": page.size, "count": len(rows), name: rows, **further}})

@@ -1,0 +1,183 @@
+"""Routes of the permanode's own prefix, for networks of either protocol (chronicle.rs)."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from permalake.iota.codec.milestones import milestone_id
+from permalake.iota.rest import ledger
+from permalake.iota.rest.addresses import Bech32, unspent_or_all
+from permalake.iota.rest.core_v2 import milestone_by_id, milestone_payload
+from permalake.iota.rest.messages import protocol_of
+from permalake.iota.rest.parameters import MAX_INDEX, NodePage, Nothing, bech32_address
+from permalake.lake.serving import Scan
+from permalake.web.paging import ListPage
+from permalake.web.params import hex_id
+from permalake.web.problems import bad_request, documented
+from permalake.web.state import PublishedLake, RequestLake
+
+router = APIRouter(tags=["permanode"], responses=documented())
+_OWNED = {
+    "basic": "address",
+    "nft": "address",
+    "foundry": "address",
+    "alias": "state_controller",
+    "legacy": "address",
+}
+_RANGES = 5000
+
+
+class OwnedQuery(NodePage):
+    """Query of an address's outputs, of any kind."""
+
+    include_spent: bool = Field(True, alias="include-spent", description="Spent outputs too.")
+
+
+class RangesQuery(NodePage):
+    """Query of the activity of ranges of milestones."""
+
+    start: int = Field(0, ge=0, le=MAX_INDEX, description="First milestone.")
+    end: int = Field(MAX_INDEX, ge=0, le=MAX_INDEX, description="The milestone behind the last one.")
+
+
+class MilestoneQuery(NodePage):
+    """Query of a milestone's messages, which come in white-flag order; ``newest`` reverses it."""
+
+    sort: Literal["newest", "oldest"] = Field("oldest", description="Order of the messages.")
+
+
+MilestonePart = Annotated[
+    str, Path(alias="index", description="Index of a milestone; its id on Stardust.", examples=["17339"])
+]
+
+
+@router.get("/milestones/{index}")
+def milestone(
+    request: Request, lake: PublishedLake, index: MilestonePart, query: Annotated[MilestoneQuery, Query()]
+) -> Response:
+    """Return a milestone and the ids of the messages that it references, in white-flag order."""
+    if not re.fullmatch(r"[0-9]{1,10}", index):
+        if protocol_of(lake) == "chrysalis":
+            raise bad_request("index: not a milestone index")
+        return milestone_payload(request, milestone_by_id(lake, hex_id(index, "milestoneId")))
+    number = int(index)
+    if number > MAX_INDEX:
+        raise bad_request("index: not a milestone index")
+    return _milestone(lake, ledger.milestone(lake, number), query)
+
+
+@router.get("/addresses/{bech32}/outputs")
+def outputs(lake: PublishedLake, text: Bech32, query: Annotated[OwnedQuery, Query()]) -> Response:
+    """List the outputs of any kind that an address owns or owned, spent ones too unless told otherwise."""
+    kind, value = bech32_address(text, lake.settings.network(lake.network))
+    address = text.lower()
+    page = query.asked(lake, {"address": address, "spent": query.include_spent})
+    rows = unspent_or_all(
+        lake,
+        page,
+        lambda part: _owned(lake, address, part, newest=query.newest),
+        include_spent=query.include_spent,
+    )
+    shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["output_id"]))
+    data = {
+        "addressType": kind,
+        "address": value.hex(),
+        "maxResults": page.size,
+        "count": len(shown),
+        "outputIds": [row["output_id"] for row in shown],
+        "ledgerIndex": ledger.ledger_index(lake),
+        **({"cursor": cursor} if cursor else {}),
+    }
+    return lake.current({"data": data})
+
+
+@router.get("/sync")
+def sync(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
+    """Return which ranges of milestones are published, and the gaps between them; ends are exclusive."""
+    found = ledger.ranges(lake)
+    completed = [{"start": first, "end": last + 1} for first, last in found]
+    gaps = [{"start": one["end"], "end": following["start"]} for one, following in pairwise(completed)]
+    newest_first = {"completed": completed[::-1], "synced_but_unlogged": [], "gaps": gaps[::-1]}
+    return lake.current(newest_first)
+
+
+@router.get("/analytics")
+def analytics(lake: PublishedLake, query: Annotated[RangesQuery, Query()]) -> Response:
+    """Return the activity of published milestones from ``start`` to before ``end``, by unbroken ranges."""
+    if query.start > query.end:
+        raise bad_request("start: behind end")
+    parts = [
+        {"start": max(first, query.start), "end": min(last + 1, query.end)}
+        for first, last in ledger.ranges(lake)
+        if first < query.end and last >= query.start
+    ]
+    parts = parts if query.sort == "oldest" else parts[::-1]
+    page = query.asked(lake, {"start": query.start, "end": query.end})
+    if page.after:
+        at = page.after[0]
+        parts = [part for part in parts if (part["start"] < at if query.newest else part["start"] > at)]
+    shown, rest = parts[:_RANGES], parts[_RANGES:]
+    content: dict[str, Any] = {"ranges": [{**part, **_sums(lake, part)} for part in shown]}
+    if rest:
+        content["cursor"] = page.cursor((shown[-1]["start"], ""))
+    return lake.current(content)
+
+
+def _sums(lake: RequestLake, part: dict[str, int]) -> dict[str, int]:
+    row = lake.rows(
+        "SELECT CAST(coalesce(sum(message_count), 0) AS BIGINT) AS message_count, "
+        "CAST(coalesce(sum(transaction_count), 0) AS BIGINT) AS transaction_count, "
+        "coalesce(sum(transferred_tokens), 0) AS transferred_tokens FROM ms_analytics "
+        "WHERE milestone_index >= $start AND milestone_index < $end",
+        part,
+        ms_analytics=Scan(),
+    )[0]
+    return {name: int(value) for name, value in row.items()}
+
+
+def _milestone(lake: RequestLake, row: ledger.Row, query: MilestoneQuery) -> Response:
+    index = row["milestone_index"]
+    page = query.asked(lake, {"index": index})
+    order, compare = ("DESC", "<") if query.newest else ("ASC", ">")
+    behind = f"white_flag_index {compare} $at" if page.after else "true"
+    rows = lake.rows(
+        f"SELECT message_id, white_flag_index FROM messages WHERE milestone_index = $index AND {behind} "  # noqa: S608
+        f"ORDER BY white_flag_index {order} LIMIT {page.size + 1}",
+        {"index": index, **({"at": page.after[0]} if page.after else {})},
+        messages=Scan(milestones=[index]),
+    )
+    shown, cursor = page.cut(rows, lambda one: (one["white_flag_index"], one["message_id"]))
+    data = {
+        "index": index,
+        "messageId": row["message_id"],
+        "timestamp": row["timestamp"],
+        "milestoneId": milestone_id(row["payload"]),
+        "count": len(shown),
+        "messageIds": [one["message_id"] for one in shown],
+        **({"cursor": cursor} if cursor else {}),
+    }
+    return lake.current({"data": data})
+
+
+def _owned(lake: RequestLake, address: str, page: ListPage, *, newest: bool) -> list[ledger.Row]:
+    """Return a page of outputs by owner over all kinds, and one more."""
+    rows: list[ledger.Row] = []
+    for kind, column in _OWNED.items():
+        rows += ledger.listed(
+            lake,
+            f"{kind}_outputs",
+            (column, address),
+            page,
+            tie="output_id",
+            newest=newest,
+            columns="amount",
+        )
+    rows.sort(key=lambda row: (row["milestone_index"], row["output_id"]), reverse=newest)
+    return rows[: page.size + 1]

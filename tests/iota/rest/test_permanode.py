@@ -1,0 +1,125 @@
+"""Routes of the permanode's own prefix, on networks of both protocols."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from permalake.iota.codec.from_json import pack_json_block
+from permalake.iota.codec.milestones import milestone_id
+from support.served_lakes import NETWORKS, consumed, expected
+
+PROTOCOLS = ("stardust", "chrysalis")
+OWNERS = {"alias": "state_controller"}
+KINDS = ("basic", "alias", "foundry", "nft", "legacy")
+
+
+@pytest.fixture
+def ask(api):
+    def get(protocol, path, **query):
+        answer = api.get(f"/api/permanode/v1/{NETWORKS[protocol]}{path}", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    return get
+
+
+def walk(ask, protocol, path, name, size, **query):
+    items, cursor = [], None
+    while True:
+        extra = {"cursor": cursor} if cursor else {}
+        page = ask(protocol, path, pageSize=size, **query, **extra)["data"]
+        items += page[name]
+        cursor = page.get("cursor")
+        if cursor is None:
+            return items
+
+
+@pytest.mark.parametrize("size", [7, 1000])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_milestone_lists_its_messages_in_white_flag_order(ask, protocol, size):
+    wanted = defaultdict(dict)
+    for row in expected(protocol, "messages"):
+        wanted[row["milestone_index"]][row["white_flag_index"]] = row["message_id"]
+    for row in expected(protocol, "milestones"):
+        path = f"/milestones/{row['milestone_index']}"
+        found = walk(ask, protocol, path, "messageIds", size)
+        assert found == [message for _, message in sorted(wanted[row["milestone_index"]].items())]
+        assert walk(ask, protocol, path, "messageIds", size, sort="newest") == found[::-1]
+        data = ask(protocol, path)["data"]
+        assert data["milestoneId"] == milestone_id(bytes.fromhex(row["payload"]))
+        assert (data["index"], data["timestamp"]) == (row["milestone_index"], row["timestamp"])
+
+
+def test_a_stardust_milestone_by_id_is_its_payload(ask):
+    row = expected("stardust", "milestones")[0]
+    identity = milestone_id(bytes.fromhex(row["payload"]))
+    assert ask("stardust", f"/milestones/{identity}")["index"] == row["milestone_index"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_messages_of_either_protocol(ask, protocol):
+    for row in expected(protocol, "messages")[:40]:
+        found = ask(protocol, f"/messages/{row['message_id']}")["data"]
+        assert pack_json_block(found, protocol).hex() == row["message"]
+        metadata = ask(protocol, f"/messages/{row['message_id']}/metadata")["data"]
+        assert metadata["referencedByMilestoneIndex"] == row["milestone_index"]
+        assert all(len(parent) == 64 for parent in metadata["parentMessageIds"])
+    tags = defaultdict(set)
+    for row in expected(protocol, "tags"):
+        tags[row["tag"]].add(row["message_id"])
+    for tag, messages in list(tags.items())[:5]:
+        assert set(walk(ask, protocol, "/messages", "messageIds", 7, index=tag)) == messages
+
+
+@pytest.mark.parametrize("size", [3, 1000])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_outputs_of_an_address_of_every_kind(ask, protocol, size):
+    used = {row["output_id"] for row in consumed(protocol)}
+    owned = defaultdict(set)
+    for kind in KINDS:
+        for row in expected(protocol, f"{kind}_outputs"):
+            owned[row[OWNERS.get(kind, "address")]].add(row["output_id"])
+    special = {
+        row[OWNERS.get(kind, "address")]
+        for kind in ("alias", "foundry", "nft")
+        for row in expected(protocol, f"{kind}_outputs")
+    }
+    most = sorted(owned, key=lambda address: -len(owned[address]))[:3]
+    for address in {*most, *special}:
+        path = f"/addresses/{address}/outputs"
+        every = walk(ask, protocol, path, "outputIds", size)
+        assert len(every) == len(owned[address])
+        assert set(every) == owned[address]
+        unspent = walk(ask, protocol, path, "outputIds", size, **{"include-spent": "false"})
+        assert sorted(unspent) == sorted(owned[address] - used)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_is_published(ask, protocol):
+    days = sorted((row["start_ms"], row["end_ms"]) for row in expected(protocol, "date_cache"))
+    assert days[0][1] + 1 == days[1][0]
+    assert ask(protocol, "/sync") == {
+        "completed": [{"start": days[0][0], "end": days[1][1] + 1}],
+        "synced_but_unlogged": [],
+        "gaps": [],
+    }
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_activity_of_a_range_of_milestones(ask, protocol):
+    start, end = 249995, 250003
+    rows = [row for row in expected(protocol, "ms_analytics") if start <= row["milestone_index"] < end]
+    names = ("message_count", "transaction_count", "transferred_tokens")
+    sums = {name: sum(row[name] for row in rows) for name in names}
+    assert ask(protocol, "/analytics", start=start, end=end) == {
+        "ranges": [{"start": start, "end": end, **sums}]
+    }
+    assert ask(protocol, "/analytics", start=1, end=5) == {"ranges": []}
+
+
+@pytest.mark.parametrize("path", ["/milestones/x", "/milestones/99999999999", "/analytics?start=5&end=1"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_wrong_parameters(api, protocol, path):
+    assert api.get(f"/api/permanode/v1/{NETWORKS[protocol]}{path}").status_code == 400
