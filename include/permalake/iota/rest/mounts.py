@@ -8,7 +8,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from permalake.config import Settings
-from permalake.iota.rest import addresses, core_v1, core_v2, indexer, messages, permanode, service
+from permalake.iota.rest import addresses, core_v1, core_v2, indexer, messages, permanode, proofs, service
 from permalake.web.mount import Mount
 
 _BOTH: tuple[tuple[str, APIRouter], ...] = (("/{net}", service.router),)
@@ -17,6 +17,8 @@ _STARDUST: tuple[tuple[str, APIRouter], ...] = (
     *(("/api/permanode/v1/{net}", one) for one in (permanode.router, messages.router, core_v2.router)),
     ("/{net}/api/indexer/v1", indexer.stardust),
     ("/api/indexer/v1/{net}", indexer.stardust),
+    ("/{net}/api/poi/v1", proofs.stardust),
+    ("/api/poi/v1/{net}", proofs.stardust),
 )
 _V1 = (messages.router, core_v1.router, addresses.router)
 _CHRYSALIS: tuple[tuple[str, APIRouter], ...] = (
@@ -24,6 +26,9 @@ _CHRYSALIS: tuple[tuple[str, APIRouter], ...] = (
     *(("/api/permanode/v1/{net}", router) for router in (permanode.router, *_V1)),
     ("/{net}/api/indexer/v1", indexer.chrysalis),
     ("/api/indexer/v1/{net}", indexer.chrysalis),
+    ("/{net}/api/poi/v1", proofs.chrysalis),
+    ("/api/poi/v1/{net}", proofs.chrysalis),
+    ("/{net}/api/plugins/poi", proofs.hornet),
 )
 """Prefix, with ``{net}`` for the network's name, and router. ``/{net}…`` stands at the root too for
 ``serve.default_network``."""

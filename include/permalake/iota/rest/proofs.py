@@ -1,0 +1,166 @@
+"""Routes of proofs of inclusion, created and validated (inx-poi 1.0, inx-chronicle 1.0, Hornet 1.2)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body
+from starlette.responses import Response
+
+from permalake.config import NetworkSettings
+from permalake.iota.codec.faults import MalformedJsonError
+from permalake.iota.codec.inclusion_proof import (
+    Root,
+    TrustedKeys,
+    is_valid_merkle_proof,
+    is_valid_path_proof,
+    merkle_inclusion_proof,
+    path_proof,
+    path_to_message,
+)
+from permalake.iota.codec.milestones import decode_milestone
+from permalake.iota.rest import ledger
+from permalake.iota.rest.cones import INCLUDED, cone_of
+from permalake.iota.rest.parameters import BlockId, MessageId, Nothing
+from permalake.web import responses
+from permalake.web.params import hex_id
+from permalake.web.problems import bad_request, documented, not_found, not_served
+from permalake.web.state import PublishedLake, RequestLake
+
+Json = dict[str, Any]
+stardust = APIRouter(tags=["proof of inclusion"], responses=documented())
+chrysalis = APIRouter(tags=["proof of inclusion"], responses=documented())
+hornet = APIRouter(tags=["proof of inclusion"], responses=documented())
+Proof = Annotated[Json, Body(description="A proof, as a create route returns it.")]
+
+
+@stardust.get("/create/{blockId}")
+@stardust.get("/referenced-block/create/{blockId}")
+def create_referenced(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the proof that a milestone references a block."""
+    return _answer(lake, "referenced", _stardust_proof(lake, block_id, "inclusion"))
+
+
+@stardust.get("/applied-block/create/{blockId}")
+def create_applied(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the proof that a milestone applied a block's transaction to the ledger."""
+    return _answer(lake, "applied", _stardust_proof(lake, block_id, "applied"))
+
+
+@stardust.post("/validate")
+@stardust.post("/referenced-block/validate")
+def validate_referenced(lake: PublishedLake, body: Proof, query: Nothing) -> Response:  # noqa: ARG001
+    """Return whether a proof shows that a milestone references its block."""
+    return _verdict(lake, body, "inclusion")
+
+
+@stardust.post("/applied-block/validate")
+def validate_applied(lake: PublishedLake, body: Proof, query: Nothing) -> Response:  # noqa: ARG001
+    """Return whether a proof shows that a milestone applied its block's transaction."""
+    return _verdict(lake, body, "applied")
+
+
+@chrysalis.get("/create/{messageId}")
+def create(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the proof of a message: a Merkle proof of an included transaction, else a path of messages."""
+    return _answer(lake, "message", _chrysalis_proof(lake, message_id))
+
+
+@chrysalis.post("/validate")
+def validate(lake: PublishedLake, body: Proof, query: Nothing) -> Response:  # noqa: ARG001
+    """Return whether a proof of either kind holds."""
+    return _verdict(lake, body, "path" if "version" in body else "applied")
+
+
+@hornet.get("/create/{messageId}")
+def create_path(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the path of messages from a milestone to a message, as Hornet 1.2 has it."""
+    message = ledger.message(lake, hex_id(message_id, "messageId"))
+    return _answer(lake, "path", _path_proof(lake, message))
+
+
+@hornet.post("/validate")
+def validate_path(lake: PublishedLake, body: Proof, query: Nothing) -> Response:  # noqa: ARG001
+    """Return whether a path of messages holds."""
+    return _verdict(lake, body, "path")
+
+
+# Last, so that `create` and `validate` are no ids.
+@stardust.get("/{blockId}")
+def create_stardust(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the proof that a milestone references a block."""
+    return _answer(lake, "referenced", _stardust_proof(lake, block_id, "inclusion"))
+
+
+@chrysalis.get("/{messageId}")
+def create_chrysalis(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+    """Return the proof of a message, as `create` does."""
+    return _answer(lake, "message", _chrysalis_proof(lake, message_id))
+
+
+def _answer(lake: RequestLake, kind: str, proof: Json) -> Response:
+    name = lake.request.url.path.rpartition("/")[2].lower().removeprefix("0x")
+    return responses.immutable_json(lake.request, f"{lake.network} {kind} proof {name}", proof)
+
+
+def _stardust_proof(lake: RequestLake, text: str, root: Root) -> Json:
+    message = ledger.message(lake, hex_id(text, "blockId"))
+    if root == "applied" and message["inclusion_state"] != INCLUDED:
+        raise bad_request(f"block {message['message_id']}: its transaction was not applied to the ledger")
+    cone = cone_of(lake, message["milestone_index"])
+    return merkle_inclusion_proof(cone.payload, message["message"], cone.ids(root), root, "stardust")
+
+
+def _chrysalis_proof(lake: RequestLake, text: str) -> Json:
+    message = ledger.message(lake, hex_id(text, "messageId"))
+    if message["inclusion_state"] != INCLUDED:
+        return _path_proof(lake, message)
+    cone = cone_of(lake, message["milestone_index"])
+    [carrier] = cone.messages(cone.carrier)
+    return merkle_inclusion_proof(carrier, message["message"], cone.ids("applied"), "applied", "chrysalis")
+
+
+def _path_proof(lake: RequestLake, message: ledger.Row) -> Json:
+    cone = cone_of(lake, message["milestone_index"])
+    if message["message_id"] == cone.carrier:
+        # A milestone is proven by the next one.
+        cone = cone_of(lake, cone.index + 1)
+    parents = decode_milestone(cone.payload, "chrysalis").parents
+    try:
+        path = path_to_message(bytes.fromhex(message["message_id"]), parents, cone.parents())
+    except ValueError:
+        raise not_found(f"a milestone that proves message {message['message_id']}") from None
+    carrier, *steps = cone.messages(cone.carrier, *(step.hex() for step in path))
+    return path_proof(carrier, message["message"], steps)
+
+
+def _verdict(lake: RequestLake, body: Json, kind: Literal["inclusion", "applied", "path"]) -> Response:
+    network = lake.settings.network(lake.network)
+    trusted = _trusted_keys(network, body)
+    try:
+        if kind == "path":
+            holds = is_valid_path_proof(body, trusted)
+        else:
+            holds = is_valid_merkle_proof(body, kind, network.protocol, trusted)
+    except MalformedJsonError as error:
+        raise bad_request(str(error)) from None
+    return lake.current({"valid": holds})
+
+
+def _trusted_keys(network: NetworkSettings, body: Json) -> TrustedKeys:
+    """Return the coordinator's keys, and how many of them must have signed the proof's milestone."""
+    keys = network.coordinator_public_keys
+    if not keys:
+        raise not_served(
+            "the coordinator's keys are not configured: set networks.NAME.coordinator_public_keys"
+        )
+    own = [key.threshold for key in keys if key.threshold and key.start <= _index(body) <= key.end]
+    return TrustedKeys(keys, max(own, default=network.coordinator_threshold or 1))
+
+
+def _index(body: Json) -> int:
+    """Return the index of a proof's milestone; -1 where there is none, which its validation reports."""
+    milestone = body.get("milestone")
+    inner = milestone.get("payload", milestone) if isinstance(milestone, dict) else None
+    index = inner.get("index") if isinstance(inner, dict) else None
+    return int(index) if isinstance(index, int) or (isinstance(index, str) and index.isdecimal()) else -1
