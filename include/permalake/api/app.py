@@ -6,11 +6,18 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 
 import permalake
 from permalake.api.analytics import router as analytics
+from permalake.api.docs import add_docs
 from permalake.api.health import router as health
+from permalake.api.limits import Limits
+from permalake.api.metrics import ApiMetrics
+from permalake.api.metrics import router as metrics
 from permalake.api.refresh import keep_fresh
 from permalake.config import Settings
 from permalake.domains import DOMAINS, domain_of
@@ -34,6 +41,8 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
+        # Handlers run in threads: as many as requests are answered at once.
+        current_default_thread_limiter().total_tokens = settings.serve.concurrency
         ended = threading.Event()
         checker = threading.Thread(target=keep_fresh, args=(lake, ended), name="refresh", daemon=True)
         checker.start()
@@ -54,7 +63,10 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.reader = lake
+    app.state.metrics = ApiMetrics(lake)
     add_handlers(app)
+    app.include_router(metrics)
+    add_docs(app)
     app.include_router(health)
     app.include_router(analytics)
     for domain in DOMAINS:
@@ -65,4 +77,18 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
                 dependencies=[Depends(of_network(mount.network))],
                 include_in_schema=mount.documented,
             )
+    _add_middleware(app, settings)
     return app
+
+
+def _add_middleware(app: FastAPI, settings: Settings) -> None:
+    """Add what surrounds every request; the last one added is the outermost."""
+    app.add_middleware(Limits, settings=settings.serve, metrics=app.state.metrics)
+    app.add_middleware(GZipMiddleware, minimum_size=1024)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(settings.serve.cors_origins),
+        allow_methods=["GET", "POST", "OPTIONS"],
+        allow_headers=["accept", "content-type", "authorization"],
+        expose_headers=["etag", "retry-after"],
+    )

@@ -21,7 +21,7 @@ _PLUGINS = {
 @router.get("/health", response_class=Response, responses={503: {"description": "No day is published."}})
 def health(lake: PublishedLake) -> Response:
     """Answer 200 once a day of the network is published, else 503, never by its age."""
-    return Response(status_code=200 if lake.snapshot.days(lake.network, "milestones") else 503)
+    return Response(status_code=200 if lake.snapshot.days(lake.network, "date_cache") else 503)
 
 
 @router.get("/api/routes", responses=documented())

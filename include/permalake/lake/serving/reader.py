@@ -6,7 +6,8 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ class LakeReader:
 
     A request takes :meth:`snapshot` once and passes it to every query, so that all it answers is of one
     state. :meth:`refresh` swaps the state after a publication; requests under way keep theirs, whose files
-    maintenance leaves for ``[lake] retention_days``. ``cache`` is the folder of the id indices.
+    maintenance leaves for ``[lake] retention_days``. ``cache`` is the folder of the id indices. ``observe``
+    is told of each query: its tables, its seconds, and the name of its error.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class LakeReader:
         with self._database.read() as connection:
             lake_id = catalog_id(connection)
         self._index = LakeIndex((cache or HOME / "serve") / str(lake_id))
+        self.observe: Callable[[str, float, str | None], None] = lambda *_: None
         self._refreshing = threading.Lock()
         self._snapshot = self._read(None)
 
@@ -127,7 +130,7 @@ class LakeReader:
         Raises:
             QueryTimeoutError: if it takes too long.
         """
-        with self._pool.connection(deadline) as connection:
+        with self._observed(scans), self._pool.connection(deadline) as connection:
             statement, bound = self._prepared(connection, snapshot, network, sql, scans)
             with warnings.catch_warnings():
                 # A relation makes no copy of the rows, but binds the statement twice, which costs more.
@@ -146,7 +149,19 @@ class LakeReader:
         deadline: float,
     ) -> pa.Table:
         """Return the rows of :meth:`rows` as Arrow, for many of them."""
-        return self._run(self._pool, snapshot, network, sql, parameters, scans, deadline)
+        with self._observed(scans):
+            return self._run(self._pool, snapshot, network, sql, parameters, scans, deadline)
+
+    @contextmanager
+    def _observed(self, scans: Mapping[str, Scan]) -> Iterator[None]:
+        began, error = time.monotonic(), None
+        try:
+            yield
+        except Exception as failure:
+            error = type(failure).__name__
+            raise
+        finally:
+            self.observe("+".join(sorted(scans)), time.monotonic() - began, error)
 
     def _run(  # noqa: PLR0917
         self,

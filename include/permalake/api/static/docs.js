@@ -1,0 +1,7 @@
+window.ui = SwaggerUIBundle({
+  url: document.currentScript.dataset.openapi,
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  docExpansion: "none",
+  validatorUrl: null,
+});

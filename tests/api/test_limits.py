@@ -1,0 +1,193 @@
+"""Limits of the server: size, rate, tokens, concurrency and time, each with its answer and its counter."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import APIRouter, Depends
+from fastapi.testclient import TestClient
+from starlette.responses import Response
+
+from permalake.api.app import create_app
+from permalake.api.limits import RateLimit
+from permalake.config import Settings
+from permalake.domains import domain_of, open_lake
+from permalake.lake.serving import EVERYTHING, LakeReader
+from permalake.local.services.daemon import free_port
+from permalake.web.mount import Mount
+from permalake.web.state import PublishedLake, of_network
+from support import lakes
+
+NETWORKS = {"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
+slow = APIRouter()
+
+
+@slow.get("/slow")
+def slow_query(lake: PublishedLake) -> Response:
+    """Count what takes for ever."""
+    lake.rows("SELECT count(*) FROM range(1000000) a, range(1000000) b, messages", messages=EVERYTHING)
+    return Response()
+
+
+@slow.get("/nap")
+def nap(lake: PublishedLake) -> Response:
+    """Hold a slot for a moment."""
+    time.sleep(0.3)
+    return Response()
+
+
+@slow.get("/broken")
+def broken(lake: PublishedLake) -> Response:
+    """Fail as no handler should."""
+    raise RuntimeError("SELECT secret FROM /var/lib")
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("limits")
+    settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=NETWORKS)  # type: ignore[arg-type]
+    lakes.build(settings, open_lake(settings), lakes.DAY1, 1, 3, "first")
+    return folder
+
+
+def application(folder, **serve):
+    settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=NETWORKS, serve=serve)  # type: ignore[arg-type]
+    app = create_app(settings, LakeReader(settings, domain_of, cache=folder / "index"))
+    mount = Mount("/shimmer", slow, "shimmer")
+
+    app.include_router(mount.router, prefix=mount.prefix, dependencies=[Depends(of_network(mount.network))])
+    return app
+
+
+@pytest.fixture
+def client(warehouse):
+    def open_client(**serve):
+        return TestClient(application(warehouse, **serve))
+
+    return open_client
+
+
+def refusals(client, reason):
+    text = client.get("/metrics").text
+    line = f'permalake_http_rejected_total{{reason="{reason}"}} '
+    return next((float(one.removeprefix(line)) for one in text.splitlines() if one.startswith(line)), 0)
+
+
+def test_an_address_or_a_body_too_long_is_refused(client):
+    with client(body_bytes=100) as api:
+        assert api.get("/shimmer/api/routes?" + "a" * 8192).status_code == 414
+        assert api.post("/shimmer/api/routes", content=b"x" * 101).status_code == 413
+        assert api.post("/shimmer/api/routes", content=b"x" * 99).status_code == 405
+        assert (refusals(api, "url"), refusals(api, "body")) == (1, 1)
+
+
+def test_a_client_that_asks_too_often_waits(client):
+    with client(rate_per_minute=3) as api:
+        answers = [api.get("/shimmer/api/routes") for _ in range(4)]
+        assert [one.status_code for one in answers] == [200, 200, 200, 429]
+        assert int(answers[-1].headers["retry-after"]) <= 21
+        assert answers[-1].json()["error"]["code"] == "429"
+
+
+def test_buckets_fill_again():
+    limit = RateLimit(60)
+    assert [limit.wait("a", 0.0) for _ in range(60)] == [0.0] * 60
+    assert limit.wait("a", 0.0) == pytest.approx(1.0)
+    assert limit.wait("b", 0.0) == 0.0
+    assert limit.wait("a", 1.5) == 0.0
+
+
+def test_a_token_opens_everything_but_health_is_open(client):
+    with client(tokens=["one", "two"]) as api:
+        assert api.get("/health").status_code == 200
+        assert api.get("/shimmer/health").status_code == 200
+        for header in ({}, {"Authorization": "Bearer three"}, {"Authorization": "Basic two"}):
+            refused = api.get("/shimmer/api/routes", headers=header)
+            assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+        assert api.get("/shimmer/api/routes", headers={"Authorization": "Bearer two"}).status_code == 200
+
+
+def test_a_query_that_takes_too_long_is_cancelled(client):
+    with client(timeout=0.3, lake_pool=1) as api:
+        began = time.monotonic()
+        answer = api.get("/shimmer/slow")
+        assert (answer.status_code, answer.json()["status"]) == (504, 504)
+        assert time.monotonic() - began < 5
+        assert api.get("/shimmer/health").status_code == 200
+        assert 'kind="QueryTimeoutError"' in api.get("/metrics").text
+
+
+def test_an_unexpected_error_shows_nothing_of_the_inside(client):
+    with client() as api:
+        answer = api.get("/shimmer/broken")
+        assert answer.status_code == 500
+        assert answer.json()["detail"] == "internal error; the server's log says more"
+
+
+def test_metrics_name_templates_not_ids(client):
+    with client() as api:
+        api.get(f"/shimmer/api/core/v2/blocks/{'00' * 32}")
+        api.get("/nosuch/path")
+        text = api.get("/metrics").text
+    route = 'route="/{network}/api/core/v2/blocks/{blockId}",status="404"'
+    assert f'permalake_http_requests_total{{method="GET",network="shimmer",{route}}} 1.0' in text
+    assert 'route="none",status="404"' in text
+    assert "nosuch" not in text
+    assert 'permalake_days{network="shimmer"} 1.0' in text
+
+
+def test_browsers_of_any_origin_may_ask(client):
+    ask = {"Origin": "https://a.example", "Access-Control-Request-Method": "GET"}
+    ask["Access-Control-Request-Headers"] = "content-type"
+    with client() as api:
+        preflight = api.options("/shimmer/api/routes", headers=ask)
+        assert (preflight.status_code, preflight.headers["access-control-allow-origin"]) == (200, "*")
+        answer = api.get("/shimmer/api/routes", headers={"Origin": "https://a.example"})
+        assert "etag" in answer.headers["access-control-expose-headers"].lower()
+
+
+def test_long_answers_are_compressed(client):
+    with client() as api:
+        answer = api.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip"
+        assert answer.json()["openapi"].startswith("3.1")
+
+
+def test_the_docs_page_asks_no_other_server(client):
+    with client() as api:
+        page = api.get("/docs")
+        assert page.status_code == 200
+        assert "http" not in page.text.replace("http-equiv", "")
+        for file in ("swagger-ui.css", "swagger-ui-bundle.js", "docs.js"):
+            assert f"/static/{file}" in page.text
+            assert api.get(f"/static/{file}").status_code == 200
+
+
+@pytest.fixture
+def crowded(warehouse):
+    """A server with two slots and a queue of two."""
+    app = application(warehouse, concurrency=2, queue=2)
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()
+
+
+def test_a_full_queue_turns_requests_away_and_recovers(crowded):
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: httpx.get(f"{crowded}/shimmer/nap"), range(12)))
+    counts = [one.status_code for one in answers]
+    assert set(counts) == {200, 503}
+    assert counts.count(200) >= 4
+    assert all(one.headers["retry-after"] == "1" for one in answers if one.status_code == 503)
+    assert httpx.get(f"{crowded}/shimmer/nap").status_code == 200
