@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from bench.machine import say, timed
 from bench.store_lake import WORMHOLE, lake, spark
 from permalake.config import BigtableSettings
-from permalake.domains import open_lake
+from permalake.domains import open_reader
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
 from permalake.stores import bigtable
@@ -43,7 +43,7 @@ def run(messages: int = MESSAGES) -> list[dict]:
     """Rows per second into table v2, ours and the bare connector's, and ours into table v1."""
     session = spark(*_PEER)
     built = lake(session, WORMHOLE, messages)
-    tables = Pinned(session, open_lake(built).locations(WORMHOLE))
+    tables = Pinned(session, open_reader(built).locations(WORMHOLE))
     reference = built.wormhole.reference if built.wormhole else None
     with tempfile.TemporaryDirectory(prefix="bench-bigtable-") as folder:
         finished = _finished(session, event_rows(tables), f"{folder}/v2")

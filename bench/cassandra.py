@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.machine import at_rest, say, timed
 from bench.store_lake import NETWORK, lake, spark
 from permalake.config import CassandraSettings, Settings
-from permalake.domains import open_lake
+from permalake.domains import open_reader
 from permalake.iota.permanode import chrysalis_rows
 from permalake.iota.permanode import chrysalis_schema as chrysalis
 from permalake.iota.permanode.chrysalis_schema import PLACES, placed
@@ -136,7 +136,7 @@ def _seconds(
     """Seconds for each part, ours and the bare connector's, each begun when the server has compacted what
     came before."""
     target = CassandraDays(spark, settings, NETWORK)
-    state = open_lake(settings).locations(NETWORK)
+    state = open_reader(settings).locations(NETWORK)
     # As a lake that was never served: an earlier run of this benchmark has placed its rows.
     Placement(spark, settings, NETWORK)
     spark.sql(f"DELETE FROM {STORES}.`{NETWORK}`.{PERMANODE_PARTITIONS.name}")
@@ -158,7 +158,7 @@ def _finished_rows(
     spark: SparkSession, settings: Settings, protocol: str, days: list[served.DueDay], folder: Path
 ) -> Finished:
     """Keyspace, table and rows of the days, as they end in the store, in Parquet."""
-    tables = dict(Pinned(spark, open_lake(settings).locations(NETWORK), [one.day for one in days]))
+    tables = dict(Pinned(spark, open_reader(settings).locations(NETWORK), [one.day for one in days]))
     tables["spent"] = tables["consumed_outputs"].where("kind = 'legacy'").select("output_id")
     placings = _placings(spark, tables, settings.cassandra.partition_size) if protocol == "chrysalis" else {}
     made = []

@@ -14,8 +14,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from permalake.config import Settings, load_settings
-from permalake.domains import open_lake
+from permalake.domains import domain_of
 from permalake.paths import SPARK_JOBS
+from permalake.pipeline.workspace import Workspace
 from permalake.spark import jars
 from permalake.spark.session import session
 
@@ -91,12 +92,12 @@ def _build(spark: SparkSession, config: Path, protocol: str, days: int) -> None:
 
 def publish(settings: Settings, network: str) -> None:
     """What the run ``bench`` has staged becomes visible."""
-    front = open_lake(settings)
-    attempt = front.resume(network, "bench")
-    attempt.pin()
-    for day in attempt.days_with_rows():
-        attempt.verdict(day, True, [])
-    front.publish(attempt)
+    builds = Workspace.open(settings, domain_of(network), network).builds
+    with builds.resume(network, "bench") as attempt:
+        pinned = attempt.pin()
+        for day in pinned.days_with_rows():
+            pinned.verdict(day, True)
+        builds.publish(pinned)
 
 
 def _job(name: str) -> Callable[[list[str], SparkSession], None]:

@@ -11,7 +11,7 @@ from permalake.pipeline.domain import Domain
 from permalake.wormhole.day import WORMHOLE
 
 if TYPE_CHECKING:
-    from permalake.lake import Lake
+    from permalake.lake import Reader
     from permalake.stores.batch import Store
 
 DOMAINS = (IOTA, WORMHOLE)
@@ -37,8 +37,9 @@ def stores_of(settings: Settings, network: str) -> tuple[Store, ...]:
     return domain_of(network).configured_stores(settings)
 
 
-def open_lake(settings: Settings) -> Lake:
-    """Open the lake with the tables of every domain."""
-    from permalake.lake import Lake
+def open_reader(settings: Settings) -> Reader:
+    """Open the published lake with the tables of every domain."""
+    from permalake.lake import Reader
+    from permalake.lake.identity import open_database
 
-    return Lake(settings, domain_of)
+    return Reader(settings, open_database(settings), domain_of)

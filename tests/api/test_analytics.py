@@ -15,10 +15,9 @@ from fastapi.testclient import TestClient
 from permalake.api.app import create_app
 from permalake.api.export import FORMATS, encoded
 from permalake.config import Settings
-from permalake.domains import open_lake
 from permalake.iota.contracts import IOTA_TABLES
 from support import lakes
-from support.lakes import pass_audit, put
+from support.lakes import OpenLake, pass_audit, put
 
 NETWORKS = {"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
 BASE = "/api/analytics/v1"
@@ -31,7 +30,7 @@ FIRST = date(2022, 9, 28)
 def client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("analytics") / "lake"
     settings = Settings(lake={"warehouse": str(folder)}, networks=NETWORKS)
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     for number in range(DAYS):
         day = FIRST + timedelta(number)
         attempt = lake.begin("shimmer", day, day, f"run{number}")
@@ -55,8 +54,7 @@ def client(tmp_path_factory):
                 for who in "xyz"
             ],
         )
-        pass_audit(attempt)
-        lake.publish(attempt)
+        lake.builds.publish(pass_audit(attempt))
     with TestClient(create_app(settings)) as client:
         yield client
 

@@ -7,7 +7,6 @@ from fastapi.testclient import TestClient
 
 from permalake.api.app import create_app
 from permalake.config import Settings
-from permalake.domains import open_lake
 from support import lakes
 
 NETWORKS = {"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
@@ -23,7 +22,7 @@ def empty(tmp_path):
 @pytest.fixture
 def client(tmp_path):
     settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=NETWORKS)  # type: ignore[arg-type]
-    lakes.build(settings, open_lake(settings), lakes.DAY1, 1, 3, "first")
+    lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
     with TestClient(create_app(settings)) as client:
         yield client
 

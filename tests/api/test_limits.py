@@ -16,7 +16,7 @@ from starlette.responses import Response
 from permalake.api.app import create_app
 from permalake.api.limits import RateLimit
 from permalake.config import Settings
-from permalake.domains import domain_of, open_lake
+from permalake.domains import domain_of
 from permalake.lake.serving import EVERYTHING, LakeReader
 from permalake.local.services.daemon import free_port
 from permalake.web.mount import Mount
@@ -51,7 +51,7 @@ def broken(lake: PublishedLake) -> Response:
 def warehouse(tmp_path_factory):
     folder = tmp_path_factory.mktemp("limits")
     settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=NETWORKS)  # type: ignore[arg-type]
-    lakes.build(settings, open_lake(settings), lakes.DAY1, 1, 3, "first")
+    lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
     return folder
 
 

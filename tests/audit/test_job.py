@@ -7,11 +7,11 @@ import pytest
 
 from permalake import paths
 from permalake.config import load_settings
-from permalake.domains import open_lake
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from support.audit_days import DAYS, FIRST, find, small_network
 from support.jobs import job
+from support.lakes import OpenLake
 
 NETWORK = "shimmer"
 
@@ -25,7 +25,7 @@ def lake(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
-    return open_lake(load_settings())
+    return OpenLake(load_settings())
 
 
 def audit(spark, start, end, run_id):
@@ -52,9 +52,9 @@ def published(lake):
 def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
     good = small_network()
     first = staged(spark, lake, good, DAYS[1:2], "first")
-    first.pin()
-    first.verdict(DAYS[1], True)
-    lake.publish(first)
+    pinned = first.pin()
+    pinned.verdict(DAYS[1], True)
+    lake.builds.publish(pinned)
     before = published(lake)
     assert before == [(FIRST + 2, 3), (FIRST + 3, 3)]
 
@@ -62,12 +62,11 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
     find(bad, "ms_analytics", milestone_index=FIRST + 2)["message_count"] = 38
     staged(spark, lake, bad, DAYS, "range")
     audit(spark, DAYS[0], DAYS[-1], "range")
-    attempt = lake.resume(NETWORK, "range")
-    verdicts = attempt.verdicts()
+    verdicts = lake.pinned(NETWORK, "range").verdicts()
     assert {day: ok for day, (ok, _) in verdicts.items()} == {DAYS[0]: True, DAYS[1]: False, DAYS[2]: True}
     line = "ms_analytics: messages_add_up: milestone 102 expected 3, found 38"
     assert verdicts[DAYS[1]][1] == [line]
-    publication = lake.publish(attempt)
+    publication = lake.publish(NETWORK, "range")
     assert publication.days == (DAYS[0], DAYS[2])
     assert line in publication.withheld[DAYS[1]]
     assert published(lake) == [(FIRST + index, 3) for index in range(6)]
@@ -83,7 +82,7 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
     assert "https://" not in text
     index = (paths.HOME / "audit" / "index.html").read_text()
     assert line in index
-    assert lake.publish(lake.resume(NETWORK, "again")).days == ()
+    assert lake.publish(NETWORK, "again").days == ()
     assert published(lake) == [(FIRST + index, 3) for index in range(6)]
     summary = json.loads((Path(page).parent / "summary.json").read_text())
     assert (summary["passed"], summary["days"]) == (0, 1)
@@ -92,4 +91,4 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
 def test_a_range_without_rows_has_nothing_to_judge(spark, lake):
     lake.begin(NETWORK, DAYS[0], DAYS[2], "empty")
     audit(spark, DAYS[0], DAYS[2], "empty")
-    assert lake.resume(NETWORK, "empty").verdicts() == {}
+    assert lake.pinned(NETWORK, "empty").verdicts() == {}

@@ -23,7 +23,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from permalake.config import load_settings
-from permalake.domains import open_lake
+from permalake.domains import open_reader
 from permalake.iota.simulate import tangle_generator
 from permalake.iota.simulate.tangle_world import IotaWorld
 from permalake.local import airflow_secrets
@@ -168,8 +168,8 @@ def ten_days(server: LiveAirflow, browser: Browser, folder: Path) -> None:
     browser.shot("10-clear-the-day", 4)
     browser.press("Confirm", DIALOG)
     server.until(lambda: server.runs(WORMHOLE)[failed]["state"] == "success", "the mended day", 1800)
-    lake = open_lake(load_settings(folder / "lake.toml"))
-    server.until(lambda: not lake.stale("wormhole"), "days published before their turn, built again", 1800)
+    reader = open_reader(load_settings(folder / "lake.toml"))
+    server.until(lambda: not reader.stale("wormhole"), "days published before their turn, built again", 1800)
     browser.calendar("11-calendar-turned", "wormhole")
     browser.open(f"/permalake/day?network=wormhole&date={FIRST + timedelta(4)}")
     browser.shot("12-a-day")

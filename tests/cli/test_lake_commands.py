@@ -12,9 +12,8 @@ from permalake.cli import main as front
 from permalake.cli.quarantine import _ranges
 from permalake.config import load_settings
 from permalake.contracts import QUARANTINE
-from permalake.domains import open_lake
 from permalake.lake.catalog import open_catalog
-from support.lakes import DAY1, DAY2, DAY3, build
+from support.lakes import DAY1, DAY2, DAY3, OpenLake, build
 
 TOML = """
 [lake]
@@ -32,7 +31,7 @@ def config(tmp_path_factory):
     file = folder / "permalake.toml"
     file.write_text(TOML, "utf-8")
     settings = load_settings(file)
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     build(settings, lake, DAY1, 17339, 3, "run")
     rows = [
         {

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from permalake.config import load_settings
-from permalake.domains import open_lake
+from permalake.domains import open_reader
 from permalake.paths import SAMPLE
 from permalake.spark import jars
 from support.s3_server import BUCKET, s3_server
@@ -37,7 +37,7 @@ def test_days_on_s3_are_built_read_and_maintained(on_s3, undisturbed):
 
     for told in ("1 day", "published and unchanged"):
         assert told in call("run", "wormhole", "--date", "2024-07-04").splitlines()[-1]
-    (day,) = open_lake(load_settings(config)).status("wormhole")
+    (day,) = open_reader(load_settings(config)).status("wormhole")
     assert day.published
     assert day.rows["message_publication"] == 3
     assert list(bucket.glob("warehouse/_landing/*/*")), "what was seen of the input is noted there"

@@ -11,6 +11,7 @@ from permalake.iota.codec.reasons import Conflict
 from permalake.paths import SAMPLE
 from support.iota_days import DATA, SYNTHETIC, copy_archive, differences, expected, lines, rewrite
 from support.iota_network import Network
+from support.lakes import pass_audit
 
 MEASURED = json.loads((DATA / "iota" / "expected_measurements.json").read_text())
 DAY = date(2022, 9, 28)
@@ -111,7 +112,7 @@ def test_sample_ledger_changes_fit_the_indexers_totals(sample):
 
 def test_sample_line_that_is_no_record_is_quarantined_alone(sample):
     assert sample.quarantined() == [("malformed", "blocks.jsonl milestone 17340")]
-    assert sample.attempt().refused == {}
+    assert sample.attempt().record.refused == {}
 
 
 def test_sample_milestone_is_carried_by_a_block_of_the_next_cone(sample):
@@ -122,11 +123,8 @@ def test_sample_milestone_is_carried_by_a_block_of_the_next_cone(sample):
 
 
 def test_sample_is_published_with_a_note_on_its_keys(sample):
-    attempt = sample.attempt()
-    attempt.pin()
-    attempt.verdict(DAY, True)
-    assert sample.lake.publish(attempt).rows["messages"] == 81
-    [status] = sample.lake.status("shimmer")
+    assert sample.lake.builds.publish(pass_audit(sample.attempt())).rows["messages"] == 81
+    [status] = sample.lake.reader.status("shimmer")
     assert list(status.notes) == [
         "coordinator keys are unchecked",
         "the source ends with milestone 17340; the day may go on",
@@ -149,7 +147,7 @@ def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch):
     rewrite(archive / "blocks.jsonl", blocks)
     network = Network(spark, tmp_path, archive, monkeypatch)
     network.run("iota_ingest", "2022-09-28", "2022-09-30")
-    refused = network.attempt().refused
+    refused = network.attempt().record.refused
     assert list(refused) == [DAY]
     assert refused[DAY].startswith("milestone 249995: id_mismatch: block ")
     assert "id_mismatch" in [reason for reason, _ in network.quarantined()]
@@ -158,11 +156,9 @@ def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch):
     told["conflict_reason"] = Conflict.SUM
     ours = [row for row in network.rows("messages") if row["date"] == "2022-09-30"]
     assert differences(ours, theirs) == ([], [])
-    attempt = network.attempt()
-    attempt.pin()
-    attempt.verdict(date(2022, 9, 30), True)
-    assert list(network.lake.publish(attempt).withheld) == [DAY]
-    notes = {day.date: list(day.notes) for day in network.lake.status("shimmer")}
+    done = network.lake.builds.publish(pass_audit(network.attempt()))
+    assert list(done.withheld) == [DAY]
+    notes = {day.date: list(day.notes) for day in network.lake.reader.status("shimmer")}
     assert "conflicts unlike the source's: 1 (quarantine: conflict_disagreement)" in notes[date(2022, 9, 30)]
     with pytest.raises(PermalakeError, match="2022-09-28: milestone 249995: id_mismatch"):
         network.run("iota_ingest", run_id="another")
@@ -173,4 +169,4 @@ def test_a_day_without_milestones_has_no_rows(spark, tmp_path, monkeypatch):
     network.run("iota_ingest", "2022-09-29")
     network.run("iota_analytics", "2022-09-29")
     assert set(map(len, (network.rows(name) for name in ("messages", "ms_analytics", "date_cache")))) == {0}
-    assert network.attempt().refused == {}
+    assert network.attempt().record.refused == {}

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from permalake.domains import open_lake
-from support.lakes import settings_of
+from support.lakes import OpenLake, settings_of
 
 
 @pytest.fixture
@@ -13,4 +12,4 @@ def settings(tmp_path):
 
 @pytest.fixture
 def lake(settings):
-    return open_lake(settings)
+    return OpenLake(settings)

@@ -26,11 +26,10 @@ def damaged(settings, lake):
     build(settings, lake, DAY1, 1, 5, "a")
     other = lake.begin(OTHER, DAY2, DAY2, "b")
     put(settings, other, "messages", messages(DAY2, 2, 3))
-    pass_audit(other)
-    lake.publish(other)
+    lake.builds.publish(pass_audit(other))
 
     def damage(table, manifest_list=False):
-        location = lake.locations(NETWORK)[table]
+        location = lake.reader.locations(NETWORK)[table]
         file = path(open_table(location).current_snapshot().manifest_list if manifest_list else location)
         file.write_bytes(file.read_bytes()[:100])
 
@@ -40,7 +39,7 @@ def damaged(settings, lake):
 @pytest.mark.parametrize("manifest_list", [False, True])
 def test_status_names_the_table_and_shows_all_networks(lake, damaged, manifest_list):
     damaged("date_cache", manifest_list)
-    first, second = sorted(lake.status(), key=lambda day: day.date)
+    first, second = sorted(lake.reader.status(), key=lambda day: day.date)
     assert (first.network, second.network, second.gaps) == (NETWORK, OTHER, [])
     (gap,) = first.gaps
     assert gap.startswith("gaps are unknown: shimmer.date_cache: ")
@@ -63,7 +62,7 @@ def test_maintenance_names_the_table_and_goes_on(settings, lake, damaged, manife
 def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lake, damaged):
     from permalake.lake.maintenance import alone
 
-    with alone(settings, lake._database, NETWORK, "somebody else"):
+    with alone(settings, lake.database, NETWORK, "somebody else"):
         names: list[str] = []
         found = maintenance.housekeeping(settings, domain_of, [NETWORK, OTHER], "run")
         with pytest.raises(PermalakeError, match="shimmer: another maintenance is at work"):
@@ -73,12 +72,12 @@ def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lak
 
 @pytest.mark.parametrize("manifest_list", [False, True])
 def test_a_run_that_cannot_read_what_is_published_is_not_unchanged(lake, damaged, manifest_list):
-    assert lake.unchanged(NETWORK, DAY1, DAY1, "")
-    assert not lake.unchanged(NETWORK, DAY1, DAY1, "other input")
+    assert lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "")
+    assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "other input")
     damaged("messages", manifest_list)
     with pytest.raises(PermalakeError, match=r"shimmer/messages/metadata/.* cannot be read .*restore\.md"):
-        lake.unchanged(NETWORK, DAY1, DAY1, "")
-    assert lake.unchanged(OTHER, DAY2, DAY2, "")
+        lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "")
+    assert lake.builds.is_unchanged(OTHER, DAY2, DAY2, "")
 
 
 def test_a_query_of_the_table_fails_on_one_line_and_others_work(lake, damaged):

@@ -13,20 +13,32 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
-from permalake.domains import domain_of, open_lake
+from permalake.domains import domain_of
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake import QueryLimits
 from permalake.lake.catalog import open_catalog
 from permalake.lake.state import days, moment, publications, stamp
 from permalake.lake.statements import unique_names
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit, put, settings_of, state
+from support.lakes import (
+    DAY1,
+    DAY2,
+    DAY3,
+    NETWORK,
+    OpenLake,
+    build,
+    messages,
+    pass_audit,
+    put,
+    settings_of,
+    state,
+)
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     """Day 1 with 5 messages, then day 2 with 7, then day 1 rebuilt with 6."""
     chosen = settings_of(tmp_path_factory.mktemp("lake") / "warehouse")
-    lake = open_lake(chosen)
+    lake = OpenLake(chosen)
     done = [
         build(chosen, lake, DAY1, 1, 5, "a"),
         build(chosen, lake, DAY2, 2, 7, "b"),
@@ -47,12 +59,12 @@ def test_as_of_reads_the_state_of_the_last_publication_at_or_before(filled):
 @pytest.mark.parametrize("alone", [True, False], ids=["the only one", "not the first"])
 def test_a_publication_dated_2099_hides_no_other(tmp_path, alone):
     chosen = settings_of(tmp_path)
-    lake = open_lake(chosen)
+    lake = OpenLake(chosen)
     count = "select count(*) n from shimmer.messages"
     if not alone:
         build(chosen, lake, DAY2, 2, 7, "before")
     build(chosen, lake, DAY1, 1, 5, "clock ahead")
-    with lake._database.write() as connection:
+    with lake.database.write() as connection:
         last = connection.execute(select(func.max(publications.c.id))).scalar()
         for table, column in ((publications, publications.c.id), (days, days.c.publication_id)):
             connection.execute(
@@ -63,15 +75,15 @@ def test_a_publication_dated_2099_hides_no_other(tmp_path, alone):
     assert before - timedelta(seconds=1) < moment(done.published_at) < datetime.now(UTC)
     assert lake.query(count, as_of=moment(done.published_at))["n"][0].as_py() == (7 if alone else 14)
     assert lake.query(count, as_of=before - timedelta(minutes=1))["n"][0].as_py() == 0
-    assert all(day.published < "2099" for day in lake.status(NETWORK))
+    assert all(day.published < "2099" for day in lake.reader.status(NETWORK))
 
 
 def test_the_time_of_a_publication_never_goes_back(tmp_path):
     chosen = settings_of(tmp_path)
-    lake = open_lake(chosen)
+    lake = OpenLake(chosen)
     build(chosen, lake, DAY1, 1, 5, "a little ahead")
     ahead = datetime.now(UTC) + timedelta(minutes=10)
-    with lake._database.write() as connection:
+    with lake.database.write() as connection:
         connection.execute(update(publications).values(published_at=stamp(ahead)))
     assert build(chosen, lake, DAY2, 2, 7, "next").published_at == stamp(ahead)
     assert lake.query("select count(*) n from shimmer.messages", as_of=ahead)["n"][0].as_py() == 12
@@ -89,11 +101,10 @@ def test_sums_filters_and_empty_tables(filled):
 
 def test_a_network_with_a_dash_is_quoted(tmp_path):
     chosen = settings_of(tmp_path)
-    lake = open_lake(chosen)
+    lake = OpenLake(chosen)
     attempt = lake.begin("chrysalis-mainnet", DAY1, DAY1, "run")
     put(chosen, attempt, "messages", messages(DAY1, 1, 2))
-    pass_audit(attempt)
-    lake.publish(attempt)
+    lake.builds.publish(pass_audit(attempt))
     assert lake.query('select * from "chrysalis-mainnet".messages').num_rows == 2
     with pytest.raises(PermalakeError, match=r'did you mean "chrysalis-mainnet"\.messages'):
         lake.query("select * from messages")
@@ -101,7 +112,7 @@ def test_a_network_with_a_dash_is_quoted(tmp_path):
 
 def test_a_table_made_by_an_older_contract_gains_the_new_columns(tmp_path):
     chosen = settings_of(tmp_path)
-    lake = open_lake(chosen)
+    lake = OpenLake(chosen)
     catalog = open_catalog(chosen, "permalake")
     old = pa.schema([field for field in domain_of(NETWORK).tables["messages"].arrow if field.name != "proof"])
     catalog.create_namespace(NETWORK)
@@ -186,7 +197,7 @@ def test_repeated_columns_keep_their_own_values(filled):
     )
     row = {"date": DAY1, "date_1": DAY2, "milestone_index": 1, "milestone_index_1": 2}
     assert lake.query(joined).to_pylist() == [row]
-    assert [batch.to_pylist() for batch in lake.answer(joined).batches()] == [[row]]
+    assert [batch.to_pylist() for batch in lake.reader.answer(joined).batches()] == [[row]]
 
 
 # Each would write a file or a table if DuckDB ran it; OUT is a file that must not appear.
@@ -256,7 +267,7 @@ def test_a_query_ends_at_its_timeout(filled, sql):
     lake, _ = filled
     began = time.monotonic()
     with pytest.raises(PermalakeError, match=r"longer than 0\.5 s; narrow it, or raise --timeout"):
-        list(lake.answer(sql, limits=QueryLimits(timeout=0.5)).batches())
+        list(lake.reader.answer(sql, limits=QueryLimits(timeout=0.5)).batches())
     assert time.monotonic() - began < 10
 
 
@@ -264,7 +275,7 @@ def test_a_query_keeps_to_its_memory(filled):
     lake, _ = filled
     hungry = "select list(range) from range(50000000)"
     with pytest.raises(PermalakeError, match=r"more than 100MiB of memory; narrow it, or raise --memory"):
-        lake.answer(hungry, limits=QueryLimits(memory="100MiB")).table()
+        lake.reader.answer(hungry, limits=QueryLimits(memory="100MiB")).table()
     sizes = "select current_setting('memory_limit') m, current_setting('max_temp_directory_size') s"
     assert lake.query(sizes).to_pylist() == [{"m": "2.0 GiB", "s": "20.0 GiB"}]
 

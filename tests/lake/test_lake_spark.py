@@ -32,8 +32,7 @@ def rejected(spark, *origins, day=DAY1, detail=None):
 def published(lake, day, rows, spark, run_id):
     attempt = lake.begin(NETWORK, day, day, run_id)
     attempt.stage(frame(spark, MS_ANALYTICS, rows), MS_ANALYTICS)
-    pass_audit(attempt)
-    return lake.publish(attempt)
+    return lake.builds.publish(pass_audit(attempt))
 
 
 def tokens(lake):
@@ -59,9 +58,8 @@ def test_a_frame_is_cast_ordered_and_sorted_into_one_file_per_day(spark, lake, a
     attempt.stage(shuffled.repartition(7), MS_ANALYTICS)
     assert attempt.counts()["ms_analytics"] == {DAY1: 200, DAY2: 200}
     assert attempt.days(spark, "ms_analytics").count() == 400
-    pass_audit(attempt)
-    lake.publish(attempt)
-    written = list(files(open_table(lake.locations(NETWORK)["ms_analytics"])))
+    lake.builds.publish(pass_audit(attempt))
+    written = list(files(open_table(lake.reader.locations(NETWORK)["ms_analytics"])))
     assert sorted(day_of(file) for file in written) == [DAY1, DAY2]
     rows = lake.query("select milestone_index from shimmer.ms_analytics where date = date '2022-09-28'")
     indexes = rows["milestone_index"].to_pylist()
@@ -74,10 +72,10 @@ def test_an_empty_frame_deletes_and_36_scattered_days_are_one_range(spark, lake)
     rows = [row for number, day in enumerate(days) for row in analytics(day, number, 1)]
     attempt = lake.begin(NETWORK, start, end, "range")
     attempt.stage(frame(spark, MS_ANALYTICS, rows), MS_ANALYTICS)
-    pass_audit(attempt)
-    assert attempt.days_with_rows() == sorted(days)
-    assert lake.publish(attempt).days == tuple(sorted(days))
-    assert len(lake.status()) == 36
+    pinned = pass_audit(attempt)
+    assert pinned.days_with_rows() == sorted(days)
+    assert lake.builds.publish(pinned).days == tuple(sorted(days))
+    assert len(lake.reader.status()) == 36
     for day, others in ((start, 35), (days[5], 34)):
         published(lake, day, [], spark, f"empty {day}")
         assert len(tokens(lake)) == others
@@ -106,12 +104,11 @@ def test_spark_and_pyiceberg_and_duckdb_read_the_same(settings, spark, lake):
     first = lake.begin(NETWORK, DAY1, DAY1, "one")
     first.stage(frame(spark, MS_ANALYTICS, analytics(DAY1, 1, 5)), MS_ANALYTICS)
     published(lake, DAY3, analytics(DAY3, 3, 2**31 - 1), spark, "two")
-    pass_audit(first)
-    assert lake.publish(first).replayed
+    assert lake.builds.publish(pass_audit(first)).replayed
     by_duckdb = lake.query("select * from shimmer.ms_analytics order by milestone_index").to_pylist()
     by_spark = [
         row.asDict()
-        for row in lake.table(spark.newSession(), NETWORK, "ms_analytics")
+        for row in lake.reader.table(spark.newSession(), NETWORK, "ms_analytics")
         .orderBy("milestone_index")
         .collect()
     ]
@@ -125,25 +122,25 @@ def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, 
     attempt = lake.begin(NETWORK, DAY1, DAY1, "one")
     first = rejected(spark, "a", "b", "a").unionByName(rejected(spark, "elsewhere", day=DAY2))
     assert attempt.quarantine(first) == 2
-    seen = {row["origin"]: row["seen_at"] for row in lake.rejected(NETWORK).to_pylist()}
+    seen = {row["origin"]: row["seen_at"] for row in lake.reader.rejected(NETWORK).to_pylist()}
     assert seen.keys() == {"a", "b"}
-    before = lake.locations(NETWORK)["quarantine"]
+    before = lake.reader.locations(NETWORK)["quarantine"]
     assert attempt.quarantine(rejected(spark, "b", "a")) == 2
-    assert lake.locations(NETWORK)["quarantine"] == before
+    assert lake.reader.locations(NETWORK)["quarantine"] == before
 
     again = lake.begin(NETWORK, DAY1, DAY1, "one")
     assert again.quarantine(rejected(spark, "b", "c", detail="more")) == 2
-    rows = {row["origin"]: row for row in lake.rejected(NETWORK, DAY1).to_pylist()}
+    rows = {row["origin"]: row for row in lake.reader.rejected(NETWORK, DAY1).to_pylist()}
     assert rows.keys() == {"b", "c"}
     assert rows["b"]["seen_at"] == seen["b"] < rows["c"]["seen_at"]
     assert rows["b"]["detail"] == "more"
-    assert [(day.date, day.quarantined) for day in lake.status()] == [(DAY1, 2)]
+    assert [(day.date, day.quarantined) for day in lake.reader.status()] == [(DAY1, 2)]
 
     pass_audit(again)
     assert again.changed() == {}
     assert again.quarantine(rejected(spark)) == 0
-    assert lake.rejected().num_rows == 0
-    assert lake.status()[0].quarantined == 0
+    assert lake.reader.rejected().num_rows == 0
+    assert lake.reader.status()[0].quarantined == 0
 
 
 def test_quarantine_of_days_built_at_once_is_all_there(spark, lake):
@@ -151,11 +148,11 @@ def test_quarantine_of_days_built_at_once_is_all_there(spark, lake):
     two = lake.begin(NETWORK, DAY2, DAY2, "two")
     one.quarantine(rejected(spark, "a"))
     two.quarantine(rejected(spark, "b", day=DAY2))
-    one.refuse(DAY1, "broken cone")
-    assert lake.rejected()["origin"].to_pylist() == ["a", "b"]
-    assert lake.days_with_rejected(NETWORK) == [DAY1, DAY2]
+    one.record.refuse(DAY1, "broken cone")
+    assert lake.reader.rejected()["origin"].to_pylist() == ["a", "b"]
+    assert lake.reader.days_with_rejected(NETWORK) == [DAY1, DAY2]
     published(lake, DAY3, analytics(DAY3, 3, 1), spark, "three")
-    assert lake.rejected()["origin"].to_pylist() == ["a", "b"]
+    assert lake.reader.rejected()["origin"].to_pylist() == ["a", "b"]
 
 
 def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
@@ -180,16 +177,16 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
         )
 
     one = lake.begin("wormhole", DAY2, DAY2, "one")
-    assert one.keep(quotes(1, DAY1, DAY2), prices) == 2
+    assert one.append_new(quotes(1, DAY1, DAY2), prices) == 2
     two = lake.begin("wormhole", DAY3, DAY3, "two")
-    assert two.keep(quotes(2, DAY2, DAY3), prices) == 1
-    assert one.keep(quotes(3, DAY1), prices) == 0
+    assert two.append_new(quotes(2, DAY2, DAY3), prices) == 1
+    assert one.append_new(quotes(3, DAY1), prices) == 0
     rows = lake.query(
         "select date, price_usd, hour(fetched_at) h from wormhole.token_prices order by 1"
     ).to_pylist()
     assert [(row["date"], int(row["price_usd"]), row["h"]) for row in rows] == [
         (DAY1, 1, 1), (DAY2, 1, 1), (DAY3, 2, 2),
     ]  # fmt: skip
-    assert one.days_with_rows() == []
+    assert one.pin().days_with_rows() == []
     assert one.changed() == {}
     assert one.table(spark, "token_prices").count() == 3

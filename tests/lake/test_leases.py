@@ -31,7 +31,7 @@ def clock_off_by(off):
 
 def age(lake, run_id: str, by: timedelta) -> None:
     """As if the run's last sign of life were that old."""
-    with lake._database.write() as connection:
+    with lake.database.write() as connection:
         connection.execute(
             leases.update().where(leases.c.run_id == run_id).values(beat_at=stamp(datetime.now(UTC) - by))
         )
@@ -49,13 +49,15 @@ def test_another_run_of_an_overlapping_range_is_told_who_builds_it(lake):
 
 @pytest.mark.parametrize("off", [timedelta(seconds=130), -timedelta(seconds=130), timedelta(days=400)])
 def test_a_machine_whose_clock_is_wrong_neither_takes_nor_loses_a_lease(lake, monkeypatch, off):
-    lake.begin(NETWORK, DAY1, DAY1, "first").rest()
+    lake.begin(NETWORK, DAY1, DAY1, "first")
+    lake.leave()
     wrong = clock_off_by(off)
     for module in (leasing, permalake.lake.state):
         monkeypatch.setattr(module, "datetime", wrong, raising=False)
     with pytest.raises(PermalakeError, match="is being built by run first"):
         lake.begin(NETWORK, DAY1, DAY1, "second")
-    lake.begin(NETWORK, DAY2, DAY2, "wrong clock").rest()
+    lake.begin(NETWORK, DAY2, DAY2, "wrong clock")
+    lake.leave()
     monkeypatch.undo()
     with pytest.raises(PermalakeError, match="is being built by run wrong clock"):
         lake.begin(NETWORK, DAY2, DAY2, "third")
@@ -70,7 +72,7 @@ def test_other_days_other_networks_and_the_same_run_go_on_at_once(lake):
 
 def test_a_waiting_run_goes_on_when_the_other_is_over(lake):
     lake.begin(NETWORK, DAY1, DAY1, "first")
-    threading.Timer(1.0, lake.release, ["first"]).start()
+    threading.Timer(1.0, lake.builds.release, ["first"]).start()
     began = time.monotonic()
     lake.begin(NETWORK, DAY1, DAY1, "second", wait=30)
     assert 0.9 < time.monotonic() - began < 10
@@ -79,41 +81,49 @@ def test_a_waiting_run_goes_on_when_the_other_is_over(lake):
 def test_a_dead_run_is_taken_over_and_cannot_come_back(settings, lake):
     dead = lake.begin(NETWORK, DAY1, DAY1, "dead")
     stage_day(settings, dead, DAY1, 1, 5)
-    pass_audit(dead)
+    pinned = pass_audit(dead)
     age(lake, "dead", leasing.EXPIRES_AFTER - timedelta(seconds=20))
     with pytest.raises(PermalakeError, match="is being built by run dead"):
         lake.begin(NETWORK, DAY1, DAY1, "heir")
     age(lake, "dead", leasing.EXPIRES_AFTER + timedelta(seconds=1))
     heir = lake.begin(NETWORK, DAY1, DAY1, "heir")
     with pytest.raises(PermalakeError, match="is gone; run it again"):
-        lake.publish(dead)
+        lake.builds.publish(pinned)
     with pytest.raises(PermalakeError, match="was superseded"):
         lake.resume(NETWORK, "dead")
     stage_day(settings, heir, DAY1, 1, 6)
-    pass_audit(heir)
-    lake.publish(heir)
+    lake.builds.publish(pass_audit(heir))
     assert state(lake) == {DAY1: (6, 6)}
 
 
-def test_a_living_run_gives_signs_of_life_until_it_rests(lake, monkeypatch):
+def test_a_living_run_gives_signs_of_life_until_its_block_ends(lake, monkeypatch):
     monkeypatch.setattr(leasing, "BEAT_SECONDS", 0.05)
-    attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
+    lake.begin(NETWORK, DAY1, DAY1, "run")
     age(lake, "run", leasing.EXPIRES_AFTER * 2)
     time.sleep(1.0)
     with pytest.raises(PermalakeError, match="is being built by run run"):
         lake.begin(NETWORK, DAY1, DAY1, "other")
-    attempt.rest()
+    lake.leave()
     time.sleep(0.2)
     age(lake, "run", leasing.EXPIRES_AFTER * 2)
     time.sleep(0.2)
     assert lake.begin(NETWORK, DAY1, DAY1, "other").run_id == "other"
 
 
+def test_an_attempt_is_of_no_use_outside_its_block(settings, lake):
+    with lake.builds.begin(NETWORK, DAY1, DAY1, "run") as attempt:
+        stage_day(settings, attempt, DAY1, 1, 5)
+    with pytest.raises(PermalakeError, match="the block of run run has ended; resume its attempt"):
+        attempt.pin()
+    assert lake.builds.staged(NETWORK, "run").counts()["messages"] == {DAY1: 5}
+    with lake.builds.resume(NETWORK, "run") as resumed:
+        assert resumed.pin().days_with_rows() == [DAY1]
+
+
 def test_publishing_frees_the_days(settings, lake):
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
-    pass_audit(attempt)
-    lake.publish(attempt)
+    lake.builds.publish(pass_audit(attempt))
     lake.begin(NETWORK, DAY1, DAY1, "next")
 
 

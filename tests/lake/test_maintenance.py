@@ -34,7 +34,7 @@ def after(moment):
 
 
 def maintain(settings, lake, limits):
-    done = tidy(settings, lake._database, NETWORK, limits, "maintain", confirmed=True)
+    done = tidy(settings, lake.database, NETWORK, limits, "maintain", confirmed=True)
     return {one.name.partition(".")[2]: one for one in done}
 
 
@@ -89,7 +89,7 @@ def test_the_past_can_be_read_as_far_back_as_it_is_kept_and_nothing_else_is_left
     assert done["messages"].removed > 0
     on_disk = {path for path in stored(settings) if path.endswith(".parquet")}
     assert on_disk == data_files(lake)
-    assert len(open_table(lake.locations(NETWORK)["messages"]).metadata.snapshots) == 1
+    assert len(open_table(lake.reader.locations(NETWORK)["messages"]).metadata.snapshots) == 1
 
 
 def test_as_of_between_two_publications_gives_the_state_of_then(settings, lake, history):
@@ -131,12 +131,12 @@ def test_what_was_staged_before_is_published_after(settings, lake, history, hold
     stage_day(settings, staged, DAY3, 3, 9)
     pass_audit(staged)
     if not holding:
-        staged.rest()
-        lake.release("staged")
+        lake.leave()
+        lake.builds.release("staged")
     maintain(settings, lake, after(now()))
     again = lake.resume(NETWORK, "staged")
     assert again.counts()["messages"] == {DAY3: 9}
-    done = lake.publish(again)
+    done = lake.publish(NETWORK, "staged")
     assert done.rows == {"date_cache": 1, "messages": 9, "ms_analytics": 1}
     assert done.replayed
     assert state(lake) == {DAY1: (4, 4), DAY3: (9, 9)}
@@ -151,7 +151,7 @@ def test_files_that_a_running_build_has_not_committed_yet_stay(settings, lake, h
     maintain(settings, lake, after(now()))
     assert file.exists()
     lake.discard(running)
-    lake.release("running")
+    lake.builds.release("running")
     maintain(settings, lake, after(now()))
     assert not file.exists()
 
@@ -180,25 +180,25 @@ def test_an_abandoned_staging_is_given_up_and_a_held_one_is_not(settings, lake, 
     (landing / "part.parquet").write_bytes(b"landed")
     limit = Limits(history=now(), abandoned=now() + YEAR, young=now() + YEAR)
     maintain(settings, lake, limit)
-    assert clear_landings(settings, lake._database, limit).removed == 0
+    assert clear_landings(settings, lake.database, limit).removed == 0
     assert lake.resume(NETWORK, "left").counts()["messages"] == {DAY3: 9}
 
-    left.rest()
-    lake.release("left")
-    assert clear_landings(settings, lake._database, limit, dry_run=True).removed == 1
+    lake.leave()
+    lake.builds.release("left")
+    assert clear_landings(settings, lake.database, limit, dry_run=True).removed == 1
     maintain(settings, lake, limit)
-    assert str(clear_landings(settings, lake._database, limit)) == "_attempts: 1 file removed (6 bytes)"
+    assert str(clear_landings(settings, lake.database, limit)) == "_attempts: 1 file removed (6 bytes)"
     assert not landing.exists()
     with pytest.raises(PermalakeError, match="was discarded"):
         lake.resume(NETWORK, "left")
-    with lake._database.read() as connection:
+    with lake.database.read() as connection:
         assert connection.execute(attempt_tables.select()).all() == []
     on_disk = {path for path in stored(settings) if path.endswith(".parquet")}
     assert on_disk == data_files(lake)
 
 
 def serve(lake, day, publication_id, *states):
-    with lake._database.write() as connection:
+    with lake.database.write() as connection:
         connection.execute(
             served.insert().values(
                 network=NETWORK,
@@ -211,26 +211,26 @@ def serve(lake, day, publication_id, *states):
 
 
 def served_states(lake):
-    with lake._database.read() as connection:
+    with lake.database.read() as connection:
         return {row.date: json.loads(row.states) for row in connection.execute(served.select())}
 
 
 def test_states_of_which_rows_may_be_in_a_store_stay_readable(settings, lake):
     first = build(settings, lake, DAY1, 1, 5, "a")
-    old = lake.locations(NETWORK)
+    old = lake.reader.locations(NETWORK)
     second = build(settings, lake, DAY2, 2, 7, "b")
     build(settings, lake, DAY1, 1, 3, "c")
     serve(lake, DAY1, first.id, old)  # due: it was published again since
     serve(lake, DAY2, second.id, old)  # whole, as published
     maintain(settings, lake, after(now()))
-    assert served_states(lake) == {DAY1: [old], DAY2: [lake.locations(NETWORK)]}
+    assert served_states(lake) == {DAY1: [old], DAY2: [lake.reader.locations(NETWORK)]}
     assert sum(file.record_count for file in files(open_table(old["messages"]))) == 5
     for file in files(open_table(old["messages"])):
         assert Path(file.file_path).is_file()
 
 
 def test_where_a_needed_file_is_missing_nothing_is_removed(settings, lake, history):
-    with lake._database.read() as connection:
+    with lake.database.read() as connection:
         rows = connection.execute(publication_tables.select().order_by(publication_tables.c.publication_id))
         lost = [row.metadata_location for row in rows if row.table_name == "messages"][1]
     Path(lost).unlink()
@@ -246,12 +246,12 @@ def test_where_a_needed_file_is_missing_nothing_is_removed(settings, lake, histo
 
 def test_a_dry_run_tells_what_would_happen_and_changes_nothing(settings, lake, history):
     limit = after(history[2])
-    before = stored(settings), lake.locations(NETWORK)
+    before = stored(settings), lake.reader.locations(NETWORK)
     told = {
         one.name: one
         for one in would_tidy(settings, lake.database, NETWORK, domain_of(NETWORK).tables, limit)
     }
-    assert (stored(settings), lake.locations(NETWORK)) == before
+    assert (stored(settings), lake.reader.locations(NETWORK)) == before
     done = {f"{NETWORK}.{name}": one for name, one in maintain(settings, lake, limit).items()}
     assert {name: str(one) for name, one in told.items()} == {name: str(one) for name, one in done.items()}
     assert any(one.removed for one in done.values())
@@ -259,15 +259,15 @@ def test_a_dry_run_tells_what_would_happen_and_changes_nothing(settings, lake, h
 
 def test_one_maintenance_at_a_time_and_a_killed_one_leaves_nothing(settings, lake, history):
     with (
-        alone(settings, lake._database, NETWORK, "first"),
+        alone(settings, lake.database, NETWORK, "first"),
         pytest.raises(PermalakeError, match="shimmer: another maintenance is at work"),
-        alone(settings, lake._database, NETWORK, "second"),
+        alone(settings, lake.database, NETWORK, "second"),
     ):
         pass
-    with lake._database.write() as connection:
-        copy_pointers(connection, "maintain_killed", NETWORK, lake.locations(NETWORK))
+    with lake.database.write() as connection:
+        copy_pointers(connection, "maintain_killed", NETWORK, lake.reader.locations(NETWORK))
     maintain(settings, lake, after(now()))
-    with lake._database.read() as connection:
+    with lake.database.read() as connection:
         assert locations(connection, "maintain_killed", NETWORK) == {}
         assert connection.execute(leases.leases.select()).all() == []
 
@@ -277,7 +277,7 @@ def test_audit_pages_go_but_for_the_latest_build_of_each_day(settings, lake, his
     from permalake.pipeline.maintenance import housekeeping
 
     monkeypatch.setattr(docs, "root", lambda: tmp_path / "audit")
-    with lake._database.read() as connection:
+    with lake.database.read() as connection:
         attempts_of = {row.run_id: row.attempt_id for row in connection.execute(attempts.select())}
     summary = {"judged_at": "", "days": 1, "passed": 1, "expectations": 1, "warnings": 0, "failures": []}
     for run_id, attempt_id in attempts_of.items():

@@ -32,18 +32,17 @@ def build_in_pieces(settings, lake, day, milestone, sizes, run_id):
     rows = messages(day, milestone, sum(sizes))
     put(settings, attempt, "messages", rows[: sizes[0]])
     contract = domain_of(NETWORK).tables["messages"]
-    staged = open_catalog(settings, attempt.catalog).load_table((NETWORK, "messages"))
+    staged = open_catalog(settings, attempt.id).load_table((NETWORK, "messages"))
     at = sizes[0]
     for size in sizes[1:]:
         staged.append(pa.Table.from_pylist(rows[at : at + size], schema=contract.arrow))
         at += size
-    pass_audit(attempt)
-    return lake.publish(attempt)
+    return lake.builds.publish(pass_audit(attempt))
 
 
 def files_per_day(lake, table="messages"):
     found = {}
-    for file in files(open_table(lake.locations(NETWORK)[table])):
+    for file in files(open_table(lake.reader.locations(NETWORK)[table])):
         found[day_of(file)] = found.get(day_of(file), 0) + 1
     return found
 
@@ -74,20 +73,22 @@ def test_a_crowded_day_gets_one_sorted_file_and_keeps_its_rows_and_publication(
     assert lake.query(ROWS) == rows == lake.query(ROWS, moment)
     assert published(lake) == before
     assert compacted(spark, settings, lake) == {}
-    tidy(settings, lake._database, NETWORK, limits(settings.lake), "maintain")
+    tidy(settings, lake.database, NETWORK, limits(settings.lake), "maintain")
     assert lake.query(ROWS) == rows == lake.query(ROWS, moment)
 
 
 def published(lake):
     """Per day the publication that stores and pages know it by."""
-    with lake._database.read() as connection:
+    with lake.database.read() as connection:
         return {row.date: (row.publication_id, row.rows) for row in connection.execute(days.select())}
 
 
 def test_a_large_day_is_cut_into_files_of_the_size_aimed_at(spark, settings, lake):
     build_in_pieces(settings, lake, DAY1, 1, [300] * 6, "one")
     rows = lake.query(ROWS)
-    sizes = [file.file_size_in_bytes for file in files(open_table(lake.locations(NETWORK)["messages"]))]
+    sizes = [
+        file.file_size_in_bytes for file in files(open_table(lake.reader.locations(NETWORK)["messages"]))
+    ]
     target = sum(sizes) // 2 + 1
     assert compacted(spark, settings, lake, target) == {"messages": {DAY1: (6, 2)}}
     assert lake.query(ROWS) == rows
@@ -114,7 +115,7 @@ def test_a_day_staged_before_is_published_after_a_compaction_of_it(spark, settin
     stage_day(settings, staged, DAY1, 1, 6)
     pass_audit(staged)
     assert compacted(spark, settings, lake)["messages"].keys() == {DAY1, DAY2}
-    assert lake.publish(staged).replayed
+    assert lake.publish(NETWORK, "staged").replayed
     assert state(lake) == {DAY1: (6, 6), DAY2: (7, 7), DAY3: (9, 9)}
     assert files_per_day(lake) == {DAY1: 1, DAY2: 1, DAY3: 1}
 
@@ -127,7 +128,7 @@ def test_the_record_of_placements_forgets_its_snapshots_and_keeps_its_rows(spark
         placement.add(spark.createDataFrame(rows, PERMANODE_PARTITIONS.spark))
     now, year = datetime.now(UTC), timedelta(days=365)
     keep = Limits(history=now, abandoned=now - year, young=now + year)
-    done = {one.name: one for one in tidy(settings, lake._database, NETWORK, keep, "maintain")}
+    done = {one.name: one for one in tidy(settings, lake.database, NETWORK, keep, "maintain")}
     record = done[f"{NETWORK}.{PERMANODE_PARTITIONS.name}"]
     assert record.snapshots == 2
     assert record.removed >= 3  # the metadata that those commits had written

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, inspect, select
 
-from permalake.domains import open_lake
+from permalake.domains import open_reader
 from permalake.lake.migrations import add_column, pending
 from permalake.lake.state import MIGRATIONS, Database, days, leases
 from support import lake_processes, places
-from support.lakes import DAY1, NETWORK, build, state
+from support.lakes import DAY1, NETWORK, OpenLake, build, state
 
 spawn = multiprocessing.get_context("spawn")
 FIRST = places.DATA / "lake" / "catalog_first.sql"
@@ -54,16 +54,16 @@ def test_an_old_catalog_becomes_what_a_new_one_is_and_keeps_its_rows(settings, f
 
 
 def test_days_are_built_on_an_old_catalog(settings, first_catalog):
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     build(settings, lake, DAY1, 1, 5, "run")
     assert state(lake) == {DAY1: (5, 5)}
 
 
 def test_an_up_to_date_catalog_is_opened_beside_a_writer(settings, first_catalog):
     """Waiting for the write lock would time out."""
-    open_lake(settings)
+    open_reader(settings)
     with Database(settings.lake.catalog_uri).write():
-        open_lake(settings).status()
+        open_reader(settings).status()
 
 
 def test_processes_that_open_an_old_catalog_at_once_take_each_step_once(settings, first_catalog):
@@ -79,7 +79,7 @@ def test_processes_that_open_an_old_catalog_at_once_take_each_step_once(settings
         assert [
             row[0] for row in connection.execute("select name from permalake_migrations order by rowid")
         ] == list(MIGRATIONS)
-    assert open_lake(settings).status(NETWORK)[0].quarantined == 2
+    assert open_reader(settings).status(NETWORK)[0].quarantined == 2
 
 
 def test_a_step_that_fails_leaves_nothing_behind(settings, first_catalog, monkeypatch):

@@ -9,11 +9,10 @@ import pytest
 
 import permalake.lake.state
 from permalake.config import Settings
-from permalake.domains import open_lake
 from permalake.errors import PermalakeError
 from permalake.lake import leases as leasing
 from permalake.lake.restore import restore
-from support.lakes import DAY1, DAY2, NETWORK, build, state
+from support.lakes import DAY1, DAY2, NETWORK, OpenLake, build, state
 from support.postgres_server import postgres
 
 PASSWORD = "q7Zs3cr3tQ7z"
@@ -32,21 +31,21 @@ def settings_of(tmp_path, uri):
 def test_days_are_built_and_a_lost_catalog_is_restored(server, tmp_path):
     verified = {"sslmode": "verify-full", "sslrootcert": str(server.certificate)}
     settings = settings_of(tmp_path, server.uri("lake", **verified).replace("+psycopg2", ""))
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     build(settings, lake, DAY1, 1, 5, "a")
     build(settings, lake, DAY2, 2, 7, "b")
     lost = settings_of(tmp_path, server.uri("empty", **verified))
     with pytest.raises(PermalakeError, match="the catalog is empty, but the warehouse"):
-        open_lake(lost)
+        OpenLake(lost)
     (done,) = restore(lost)
     assert str(done) == "shimmer: 2 publications, 2 days, 3 tables"
-    again = open_lake(lost)
+    again = OpenLake(lost)
     assert state(again) == {DAY1: (5, 5), DAY2: (7, 7)}
     build(lost, again, DAY1, 1, 6, "c")
     assert state(again) == {DAY1: (6, 6), DAY2: (7, 7)}
     shutil.rmtree(tmp_path / "warehouse")
     with pytest.raises(PermalakeError, match="does not hold the lake"):
-        open_lake(lost)
+        OpenLake(lost)
 
 
 def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch):
@@ -55,8 +54,9 @@ def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch):
         def now(cls, tz=None):
             return datetime.now(tz) + timedelta(seconds=130)
 
-    lake = open_lake(settings_of(tmp_path, server.uri("clocks", sslmode="require")))
-    lake.begin(NETWORK, DAY1, DAY1, "first").rest()
+    lake = OpenLake(settings_of(tmp_path, server.uri("clocks", sslmode="require")))
+    lake.begin(NETWORK, DAY1, DAY1, "first")
+    lake.leave()
     for module in (leasing, permalake.lake.state):
         monkeypatch.setattr(module, "datetime", Ahead, raising=False)
     with pytest.raises(PermalakeError, match="is being built by run first"):
@@ -66,5 +66,5 @@ def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch):
 def test_a_wrong_password_is_an_error_that_does_not_show_it(server, tmp_path):
     uri = server.uri("lake", sslmode="require").replace(PASSWORD, "wr0ngs3cr3t")
     with pytest.raises(Exception, match="authentication failed") as error:
-        open_lake(settings_of(tmp_path, uri))
+        OpenLake(settings_of(tmp_path, uri))
     assert "wr0ngs3cr3t" not in str(error.value)

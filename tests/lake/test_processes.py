@@ -7,11 +7,10 @@ import signal
 
 import pytest
 
-from permalake.domains import open_lake
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.lake.catalog import locations
 from support import lake_processes
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, stage_day, state
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, pass_audit, stage_day, state
 
 spawn = multiprocessing.get_context("spawn")
 
@@ -32,7 +31,7 @@ def test_processes_that_create_the_lake_at_once_make_one(settings, lake):
     barrier = spawn.Barrier(3)
     racing = [start(lake_processes.ensure, settings.lake.warehouse, barrier) for _ in range(3)]
     assert joined(*racing) == [0, 0, 0]
-    assert lake.locations(NETWORK).keys() == IOTA_TABLES.keys()
+    assert lake.reader.locations(NETWORK).keys() == IOTA_TABLES.keys()
 
 
 def test_two_days_published_at_the_same_moment_are_both_there(settings, lake):
@@ -74,14 +73,14 @@ def test_a_killed_publisher_has_published_nothing_and_the_repeat_publishes_all(
     pass_audit(attempt)
     if disturbed:
         build(settings, lake, DAY2, 2, 7, "other")
-    before = lake.locations(NETWORK)
+    before = lake.reader.locations(NETWORK)
     victim = start(lake_processes.die_while_publishing, settings.lake.warehouse, "run", where)
     assert joined(victim) == [-signal.SIGKILL]
     others = {DAY2: (7, 7)} if disturbed else {}
-    assert lake.locations(NETWORK) == before
+    assert lake.reader.locations(NETWORK) == before
     assert state(lake) == others
-    again = open_lake(settings)
-    assert again.publish(again.resume(NETWORK, "run")).replayed == disturbed
+    again = OpenLake(settings)
+    assert again.publish(NETWORK, "run").replayed == disturbed
     assert state(lake) == {DAY1: (5, 5)} | others
-    with lake._database.read() as connection:
-        assert locations(connection, f"{attempt.catalog}_replay", NETWORK) == {}
+    with lake.database.read() as connection:
+        assert locations(connection, f"{attempt.id}_replay", NETWORK) == {}

@@ -27,15 +27,15 @@ def test_staged_rows_are_invisible_until_published_and_then_swapped_as_they_are(
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     assert state(lake) == {}
-    pass_audit(attempt)
+    passed = pass_audit(attempt)
     assert state(lake) == {}
-    pinned = attempt.changed()
-    done = lake.publish(attempt)
+    staged = attempt.changed()
+    done = lake.builds.publish(passed)
     assert state(lake) == {DAY1: (5, 5)}
     assert (done.days, done.replayed, done.repeated, done.withheld) == ((DAY1,), False, False, {})
     assert done.rows == {"date_cache": 1, "messages": 5, "ms_analytics": 1}
-    published = lake.locations(NETWORK)
-    assert {name: published[name] for name in pinned} == pinned
+    published = lake.reader.locations(NETWORK)
+    assert {name: published[name] for name in staged} == staged
 
 
 def test_two_days_staged_at_once_are_published_in_any_order(settings, lake):
@@ -44,9 +44,8 @@ def test_two_days_staged_at_once_are_published_in_any_order(settings, lake):
     stage_day(settings, first, DAY1, 1, 5)
     stage_day(settings, second, DAY2, 2, 7)
     pass_audit(first)
-    pass_audit(second)
-    assert not lake.publish(second).replayed
-    assert lake.publish(first).replayed
+    assert not lake.builds.publish(pass_audit(second)).replayed
+    assert lake.publish(NETWORK, "one").replayed
     assert state(lake) == {DAY1: (5, 5), DAY2: (7, 7)}
 
 
@@ -57,8 +56,7 @@ def test_a_day_is_rebuilt_after_others_and_while_others_publish(settings, lake):
     stage_day(settings, rebuilt, DAY1, 1, 3)
     build(settings, lake, DAY3, 3, 9, "d")
     build(settings, lake, DAY2, 2, 8, "e")
-    pass_audit(rebuilt)
-    assert lake.publish(rebuilt).replayed
+    assert lake.builds.publish(pass_audit(rebuilt)).replayed
     assert state(lake) == {DAY1: (3, 3), DAY2: (8, 8), DAY3: (9, 9)}
 
 
@@ -71,9 +69,10 @@ def test_a_day_rebuilt_to_nothing_replaces_its_rows_by_none(settings, lake, dist
         put(settings, attempt, table, [])
     if disturbed:
         build(settings, lake, DAY3, 3, 9, "d")
-    assert attempt.pin()
-    assert attempt.days_with_rows() == []
-    done = lake.publish(attempt)
+    pinned = attempt.pin()
+    assert attempt.changed()
+    assert pinned.days_with_rows() == []
+    done = lake.builds.publish(pinned)
     assert (done.days, done.rows, done.replayed) == ((DAY1,), {}, disturbed)
     assert state(lake) == {DAY2: (7, 7)} | ({DAY3: (9, 9)} if disturbed else {})
 
@@ -88,19 +87,21 @@ def test_a_refused_and_a_failed_day_in_a_range_stay_as_they_were(settings, lake)
         "ms_analytics",
         analytics(DAY1, 1, 5) + analytics(DAY2, 2, 1) + analytics(DAY3, 3, 8),
     )
-    attempt.refuse(DAY2, "milestone 2: parent\n is missing")
-    attempt.pin()
-    assert attempt.days_with_rows() == [DAY1, DAY3]
-    attempt.verdict(DAY1, True)
-    attempt.verdict(DAY3, False, ["messages.count equals ms_analytics.message_count"])
-    done = lake.publish(attempt)
+    attempt.record.refuse(DAY2, "milestone 2: parent\n is missing")
+    pinned = attempt.pin()
+    assert pinned.days_with_rows() == [DAY1, DAY3]
+    pinned.verdict(DAY1, True)
+    pinned.verdict(DAY3, False, ["messages.count equals ms_analytics.message_count"])
+    done = lake.builds.publish(pinned)
     assert state(lake) == {DAY1: (5, 5), DAY2: (7, 7)}
     assert done.days == (DAY1,)
     assert done.withheld == {
         DAY2: "milestone 2: parent is missing",
         DAY3: "audit failed: messages.count equals ms_analytics.message_count",
     }
-    told = {day.date: (day.audited, day.error, day.published is not None) for day in lake.status(NETWORK)}
+    told = {
+        day.date: (day.audited, day.error, day.published is not None) for day in lake.reader.status(NETWORK)
+    }
     assert told == {
         DAY1: ("passed", None, True),
         DAY2: (None, done.withheld[DAY2], True),
@@ -110,48 +111,49 @@ def test_a_refused_and_a_failed_day_in_a_range_stay_as_they_were(settings, lake)
 
 def test_when_no_day_passes_nothing_moves_and_the_days_are_free_again(settings, lake):
     build(settings, lake, DAY1, 1, 5, "good")
-    before = lake.locations(NETWORK)
+    before = lake.reader.locations(NETWORK)
     attempt = lake.begin(NETWORK, DAY1, DAY1, "bad")
     stage_day(settings, attempt, DAY1, 1, 6)
-    attempt.pin()
-    attempt.verdict(DAY1, False, ["roots"])
-    done = lake.publish(attempt)
+    pinned = attempt.pin()
+    pinned.verdict(DAY1, False, ["roots"])
+    done = lake.builds.publish(pinned)
     assert (done.id, done.withheld) == (None, {DAY1: "audit failed: roots"})
-    assert lake.locations(NETWORK) == before
+    assert lake.reader.locations(NETWORK) == before
     assert build(settings, lake, DAY1, 1, 5, "mended").id
 
 
 def test_publishing_again_is_a_no_op_that_tells_the_earlier_publication(settings, lake):
     done = build(settings, lake, DAY1, 1, 5, "run")
     build(settings, lake, DAY2, 2, 7, "other")
-    before = lake.locations(NETWORK)
-    again = lake.publish(lake.resume(NETWORK, "run"))
+    before = lake.reader.locations(NETWORK)
+    again = lake.publish(NETWORK, "run")
     assert (again.id, again.days, again.rows, again.repeated) == (done.id, done.days, done.rows, True)
-    assert lake.locations(NETWORK) == before
+    assert lake.reader.locations(NETWORK) == before
 
 
 def test_what_was_not_pinned_or_not_judged_is_not_published(settings, lake):
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     with pytest.raises(PermalakeError, match="nothing is pinned"):
-        lake.publish(attempt)
-    attempt.pin()
+        lake.publish(NETWORK, "run")
+    pinned = attempt.pin()
     with pytest.raises(PermalakeError, match="not audited yet"):
-        lake.publish(attempt)
+        lake.builds.publish(pinned)
 
 
 def test_a_verdict_counts_for_the_state_that_was_pinned_only(settings, lake):
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
-    pass_audit(attempt)
-    assert attempt.verdicts() == {DAY1: (True, [])}
-    attempt.pin()
-    assert attempt.verdicts() == {DAY1: (True, [])}
+    first = pass_audit(attempt)
+    assert first.verdicts() == {DAY1: (True, [])}
+    assert attempt.pin().verdicts() == {DAY1: (True, [])}
     stage_day(settings, attempt, DAY1, 1, 6)
-    attempt.pin()
-    assert attempt.verdicts() == {}
+    second = attempt.pin()
+    assert second.verdicts() == {}
+    with pytest.raises(PermalakeError, match="pinned again during the audit; audit them again"):
+        first.verdict(DAY1, True)
     with pytest.raises(PermalakeError, match="not audited yet"):
-        lake.publish(attempt)
+        lake.builds.publish(second)
 
 
 def test_rows_staged_after_the_pin_are_not_published(settings, lake):
@@ -159,21 +161,20 @@ def test_rows_staged_after_the_pin_are_not_published(settings, lake):
     stage_day(settings, attempt, DAY1, 1, 5)
     pass_audit(attempt)
     stage_day(settings, attempt, DAY1, 1, 6)
-    lake.publish(attempt)
+    lake.publish(NETWORK, "run")
     assert state(lake) == {DAY1: (5, 5)}
 
 
 def test_a_new_attempt_supersedes_the_run_s_earlier_one(settings, lake):
     lost = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, lost, DAY1, 1, 5)
-    pass_audit(lost)
+    pinned = pass_audit(lost)
     kept = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, kept, DAY1, 1, 6)
     with pytest.raises(PermalakeError, match="the staging of run run is gone"):
-        lake.publish(lost)
+        lake.builds.publish(pinned)
     assert lake.resume(NETWORK, "run").id == kept.id
-    pass_audit(kept)
-    lake.publish(kept)
+    lake.builds.publish(pass_audit(kept))
     assert state(lake) == {DAY1: (6, 6)}
 
 
@@ -184,13 +185,12 @@ def test_private_pointers_go_when_an_attempt_ends(settings, lake):
     stage_day(settings, first, DAY1, 1, 5)
     stage_day(settings, second, DAY2, 2, 5)
     for attempt in (first, second):
-        pass_audit(attempt)
-        lake.publish(attempt)
+        lake.builds.publish(pass_audit(attempt))
     lake.discard(third)
-    with lake._database.read() as connection:
+    with lake.database.read() as connection:
         for attempt in (first, second, third):
-            assert locations(connection, attempt.catalog, NETWORK) == {}
-            assert locations(connection, f"{attempt.catalog}_replay", NETWORK) == {}
+            assert locations(connection, attempt.id, NETWORK) == {}
+            assert locations(connection, f"{attempt.id}_replay", NETWORK) == {}
         states = [row.state for row in connection.execute(attempts.select().order_by(attempts.c.begun_at))]
     assert states == ["published", "published", "discarded"]
     with pytest.raises(PermalakeError, match="was discarded"):
@@ -201,12 +201,11 @@ def test_private_pointers_go_when_an_attempt_ends(settings, lake):
 
 def test_only_the_tables_that_an_attempt_changed_are_moved(settings, lake):
     build(settings, lake, DAY1, 1, 5, "whole")
-    before = lake.locations(NETWORK)
+    before = lake.reader.locations(NETWORK)
     attempt = lake.begin(NETWORK, DAY1, DAY1, "analytics only")
     put(settings, attempt, "ms_analytics", analytics(DAY1, 1, 4))
-    pass_audit(attempt)
-    done = lake.publish(attempt)
-    after = lake.locations(NETWORK)
+    done = lake.builds.publish(pass_audit(attempt))
+    after = lake.reader.locations(NETWORK)
     assert {name for name in after if after[name] != before[name]} == {"ms_analytics"}
     assert done.rows == {"date_cache": 1, "messages": 5, "ms_analytics": 1}
 
@@ -217,9 +216,8 @@ def test_replays_do_not_pile_up_manifests_or_lose_rows(settings, lake):
     put(settings, late, "date_cache", cache(DAY1, 1, 1))
     for number in range(6):
         build(settings, lake, DAY2, 2, number + 1, f"run {number}")
-    pass_audit(late)
-    assert lake.publish(late).replayed
-    table = open_table(lake.locations(NETWORK)["date_cache"])
+    assert lake.builds.publish(pass_audit(late)).replayed
+    table = open_table(lake.reader.locations(NETWORK)["date_cache"])
     manifests = table.current_snapshot().manifests(table.io)
     assert all(manifest.has_added_files() or manifest.has_existing_files() for manifest in manifests)
     assert len(manifests) <= 3

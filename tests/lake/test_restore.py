@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select
 
-from permalake.domains import domain_of, open_lake
+from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import Limits, limits, tidy
@@ -19,7 +19,18 @@ from permalake.lake.publication_log import logged_ids
 from permalake.lake.restore import restore
 from permalake.lake.state import days, lake_ids, moment, networks, publication_tables, publications
 from permalake.pipeline import maintenance
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, settings_of, stage_day, state
+from support.lakes import (
+    DAY1,
+    DAY2,
+    DAY3,
+    NETWORK,
+    OpenLake,
+    build,
+    pass_audit,
+    settings_of,
+    stage_day,
+    state,
+)
 
 RUNBOOK = "see docs/runbooks/restore.md"
 
@@ -61,19 +72,22 @@ def built(settings, lake):
     staged = lake.begin(NETWORK, DAY3, DAY3, "staged")
     stage_day(settings, staged, DAY3, 3, 9)
     pass_audit(staged)
-    staged.rest()
-    lake.release("staged")
+    lake.leave()
+    lake.builds.release("staged")
     return done
 
 
 def test_a_lost_catalog_is_built_again_as_it_was_published(settings, lake, built):
-    before, wanted = content(lake._database), lake.query("from shimmer.messages order by all").to_pylist()
+    before, wanted = (
+        content(lake.database),
+        lake.query("from shimmer.messages order by all").to_pylist(),
+    )
     lose(settings)
     (done,) = restore(settings)
     assert str(done) == "shimmer: 3 publications, 2 days, 3 tables"
     assert done.damaged == {}
-    again = open_lake(settings)
-    assert content(again._database) == before | {"permalake_days": before["permalake_days"][:2]}
+    again = OpenLake(settings)
+    assert content(again.database) == before | {"permalake_days": before["permalake_days"][:2]}
     assert len(before["permalake_days"]) == 3
     assert again.query("from shimmer.messages order by all").to_pylist() == wanted
     counts = [
@@ -81,7 +95,7 @@ def test_a_lost_catalog_is_built_again_as_it_was_published(settings, lake, built
         for one in built
     ]
     assert counts == [5, 12, 13]
-    assert again.unchanged(NETWORK, DAY1, DAY2, "")
+    assert again.builds.is_unchanged(NETWORK, DAY1, DAY2, "")
     build(settings, again, DAY3, 3, 4, "later")
     assert state(again) == {DAY1: (6, 6), DAY2: (7, 7), DAY3: (4, 4)}
 
@@ -90,7 +104,7 @@ def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built):
     files = set(Path(settings.lake.warehouse).rglob("*.parquet"))
     lose(settings)
     for command in (
-        lambda: open_lake(settings),
+        lambda: OpenLake(settings),
         lambda: maintenance.chosen(settings),
         lambda: list(maintenance.housekeeping(settings, domain_of, [NETWORK], "maintain")),
     ):
@@ -102,10 +116,10 @@ def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built):
 
 def test_a_catalog_of_another_lake_is_refused(settings, lake, built, tmp_path):
     other = settings_of(tmp_path / "other")
-    build(other, open_lake(other), DAY1, 1, 2, "other")
+    build(other, OpenLake(other), DAY1, 1, 2, "other")
     shutil.copy(catalog_of(other), catalog_of(settings))
     with pytest.raises(PermalakeError, match=f"the catalog is of lake .*{RUNBOOK}"):
-        open_lake(settings)
+        OpenLake(settings)
     with pytest.raises(PermalakeError, match=f"the catalog is of lake .*{RUNBOOK}"):
         restore(settings)
 
@@ -116,7 +130,7 @@ def test_a_lost_warehouse_is_refused(settings, lake, built):
     Path(settings.lake.warehouse).mkdir()
     catalog_of(settings).write_bytes(catalog)
     with pytest.raises(PermalakeError, match=f"does not hold the lake .*{RUNBOOK}"):
-        open_lake(settings)
+        OpenLake(settings)
     assert not (Path(settings.lake.warehouse) / "_lake.json").exists()
 
 
@@ -127,22 +141,22 @@ def test_a_lake_of_an_earlier_version_is_adopted_where_both_agree(settings, lake
         (Path(warehouse) / "_lake.json").unlink()
         shutil.rmtree(Path(warehouse) / "_publications")
 
-    with lake._database.write() as connection:
+    with lake.database.write() as connection:
         connection.execute(publications.update().values(logged=None))
-    forget_ids(lake._database, settings.lake.warehouse)
-    again = open_lake(settings)
+    forget_ids(lake.database, settings.lake.warehouse)
+    again = OpenLake(settings)
     (stored,) = json.loads((Path(settings.lake.warehouse) / "_lake.json").read_text())["lake_id"].split()
-    with again._database.read() as connection:
+    with again.database.read() as connection:
         assert connection.execute(select(lake_ids.c.lake_id)).scalars().all() == [stored]
     build(settings, again, DAY3, 3, 9, "next")
     assert logged_ids(settings) == [1, 2, 3, 4]
 
-    forget_ids(again._database, settings.lake.warehouse)
+    forget_ids(again.database, settings.lake.warehouse)
     elsewhere = settings_of(tmp_path / "elsewhere")
     Path(elsewhere.lake.warehouse).mkdir()
     shutil.copy(catalog_of(settings), catalog_of(elsewhere))
     with pytest.raises(PermalakeError, match="none of the catalog's tables lies in the warehouse"):
-        open_lake(elsewhere)
+        OpenLake(elsewhere)
 
 
 def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings, lake, built):
@@ -151,14 +165,14 @@ def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings
     wanted = state(lake)
     lose(settings)
     catalog_of(settings).write_bytes(copy)
-    older = open_lake(settings)
+    older = OpenLake(settings)
     with pytest.raises(PermalakeError, match="ends with publication 3, the warehouse with 4"):
         older.begin(NETWORK, DAY1, DAY1, "run")
     with pytest.raises(PermalakeError, match=r"ends with publication 3.*`permalake restore`"):
-        tidy(settings, older._database, NETWORK, limits(settings.lake), "maintain")
+        tidy(settings, older.database, NETWORK, limits(settings.lake), "maintain")
     (done,) = restore(settings)
     assert str(done) == "shimmer: 1 publications, 1 days, 3 tables"
-    assert state(open_lake(settings)) == wanted
+    assert state(OpenLake(settings)) == wanted
     with pytest.raises(PermalakeError, match=f"nothing to restore, {RUNBOOK}"):
         restore(settings)
 
@@ -174,29 +188,29 @@ def test_what_a_killed_publisher_did_not_log_is_logged_by_the_next(settings, lak
     assert logged_ids(settings) == [1, 2]
     lose(settings)
     restore(settings)
-    assert state(open_lake(settings)) == {DAY1: (5, 5), DAY2: (7, 7)}
+    assert state(OpenLake(settings)) == {DAY1: (5, 5), DAY2: (7, 7)}
 
 
 def test_states_that_maintenance_forgot_stay_forgotten(settings, lake, built):
-    tidy(settings, lake._database, NETWORK, after(moment(built[1].published_at)), "maintain", confirmed=True)
-    with lake._database.read() as connection:
+    tidy(settings, lake.database, NETWORK, after(moment(built[1].published_at)), "maintain", confirmed=True)
+    with lake.database.read() as connection:
         horizon = connection.execute(select(networks.c.history_from)).scalar()
     lose(settings)
     restore(settings)
-    again = open_lake(settings)
+    again = OpenLake(settings)
     assert again.query("select count(*) n from shimmer.messages")["n"][0].as_py() == 13
     with pytest.raises(PermalakeError, match="is forgotten"):
         again.query("from shimmer.messages", moment(built[0].published_at))
-    with again._database.read() as connection:
+    with again.database.read() as connection:
         assert connection.execute(select(networks.c.history_from)).scalar() == horizon
 
 
 def test_a_damaged_table_is_named_and_the_others_are_restored(settings, lake, built):
-    Path(lake.locations(NETWORK)["messages"].removeprefix("file://")).write_text("{", "utf-8")
+    Path(lake.reader.locations(NETWORK)["messages"].removeprefix("file://")).write_text("{", "utf-8")
     lose(settings)
     (done,) = restore(settings)
     assert set(done.damaged) == {"messages"}
-    assert open_lake(settings).query("select count(*) n from shimmer.ms_analytics")["n"][0].as_py() == 2
+    assert OpenLake(settings).query("select count(*) n from shimmer.ms_analytics")["n"][0].as_py() == 2
 
 
 def test_most_files_are_removed_only_when_that_is_confirmed(settings, lake, built):
@@ -215,9 +229,9 @@ def test_most_files_are_removed_only_when_that_is_confirmed(settings, lake, buil
                 "update iceberg_tables set metadata_location = ? where table_name = ?", (str(first), name)
             )
     with pytest.raises(PermalakeError, match=r"shimmer: \d+ of \d+ files are needless .*--confirm-removal"):
-        tidy(settings, lake._database, NETWORK, after(datetime.now(UTC)), "maintain")
+        tidy(settings, lake.database, NETWORK, after(datetime.now(UTC)), "maintain")
     assert set(Path(settings.lake.warehouse).rglob("*.parquet")) <= files
-    done = tidy(settings, lake._database, NETWORK, after(datetime.now(UTC)), "maintain", confirmed=True)
+    done = tidy(settings, lake.database, NETWORK, after(datetime.now(UTC)), "maintain", confirmed=True)
     assert sum(one.removed for one in done) > 10
 
 

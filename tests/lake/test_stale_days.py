@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from types import SimpleNamespace
 
@@ -16,7 +17,9 @@ from permalake.pipeline.request import BuildRequest
 from permalake.pipeline.stale_days import oldest_stale
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit, put, stage_day
 
-ANALYTICS = domain_of(NETWORK).tables["ms_analytics"]
+CARRIED = replace(
+    domain_of(NETWORK).tables["ms_analytics"], carries_state=("milestone_index", "message_count")
+)
 
 
 @pytest.fixture
@@ -27,20 +30,20 @@ def three_days(settings, lake):
 
 
 def reasons(lake):
-    return {day.date: day.stale for day in lake.status(NETWORK)}
+    return {day.date: day.stale for day in lake.reader.status(NETWORK)}
 
 
 def test_days_are_marked_with_every_reason_and_cleared_by_their_publication(settings, three_days):
     lake = three_days
-    lake.mark_stale(NETWORK, [DAY1, DAY2, date(2030, 1, 1)], "a late\nVAA")
-    lake.mark_stale(NETWORK, [DAY2], "100% new input")
-    lake.mark_stale(NETWORK, [DAY2], "a late VAA")
+    lake.builds.mark_stale(NETWORK, [DAY1, DAY2, date(2030, 1, 1)], "a late\nVAA")
+    lake.builds.mark_stale(NETWORK, [DAY2], "100% new input")
+    lake.builds.mark_stale(NETWORK, [DAY2], "a late VAA")
     assert reasons(lake) == {DAY1: "a late VAA", DAY2: "a late VAA; 100% new input", DAY3: None}
-    assert lake.stale(NETWORK) == [(DAY1, DAY2)]
+    assert lake.reader.stale(NETWORK) == [(DAY1, DAY2)]
     build(settings, lake, DAY2, 2, 5, "again")
     assert reasons(lake) == {DAY1: "a late VAA", DAY2: None, DAY3: None}
     for number in range(200):
-        lake.mark_stale(NETWORK, [DAY1], f"file {number} is new")
+        lake.builds.mark_stale(NETWORK, [DAY1], f"file {number} is new")
     assert len(reasons(lake)[DAY1]) < 600
 
 
@@ -48,25 +51,24 @@ def test_what_is_marked_while_a_day_is_being_built_stays_true_of_that_build(sett
     lake = three_days
     attempt = lake.begin(NETWORK, DAY2, DAY2, "slow")
     stage_day(settings, attempt, DAY2, 2, 6)
-    lake.mark_stale(NETWORK, [DAY1, DAY2], "late")
-    pass_audit(attempt)
-    lake.publish(attempt)
-    assert lake.stale(NETWORK) == [(DAY1, DAY2)]
+    lake.builds.mark_stale(NETWORK, [DAY1, DAY2], "late")
+    lake.builds.publish(pass_audit(attempt))
+    assert lake.reader.stale(NETWORK) == [(DAY1, DAY2)]
     build(settings, lake, DAY2, 2, 6, "again")
-    assert lake.stale(NETWORK) == [(DAY1, DAY1)]
+    assert lake.reader.stale(NETWORK) == [(DAY1, DAY1)]
 
 
 def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_published(settings, three_days):
     lake = three_days
     attempt = lake.begin(NETWORK, DAY1, DAY2, "two days")
     put(settings, attempt, "ms_analytics", analytics(DAY1, 1, 5) + analytics(DAY2, 2, 5))
-    attempt.outdate(DAY3, DAY3, "follows from the second day")
-    attempt.outdate(DAY3, DAY3, "follows from the first day", cause=DAY1)
-    attempt.refuse(DAY2, "broken")
-    assert lake.stale(NETWORK) == []
-    attempt.pin()
-    attempt.verdict(DAY1, True)
-    lake.publish(attempt)
+    attempt.record.announce_stale(DAY3, DAY3, "follows from the second day")
+    attempt.record.announce_stale(DAY3, DAY3, "follows from the first day", cause=DAY1)
+    attempt.record.refuse(DAY2, "broken")
+    assert lake.reader.stale(NETWORK) == []
+    pinned = attempt.pin()
+    pinned.verdict(DAY1, True)
+    lake.builds.publish(pinned)
     assert reasons(lake)[DAY3] == "follows from the first day"
 
 
@@ -77,17 +79,17 @@ def test_a_state_that_changed_outdates_every_later_day(spark, settings, three_da
     stage_day(settings, waiting, DAY3, 3, 5)
     attempt = lake.begin(NETWORK, DAY1, DAY1, "rebuilt")
     stage_day(settings, attempt, DAY1, 1, count)
-    assert attempt.outdate_later(spark, ANALYTICS, ["milestone_index", "message_count"]) is expected
-    pass_audit(attempt)
-    lake.publish(attempt)
-    assert lake.stale(NETWORK) == ([(DAY2, DAY3)] if expected else [])
-    pass_audit(waiting)
-    lake.publish(waiting)
-    assert lake.stale(NETWORK) == ([(DAY2, DAY3)] if expected else [])
+    attempt.stage(spark.createDataFrame(analytics(DAY1, 1, count), CARRIED.spark), CARRIED)
+    pinned = pass_audit(attempt)
+    assert pinned.changed_days == ({DAY1} if expected else set())
+    lake.builds.publish(pinned)
+    assert lake.reader.stale(NETWORK) == ([(DAY2, DAY3)] if expected else [])
+    lake.builds.publish(pass_audit(waiting))
+    assert lake.reader.stale(NETWORK) == ([(DAY2, DAY3)] if expected else [])
     if expected:
         assert reasons(lake)[DAY2] == f"ms_analytics of {DAY1} changed"
     build(settings, lake, DAY3 + timedelta(1), 4, 1, "later")
-    with lake._database.read() as connection:
+    with lake.database.read() as connection:
         assert not connection.execute(outdated.select()).all(), "the log of marks does not grow"
 
 
@@ -95,21 +97,20 @@ def test_a_day_built_for_the_first_time_outdates_later_ones_that_are_there(spark
     build(settings, lake, DAY2, 2, 5, "second")
     attempt = lake.begin(NETWORK, DAY1, DAY1, "first")
     stage_day(settings, attempt, DAY1, 1, 5)
-    assert attempt.outdate_later(spark, ANALYTICS)
-    pass_audit(attempt)
-    lake.publish(attempt)
-    assert lake.stale(NETWORK) == [(DAY2, DAY2)]
+    attempt.stage(spark.createDataFrame(analytics(DAY1, 1, 5), CARRIED.spark), CARRIED)
+    lake.builds.publish(pass_audit(attempt))
+    assert lake.reader.stale(NETWORK) == [(DAY2, DAY2)]
 
 
 def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, monkeypatch):
     lake = three_days
-    assert oldest_stale(lake, NETWORK, (DAY3, DAY3)) is None
-    lake.mark_stale(NETWORK, [DAY1, DAY2, DAY3], "late")
-    assert oldest_stale(lake, NETWORK, (DAY3, DAY3)) == (DAY1, DAY2)
-    assert oldest_stale(lake, NETWORK, (DAY2, DAY2)) == (DAY1, DAY1)
-    assert oldest_stale(lake, NETWORK, (DAY1, DAY3)) is None
+    assert oldest_stale(lake.reader, NETWORK, (DAY3, DAY3)) is None
+    lake.builds.mark_stale(NETWORK, [DAY1, DAY2, DAY3], "late")
+    assert oldest_stale(lake.reader, NETWORK, (DAY3, DAY3)) == (DAY1, DAY2)
+    assert oldest_stale(lake.reader, NETWORK, (DAY2, DAY2)) == (DAY1, DAY1)
+    assert oldest_stale(lake.reader, NETWORK, (DAY1, DAY3)) is None
     monkeypatch.setattr(stale_days, "MOST_STALE_DAYS", 2)
-    assert oldest_stale(lake, NETWORK, (DAY3 + timedelta(1), DAY3 + timedelta(1))) == (DAY1, DAY2)
+    assert oldest_stale(lake.reader, NETWORK, (DAY3 + timedelta(1), DAY3 + timedelta(1))) == (DAY1, DAY2)
 
     started = []
     monkeypatch.setattr(
@@ -121,21 +122,21 @@ def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, 
         task = SimpleNamespace(dag_id="iota_daily", get_ti_count=lambda *_, **__: unpublished)
         return {"dag_run": SimpleNamespace(run_type=run_type, run_id=run_id, conf=conf), "ti": task}
 
-    assert start_stale(lake, context("manual"), request) is None
+    assert start_stale(lake.reader, context("manual"), request) is None
     night = f"stale_{NETWORK}_night~{DAY1}"
-    assert start_stale(lake, context("scheduled"), request) == night
+    assert start_stale(lake.reader, context("scheduled"), request) == night
     conf = {"network": NETWORK, "start": str(DAY1), "end": str(DAY2)}
     rebuild = {"origin": "night", "first": str(DAY1), "turn": 1}
     assert started == [("iota_daily", night, conf | {REBUILD: rebuild})]
 
-    assert follow_up(lake, context("manual"), request) is None
-    assert follow_up(lake, context("backfill", unpublished=1), request) is None
-    first = follow_up(lake, context("backfill"), request)
+    assert follow_up(lake.reader, context("manual"), request) is None
+    assert follow_up(lake.reader, context("backfill", unpublished=1), request) is None
+    first = follow_up(lake.reader, context("backfill"), request)
     assert started[1:] == [("iota_daily", first, conf | {REBUILD: rebuild})]
-    assert follow_up(lake, context("backfill"), request) == first, "a retry: Airflow has it already"
+    assert follow_up(lake.reader, context("backfill"), request) == first, "a retry: Airflow has it already"
     turns = [first]
     while turns[-1]:
-        turns.append(follow_up(lake, context("manual", turns[-1], started[-1][2]), request))
+        turns.append(follow_up(lake.reader, context("manual", turns[-1], started[-1][2]), request))
     assert turns == [first, f"{first}~2", f"{first}~3", None], (
         "days that stay stale are not tried without end"
     )
@@ -144,9 +145,8 @@ def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, 
 def test_gaps_of_a_source_are_shown_with_the_day_until_it_is_built_again(settings, lake):
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
-    attempt.report_gaps(DAY1, ["2/ab/5 missing"])
-    pass_audit(attempt)
-    lake.publish(attempt)
-    assert [day.gaps for day in lake.status(NETWORK)] == [["2/ab/5 missing"]]
+    attempt.record.report_gaps(DAY1, ["2/ab/5 missing"])
+    lake.builds.publish(pass_audit(attempt))
+    assert [day.gaps for day in lake.reader.status(NETWORK)] == [["2/ab/5 missing"]]
     build(settings, lake, DAY1, 1, 5, "again")
-    assert [day.gaps for day in lake.status(NETWORK)] == [[]]
+    assert [day.gaps for day in lake.reader.status(NETWORK)] == [[]]

@@ -10,25 +10,23 @@ from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, cache, pass_audit, p
 def publish_range(settings, lake, start, end, rows, run_id, fingerprint=""):
     attempt = lake.begin(NETWORK, start, end, run_id, fingerprint=fingerprint)
     put(settings, attempt, "date_cache", rows)
-    pass_audit(attempt)
-    return lake.publish(attempt)
+    return lake.builds.publish(pass_audit(attempt))
 
 
 def test_rows_notes_and_times_of_a_published_day(settings, lake):
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
-    attempt.note("coordinator keys are unchecked")
-    attempt.note("coordinator keys are unchecked")
-    attempt.note("3 duplicate\nlines", DAY1)
+    attempt.record.note("coordinator keys are unchecked")
+    attempt.record.note("coordinator keys are unchecked")
+    attempt.record.note("3 duplicate\nlines", DAY1)
     stage_day(settings, attempt, DAY1, 1, 5)
-    pass_audit(attempt)
-    done = lake.publish(attempt)
-    (day,) = lake.status()
+    done = lake.builds.publish(pass_audit(attempt))
+    (day,) = lake.reader.status()
     assert (day.network, day.date, day.audited, day.published) == (NETWORK, DAY1, "passed", done.published_at)
     assert day.rows == {"date_cache": 1, "messages": 5, "ms_analytics": 1}
     assert day.notes == ["coordinator keys are unchecked", "3 duplicate lines"]
     assert day.built < day.published
     assert (day.gaps, day.failures, day.stale, day.error, day.run_id) == ([], [], None, None, "run")
-    assert lake.status("wormhole") == []
+    assert lake.reader.status("wormhole") == []
 
 
 def test_gaps_are_missing_milestones_and_dates_that_nothing_covers(settings, lake):
@@ -36,7 +34,7 @@ def test_gaps_are_missing_milestones_and_dates_that_nothing_covers(settings, lak
     publish_range(settings, lake, days[0], days[1], cache(days[0], 1, 9) + cache(days[1], 10, 19), "a")
     publish_range(settings, lake, days[2], days[3], cache(days[2], 30, 39) + cache(days[3], 41, 49), "b")
     publish_range(settings, lake, date(2022, 9, 8), days[4], cache(days[4], 50, 59), "empty days between")
-    assert {day.date: day.gaps for day in lake.status()} == {
+    assert {day.date: day.gaps for day in lake.reader.status()} == {
         days[0]: [],
         days[1]: [],
         days[2]: ["milestones 20..29 missing", "2022-09-03..2022-09-05 not built"],
@@ -49,22 +47,22 @@ def test_a_day_that_was_staged_but_not_published_is_built_only(settings, lake):
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     attempt.pin()
-    (day,) = lake.status()
+    (day,) = lake.reader.status()
     assert (day.built is not None, day.audited, day.published, day.rows) == (True, None, None, {})
 
 
 def test_unchanged_input_is_known_over_any_cut_of_the_range(settings, lake):
     publish_range(settings, lake, DAY1, DAY2, cache(DAY1, 1, 1) + cache(DAY2, 2, 2), "a", "same")
-    assert lake.unchanged(NETWORK, DAY1, DAY2, "same")
-    assert lake.unchanged(NETWORK, DAY2, DAY2, "same")
-    assert not lake.unchanged(NETWORK, DAY1, DAY2, "other")
-    assert not lake.unchanged(NETWORK, DAY1, DAY3, "same")
+    assert lake.builds.is_unchanged(NETWORK, DAY1, DAY2, "same")
+    assert lake.builds.is_unchanged(NETWORK, DAY2, DAY2, "same")
+    assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY2, "other")
+    assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY3, "same")
     publish_range(settings, lake, DAY3, DAY3, [], "b", "same")
-    assert lake.unchanged(NETWORK, DAY1, DAY3, "same")
+    assert lake.builds.is_unchanged(NETWORK, DAY1, DAY3, "same")
     publish_range(settings, lake, DAY2, DAY2, cache(DAY2, 2, 2), "c", "newer")
-    assert not lake.unchanged(NETWORK, DAY1, DAY3, "same")
-    assert lake.unchanged(NETWORK, DAY2, DAY2, "newer")
-    assert lake.unchanged(NETWORK, DAY1, DAY1, "same")
+    assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY3, "same")
+    assert lake.builds.is_unchanged(NETWORK, DAY2, DAY2, "newer")
+    assert lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "same")
 
 
 def test_a_refused_failed_or_stale_day_is_never_unchanged(settings, lake):
@@ -72,23 +70,22 @@ def test_a_refused_failed_or_stale_day_is_never_unchanged(settings, lake):
         publish_range(settings, lake, DAY1, DAY1, cache(DAY1, 1, 1), run_id, "same")
 
     publish("a")
-    lake.mark_stale(NETWORK, [DAY1, DAY2], "a late VAA\narrived")
-    (day,) = lake.status()
+    lake.builds.mark_stale(NETWORK, [DAY1, DAY2], "a late VAA\narrived")
+    (day,) = lake.reader.status()
     assert day.stale == "a late VAA arrived"
-    assert not lake.unchanged(NETWORK, DAY1, DAY1, "same")
+    assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "same")
     publish("b")
-    assert lake.unchanged(NETWORK, DAY1, DAY1, "same")
+    assert lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "same")
     refusing = lake.begin(NETWORK, DAY1, DAY1, "c", fingerprint="same")
-    refusing.refuse(DAY1, "broken")
-    assert not lake.unchanged(NETWORK, DAY1, DAY1, "same")
+    refusing.record.refuse(DAY1, "broken")
+    assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "same")
     publish("c")
     failing = lake.begin(NETWORK, DAY1, DAY1, "d", fingerprint="same")
-    failing.pin()
-    failing.verdict(DAY1, False, ["roots"])
-    assert not lake.unchanged(NETWORK, DAY1, DAY1, "same")
+    failing.pin().verdict(DAY1, False, ["roots"])
+    assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "same")
 
 
 def test_every_changed_table_is_in_one_publication(settings, lake):
     done = build(settings, lake, DAY1, 1, 5, "run")
-    assert lake.status()[0].published == done.published_at
-    assert lake.publish(lake.resume(NETWORK, "run")).published_at == done.published_at
+    assert lake.reader.status()[0].published == done.published_at
+    assert lake.publish(NETWORK, "run").published_at == done.published_at

@@ -6,9 +6,8 @@ from datetime import UTC, date, datetime, time
 
 import pytest
 
-from permalake.domains import open_lake
 from permalake.errors import PermalakeError
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, pass_audit, put, settings_of
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, pass_audit, put, settings_of
 
 OWNER = "smr1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"
 
@@ -60,7 +59,7 @@ def lake(tmp_path_factory):
     """Day 1 creates a basic output, an alias and a treasury; day 2 consumes two of them and creates one;
     day 3 consumes that."""
     settings = settings_of(tmp_path_factory.mktemp("lake") / "warehouse")
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     days = {
         DAY1: created(DAY1, 1, basic=(1, 10), alias=(2, 20), treasury=(3, 70)),
         DAY2: created(DAY2, 2, basic=(4, 15), treasury=(5, 65)) | consumed(DAY2, 2, name(1), f"{3:064x}"),
@@ -70,8 +69,7 @@ def lake(tmp_path_factory):
         attempt = lake.begin(NETWORK, day, day, f"run {day}")
         for table, rows in tables.items():
             put(settings, attempt, table, rows)
-        pass_audit(attempt)
-        lake.publish(attempt)
+        lake.builds.publish(pass_audit(attempt))
     return lake
 
 

@@ -53,8 +53,7 @@ def built(settings, lake):
         for token, value in ((TOKEN, Decimal(HUGE)), (OTHER, Decimal(HUGE)), ("cc" * 32, Decimal(f"-{HUGE}")))
     ]
     put(settings, attempt, "tvl_daily", held)
-    pass_audit(attempt)
-    lake.publish(attempt)
+    lake.builds.publish(pass_audit(attempt))
     return lambda sql: [tuple(row.values()) for row in lake.query(sql).to_pylist()]
 
 

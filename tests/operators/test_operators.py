@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from permalake.config import load_settings
-from permalake.domains import open_lake
+from permalake.domains import open_reader
 from permalake.pipeline.domain import POOL
 from support.operator_days import DAYS, FIRST, LAST, lose_prices
 from support.whole_runs import PERMALAKE, assert_same, rows
@@ -96,8 +96,8 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
     )
     assert set(backfilled().values()) == {"success"}
 
-    lake = open_lake(load_settings(place / "lake.toml"))
-    airflow.until(lambda: not lake.stale(WORMHOLE), "days published before their turn, built again")
+    reader = open_reader(load_settings(place / "lake.toml"))
+    airflow.until(lambda: not reader.stale(WORMHOLE), "days published before their turn, built again")
     built = rows(place / "lake.toml", WORMHOLE)
     assert_same(built, built_undisturbed(airflow, place))
     assert {one["date"] for one in built["messages_daily"].to_pylist()} == set(EVERY_DAY)
@@ -192,7 +192,7 @@ def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(air
     airflow.call("POST", f"/dags/{WORMHOLE_DAG}/dagRuns/dear/clear", **again)
     airflow.until(lambda: state() == "success", "the mended day")
     assert 'class="failed"' not in airflow.page("/permalake/").text
-    last = open_lake(load_settings(place / "lake.toml")).status(WORMHOLE)[-1]
+    last = open_reader(load_settings(place / "lake.toml")).status(WORMHOLE)[-1]
     assert (last.date, last.error) == (day, None)
     assert last.published
 

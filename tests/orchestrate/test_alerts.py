@@ -16,8 +16,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from permalake.audit import docs
 from permalake.config import load_settings
 from permalake.contracts.steps import StepResult
-from permalake.domains import open_lake
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError
+from permalake.lake.identity import open_database
 from permalake.lake.step_ledger import StepLedger
 from permalake.orchestrate import alerts
 from permalake.orchestrate.deadline import moment
@@ -100,7 +100,7 @@ def test_an_audit_alert_names_the_expectation_and_links_to_its_docs(config, monk
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     page = docs.folder("shimmer", "stage_1") / "index.html"
     line = "audit of shimmer 2022-09-28 failed: messages: key_unique: message_id 0a, rows 2"
-    ledger = StepLedger(open_lake(load_settings()).database)
+    ledger = StepLedger(open_database(load_settings()))
     key = ledger.start("shimmer", "stage", "audit", (DAY, DAY), dag_run="scheduled__1")
     ledger.finish(key, StepResult("invalid", reason=line, retryable=False, docs=str(page)))
     alert = alerts.describe(CONTEXT | {"exception": AirflowException("whatever the task raised")})

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from permalake.contracts.steps import Step, StepResult
-from permalake.domains import open_lake
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError
 from permalake.iota.day import IOTA
+from permalake.lake.identity import open_database
 from permalake.lake.step_ledger import StepLedger
 from permalake.pipeline import jobs
+from permalake.pipeline.workspace import Workspace
 from permalake.spark import sizes
-from support.lakes import DAY1, NETWORK, put, settings_of, stage_day
+from support.lakes import DAY1, NETWORK, OpenLake, build, pass_audit, put, settings_of, stage_day
 
 RUN = "run"
 ARGUMENTS = ["--network", NETWORK, "--start", str(DAY1), "--end", str(DAY1), "--run-id", RUN]
@@ -26,7 +27,8 @@ def fails(error):
 
 
 def first(context):
-    stage_day(context.work.settings, context.begin(), DAY1, 5, 3)
+    with context.begin(lambda: 3) as (attempt, count):
+        stage_day(context.work.settings, attempt, DAY1, 5, count)
     context.report("three messages")
     return StepResult()
 
@@ -48,7 +50,7 @@ def process(spark, tmp_path, monkeypatch):
         for name, body in replaced.items():
             setattr(bodies, name, body)
         jobs.Job("first", lambda _: domain)(arguments, spark)
-        return {row.key.step: row for row in StepLedger(open_lake(settings).database).of_run(RUN)}
+        return {row.key.step: row for row in StepLedger(open_database(settings)).of_run(RUN)}
 
     run.settings, run.domain = settings, domain
     return run
@@ -56,7 +58,8 @@ def process(spark, tmp_path, monkeypatch):
 
 def test_each_step_is_recorded_with_its_own_rows_and_lines(process):
     def second(context):
-        put(process.settings, context.resume(), "date_cache", [])
+        with context.resume() as attempt:
+            put(process.settings, attempt, "date_cache", [])
         context.report("passed")
         return StepResult(docs="/page")
 
@@ -104,20 +107,38 @@ def test_large_days_have_a_submit_for_each_step(process, monkeypatch):
 def test_the_first_step_fails_with_its_own_error(process, error):
     with pytest.raises(type(error), match=str(error)):
         process(first=lambda _: fails(error))
-    (row,) = StepLedger(open_lake(process.settings).database).of_run(RUN)
+    (row,) = StepLedger(open_database(process.settings)).of_run(RUN)
     assert row.result.state == ("invalid" if isinstance(error, InvalidInputError) else "failed")
     assert (row.result.reason, row.result.retryable) == (str(error), error.retryable)
 
 
+def test_days_that_a_source_marks_while_it_is_prepared_are_built_by_the_attempt(tmp_path):
+    settings = settings_of(tmp_path / "lake")
+    build(settings, OpenLake(settings), DAY1, 5, 3, "before")
+    work = Workspace.open(settings, IOTA, NETWORK)
+    context = jobs.StepContext(work, jobs.Order(NETWORK, DAY1, DAY1, RUN), IOTA.steps[0])
+
+    def prepare():
+        work.builds.mark_stale(NETWORK, [DAY1], "a late file")
+        return 4
+
+    with context.begin(prepare) as (attempt, count):
+        stage_day(settings, attempt, DAY1, 5, count)
+        pass_audit(attempt)
+    assert work.reader.stale(NETWORK) == [(DAY1, DAY1)]
+    with context.pinned() as pinned:
+        assert work.builds.publish(pinned).rows["messages"] == 4
+    assert work.reader.stale(NETWORK) == []
+
+
 def test_staged_state_is_that_of_earlier_steps(process):
     """A step's own tables do not change what it worked on; another staging of an earlier step does."""
-    from permalake.pipeline.workspace import Workspace
-
     process()
     work = Workspace.open(process.settings, process.domain, NETWORK)
-    attempt = work.lake.resume(NETWORK, RUN)
-    before = work.staged_state(attempt, process.domain.step("second"))
-    put(process.settings, attempt, "date_cache", [])
-    assert work.staged_state(attempt, process.domain.step("second")) == before
-    put(process.settings, attempt, "messages", [])
-    assert work.staged_state(attempt, process.domain.step("second")) != before
+    staged, second = work.builds.staged(NETWORK, RUN), process.domain.step("second")
+    before = work.staged_state(staged, second)
+    with work.builds.resume(NETWORK, RUN) as attempt:
+        put(process.settings, attempt, "date_cache", [])
+        assert work.staged_state(staged, second) == before
+        put(process.settings, attempt, "messages", [])
+        assert work.staged_state(staged, second) != before

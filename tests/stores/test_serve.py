@@ -16,7 +16,7 @@ from cassandra.cluster import NoHostAvailable
 from pyspark.sql import functions as F
 
 from permalake.config import CassandraSettings, LakeSettings, NetworkSettings, Settings
-from permalake.domains import open_lake, stores_of
+from permalake.domains import stores_of
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.permanode import stardust_schema as store
@@ -28,6 +28,7 @@ from permalake.stores import serve as serving
 from permalake.stores.serve import serve
 from support import expected_cassandra, lake_frames, places
 from support.cassandra_rows import as_set, held
+from support.lakes import OpenLake, pass_audit
 
 FOLDER, STARDUST = (
     places.DATA / "synthetic" / protocol / "expected" for protocol in ("chrysalis", "stardust")
@@ -105,17 +106,14 @@ def spent_by_day():
 
 def publish(settings, tables, day, run_id, keep=None, network=NETWORK, end=None):
     """A day of a tangle (or all up to ``end``) through the lake's own front door."""
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     attempt = lake.begin(network, day, end or day, run_id)
     for name, frame in tables.items():
         rows = frame.where(F.col("date").between(F.lit(day), F.lit(end or day)))
         if keep is not None and name != "consumed_outputs" and "milestone_index" in frame.columns:
             rows = rows.where(keep)
         attempt.stage(rows, IOTA_TABLES[name])
-    attempt.pin()
-    for one in attempt.days_with_rows():
-        attempt.verdict(one, True, [])
-    lake.publish(attempt)
+    lake.builds.publish(pass_audit(attempt))
 
 
 def due(settings):
@@ -275,7 +273,7 @@ def test_a_store_that_is_down_keeps_its_days_due_and_says_why(session, settings,
     with pytest.raises(PermalakeError, match="does not answer"):
         serve(session, at(settings, free_port()), NETWORK, stores_of(at(settings, free_port()), NETWORK))
     assert due(settings) == [SECOND]
-    first, second = open_lake(settings).status(NETWORK)
+    first, second = OpenLake(settings).reader.status(NETWORK)
     assert second.stores == {"cassandra": None}
     assert any("does not answer" in note for note in second.notes)
     assert first.stores["cassandra"] > first.published

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from permalake.config import load_settings
-from permalake.domains import open_lake
 from support.iota_days import plain
 from support.jobs import job
+from support.lakes import OpenLake
 
 
 class Network:
@@ -20,7 +20,7 @@ class Network:
         )
         monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
         monkeypatch.setattr("permalake.paths.HOME", folder / "home")
-        self.lake = open_lake(load_settings())
+        self.lake = OpenLake(load_settings())
 
     def run(self, name, start="2022-09-28", end=None, run_id="test"):
         argv = ["--network", "shimmer", "--start", start, "--end", end or start, "--run-id", run_id]

@@ -7,37 +7,35 @@ import signal
 from datetime import date
 from typing import Any
 
-from permalake.domains import open_lake
 from permalake.lake.publish import _Publish
 from permalake.lake.state import Database
-from support.lakes import NETWORK, build, pass_audit, settings_of, stage_day
+from support.lakes import NETWORK, OpenLake, build, pass_audit, settings_of, stage_day
 
 
 def publish_days(warehouse: str, barrier: Any, days: list[tuple[date, int, int]], run_id: str) -> None:
     """Stage all days, wait for the others, then publish them one after the other."""
     settings = settings_of(warehouse)
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     staged = []
     for number, (day, milestone, count) in enumerate(days):
         attempt = lake.begin(NETWORK, day, day, f"{run_id} {number}")
         stage_day(settings, attempt, day, milestone, count)
-        pass_audit(attempt)
-        staged.append(attempt)
+        staged.append(pass_audit(attempt))
     barrier.wait()
-    for attempt in staged:
-        lake.publish(attempt)
+    for pinned in staged:
+        lake.builds.publish(pinned)
 
 
 def rebuild_often(warehouse: str, day: date, milestone: int, counts: list[int], run_id: str) -> None:
     settings = settings_of(warehouse)
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     for number, count in enumerate(counts):
         build(settings, lake, day, milestone, count, f"{run_id} {number}")
 
 
 def ensure(warehouse: str, barrier: Any) -> None:
     barrier.wait()
-    open_lake(settings_of(warehouse)).ensure(NETWORK)
+    OpenLake(settings_of(warehouse)).ensure(NETWORK)
 
 
 def open_database(warehouse: str, barrier: Any) -> None:
@@ -52,5 +50,5 @@ def die_while_publishing(warehouse: str, run_id: str, where: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     setattr(_Publish, where, die)
-    lake = open_lake(settings_of(warehouse))
-    lake.publish(lake.resume(NETWORK, run_id))
+    lake = OpenLake(settings_of(warehouse))
+    lake.publish(NETWORK, run_id)

@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import date
 
 import pyarrow as pa
 
 from permalake.config import Settings
 from permalake.domains import domain_of
-from permalake.lake import Attempt, Lake, Publication
-from permalake.lake.catalog import open_catalog
+from permalake.lake import Attempt, Builds, PinnedAttempt, Publication, Reader, record
+from permalake.lake.catalog import ensure, open_catalog
 from permalake.lake.counts import days_between
+from permalake.lake.identity import open_database
 
 NETWORK = "shimmer"
 DAY1, DAY2, DAY3 = date(2022, 9, 28), date(2022, 9, 29), date(2022, 9, 30)
+
+
+class OpenLake:
+    """A lake as a test uses it: what it begins or resumes is held as long as the object lives."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.database = open_database(settings)
+        self.reader = Reader(settings, self.database, domain_of)
+        self.builds = Builds(settings, self.database, domain_of)
+        self.query = self.reader.query
+        self._settings = settings
+        self._held = ExitStack()
+
+    def begin(
+        self, network: str, start: date, end: date, run_id: str, *, fingerprint: str = "", wait: float = 0.0
+    ) -> Attempt:
+        return self._held.enter_context(
+            self.builds.begin(network, start, end, run_id, fingerprint=fingerprint, wait=wait)
+        )
+
+    def resume(self, network: str, run_id: str) -> Attempt:
+        return self._held.enter_context(self.builds.resume(network, run_id))
+
+    def pinned(self, network: str, run_id: str) -> PinnedAttempt:
+        return self._held.enter_context(self.builds.pinned(network, run_id))
+
+    def publish(self, network: str, run_id: str) -> Publication:
+        """Publish what the run has pinned, as the step does in a process of its own."""
+        with self.builds.pinned(network, run_id) as pinned:
+            return self.builds.publish(pinned)
+
+    def leave(self) -> None:
+        """End every block, as a process does that is done."""
+        self._held.close()
+
+    def discard(self, attempt: Attempt) -> None:
+        """End an attempt without publishing it, as maintenance does with abandoned ones."""
+        with self.database.write() as connection:
+            record.close(connection, attempt.id, "discarded")
+
+    def ensure(self, network: str) -> None:
+        """Create what is missing of a network's tables."""
+        ensure(self._settings, self.database, network, domain_of(network).tables)
 
 
 def settings_of(warehouse: object) -> Settings:
@@ -24,7 +69,7 @@ def put(settings: Settings, attempt: Attempt, table: str, rows: list[dict]) -> N
     """Replace the attempt's days in a staged table, as Attempt.stage does, but by PyIceberg."""
     contract = domain_of(attempt.network).tables[table]
     frame = pa.Table.from_pylist(rows, schema=contract.arrow)
-    staged = open_catalog(settings, attempt.catalog).load_table((attempt.network, table))
+    staged = open_catalog(settings, attempt.id).load_table((attempt.network, table))
     staged.overwrite(frame, overwrite_filter=days_between(attempt.start, attempt.end))
 
 
@@ -70,21 +115,24 @@ def stage_day(settings: Settings, attempt: Attempt, day: date, milestone: int, c
     put(settings, attempt, "date_cache", cache(day, milestone, milestone))
 
 
-def pass_audit(attempt: Attempt) -> None:
-    attempt.pin()
-    for day in attempt.days_with_rows():
-        attempt.verdict(day, True)
+def pass_audit(attempt: Attempt) -> PinnedAttempt:
+    """Pin, and pass every day."""
+    pinned = attempt.pin()
+    for day in pinned.days_with_rows():
+        pinned.verdict(day, True)
+    return pinned
 
 
-def build(settings: Settings, lake: Lake, day: date, milestone: int, count: int, run_id: str) -> Publication:
+def build(
+    settings: Settings, lake: OpenLake, day: date, milestone: int, count: int, run_id: str
+) -> Publication:
     """Begin, stage, audit and publish one day."""
     attempt = lake.begin(NETWORK, day, day, run_id)
     stage_day(settings, attempt, day, milestone, count)
-    pass_audit(attempt)
-    return lake.publish(attempt)
+    return lake.builds.publish(pass_audit(attempt))
 
 
-def state(lake: Lake) -> dict[date, tuple[int, int]]:
+def state(lake: OpenLake) -> dict[date, tuple[int, int]]:
     """Per day what two tables say about the number of messages, in one read."""
     rows = lake.query(
         "select date, max(m) m, max(a) a from ("

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from permalake.config import Settings
 from permalake.contracts import Table
-from permalake.domains import open_lake
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.codec.receipts import Receipt
 from permalake.iota.contracts import IOTA_TABLES
@@ -47,16 +46,15 @@ def settings_of(folder: Path, **serve: Any) -> Settings:
 
 def write(settings: Settings) -> None:
     """Publish every day of both worlds, each world in one publication."""
-    lake = open_lake(settings)
+    lake = lakes.OpenLake(settings)
     for protocol, network in NETWORKS.items():
         days = [date.fromisoformat(row["date"]) for row in expected(protocol, "date_cache")]
         attempt = lake.begin(network, min(days), max(days), f"write-{network}")
         for name, contract in IOTA_TABLES.items():
             if rows := rows_of(protocol, contract):
-                staged = open_catalog(settings, attempt.catalog).load_table((network, name))
+                staged = open_catalog(settings, attempt.id).load_table((network, name))
                 staged.append(pa.Table.from_pylist(rows, schema=contract.arrow))
-        lakes.pass_audit(attempt)
-        lake.publish(attempt)
+        lake.builds.publish(lakes.pass_audit(attempt))
 
 
 def rows_of(protocol: str, contract: Table) -> list[dict[str, Any]]:

@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from permalake.config import Settings
-from permalake.domains import open_lake
 from permalake.wormhole.contracts import WORMHOLE_TABLES
-from support.lakes import pass_audit, put
+from support.lakes import OpenLake, pass_audit, put
 from support.vaa_data import SYNTHETIC, read_lines
 
 LAST_DAY = date(2024, 3, 12)
@@ -35,7 +34,7 @@ def publish_world(settings: Settings) -> dict[str, list[dict]]:
     tables = {name: expected_rows(name) for name in WORMHOLE_TABLES if expected_file(name).exists()}
     tables["quarantine"] = [{**row, "date": row["date"]} for row in _quarantined()]
     _add_far_message(tables)
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     by_day = defaultdict(dict)
     for name, rows in tables.items():
         for row in rows:
@@ -44,8 +43,7 @@ def publish_world(settings: Settings) -> dict[str, list[dict]]:
         attempt = lake.begin("wormhole", day, day, f"run-{day}")
         for name, rows in own.items():
             put(settings, attempt, name, rows)
-        pass_audit(attempt)
-        lake.publish(attempt)
+        lake.builds.publish(pass_audit(attempt))
     return tables
 
 

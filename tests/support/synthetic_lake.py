@@ -11,7 +11,6 @@ import gzip
 import json
 
 from permalake.config import Settings
-from permalake.domains import open_lake
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.rest.index_filters import YOUNG_COLUMNS
 from support import lakes, plain_outputs
@@ -47,12 +46,12 @@ def build(settings):
         rows = tables(protocol)
         if network == "old":
             rows = {name: [_as_of_old(row) for row in found] for name, found in rows.items()}
+        lake = lakes.OpenLake(settings)
         for day in sorted({row["date"] for row in rows["milestones"]}):
-            attempt = open_lake(settings).begin(network, day, day, f"{network} {day}")
+            attempt = lake.begin(network, day, day, f"{network} {day}")
             for name, found in rows.items():
                 lakes.put(settings, attempt, name, [row for row in found if row["date"] == day])
-            lakes.pass_audit(attempt)
-            open_lake(settings).publish(attempt)
+            lake.builds.publish(lakes.pass_audit(attempt))
 
 
 def _as_of_old(row):

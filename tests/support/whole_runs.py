@@ -10,8 +10,9 @@ import psutil
 import pyarrow as pa
 
 from permalake.config import load_settings
-from permalake.domains import domain_of, open_lake
+from permalake.domains import domain_of
 from permalake.paths import SAMPLE
+from support.lakes import OpenLake
 
 PERMALAKE = str(Path(sys.executable).with_name("permalake"))
 DAY = "2022-09-28"
@@ -43,7 +44,7 @@ def finish(config: Path, **environment: str) -> None:
 
 def rows(config: Path, network: str) -> dict[str, pa.Table]:
     """Every published row of a network, sorted, without the columns that hold a clock."""
-    lake = open_lake(load_settings(config))
+    lake = OpenLake(load_settings(config))
     found = {}
     for name, contract in domain_of(network).tables.items():
         columns = [column for column in contract.names if column not in contract.first_value]

@@ -6,12 +6,12 @@ from collections import Counter
 from datetime import date, timedelta
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.domains import open_lake
 from permalake.iota.simulate import tangle_generator
 from permalake.iota.simulate.tangle_world import IotaWorld
 from permalake.wormhole.simulate import vaa_generator
 from permalake.wormhole.simulate.bridge_world import WormholeWorld
 from support.jobs import job
+from support.lakes import OpenLake
 
 START = date(2022, 9, 28)
 HRP = {"stardust": "smr", "chrysalis": "iota"}
@@ -56,7 +56,7 @@ class Built:
         config.write_text(f'[lake]\nwarehouse = "{folder}/lake"\n' + snippet)
         monkeypatch.setenv(CONFIG_VARIABLE, str(config))
         monkeypatch.setattr("permalake.paths.HOME", folder / "home")
-        self.lake = open_lake(load_settings())
+        self.lake = OpenLake(load_settings())
         last = world.start + timedelta(world.days - 1)
         days = ["--start", world.start.isoformat(), "--end", last.isoformat()]
         for name in jobs:

@@ -41,6 +41,9 @@ class Staging(Protocol):
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a whole table as staged, with its history."""
 
+    def published(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return a whole table as it was published when the attempt began."""
+
     def counts(self) -> dict[str, dict[date, int]]:
         """Return the number of rows per table and day."""
 
@@ -77,7 +80,12 @@ def scope_of(
     def before(name: str) -> DataFrame | None:
         earlier = attempt.table(spark, name).where(F.col("date") < F.lit(attempt.start))
         latest = earlier.agg(F.max("date")).first()[0]  # type: ignore[index]
-        return earlier.where(F.col("date") == F.lit(latest)) if latest else None
+        known = earlier.where(F.col("date") == F.lit(latest)) if latest else None
+        if not refused:
+            return known
+        # They stay as they were published, and later days continue from that.
+        kept = attempt.published(spark, name).where(F.col("date").isin(refused))
+        return known.unionByName(kept) if known else kept
 
     counts = attempt.counts()
     rows = {name: sum(per_day.values()) for name, per_day in counts.items()}

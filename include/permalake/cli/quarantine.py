@@ -46,9 +46,9 @@ def list_(  # noqa: PLR0917
     """
     settings = load_settings(config)
 
-    from permalake.domains import open_lake
+    from permalake.domains import open_reader
 
-    found = open_lake(settings).rejected(network, _day(day), reason)
+    found = open_reader(settings).rejected(network, _day(day), reason)
     _print(found.select(_LISTED).slice(0, limit), _LISTED, form)
     if limit and limit < found.num_rows:
         sys.stderr.write(f"{limit} of {found.num_rows} rows shown\n")
@@ -67,9 +67,9 @@ def show(
     """
     settings = load_settings(config)
 
-    from permalake.domains import open_lake
+    from permalake.domains import open_reader
 
-    found = open_lake(settings).rejected(network, origin=origin)
+    found = open_reader(settings).rejected(network, origin=origin)
     if not found.num_rows:
         raise PermalakeError(f"{origin}: nothing of that origin in quarantine; `permalake quarantine list`")
     _print(found.select(_SHOWN), _SHOWN, form)
@@ -93,17 +93,17 @@ def retry(
 
 
 def _retry(settings: Settings, network: str, day: date | None, config: str | None) -> int:
-    from permalake.domains import open_lake
+    from permalake.domains import open_reader
     from permalake.local.run import run_range
 
-    days = [found for found in open_lake(settings).days_with_rejected(network) if day in {None, found}]
+    days = [found for found in open_reader(settings).days_with_rejected(network) if day in {None, found}]
     if not days:
         sys.stdout.write(f"{network}{f' {day}' if day else ''}: nothing in quarantine\n")
         return 0
     codes = [
         run_range(settings, network, start, end, force=True, config=config) for start, end in _ranges(days)
     ]
-    left = open_lake(settings).rejected(network, day).num_rows
+    left = open_reader(settings).rejected(network, day).num_rows
     sys.stdout.write(f"{network}: {left} rejected {'input' if left == 1 else 'inputs'} left in quarantine\n")
     return max(codes)
 

@@ -46,10 +46,10 @@ def command(  # noqa: PLR0917
     moment = _moment(as_of)
     settings = load_settings(config)
 
-    from permalake.domains import open_lake
+    from permalake.domains import open_reader
     from permalake.lake import QueryLimits
 
-    result = open_lake(settings).answer(sql, moment, QueryLimits(timeout, memory))
+    result = open_reader(settings).answer(sql, moment, QueryLimits(timeout, memory))
     records = rows(result.batches(), result.names, result.kinds)
     write(records, result.names, form, sys.stdout, sys.stderr)
 

@@ -41,13 +41,15 @@ def command(
     """
     settings = load_settings(config)
 
-    from permalake.domains import open_lake, stores_of
+    from permalake.domains import open_reader, stores_of
+    from permalake.lake.identity import open_database
 
-    lake = open_lake(settings)
     if run is not None:
-        _show_run(StepLedger(lake.database).of_run(run, network), run, form)
+        _show_run(StepLedger(open_database(settings)).of_run(run, network), run, form)
         return
-    days = [_with_stores(day, stores_of(settings, day.network)) for day in lake.status(network)]
+    days = [
+        _with_stores(day, stores_of(settings, day.network)) for day in open_reader(settings).status(network)
+    ]
     if network and not days and network not in settings.namespaces:
         known = ", ".join(settings.namespaces) or "none"
         raise ConfigError(f"network {network}: not configured and not in the lake (configured: {known})")

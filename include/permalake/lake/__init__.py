@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from permalake.lake.attempt import Attempt
-from permalake.lake.lake import Lake
+from permalake.lake.builds import Builds
+from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.publish import Publication
 from permalake.lake.query import QueryLimits, QueryResult
+from permalake.lake.reader import Reader
 from permalake.lake.status import DayStatus
 
-__all__ = ["Attempt", "DayStatus", "Lake", "Publication", "QueryLimits", "QueryResult"]
+__all__ = [
+    "Attempt",
+    "Builds",
+    "DayStatus",
+    "PinnedAttempt",
+    "Publication",
+    "QueryLimits",
+    "QueryResult",
+    "Reader",
+]

@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from datetime import date, timedelta
+from typing import Any
 
 import psutil
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -32,7 +33,7 @@ def this_process() -> str:
     return f"{platform.node()} {os.getpid()} {psutil.Process().create_time():.2f}"
 
 
-def _is_gone(row: Row) -> bool:
+def _is_gone(row: Row[Any]) -> bool:
     """Return whether the lease names its owner and that process no longer runs on this machine."""
     machine, _, process = (row.owner or "").partition(" ")
     if not process or machine != platform.node():
@@ -121,7 +122,7 @@ def beat(database: Database, network: str, run_id: str) -> bool:
 
 
 class Heartbeat:
-    """Beats in the background as long as this object lives and the lease is held."""
+    """Heartbeats in the background, while a ``with`` block lasts and the lease is held."""
 
     def __init__(self, database: Database, network: str, run_id: str) -> None:
         self._stop = threading.Event()
@@ -133,8 +134,15 @@ class Heartbeat:
         ).start()
         weakref.finalize(self, self._stop.set)
 
-    def stop(self) -> None:
-        """No more beats."""
+    @property
+    def beating(self) -> bool:
+        """Whether the block still lasts."""
+        return not self._stop.is_set()
+
+    def __enter__(self) -> Heartbeat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
 
 

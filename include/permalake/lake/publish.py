@@ -12,9 +12,9 @@ from sqlalchemy import Connection, select
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import leases, record, stale
-from permalake.lake.attempt import Attempt
 from permalake.lake.catalog import locations, move_pointer
 from permalake.lake.commit import back_off, record_publication
+from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.publication_log import write_log
 from permalake.lake.record import AttemptRow
 from permalake.lake.replay import Moves, replay
@@ -48,14 +48,14 @@ class _Conflict(Exception):  # noqa: N818
     """Another process published one of the tables meanwhile; the transaction is rolled back."""
 
 
-def publish(settings: Settings, database: Database, attempt: Attempt) -> Publication:
+def publish(settings: Settings, database: Database, attempt: PinnedAttempt) -> Publication:
     """Move the pinned tables' pointers of the attempt's passing days in one transaction."""
     done = _publish(settings, database, attempt)
     write_log(settings, database)
     return done
 
 
-def _publish(settings: Settings, database: Database, attempt: Attempt) -> Publication:
+def _publish(settings: Settings, database: Database, attempt: PinnedAttempt) -> Publication:
     work = _Publish(settings, database, attempt)
     with database.read() as connection:
         if done := work.earlier(connection):
@@ -73,7 +73,7 @@ def _publish(settings: Settings, database: Database, attempt: Attempt) -> Public
 
 
 class _Publish:
-    def __init__(self, settings: Settings, database: Database, attempt: Attempt) -> None:
+    def __init__(self, settings: Settings, database: Database, attempt: PinnedAttempt) -> None:
         self._settings = settings
         self._database = database
         self._attempt = attempt
@@ -92,8 +92,6 @@ class _Publish:
             self._pinned = record.pinned_locations(connection, self._row.attempt_id)
             judged = record.verdicts(connection, self._row.attempt_id)
             self._withheld = record.withheld(connection, self._row.attempt_id)
-        if not self._row.pinned_at:
-            raise PermalakeError(f"{self.name}: nothing is pinned; audit it before it is published")
         self._counts = self._attempt.counts()
         if unjudged := sorted(self._days_with_rows() - set(self._withheld) - set(judged)):
             raise PermalakeError(

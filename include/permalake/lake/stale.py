@@ -44,8 +44,11 @@ def expect(
 
 
 def published(connection: Connection, attempt: AttemptRow, published_days: Collection[date]) -> None:
-    """The attempt has just published these days: what it announced comes true, and what others marked since
-    it began stays true of its own days."""
+    """Apply what the attempt announced, and to its published days what others marked since it began.
+
+    Days published together are consistent: announcements do not touch them. One for all later days counts
+    only where the next day was not published with its cause; otherwise that day has its own.
+    """
     for row in connection.execute(
         select(outdated).where(
             outdated.c.network == attempt.network,
@@ -56,12 +59,26 @@ def published(connection: Connection, attempt: AttemptRow, published_days: Colle
     ).all():
         first, last = max(row.start, attempt.start), min(row.end, attempt.end)
         _apply(connection, attempt.network, first, last, row.reason)
-    for row in connection.execute(
+    announced = connection.execute(
         select(outdated).where(outdated.c.attempt_id == attempt.attempt_id, outdated.c.marked_at.is_(None))
-    ).all():
-        if row.cause in published_days:
-            connection.execute(update(outdated).where(outdated.c.id == row.id).values(marked_at=now()))
-            _apply(connection, attempt.network, row.start, row.end, row.reason)
+    ).all()
+    for row in announced:
+        if row.cause not in published_days:
+            continue
+        if row.end == date.max and _next_day(connection, attempt.network, row.cause) in published_days:
+            continue
+        connection.execute(update(outdated).where(outdated.c.id == row.id).values(marked_at=now()))
+        _apply(connection, attempt.network, row.start, row.end, row.reason, besides=published_days)
+
+
+def changed_days(connection: Connection, attempt: AttemptRow) -> set[date]:
+    """Return the attempt's days that announced that all later days become stale."""
+    rows = connection.execute(
+        select(outdated.c.cause).where(
+            outdated.c.attempt_id == attempt.attempt_id, outdated.c.end == date.max
+        )
+    )
+    return {row.cause for row in rows}
 
 
 def forget(connection: Connection, network: str) -> None:
@@ -83,9 +100,23 @@ def listed(connection: Connection, network: str) -> list[date]:
     return [row.date for row in rows]
 
 
-def _apply(connection: Connection, network: str, start: date, end: date, line: str) -> None:
+def _next_day(connection: Connection, network: str, day: date) -> date | None:
+    later = (days.c.network == network, days.c.date > day, days.c.published_at.is_not(None))
+    return connection.execute(select(func.min(days.c.date)).where(*later)).scalar()
+
+
+def _apply(
+    connection: Connection,
+    network: str,
+    start: date,
+    end: date,
+    line: str,
+    *,
+    besides: Collection[date] = (),
+) -> None:
     here = (
         days.c.network == network,
+        days.c.date.not_in(list(besides)),
         days.c.date.between(start, end),
         days.c.published_at.is_not(None),
     )

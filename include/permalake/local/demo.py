@@ -7,9 +7,9 @@ from collections import Counter
 from datetime import date
 
 from permalake.config import Settings, load_settings
-from permalake.domains import open_lake
+from permalake.domains import open_reader
 from permalake.errors import PermalakeError
-from permalake.lake import DayStatus, Lake
+from permalake.lake import DayStatus, Reader
 from permalake.local.run import LOGS, run_range
 from permalake.paths import HOME, ROOT
 
@@ -31,13 +31,13 @@ def demo(settings: Settings) -> None:
 
 def summary(settings: Settings) -> str:
     """What the lake holds of the sample, and where to look next."""
-    lake = open_lake(settings)
+    reader = open_reader(settings)
     lines = []
     for network, _, _ in SAMPLE:
-        days = lake.status(network)
-        lines += ["", *_network(network, days), *_quarantined(lake, network, days)]
+        days = reader.status(network)
+        lines += ["", *_network(network, days), *_quarantined(reader, network, days)]
         if any(day.published and day.date in SYNTHETIC for day in days):
-            lines += _synthetic(lake)
+            lines += _synthetic(reader)
     return "\n".join([*lines, "", *_next(settings), ""])
 
 
@@ -53,24 +53,24 @@ def _network(network: str, days: list[DayStatus]) -> list[str]:
     return [title, *(f"  {table:<{width}}  {count:>7}" for table, count in filled.items())]
 
 
-def _quarantined(lake: Lake, network: str, days: list[DayStatus]) -> list[str]:
+def _quarantined(reader: Reader, network: str, days: list[DayStatus]) -> list[str]:
     total = sum(day.quarantined for day in days)
     if not total:
         return ["  quarantined: nothing"]
     # The network is one of SAMPLE's own names.
     sql = f'select reason, count(*) as n from "{network}".quarantine group by 1 order by 2 desc, 1'  # noqa: S608
-    reasons = ", ".join(f"{row['n']} {row['reason']}" for row in lake.query(sql).to_pylist())
+    reasons = ", ".join(f"{row['n']} {row['reason']}" for row in reader.query(sql).to_pylist())
     return [f"  quarantined: {reasons}"]
 
 
-def _synthetic(lake: Lake) -> list[str]:
+def _synthetic(reader: Reader) -> list[str]:
     """Say which days are made up, and what their transfers were worth."""
     first, last = SYNTHETIC
     sql = (
         "select sum(transfers) as n, sum(notional_usd) as usd from wormhole.notional_transferred_daily "  # noqa: S608
         f"where date between '{first}' and '{last}'"
     )
-    row = lake.query(sql).to_pylist()[0]
+    row = reader.query(sql).to_pylist()[0]
     return [
         f"  SYNTHETIC: {first} and {last}, with guardians, bridges, tokens and prices that are made up:",
         f"  {row['n']} transfers of {row['usd'] or 0:,.2f} USD; the real days end in 2026",

@@ -54,7 +54,7 @@ def run_range(
     When that fails it is said, and these are built all the same.
     """
     work = Workspace.open(settings, domain_of(network), network)
-    if only is None and (before := oldest_stale(work.lake, network, beside=(start, end))):
+    if only is None and (before := oldest_stale(work.reader, network, beside=(start, end))):
         RunReport(f"{network} {spell(*before)}").say("stale, so they are built again first")
         try:
             _run(work, *before, config=config)
@@ -88,7 +88,7 @@ def _run(
             report.show(event)
     finally:
         if not run.succeeded:
-            work.lake.release(request.run_id)
+            work.builds.release(request.run_id)
     if run.succeeded and not report.failure:
         report.close(time.monotonic() - began)
         return 0

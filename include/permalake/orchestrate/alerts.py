@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from permalake.config import AlertsSettings, Settings, load_settings
 from permalake.contracts.steps import StepResult
-from permalake.domains import DOMAINS, open_lake
+from permalake.domains import DOMAINS, open_reader
 from permalake.errors import PermalakeError
 from permalake.orchestrate.network_runs import first_network
 
@@ -147,10 +147,11 @@ def _network(dag: str) -> str | None:
 
 def _recorded(network: str, run_id: str, step: str) -> StepResult | None:
     """What the ledger of steps has of a task; None when it does not answer or knows nothing."""
+    from permalake.lake.identity import open_database
     from permalake.lake.step_ledger import StepLedger
 
     try:
-        ledger = StepLedger(open_lake(load_settings()).database)
+        ledger = StepLedger(open_database(load_settings()))
         rows = [row for row in ledger.of_run(run_id, network) if row.key.step == step]
     except PermalakeError as error:
         log.warning("the ledger of steps does not answer: %s", error)
@@ -161,7 +162,7 @@ def _recorded(network: str, run_id: str, step: str) -> StepResult | None:
 def _is_published(network: str, day: str) -> bool:
     try:
         settings: Settings = load_settings()
-        known = open_lake(settings).status(network)
+        known = open_reader(settings).status(network)
         return any(one.date == date.fromisoformat(day) and one.published and not one.error for one in known)
     except (PermalakeError, ValueError) as error:
         log.warning("whether %s %s is published is not known: %s", network, day, error)

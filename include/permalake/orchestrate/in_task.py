@@ -45,7 +45,7 @@ class InTaskStep(StepTask, BaseOperator):
             request = self.continued(work, request, context)
             result = run_step(work, order_of(request), self.step)
         except PermalakeError as error:
-            work.lake.release(request.run_id)
+            work.builds.release(request.run_id)
             raise self._failed(started, AirflowFailException(str(error))) from None
         summary = {"network": request.network, **facts(result)}
         emit("done", step=self.task_id, seconds=time.monotonic() - started, **summary)

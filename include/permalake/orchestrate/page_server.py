@@ -11,9 +11,10 @@ from fastapi.staticfiles import StaticFiles
 
 from permalake.audit import docs
 from permalake.config import Settings, load_settings
-from permalake.domains import open_lake, stores_of
+from permalake.domains import open_reader, stores_of
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus
+from permalake.lake.identity import open_database
 from permalake.lake.step_ledger import StepLedger
 from permalake.pages.calendar import MONTHS_SHOWN, calendar_page, day_page
 from permalake.pages.days import Freshness, freshness, prometheus
@@ -45,7 +46,7 @@ def application() -> FastAPI:
     @app.get("/day", response_class=HTMLResponse)
     def one_day(network: str, date: date) -> str:
         settings = load_settings()
-        found = [day for day in open_lake(settings).status(network) if day.date == date]
+        found = [day for day in open_reader(settings).status(network) if day.date == date]
         if not found:
             raise HTTPException(404, f"the lake knows nothing of {network} {date}")
         page = docs.folder(network, found[0].attempt or "none") / "index.html"
@@ -75,11 +76,11 @@ def application() -> FastAPI:
 def _add_run_pages(app: FastAPI) -> None:
     @app.get("/runs", response_class=HTMLResponse)
     def runs(network: str | None = None) -> str:
-        return runs_page(StepLedger(open_lake(load_settings()).database).recent(network, _MOST_TRIES))
+        return runs_page(StepLedger(open_database(load_settings())).recent(network, _MOST_TRIES))
 
     @app.get("/run", response_class=HTMLResponse)
     def one_run(id: Annotated[str, Query(max_length=250)]) -> str:
-        rows = StepLedger(open_lake(load_settings()).database).of_run(id)
+        rows = StepLedger(open_database(load_settings())).of_run(id)
         if not rows:
             raise HTTPException(404, "the lake knows no such run")
         return run_page(id, rows)
@@ -91,7 +92,7 @@ def _stores(settings: Settings, network: str) -> list[str]:
 
 def _days(settings: Settings, network: str | None) -> dict[str, list[DayStatus]]:
     found: dict[str, list[DayStatus]] = {name: [] for name in settings.namespaces}
-    for day in open_lake(settings).status(network):
+    for day in open_reader(settings).status(network):
         found.setdefault(day.network, []).append(day)
     return found
 

@@ -10,7 +10,7 @@ from permalake.pipeline.domain import PUBLISH
 from permalake.pipeline.request import BuildRequest
 
 if TYPE_CHECKING:
-    from permalake.lake import Lake
+    from permalake.lake import Reader
 
 REBUILD = "permalake_rebuild"
 """Key of a run's conf: it rebuilds stale days. Its value holds ``origin`` (the run that asked for it),
@@ -23,7 +23,7 @@ _UNFINISHED = [
 ]
 
 
-def start_stale(lake: Lake, context: Any, request: BuildRequest) -> str | None:
+def start_stale(reader: Reader, context: Any, request: BuildRequest) -> str | None:
     """Start a run of the same DAG for the oldest stale days of the network, from a scheduled run; return its
     id. Runs by hand start none, so that days that cannot be built are not tried without end."""
     from permalake.pipeline.stale_days import oldest_stale
@@ -31,11 +31,11 @@ def start_stale(lake: Lake, context: Any, request: BuildRequest) -> str | None:
     run = context["dag_run"]
     if type_of(run) != "scheduled":
         return None
-    found = oldest_stale(lake, request.network, beside=(request.start, request.end))
+    found = oldest_stale(reader, request.network, beside=(request.start, request.end))
     return _start(context, request.network, found, run.run_id, 1)
 
 
-def follow_up(lake: Lake, context: Any, request: BuildRequest) -> str | None:
+def follow_up(reader: Reader, context: Any, request: BuildRequest) -> str | None:
     """Start a run for days that were published before their turn; return its id.
 
     The last run of a backfill to publish starts it, and that one another while some are left. What fails
@@ -50,7 +50,7 @@ def follow_up(lake: Lake, context: Any, request: BuildRequest) -> str | None:
         return None
     if task.get_ti_count(task.dag_id, task_ids=[PUBLISH], states=_UNFINISHED):
         return None
-    found = oldest_stale(lake, request.network)
+    found = oldest_stale(reader, request.network)
     if found is None:
         return None
     origin, turn = run.run_id, 1

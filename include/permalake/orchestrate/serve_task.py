@@ -35,7 +35,7 @@ class ServeStep(SparkStep):
     def _begin(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
         from permalake.stores import serve
 
-        if follower := follow_up(work.lake, context, request):
+        if follower := follow_up(work.reader, context, request):
             self.log.info("started %s: days were published before their turn", follower)
         settings, network = work.settings, request.network
         stores = self.domain.configured_stores(settings)

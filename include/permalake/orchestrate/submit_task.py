@@ -10,7 +10,6 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from permalake.contracts.steps import Step, StepResult
-from permalake.errors import PermalakeError
 from permalake.orchestrate import lineage
 from permalake.orchestrate.network_runs import names_no_network, start_others, type_of
 from permalake.orchestrate.rebuild_runs import start_stale
@@ -64,7 +63,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         except AirflowSkipException:
             raise
         except Exception as error:
-            work.lake.release(request.run_id)
+            work.builds.release(request.run_id)
             final = error if isinstance(error, AirflowException) else failure(error)
             report_failure(self.task_id, started, final)
             raise final from None
@@ -80,7 +79,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         if names_no_network(self.domain, context["params"], type_of(context["dag_run"])):
             for run in start_others(work.settings, self.domain, context, str(request.start)):
                 self.log.info("started %s: this run builds %s", run, request.network)
-        if other := start_stale(work.lake, context, request):
+        if other := start_stale(work.reader, context, request):
             self.log.info("started %s: days there are stale", other)
 
     def _begin(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
@@ -91,7 +90,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         if not request.only and self.step == self.domain.steps[0]:
             runs.hold(work, request)
             if runs.is_unchanged(work, request):
-                work.lake.release(request.run_id)
+                work.builds.release(request.run_id)
                 emit("unchanged", step=self.task_id)
                 raise AirflowSkipException(
                     f"{request.days} is published and unchanged; force builds it again"
@@ -109,13 +108,9 @@ class SparkStep(StepTask, SparkSubmitOperator):
 
     def _claim(self, work: Workspace, request: BuildRequest) -> StepResult | None:
         attempt_id, inputs = None, ""
-        try:
-            attempt = work.lake.resume(request.network, request.run_id)
-        except PermalakeError:
-            pass  # its staging is gone, or was never begun: the step's own row says why
-        else:
-            attempt.rest()
-            attempt_id, inputs = attempt.id, work.staged_state(attempt, self.step)
+        # None: the staging is gone, or was never begun; the step's own row says why.
+        if staged := work.builds.staged(request.network, request.run_id):
+            attempt_id, inputs = staged.id, work.staged_state(staged, self.step)
         return work.steps.claim(
             request.network,
             request.run_id,

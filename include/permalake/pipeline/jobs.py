@@ -6,19 +6,20 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 
 from permalake.config import load_settings
 from permalake.contracts.steps import Step, StepResult
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError
-from permalake.lake import Attempt
+from permalake.lake import Attempt, PinnedAttempt
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.workspace import Workspace
 from permalake.spark import sizes
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from permalake.contracts import Table
 
+T = TypeVar("T")
 _STAGED_AT_ONCE = 4
 LOG = logging.getLogger("permalake")
 
@@ -75,16 +77,26 @@ class StepContext:
         self.lines.append(line)
         LOG.info(line)
 
-    def begin(self) -> Attempt:
-        """Begin the attempt of this order's days."""
-        order = self.order
-        return self.work.lake.begin(
-            order.network, order.start, order.end, order.run_id, fingerprint=order.fingerprint
-        )
+    @contextmanager
+    def begin(self, prepare: Callable[[], T]) -> Iterator[tuple[Attempt, T]]:
+        """Prepare the source, then begin the attempt of this order's days; give both to the block.
 
-    def resume(self) -> Attempt:
-        """Resume the run's attempt; :class:`PermalakeError` when there is none."""
-        return self.work.lake.resume(self.order.network, self.order.run_id)
+        Days that ``prepare`` marks stale count as built by the attempt, because it begins afterwards.
+        """
+        order = self.order
+        source = prepare()
+        with self.work.builds.begin(
+            order.network, order.start, order.end, order.run_id, fingerprint=order.fingerprint
+        ) as attempt:
+            yield attempt, source
+
+    def resume(self) -> AbstractContextManager[Attempt]:
+        """Resume the run's attempt; entering raises :class:`PermalakeError` when there is none."""
+        return self.work.builds.resume(self.order.network, self.order.run_id)
+
+    def pinned(self) -> AbstractContextManager[PinnedAttempt]:
+        """Return the run's attempt as pinned; entering raises :class:`PermalakeError` when there is none."""
+        return self.work.builds.pinned(self.order.network, self.order.run_id)
 
 
 Body = Callable[[StepContext], StepResult]
@@ -132,15 +144,13 @@ def _facts(work: Workspace, order: Order, step: Step, result: StepResult) -> _Fa
     """What the lake knows of a step's outcome: rows staged so far, input in quarantine, the attempt."""
     if step.job is None or result.served is not None:
         return _Facts(result)
-    quarantined = work.lake.quarantined(order.network, order.start, order.end)
-    try:
-        attempt = work.lake.resume(order.network, order.run_id)
-    except PermalakeError:
+    quarantined = work.reader.quarantined(order.network, order.start, order.end)
+    staged = work.builds.staged(order.network, order.run_id)
+    if staged is None:
         return _Facts(replace(result, quarantined=quarantined))
-    attempt.rest()
-    rows = {table: sum(per_day.values()) for table, per_day in sorted(attempt.counts().items())}
-    inputs = work.staged_state(attempt, step)
-    return _Facts(replace(result, rows=rows, quarantined=quarantined), attempt.id, inputs)
+    rows = {table: sum(per_day.values()) for table, per_day in sorted(staged.counts().items())}
+    inputs = work.staged_state(staged, step)
+    return _Facts(replace(result, rows=rows, quarantined=quarantined), staged.id, inputs)
 
 
 class Job:

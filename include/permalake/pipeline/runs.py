@@ -37,24 +37,23 @@ def is_unchanged(work: Workspace, request: BuildRequest) -> bool:
     digest = fingerprint(work.inputs)
     if digest is None:
         return False
-    return work.lake.unchanged(request.network, request.start, request.end, digest)
+    return work.builds.is_unchanged(request.network, request.start, request.end, digest)
 
 
 def hold(work: Workspace, request: BuildRequest) -> None:
     """Acquire the lease of the days; while another run builds one of them, report it and wait a while."""
-    lake, days = work.lake, (request.network, request.start, request.end, request.run_id)
-    lake.ensure(request.network)
+    days = request.network, request.start, request.end, request.run_id
     try:
-        lake.hold(*days)
+        work.builds.lease(*days)
     except PermalakeError as busy:
         emit("waiting", step="wait", reason=str(busy))
         log.warning("waiting up to %d s: %s", WAIT_SECONDS, busy)
-        lake.hold(*days, wait=WAIT_SECONDS)
+        work.builds.lease(*days, wait=WAIT_SECONDS)
 
 
 def has_unfinished(work: Workspace, request: BuildRequest) -> bool:
     """Return whether a complete but unpublished staging of exactly these days is there."""
-    return work.lake.unfinished(request.network, request.start, request.end) is not None
+    return work.builds.unfinished(request.network, request.start, request.end) is not None
 
 
 def continued(work: Workspace, request: BuildRequest) -> BuildRequest:
@@ -63,15 +62,14 @@ def continued(work: Workspace, request: BuildRequest) -> BuildRequest:
     That is what the last run over these days staged if its audit failed or never ended, else a new attempt
     as of what is published. :class:`PermalakeError` when these days have never been built.
     """
-    lake = work.lake
     hold(work, request)
-    if unfinished := lake.unfinished(request.network, request.start, request.end):
-        lake.release(request.run_id)
+    if unfinished := work.builds.unfinished(request.network, request.start, request.end):
+        work.builds.release(request.run_id)
         request = replace(request, run_id=unfinished)
         hold(work, request)
         return request
-    days = lake.status(request.network)
+    days = work.reader.status(request.network)
     if not any(day.published and request.start <= day.date <= request.end for day in days):
         raise PermalakeError(f"{request.network} {request.days} has not been built; run it without --only")
-    lake.begin(request.network, request.start, request.end, request.run_id).rest()
-    return request
+    with work.builds.begin(request.network, request.start, request.end, request.run_id):
+        return request

@@ -6,20 +6,20 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from permalake.intervals import ranges
-from permalake.lake import Lake
+from permalake.lake import Reader
 
 MOST_STALE_DAYS = 31
 """Days in a row that one run builds again."""
 
 
 def oldest_stale(
-    lake: Lake, network: str, beside: tuple[date, date] | None = None
+    reader: Reader, network: str, beside: tuple[date, date] | None = None
 ) -> tuple[date, date] | None:
     """The oldest stale days in a row, at most :data:`MOST_STALE_DAYS`, that are none of ``beside`` (first and
     last): those are built anyway."""
     days = [
         day
-        for first, last in lake.stale(network)
+        for first, last in reader.stale(network)
         for day in (first + timedelta(days=number) for number in range((last - first).days + 1))
         if beside is None or not beside[0] <= day <= beside[1]
     ]

@@ -169,9 +169,8 @@ def _alone(database: Database, network: str, store: str) -> Iterator[None]:
         leases.take(database, what, *_EVER, run_id=run_id, wait=_WAIT_SECONDS)
     except PermalakeError:
         raise PermalakeError(f"{network}: another run is writing into {store}; wait for it") from None
-    beat = leases.Heartbeat(database, what, run_id)
     try:
-        yield
+        with leases.Heartbeat(database, what, run_id):
+            yield
     finally:
-        beat.stop()
         leases.release(database, run_id)

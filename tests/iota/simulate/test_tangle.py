@@ -25,7 +25,7 @@ def built(request, spark, tmp_path_factory):
 
 def test_every_day_holds(built):
     made, _ = built
-    assert made.attempt.refused == {}
+    assert made.attempt.record.refused == {}
     assert not made.quarantine()
 
 

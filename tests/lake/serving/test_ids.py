@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from permalake.domains import domain_of, open_lake
+from permalake.domains import domain_of
 from permalake.lake.serving import LakeReader
 from permalake.lake.serving.ids import IdIndex, hashed
 from support import lakes
@@ -76,7 +76,7 @@ def test_an_index_of_another_format_is_built_again(tmp_path):
 @pytest.fixture
 def lake(tmp_path):
     settings = lakes.settings_of(tmp_path / "warehouse")
-    lakes.build(settings, open_lake(settings), lakes.DAY1, 1, 3, "first")
+    lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
     return settings
 
 
@@ -92,7 +92,7 @@ def test_the_reader_finds_messages_of_days_published_before_and_after_it_was_ope
 
     assert found(1, 2).milestones == [1]
     assert found(2, 0).is_empty
-    lakes.build(lake, open_lake(lake), lakes.DAY2, 2, 5, "second")
+    lakes.build(lake, lakes.OpenLake(lake), lakes.DAY2, 2, 5, "second")
     reader.refresh()
     assert found(2, 4).milestones == [2]
     assert found(2, 5).is_empty

@@ -7,7 +7,7 @@ import time
 import duckdb
 import pytest
 
-from permalake.domains import domain_of, open_lake
+from permalake.domains import domain_of
 from permalake.lake.serving import EVERYTHING, LakeReader, QueryTimeoutError, Scan
 from support import lakes
 
@@ -17,7 +17,7 @@ COUNT = "SELECT count(*) AS n FROM messages"
 @pytest.fixture
 def lake_settings(tmp_path):
     settings = lakes.settings_of(tmp_path / "warehouse")
-    lake = open_lake(settings)
+    lake = lakes.OpenLake(settings)
     lakes.build(settings, lake, lakes.DAY1, 1, 3, "first")
     lakes.build(settings, lake, lakes.DAY2, 2, 5, "second")
     return settings
@@ -48,7 +48,7 @@ def test_a_scan_reads_only_files_whose_day_and_milestones_may_match(reader):
 def test_a_request_keeps_its_state_while_another_day_is_published(reader, lake_settings):
     before = reader.snapshot()
     assert not reader.refresh()
-    lakes.build(lake_settings, open_lake(lake_settings), lakes.DAY3, 3, 7, "third")
+    lakes.build(lake_settings, lakes.OpenLake(lake_settings), lakes.DAY3, 3, 7, "third")
     assert reader.refresh()
     assert count(reader, before) == 8
     assert count(reader, reader.snapshot()) == 15

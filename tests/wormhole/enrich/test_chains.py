@@ -8,13 +8,13 @@ from collections import Counter
 import pytest
 
 from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
-from permalake.domains import open_lake
 from permalake.net.http import Patience
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
 from permalake.wormhole.enrich.chains import FOR_GOOD, AnswerCache, Chains
 from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
+from support.lakes import OpenLake
 from support.rpc_server import EvmChain, RefusalError, RpcServer, SolanaChain
 
 DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
@@ -50,11 +50,12 @@ class Desk:
         self.settings = Settings(
             lake=LakeSettings(warehouse=str(folder)), wormhole=WormholeSettings(path=folder)
         )
-        self.attempt = open_lake(self.settings).begin("wormhole", DAY, NEXT, "run")
+        self.lake = OpenLake(self.settings)
+        self.attempt = self.lake.begin("wormhole", DAY, NEXT, "run")
         self.notes = []
         self.cache = AnswerCache(
             read=lambda session: self.attempt.table(session, CHAIN_ANSWERS.name),
-            add=lambda frame: self.attempt.keep(frame, CHAIN_ANSWERS),
+            add=lambda frame: self.attempt.append_new(frame, CHAIN_ANSWERS),
             remark=lambda text, day=None: self.notes.append((text, day)),
         )
 

@@ -12,7 +12,6 @@ from functools import partial
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.domains import open_lake
 from permalake.net import http
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
@@ -25,6 +24,7 @@ from support import places
 from support.chain_world import SOLANA, chains, nft_contract
 from support.expected_rows import differences, read
 from support.jobs import job
+from support.lakes import OpenLake
 from support.price_server import PriceServer
 from support.rpc_server import RpcServer
 
@@ -83,7 +83,7 @@ class World:
                 ]
             )
         )
-        self.lake = open_lake(load_settings())
+        self.lake = OpenLake(load_settings())
 
     def run(self, name):
         days = ["--network", "wormhole", "--start", str(DAYS[0]), "--end", str(DAYS[1])]
@@ -99,7 +99,9 @@ class World:
             partial(AskedPrices, self.lake.database),
             None,
         )
-        answers = AnswerCache(lambda session: attempt.table(session, "chain_answers"), None, attempt.note)
+        answers = AnswerCache(
+            lambda session: attempt.table(session, "chain_answers"), None, attempt.record.note
+        )
         with Chains(rpcs(settings), answers) as chains:
             tables = partial(attempt.table, self.spark)
             enriched(

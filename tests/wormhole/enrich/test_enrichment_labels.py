@@ -15,7 +15,6 @@ from decimal import Decimal
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.domains import open_lake
 from permalake.wormhole.codec.encode_vaa import (
     encode_body,
     encode_transfer_with_payload,
@@ -28,6 +27,7 @@ from permalake.wormhole.reference import load_reference
 from support import places
 from support.explorer_server import ExplorerServer
 from support.jobs import job
+from support.lakes import OpenLake
 from support.price_server import PriceServer
 from support.rpc_server import EvmChain, RpcServer
 
@@ -122,7 +122,8 @@ def rows(spark, tmp_path_factory):
         days = ["--network", "wormhole", "--start", "2025-10-01", "--end", "2026-07-30", "--run-id", "labels"]
         for name in ("wormhole_ingest", "wormhole_enrich"):
             job(name)(days, session)
-        attempt = open_lake(load_settings()).resume("wormhole", "labels")
+        lake = OpenLake(load_settings())
+        attempt = lake.resume("wormhole", "labels")
         return {
             table: {row["row_key"]: row for row in attempt.days(session, table).toArrow().to_pylist()}
             for table in ("message_publication", "token_transfer_details", "chain_details")

@@ -10,7 +10,6 @@ from functools import partial
 import pytest
 
 from permalake.config import LakeSettings, Settings, WormholeSettings
-from permalake.domains import open_lake
 from permalake.net.http import Patience, Service
 from permalake.net.refusals import Refusals
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
@@ -21,6 +20,7 @@ from permalake.wormhole.enrich.price_service import Market
 from permalake.wormhole.enrich.providers.coingecko import CoinGecko
 from permalake.wormhole.enrich.providers.defillama import DefiLlama
 from permalake.wormhole.reference import BridgeEmitters, ChainInfo, Reference, Token
+from support.lakes import OpenLake
 from support.price_server import PriceServer
 
 DAY = 86_400
@@ -80,12 +80,12 @@ class Desk:
         self.spark = spark
         self.folder = folder / "refusals"
         settings = Settings(lake=LakeSettings(warehouse=str(folder)), wormhole=WormholeSettings(path=folder))
-        self.lake = open_lake(settings)
+        self.lake = OpenLake(settings)
         self.attempt = self.lake.begin("wormhole", dt.date(2024, 3, 18), dt.date(2024, 3, 18), "run")
         self.notes = []
         self.cache = LakeCache(
             read=lambda session: self.attempt.table(session, TOKEN_PRICES.name),
-            add=lambda frame: self.attempt.keep(frame, TOKEN_PRICES),
+            add=lambda frame: self.attempt.append_new(frame, TOKEN_PRICES),
             memory=partial(AskedPrices, self.lake.database),
             remark=self.notes.append,
         )

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeSettings
-from permalake.domains import open_lake, stores_of
+from permalake.domains import stores_of
 from permalake.errors import PermalakeError
 from permalake.stores import bigtable
 from permalake.stores import serve as serving
@@ -25,6 +25,7 @@ from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, prefix_of_
 from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
 from permalake.wormhole.events.store import tables_of
 from support import lake_frames, places
+from support.lakes import OpenLake, pass_audit
 
 WORLD = places.DATA / "synthetic" / "wormhole"
 NAMES = [family.table.name for family in FAMILIES]
@@ -242,12 +243,9 @@ def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behin
 
 def publish(settings, lake, start, end, keep):
     """The range with the rows that ``keep`` keeps, through the lake's own front door."""
-    front = open_lake(settings)
+    front = OpenLake(settings)
     attempt = front.begin("wormhole", start, end, f"run-{start}")
     for name, frame in lake.items():
         days = F.col("date").between(F.lit(start), F.lit(end))
         attempt.stage(frame.where(days & keep), WORMHOLE_TABLES[name])
-    attempt.pin()
-    for day in attempt.days_with_rows():
-        attempt.verdict(day, True, [])
-    front.publish(attempt)
+    front.builds.publish(pass_audit(attempt))

@@ -8,12 +8,12 @@ import json
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.domains import open_lake
 from permalake.net import http
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from support.expected_rows import differences, read
 from support.explorer_server import ExplorerServer
 from support.jobs import job
+from support.lakes import OpenLake, pass_audit
 from support.wormhole_world import BEGIN, END, WORLD, digested
 
 RATE = 200
@@ -87,12 +87,9 @@ def published(spark, start, end):
     """Rows by table after a build of these days, without the clocks."""
     days = ["--network", "wormhole", "--start", str(start), "--end", str(end), "--run-id", f"run {start}"]
     job("wormhole_ingest")(days, spark)
-    lake = open_lake(load_settings())
+    lake = OpenLake(load_settings())
     attempt = lake.resume("wormhole", f"run {start}")
-    attempt.pin()
-    for day in attempt.days_with_rows():
-        attempt.verdict(day, True)
-    lake.publish(attempt)
+    lake.builds.publish(pass_audit(attempt))
     tables = {}
     for name in (*EVENTS, "chain_answers"):
         contract = WORMHOLE_TABLES[name]

@@ -9,9 +9,9 @@ import json
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.domains import open_lake
 from support.guardians import GUARDIAN_SETS, vaa
 from support.jobs import job
+from support.lakes import OpenLake, pass_audit
 
 FIRST, SECOND, THIRD = (dt.date(2024, 3, day) for day in (10, 11, 12))
 
@@ -45,16 +45,13 @@ class World:
         run_id = f"run {self.runs}"
         days = ["--network", "wormhole", "--start", str(start), "--end", str(end), "--run-id", run_id]
         job("wormhole_ingest")(days, self.spark)
-        self.lake = open_lake(load_settings())
+        self.lake = OpenLake(load_settings())
         attempt = self.lake.resume("wormhole", run_id)
-        attempt.pin()
-        for day in attempt.days_with_rows():
-            attempt.verdict(day, True)
-        self.lake.publish(attempt)
+        self.lake.builds.publish(pass_audit(attempt))
         return self.stale()
 
     def stale(self):
-        return [day.date for day in self.lake.status("wormhole") if day.stale]
+        return [day.date for day in self.lake.reader.status("wormhole") if day.stale]
 
     def published(self):
         sql = (
@@ -90,7 +87,7 @@ def test_a_conflict_across_days_takes_both_back(world):
     assert world.published() == [(FIRST, 1), (THIRD, 2)]
     assert world.build(THIRD, THIRD) == []
     assert world.published() == [(FIRST, 1)]
-    reasons = world.lake.rejected("wormhole").select(["date", "reason"]).to_pylist()
+    reasons = world.lake.reader.rejected("wormhole").select(["date", "reason"]).to_pylist()
     assert [tuple(row.values()) for row in reasons] == [
         (FIRST, "conflicting_digest"),
         (THIRD, "conflicting_digest"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
 
+from permalake.iota.codec.byte_reader import ByteReader, demand
 from permalake.iota.codec.faults import DecodeError, Fault, json_shape
 from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone
 from permalake.iota.codec.merkle import merkle_root
@@ -24,7 +25,6 @@ from permalake.iota.codec.milestones import (
     verify_signatures,
 )
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.codec.reader import Reader, demand
 from permalake.iota.codec.to_json import block_json, milestone_payload_json
 
 Json = dict[str, Any]
@@ -182,7 +182,7 @@ def _milestone_in(raw: bytes, protocol: Protocol) -> Milestone:
     """Return the milestone of a payload, or on Chrysalis of the message around it."""
     if protocol == "stardust":
         return decode_milestone(raw, protocol)
-    reader = Reader(raw)
+    reader = ByteReader(raw)
     reader.take(8)
     reader.take(32 * reader.uint(1))
     payload = reader.take(reader.uint(4))

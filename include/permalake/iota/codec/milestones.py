@@ -14,9 +14,9 @@ from typing import Protocol as Interface
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from permalake.iota.codec.byte_reader import ByteReader, ascending, demand
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.codec.reader import Reader, ascending, demand
 from permalake.iota.codec.receipts import ProtocolParameters, Receipt, read_options, read_receipt
 
 MAX_PARENTS = 8
@@ -58,7 +58,7 @@ def decode_milestone(payload: bytes, protocol: Protocol) -> Milestone:
     Raises:
         DecodeError: If the payload is malformed.
     """
-    reader = Reader(payload)
+    reader = ByteReader(payload)
     kind = CHRYSALIS_MILESTONE if protocol == "chrysalis" else STARDUST_MILESTONE
     demand(reader.uint(4) == kind, Fault.MILESTONE_KIND)
     milestone = _chrysalis(reader) if protocol == "chrysalis" else _stardust(reader)
@@ -72,7 +72,7 @@ def milestone_id(payload: bytes) -> str:
     return decode_milestone(payload, protocol).milestone_id.hex()
 
 
-def _parents(reader: Reader) -> tuple[bytes, ...]:
+def _parents(reader: ByteReader) -> tuple[bytes, ...]:
     count = reader.uint(1)
     demand(1 <= count <= MAX_PARENTS, Fault.PARENT_COUNT)
     parents = reader.pieces(count, 32)
@@ -84,7 +84,7 @@ def _hash(data: bytes) -> bytes:
     return blake2b(data, digest_size=32).digest()
 
 
-def _chrysalis(reader: Reader) -> Milestone:
+def _chrysalis(reader: ByteReader) -> Milestone:
     begin = reader.position
     index, timestamp = struct.unpack("<IQ", reader.take(12))
     parents = _parents(reader)
@@ -97,7 +97,7 @@ def _chrysalis(reader: Reader) -> Milestone:
     inner = reader.take(reader.uint(4))
     receipt = None
     if inner:
-        nested = Reader(inner)
+        nested = ByteReader(inner)
         demand(nested.uint(4) == CHRYSALIS_RECEIPT, Fault.RECEIPT_KIND)
         receipt = read_receipt(nested)
         nested.finish(Fault.PAYLOAD_LENGTH)
@@ -125,7 +125,7 @@ def _chrysalis(reader: Reader) -> Milestone:
     )
 
 
-def _stardust(reader: Reader) -> Milestone:
+def _stardust(reader: ByteReader) -> Milestone:
     begin = reader.position
     index, timestamp, version = struct.unpack("<IIB", reader.take(9))
     demand(version == 2, Fault.VERSION)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from permalake.iota.codec.byte_reader import ByteReader, ascending, demand
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.outputs import ED25519, MAX_AMOUNT, TREASURY, Protocol
-from permalake.iota.codec.reader import Reader, ascending, demand
 
 MAX_FUNDS = 127
 MIN_DEPOSIT = 1_000_000
@@ -58,7 +58,7 @@ class ProtocolParameters:
     parameters: bytes
 
 
-def read_options(reader: Reader, index: int) -> tuple[Receipt | None, ProtocolParameters | None]:
+def read_options(reader: ByteReader, index: int) -> tuple[Receipt | None, ProtocolParameters | None]:
     """Read the options of Stardust milestone ``index``."""
     receipt, parameters, previous = None, None, -1
     for _ in range(reader.uint(1)):
@@ -75,7 +75,7 @@ def read_options(reader: Reader, index: int) -> tuple[Receipt | None, ProtocolPa
     return receipt, parameters
 
 
-def read_receipt(reader: Reader) -> Receipt:
+def read_receipt(reader: ByteReader) -> Receipt:
     """Read a receipt after its type."""
     migrated_at, final = reader.uint(4), reader.uint(1)
     demand(final <= 1, Fault.FLAG)
@@ -85,7 +85,7 @@ def read_receipt(reader: Reader) -> Receipt:
     demand(ascending(entries), Fault.RECEIPT_ORDER)
     demand(len({entry[:HASH_WIDTH] for entry in entries}) == count, Fault.RECEIPT_DUPLICATE)
     funds = tuple(_funds(entry) for entry in entries)
-    treasury = Reader(reader.take(reader.uint(4)))
+    treasury = ByteReader(reader.take(reader.uint(4)))
     demand(bool(treasury.data), Fault.RECEIPT_TREASURY)
     demand(treasury.uint(4) == TREASURY_TRANSACTION, Fault.RECEIPT_TREASURY)
     demand(treasury.uint(1) == TREASURY_INPUT, Fault.TREASURY_KIND)

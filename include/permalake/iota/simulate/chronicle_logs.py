@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from permalake.iota.codec.byte_reader import ByteReader
 from permalake.iota.codec.milestones import Milestone
-from permalake.iota.codec.reader import Reader
 from permalake.iota.codec.receipts import Receipt
 
 _STATES = ("conflicting", "included", "noTransaction")
@@ -94,7 +94,7 @@ def _trits(packed: bytes) -> list[int]:
 
 
 def _message(raw: bytes, milestone: dict[str, Any] | None) -> dict[str, Any]:
-    reader = Reader(raw)
+    reader = ByteReader(raw)
     network_id = reader.uint(8)
     parents = [parent.hex() for parent in reader.pieces(reader.uint(1), 32)]
     payload = reader.take(reader.uint(4))
@@ -105,7 +105,7 @@ def _message(raw: bytes, milestone: dict[str, Any] | None) -> dict[str, Any]:
 def _payload(raw: bytes) -> dict[str, Any] | None:
     if not raw:
         return None
-    reader = Reader(raw)
+    reader = ByteReader(raw)
     if reader.uint(4) == _TRANSACTION:
         return {"type": "Transaction", "data": _transaction(reader)}
     index = reader.take(reader.uint(2))
@@ -113,7 +113,7 @@ def _payload(raw: bytes) -> dict[str, Any] | None:
     return {"type": "Indexation", "data": {"index": list(index), "data": list(data)}}
 
 
-def _transaction(reader: Reader) -> dict[str, Any]:
+def _transaction(reader: ByteReader) -> dict[str, Any]:
     reader.take(1)
     inputs = [{"type": "Utxo", "data": one[1:].hex()} for one in reader.pieces(reader.uint(2), 35)]
     outputs = [_output(one) for one in reader.pieces(reader.uint(2), 42)]
@@ -128,7 +128,7 @@ def _output(raw: bytes) -> dict[str, Any]:
     return {"type": _OUTPUTS[raw[0]], "data": {"address": _address(raw[2:34]), "amount": amount}}
 
 
-def _unlock(reader: Reader) -> dict[str, Any]:
+def _unlock(reader: ByteReader) -> dict[str, Any]:
     if reader.uint(1):
         return {"type": "Reference", "data": reader.uint(2)}
     reader.take(1)

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from permalake.iota.codec.byte_reader import ByteReader
 from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
 from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.codec.reader import Reader
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.sources.archive_lines import UNREADABLE
 from permalake.net.http import Body, Patience, RequestRejectedError, Service, document
@@ -312,7 +312,7 @@ def _decoded(raw: bytes, protocol: Protocol, index: int) -> tuple[bytes, Milesto
 
 def carried(message: bytes, index: int, message_id: bytes) -> Signed:
     """The milestone in a Chrysalis message; ValueError when it carries none of that index."""
-    reader = Reader(message)
+    reader = ByteReader(message)
     reader.take(8)
     reader.take(32 * reader.uint(1))
     return Signed(*_decoded(reader.take(reader.uint(4)), "chrysalis", index), message_id)

@@ -22,8 +22,13 @@ from permalake.pipeline.jobs import StepContext
 
 def run(context: StepContext) -> StepResult:
     """Stage the analytics of the days and the tables that carry state from day to day."""
+    with context.resume() as attempt:
+        return staged(context, attempt)
+
+
+def staged(context: StepContext, attempt: Attempt) -> StepResult:
+    """Stage the tables of an attempt."""
     order, spark = context.order, context.spark
-    attempt = context.resume()
     network = context.work.settings.network(order.network)
     decoded = spark.read.schema(DECODED).parquet(attempt.landing)
     staged = partial(attempt.days, spark)
@@ -38,8 +43,7 @@ def run(context: StepContext) -> StepResult:
         rented=network.protocol == "stardust",
         ledger=partial(known_ledger, spark, network, network.ledger) if network.ledger else None,
     )
-    stage(attempt, [state_tables(decoded, staged, history, rules, attempt.refused)])
-    any(attempt.outdate_later(spark, table) for table in IOTA_TABLES.values() if table.carries_state)
+    stage(attempt, [state_tables(decoded, staged, history, rules, attempt.record.refused)])
     counted = jobs.counted(attempt, "ms_analytics", "metrics_cache", "daily_analytics")
     context.report(f"analytics {order}: {counted}")
     return StepResult()

@@ -14,6 +14,7 @@ from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.chronicle import PublishedLedger
 from permalake.iota.sources.iota_source import (
+    IotaSource,
     continued_days,
     decoded_days,
     end_notes,
@@ -21,27 +22,45 @@ from permalake.iota.sources.iota_source import (
     resolved_days,
 )
 from permalake.iota.tables.day_tables import base_tables
+from permalake.lake import Attempt
 from permalake.pipeline import jobs
 from permalake.pipeline.jobs import StepContext
 
 
 def run(context: StepContext) -> StepResult:
     """Prove, decode and stage the days; :class:`InvalidInputError` when no day can be proven."""
-    order, lake, spark = context.order, context.work.lake, context.spark
-    network = context.work.settings.network(order.network)
-    source = open_source(spark, order.network, network, published(context))
+    with context.begin(partial(prepare, context)) as (attempt, (source, days)):
+        return staged(context, attempt, source, days)
+
+
+def prepare(context: StepContext) -> tuple[IotaSource, list[MilestoneDay]]:
+    """Open the source and find the milestones of the days.
+
+    Days beside these whose published rows end where the source now goes on become stale.
+    """
+    order, work = context.order, context.work
+    network = work.settings.network(order.network)
+    source = open_source(context.spark, order.network, network, published(context))
     days = source.days(order.start, order.end)
     context.report(f"ingest {order}: {described(days)}")
-    attempt = context.begin()
-    if not network.coordinator_public_keys:
-        attempt.note("coordinator keys are unchecked")
-    for day, text in end_notes(source, days).items():
-        attempt.note(text, day)
-    notes = {one.date: one.notes for one in lake.status(order.network) if one.published}
+    notes = {one.date: one.notes for one in work.reader.status(order.network) if one.published}
     for day, text in continued_days(source, notes).items():
         if not order.start <= day <= order.end:
-            lake.mark_stale(order.network, [day], text)
-    table = partial(lake.table, spark, order.network)
+            work.builds.mark_stale(order.network, [day], text)
+    return source, days
+
+
+def staged(
+    context: StepContext, attempt: Attempt, source: IotaSource, days: Sequence[MilestoneDay]
+) -> StepResult:
+    """Prove, decode and stage the days of an attempt."""
+    order, spark = context.order, context.spark
+    network = context.work.settings.network(order.network)
+    if not network.coordinator_public_keys:
+        attempt.record.note("coordinator keys are unchecked")
+    for day, text in end_notes(source, days).items():
+        attempt.record.note(text, day)
+    table = partial(context.work.reader.table, spark, order.network)
     rows = decoded_days(source, days, network, table) if days else spark.createDataFrame([], DECODED)
     landed = jobs.land(rows, attempt.landing)
     if pending := pending_count(landed):
@@ -49,11 +68,13 @@ def run(context: StepContext) -> StepResult:
         landed = jobs.land(rows, attempt.landing, more=True)
     quarantined = attempt.quarantine(quarantine(landed, source.name))
     for day, count in disagreements(landed).items() if quarantined else ():
-        attempt.note(f"conflicts unlike the source's: {count} (quarantine: conflict_disagreement)", day)
+        attempt.record.note(
+            f"conflicts unlike the source's: {count} (quarantine: conflict_disagreement)", day
+        )
     refused = refused_days(landed, days)
     source.distrust(refused, days)
     for day, reason in refused.items():
-        attempt.refuse(day, reason)
+        attempt.record.refuse(day, reason)
         context.report(f"ingest {order}: {day} stays unpublished: {reason}")
     if days and len(refused) == len(days):
         reasons = "; ".join(f"{order.network} {day}: {why}" for day, why in refused.items())
@@ -67,10 +88,10 @@ def run(context: StepContext) -> StepResult:
 
 def published(context: StepContext) -> PublishedLedger:
     """Return what a source may ask of earlier days."""
-    lake, network = context.work.lake, context.order.network
+    reader, network = context.work.reader, context.order.network
     return PublishedLedger(
-        dates=lambda: {day.date for day in lake.status(network) if day.published},
-        table=partial(lake.table, context.spark, network),
+        dates=lambda: {day.date for day in reader.status(network) if day.published},
+        table=partial(reader.table, context.spark, network),
     )
 
 

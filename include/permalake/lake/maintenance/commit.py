@@ -50,12 +50,11 @@ def alone(settings: Settings, database: Database, network: str, run_id: str) -> 
         leases.take(database, what, *_EVER, run_id=run_id)
     except (PermalakeError, IntegrityError):
         raise PermalakeError(f"{network}: another maintenance is at work; wait for it") from None
-    beat = leases.Heartbeat(database, what, run_id)
     work = Work(settings, database, network, run_id, f"{PRIVATE}{uuid.uuid4().hex[:12]}")
     try:
-        yield work
+        with leases.Heartbeat(database, what, run_id):
+            yield work
     finally:
-        beat.stop()
         with database.write() as connection:
             drop_pointers(connection, work.catalog)
         leases.release(database, run_id)

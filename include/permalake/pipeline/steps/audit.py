@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from importlib import import_module
 
 from permalake.audit import docs
 from permalake.audit.staged import scope_of
 from permalake.contracts.steps import StepResult
+from permalake.lake import PinnedAttempt
 from permalake.pipeline.jobs import StepContext
 
 # Great Expectations takes as long to import as Spark to start: it begins with this module's own import.
@@ -16,26 +19,41 @@ RUNNER = ThreadPoolExecutor(1).submit(import_module, "permalake.audit.runner")
 
 def run(context: StepContext) -> StepResult:
     """Audit the pinned staging day by day; the result is invalid when no day passed."""
+    with context.resume() as attempt:
+        return _audited(context, attempt.pin())
+
+
+def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
     order, work = context.order, context.work
-    attempt = context.resume()
-    attempt.pin()
-    days = attempt.days_with_rows()
+    days = pinned.days_with_rows()
     if not days:
         context.report(f"audit {order}: no rows to audit")
         return StepResult()
-    folder = docs.folder(order.network, attempt.id)
-    scope = scope_of(context.spark, work.settings, work.lake, attempt, work.domain.tables)
+    folder = docs.folder(order.network, pinned.id)
+    scope = scope_of(context.spark, work.settings, work.reader, pinned, work.domain.tables)
     tables, laws = work.domain.tables, work.domain.laws()
     auditor = RUNNER.result().Auditor(context.spark, tables.values(), laws, folder)
     report = auditor.run(scope, days)
     page = docs.write(report, folder, title=str(order), run_id=order.run_id)
+    failures = withheld({day: report.failures(day) for day in days}, pinned.changed_days)
     for day in days:
-        failures = report.failures(day)
-        attempt.verdict(day, not failures, failures)
+        pinned.verdict(day, not failures[day], failures[day])
     for finding in (*report.failed, *report.warnings):
         context.report(f"audit {order}: {finding.severity}: {finding.line()}")
-    context.report(f"audit {order}: {len(report.passed)} of {len(days)} days passed; docs: {page}")
-    if report.passed:
+    passed = [day for day in days if not failures[day]]
+    context.report(f"audit {order}: {len(passed)} of {len(days)} days passed; docs: {page}")
+    if passed:
         return StepResult(docs=str(page))
     reason = f"audit of {order} failed: {report.summary()}"
     return StepResult("invalid", docs=str(page), reason=reason, retryable=False)
+
+
+def withheld(failures: Mapping[date, list[str]], changed: Collection[date]) -> dict[date, list[str]]:
+    """Return the failures per day, days added that continue from a failed one.
+
+    Carried tables of later days continue from rows that readers never see, unless the failed day hands on
+    what is published of it already. ``changed`` are the days that hand on something else.
+    """
+    failed = min((day for day, lines in failures.items() if lines and day in changed), default=None)
+    reason = f"continues from {failed}, which failed its audit; build it again once that day is published"
+    return {day: lines or ([reason] if failed and day > failed else []) for day, lines in failures.items()}

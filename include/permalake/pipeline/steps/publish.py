@@ -8,8 +8,8 @@ from permalake.pipeline.jobs import StepContext
 
 def run(context: StepContext) -> StepResult:
     """Publish the passing days; the result is invalid, with reasons, when others were withheld."""
-    lake = context.work.lake
-    publication = lake.publish(context.resume())
+    with context.pinned() as pinned:
+        publication = context.work.builds.publish(pinned)
     faults = [f"{day}: {reason}" for day, reason in sorted(publication.withheld.items())]
     return StepResult(
         state="invalid" if faults else "done",

@@ -9,8 +9,9 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from permalake.config import Settings, WormholeSettings
-from permalake.lake import Attempt, Lake
+from permalake.config import WormholeSettings
+from permalake.lake.day_record import DayRecord
+from permalake.pipeline.workspace import Workspace
 from permalake.wormhole.sources import guardian, observation_files, vaa_files, wormhole_source
 from permalake.wormhole.sources.guardian import Gap
 from permalake.wormhole.sources.wormhole_source import Days
@@ -27,16 +28,17 @@ class WormholeInput:
     It is made before the attempt begins: days that it marks stale then count as built by that attempt.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, days: Days) -> None:
+    def __init__(self, spark: SparkSession, work: Workspace, days: Days) -> None:
         self._spark = spark
-        self._settings = settings
-        self._section: WormholeSettings = wormhole_source.section(settings)
+        self._work = work
+        self._settings = work.settings
+        self._section: WormholeSettings = wormhole_source.section(work.settings)
         self._days = days
         self._gaps: list[Gap] = []
         self._fault: str | None = None
-        lake.mark_stale(NETWORK, self._fetched(), f"{self._section.source}: late VAAs")
-        self._mark_late_files(lake)
-        self._fill(lake)
+        work.builds.mark_stale(NETWORK, self._fetched(), f"{self._section.source}: late VAAs")
+        self._mark_late_files()
+        self._fill()
 
     @property
     def documents(self) -> DataFrame:
@@ -56,26 +58,26 @@ class WormholeInput:
         path = self._section.observations
         return None if path is None else observation_files.read(self._spark, path)
 
-    def report(self, attempt: Attempt) -> None:
-        """Tell the attempt which gaps are left, and why."""
+    def report(self, record: DayRecord) -> None:
+        """Record which gaps are left, and why."""
         for day, lines in guardian.missing(self._gaps).items():
-            attempt.report_gaps(day, lines)
+            record.report_gaps(day, lines)
         if self._fault:
-            attempt.note(f"gaps: {self._fault}; build again with --force to ask once more")
+            record.note(f"gaps: {self._fault}; build again with --force to ask once more")
 
     def _fetched(self) -> Counter[date]:
         return wormhole_source.fetch(self._settings, self._section, self._days)
 
-    def _mark_late_files(self, lake: Lake) -> None:
+    def _mark_late_files(self) -> None:
         files = wormhole_source.new_files(self._settings, self._section)
-        if files and any(day.published for day in lake.status(NETWORK)):
+        if files and any(day.published for day in self._work.reader.status(NETWORK)):
             documents = vaa_files.read_files(self._spark, list(files))
-            table: Callable[[str], DataFrame] = partial(lake.table, self._spark, NETWORK)
-            lake.mark_stale(NETWORK, late_days(documents, table), "files: late VAAs")
+            table: Callable[[str], DataFrame] = partial(self._work.reader.table, self._spark, NETWORK)
+            self._work.builds.mark_stale(NETWORK, late_days(documents, table), "files: late VAAs")
         if files:
             wormhole_source.saw(self._settings, self._section, files)
 
-    def _fill(self, lake: Lake) -> None:
+    def _fill(self) -> None:
         """Close gaps by a guardian where one is configured; know those that stay."""
         asks = self._section.guardian_url is not None
         if not asks and not wormhole_source.is_live(self._section):
@@ -84,7 +86,7 @@ class WormholeInput:
         if asks and self._gaps:
             filled = guardian.fill(self._settings, self._section, self._gaps, force=self._days.force)
             self._fault = filled.fault
-            lake.mark_stale(NETWORK, filled.news, "guardian: late VAAs")
+            self._work.builds.mark_stale(NETWORK, filled.news, "guardian: late VAAs")
             if filled.news:
                 self._gaps = self._found()
 

@@ -19,24 +19,28 @@ from permalake.wormhole.tables.verified_vaas import conflicts_elsewhere, judged,
 def run(context: StepContext) -> StepResult:
     """Verify, decode and stage the days' VAAs."""
     order, settings, spark = context.order, context.work.settings, context.spark
-    given = WormholeInput(spark, settings, context.work.lake, Days(order.start, order.end, order.force))
-    attempt = context.begin()
-    context.report(f"ingest {order}: verifying")
-    reference = section(settings).reference
-    # Kept by checkpoint: of cached frames that stand in each other Spark writes the whole plan each time.
-    vaas = judged(candidates(given.documents, order.start, order.end), reference).localCheckpoint()
-    quarantined = attempt.quarantine(quarantine(vaas))
-    frames = events(vaas, attempt.before(spark, ATTESTED_TOKENS.name))
-    if (observed := given.observations) is not None:
-        frames["observations"] = observations(observed, frames["message_publication"], reference)
-    jobs.stage(attempt, frames, WORMHOLE_TABLES)
-    attempt.outdate_later(spark, ATTESTED_TOKENS)
-    if (senders := given.senders) is not None:
-        attempt.keep(reported_senders(of_bridges(vaas).join(senders, "row_key")), CHAIN_ANSWERS)
-    whole = attempt.table(spark, "message_publication")
-    for cause, other in conflicts_elsewhere(vaas, whole):
-        attempt.outdate(other, other, f"another VAA of the same message lies on {cause}", cause)
-    given.report(attempt)
-    counted = jobs.counted(attempt, "message_publication")
-    context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
-    return StepResult()
+
+    def prepare() -> WormholeInput:
+        return WormholeInput(spark, context.work, Days(order.start, order.end, order.force))
+
+    with context.begin(prepare) as (attempt, given):
+        context.report(f"ingest {order}: verifying")
+        reference = section(settings).reference
+        # Kept by checkpoint: of cached frames that stand in each other Spark writes the whole plan each time.
+        vaas = judged(candidates(given.documents, order.start, order.end), reference).localCheckpoint()
+        quarantined = attempt.quarantine(quarantine(vaas))
+        frames = events(vaas, attempt.before(spark, ATTESTED_TOKENS.name))
+        if (observed := given.observations) is not None:
+            frames["observations"] = observations(observed, frames["message_publication"], reference)
+        jobs.stage(attempt, frames, WORMHOLE_TABLES)
+        if (senders := given.senders) is not None:
+            attempt.append_new(reported_senders(of_bridges(vaas).join(senders, "row_key")), CHAIN_ANSWERS)
+        whole = attempt.table(spark, "message_publication")
+        for cause, other in conflicts_elsewhere(vaas, whole):
+            attempt.record.announce_stale(
+                other, other, f"another VAA of the same message lies on {cause}", cause
+            )
+        given.report(attempt.record)
+        counted = jobs.counted(attempt, "message_publication")
+        context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
+        return StepResult()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from permalake.iota.codec.faults import DecodeError, Fault
 
 
-class Reader:
+class ByteReader:
     """A payload that is read from front to back; missing bytes raise :class:`DecodeError`."""
 
     def __init__(self, data: bytes) -> None:

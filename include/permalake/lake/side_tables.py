@@ -1,5 +1,7 @@
-"""Rows that are committed apart from a day's publication, seen by readers at once: the quarantine, so that
-a day that stays unpublished shows why, and caches that only ever grow."""
+"""Side tables: committed apart from a day's publication, seen by readers at once.
+
+These are the quarantine, so that a day that stays unpublished shows why, and caches that only grow.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def quarantine(settings: Settings, database: Database, attempt: AttemptRow, frame: DataFrame) -> int:
-    """The quarantine rows of the attempt's days become those of ``frame``; returns how many there are."""
+    """Replace the quarantine rows of the attempt's days by those of ``frame``; return how many there are."""
     from pyspark.sql import functions as f
 
     spark = frame.sparkSession
@@ -54,10 +56,10 @@ def quarantine(settings: Settings, database: Database, attempt: AttemptRow, fram
     return sum(counted.values())
 
 
-def keep(
+def append_new(
     settings: Settings, database: Database, attempt: AttemptRow, frame: DataFrame, contract: Table
 ) -> int:
-    """Rows of ``frame`` whose key is new are added to the table; returns how many."""
+    """Add the rows of ``frame`` whose key is new to the table; return how many."""
     from pyspark.sql import functions as f
 
     spark = frame.sparkSession
@@ -90,7 +92,7 @@ def keep(
 
 
 def _beside(rows: DataFrame, old: DataFrame, contract: Table) -> DataFrame:
-    """Each key once: the new row in struct column ``new``, the known one in ``old``, null where absent."""
+    """Return each key once: the new row in struct ``new``, the known one in ``old``, null where absent."""
     from pyspark.sql import functions as f
 
     left = rows.select(f.struct(*contract.names).alias("new"))
@@ -106,7 +108,7 @@ def _same_key(contract: Table) -> Column:
 
 
 def _same(contract: Table) -> Column:
-    """Both there, and equal but for their clocks."""
+    """Return the condition that both are there, and equal but for their clocks."""
     from pyspark.sql import functions as f
 
     names = [name for name in contract.names if name not in contract.first_value]
@@ -116,7 +118,7 @@ def _same(contract: Table) -> Column:
 
 
 def _with_first_clock(both: DataFrame, contract: Table) -> DataFrame:
-    """The new rows, their clock columns taken from the known row where there is one."""
+    """Return the new rows, their clock columns taken from the known row where there is one."""
     from pyspark.sql import functions as f
 
     def value(name: str) -> Column:

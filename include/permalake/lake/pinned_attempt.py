@@ -1,0 +1,119 @@
+"""A pinned attempt: what the audit judges and what is published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from permalake.errors import PermalakeError
+from permalake.lake import record, stale
+from permalake.lake.day_record import check_day
+from permalake.lake.leases import spell
+from permalake.lake.record import AttemptRow
+from permalake.lake.staged_frames import StagedFrames
+from permalake.lake.staged_state import StagedState
+from permalake.lake.state import Database, now
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class PinnedAttempt:
+    """The state of an attempt that is fixed. It alone takes verdicts, and it alone can be published."""
+
+    def __init__(self, database: Database, row: AttemptRow, state: StagedState, frames: StagedFrames) -> None:
+        self.id = row.attempt_id
+        self.network = row.network
+        self.start = row.start
+        self.end = row.end
+        self.run_id = row.run_id
+        self._database = database
+        self._row = row
+        self._state = state
+        self._frames = frames
+        with database.read() as connection:
+            self._pinned = record.pinned_locations(connection, row.attempt_id)
+
+    @property
+    def refused(self) -> dict[date, str]:
+        """Invalid days with their reasons."""
+        with self._database.read() as connection:
+            return record.refusals(connection, self.id)
+
+    @property
+    def changed_days(self) -> set[date]:
+        """Days whose carried state differs from the published one, so that later days become stale."""
+        with self._database.read() as connection:
+            return stale.changed_days(connection, self._row)
+
+    def counts(self) -> dict[str, dict[date, int]]:
+        """Return the rows per table and day of start..end as pinned, from metadata."""
+        return self._state.counts()
+
+    def days_with_rows(self) -> list[date]:
+        """Return the days of start..end that hold rows in any table and are not refused."""
+        refused = self.refused
+        present = {day for per_day in self.counts().values() for day in per_day}
+        return sorted(present - set(refused))
+
+    def table(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return a whole table: history as published when the attempt began, and what it staged."""
+        return self._frames.table(spark, name)
+
+    def days(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return the rows of start..end."""
+        return self._frames.days(spark, name)
+
+    def published(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return a whole table as it was published when the attempt began."""
+        return self._frames.published(spark, name)
+
+    def verdict(self, day: date, ok: bool, failures: Sequence[str] = ()) -> None:
+        """Record what the audit says of a day; ``failures`` name the expectations, a line each.
+
+        Raises:
+            PermalakeError: if the day is none of the attempt's, or another state was pinned since.
+        """
+        check_day(self._row, day)
+        values: dict[str, object] = {
+            "audited": "passed" if ok else "failed",
+            "failures": json.dumps([" ".join(line.split()) for line in failures]),
+        }
+        with self._database.write() as connection:
+            if record.pinned_locations(connection, self.id) != self._pinned:
+                raise PermalakeError(
+                    f"{self.network} {spell(self.start, self.end)}: tables were staged and pinned again "
+                    "during the audit; audit them again"
+                )
+            record.set_attempt_day(connection, self.id, day, **values)
+            record.set_day(connection, self.network, day, run_id=self.run_id, attempt_id=self.id, **values)
+
+    def verdicts(self) -> dict[date, tuple[bool, list[str]]]:
+        """Return what the audit said so far: day -> (ok, failures)."""
+        with self._database.read() as connection:
+            return record.verdicts(connection, self.id)
+
+
+def pin(database: Database, row: AttemptRow, staged: dict[str, str], state: StagedState) -> None:
+    """Record the staged locations as pinned, and its days as built."""
+    with database.write() as connection:
+        record.pin(connection, row.attempt_id, staged)
+    present = {day for per_day in state.counts().values() for day in per_day}
+    with database.write() as connection:
+        refused = record.refusals(connection, row.attempt_id)
+        known = record.known_days(connection, row.network, row.start, row.end)
+        judged = record.verdicts(connection, row.attempt_id)
+        for day in sorted((present | known) - set(refused) - set(judged)):
+            record.set_day(
+                connection,
+                row.network,
+                day,
+                built_at=now(),
+                run_id=row.run_id,
+                attempt_id=row.attempt_id,
+                refused=None,
+                audited=None,
+                failures=None,
+            )

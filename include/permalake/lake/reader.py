@@ -1,0 +1,84 @@
+"""The published lake, for reading: rows, days, quarantine and pointers."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlalchemy import func, select
+
+from permalake.config import Settings
+from permalake.contracts.namespaces import Namespaces
+from permalake.intervals import ranges
+from permalake.lake import staging, stale
+from permalake.lake.catalog import locations
+from permalake.lake.query import DEFAULT_LIMITS, QueryLimits, QueryResult, run_query
+from permalake.lake.rejected import days_with_rejected, rejected
+from permalake.lake.state import PUBLISHED, Database, days
+from permalake.lake.status import DayStatus, status
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Reader:
+    """What readers see of the lake. Nothing here changes it."""
+
+    def __init__(self, settings: Settings, database: Database, namespaces: Namespaces) -> None:
+        self._settings = settings
+        self._database = database
+        self._namespaces = namespaces
+
+    def query(self, sql: str, as_of: datetime | None = None) -> pa.Table:
+        """Return the rows of a DuckDB query over the published state."""
+        return self.answer(sql, as_of).table()
+
+    def answer(
+        self, sql: str, as_of: datetime | None = None, limits: QueryLimits = DEFAULT_LIMITS
+    ) -> QueryResult:
+        """Run a query whose rows come batch by batch, with DuckDB's column types."""
+        return run_query(self._database, self._namespaces, sql, as_of, limits)
+
+    def table(self, spark: SparkSession, network: str, name: str) -> DataFrame:
+        """Return a published table in Spark."""
+        staging.bind(spark, self._settings, PUBLISHED)
+        return spark.read.table(staging.full_name(PUBLISHED, network, name))
+
+    def locations(self, network: str) -> dict[str, str]:
+        """Return the published metadata location of every table, in one read."""
+        with self._database.read() as connection:
+            return locations(connection, PUBLISHED, network)
+
+    def status(self, network: str | None = None) -> list[DayStatus]:
+        """Return every day that the lake knows of, in order of network and date."""
+        return status(self._database, network)
+
+    def stale(self, network: str) -> list[tuple[date, date]]:
+        """Return the stale days in order, as ranges."""
+        with self._database.read() as connection:
+            return ranges(stale.listed(connection, network))
+
+    def rejected(
+        self,
+        network: str | None = None,
+        day: date | None = None,
+        reason: str | None = None,
+        origin: str | None = None,
+    ) -> pa.Table:
+        """Return quarantine rows with their network; filters that are None let everything through."""
+        return rejected(self._database, network, day, reason, origin)
+
+    def days_with_rejected(self, network: str) -> list[date]:
+        """Return the days of which something is in quarantine."""
+        return days_with_rejected(self._database, network)
+
+    def quarantined(self, network: str, start: date, end: date) -> int:
+        """Return the number of quarantine rows of start..end."""
+        with self._database.read() as connection:
+            found = connection.execute(
+                select(func.sum(days.c.quarantined)).where(
+                    days.c.network == network, days.c.date.between(start, end)
+                )
+            ).scalar()
+        return int(found or 0)

@@ -1,0 +1,51 @@
+"""What an attempt has staged, from metadata alone: no lease, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from permalake.contracts import Table
+from permalake.lake import record
+from permalake.lake.catalog import locations
+from permalake.lake.counts import rows_per_day
+from permalake.lake.record import AttemptRow
+from permalake.lake.state import Database
+
+
+class StagedState:
+    """The tables of one attempt as staged, or as pinned once they are pinned."""
+
+    def __init__(self, database: Database, row: AttemptRow, contracts: Mapping[str, Table]) -> None:
+        self.id = row.attempt_id
+        self._database = database
+        self._row = row
+        self._contracts = contracts
+
+    def changed(self) -> dict[str, str]:
+        """Return the tables that the attempt changed, with their metadata locations."""
+        with self._database.read() as connection:
+            base = record.base_locations(connection, self.id)
+            pinned = record.pinned_locations(connection, self.id)
+            staged = locations(connection, self.id, self._row.network)
+        if pinned:
+            return pinned
+        return {name: at for name, at in staged.items() if at != base.get(name)}
+
+    def locations(self) -> dict[str, str]:
+        """Return the metadata locations of all tables."""
+        with self._database.read() as connection:
+            base = record.base_locations(connection, self.id)
+        return base | self.changed()
+
+    def counts(self) -> dict[str, dict[date, int]]:
+        """Return the rows per table and day of the attempt.
+
+        Side tables are left out: a row there does not make a day.
+        """
+        contracts = self._contracts
+        return {
+            name: rows_per_day(location, self._row.start, self._row.end)
+            for name, location in self.locations().items()
+            if name in contracts and contracts[name].commit == "day"
+        }
