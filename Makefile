@@ -1,6 +1,6 @@
 # Permalake. Every target makes what it needs first; `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help install demo fast test long bench tour up down env lint format docs sbom clean
+.PHONY: help install demo fast test long bench tour site-tour up down env lint format docs sbom clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -44,6 +44,9 @@ env: ## fresh secrets for docker compose, in .env
 
 tour: install ## Airflow in a real browser (Chromium), with screenshots into docs/tour
 	@PYTHONPATH=tests $(PYTHON) -m browser.tour
+
+site-tour: install ## the pages of permalake serve in a real browser (Chromium), over the demo's lake
+	@PYTHONPATH=tests $(PYTHON) -m browser.site_tour
 
 lint: install ## style, types, direction of imports, generated docs
 	@$(VENV)/bin/ruff check && $(VENV)/bin/ruff format --check --quiet

@@ -17,6 +17,8 @@ LAST_DAY = date(2024, 3, 12)
 FAR_CHAIN = 40_000
 """A chain id beyond a signed 16-bit number."""
 FAR_EMITTER = "ab" * 32
+HOSTILE_SYMBOL = '<script>alert("1")</script>'
+HOSTILE_NAME = "\u202egnp.exe\x1b[31m\x00" + "<b>" + "A" * 65_536
 SOLANA_TRANSACTION = (
     "5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW"
 )
@@ -102,6 +104,13 @@ def _add_far_message(tables):
         )
         state = next(row for row in tables["quorum_state"] if row["row_key"] == like["row_key"])
         tables["quorum_state"].append(state | {"row_key": key})
+    key = f"{FAR_CHAIN}:{FAR_EMITTER}:{7:016d}"
+    transfer = next(row for row in tables["token_transfer_payload"] if row["date"] == LAST_DAY)
+    tables["token_transfer_payload"].append(transfer | {"row_key": key})
+    details = next(r for r in tables["token_transfer_details"] if r["row_key"] == transfer["row_key"])
+    tables["token_transfer_details"].append(
+        details | {"row_key": key, "origin_symbol": HOSTILE_SYMBOL, "origin_name": HOSTILE_NAME}
+    )
     tables["tvl_daily"].append(
         {
             "date": LAST_DAY,

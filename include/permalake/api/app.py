@@ -18,9 +18,12 @@ from permalake.api.health import router as health
 from permalake.api.limits import Limits
 from permalake.api.metrics import ApiMetrics
 from permalake.api.metrics import router as metrics
+from permalake.api.pages import router as pages
+from permalake.api.pages import style_router as style
 from permalake.api.refresh import keep_fresh
 from permalake.config import Settings
 from permalake.domains import DOMAINS, domain_of
+from permalake.lake.identity import open_database
 from permalake.lake.serving import LakeReader
 from permalake.web.problems import add_handlers
 from permalake.web.state import of_network
@@ -64,8 +67,10 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.reader = lake
     app.state.metrics = ApiMetrics(lake)
+    app.state.database = open_database(settings)
     add_handlers(app)
     app.include_router(metrics)
+    app.include_router(style)
     add_docs(app)
     app.include_router(health)
     app.include_router(analytics)
@@ -77,6 +82,8 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
                 dependencies=[Depends(of_network(mount.network))],
                 include_in_schema=mount.documented,
             )
+    # Last: /{network} must not hide a route of a domain.
+    app.include_router(pages)
     _add_middleware(app, settings)
     return app
 

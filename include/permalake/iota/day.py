@@ -6,6 +6,7 @@ from permalake.config import Settings
 from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
 from permalake.iota.contracts import IOTA_TABLES, metrics
+from permalake.iota.contracts.figures import CHARTS, FIGURES
 from permalake.iota.contracts.views import VIEWS
 from permalake.iota.laws import laws
 from permalake.iota.permanode.store import CassandraStore
@@ -94,6 +95,8 @@ IOTA = Domain(
     networks=_networks,
     choose=_choose,
     inputs=iota_inputs,
+    figures=FIGURES,
+    charts=CHARTS,
     routes="permalake.iota.rest.mounts:mounts",
     analytics=_ANALYTICS_TABLES,
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.contracts import Table
+from permalake.contracts.figures import DailyChart, HeadlineFigure
 from permalake.contracts.steps import DayInputs, Step
 from permalake.contracts.views import LakeView
 from permalake.errors import ConfigError
@@ -36,6 +37,7 @@ class Domain:
     ``routes``: the function that gives the routes of the REST API, ``module:function``; see
     :mod:`permalake.web.mount`. It is imported by the server alone. ``analytics``: the tables and views that
     the REST API lists and exports, each with the columns that a request must name.
+    ``figures`` and ``charts``: what the pages show of a network.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Domain:
     namespace: str | None = None
     routes: str | None = None
     analytics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    figures: tuple[HeadlineFigure, ...] = ()
+    charts: tuple[DailyChart, ...] = ()
 
     def mounts(self, settings: Settings) -> tuple[Mount, ...]:
         """Return the routers of the REST API, which loads FastAPI."""

@@ -7,6 +7,7 @@ from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
 from permalake.pipeline.domain import PUBLISH, SERVE, Domain
 from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.figures import CHARTS, FIGURES
 from permalake.wormhole.contracts.tables import NAMESPACE
 from permalake.wormhole.contracts.views import VIEWS
 from permalake.wormhole.events.store import BigtableStore
@@ -85,6 +86,8 @@ WORMHOLE = Domain(
     choose=_choose,
     inputs=wormhole_inputs,
     namespace=NAMESPACE,
+    figures=FIGURES,
+    charts=CHARTS,
     routes="permalake.wormhole.rest.mounts:mounts",
     analytics=dict.fromkeys(
         (*(name for name in WORMHOLE_TABLES if name.endswith("_daily")), *(view.name for view in VIEWS)), ()

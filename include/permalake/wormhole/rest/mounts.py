@@ -11,6 +11,7 @@ from permalake.wormhole.rest import (
     contract_routes,
     edb_routes,
     not_served,
+    pages,
     wormholescan_figures,
     wormholescan_vaas,
 )
@@ -22,6 +23,7 @@ _ROUTERS: tuple[tuple[str, APIRouter], ...] = (
     ("/wormhole", not_served.wormholescan),
     ("/wormhole/edb", edb_routes.router),
     ("/wormhole/edb", not_served.event_database),
+    ("/wormhole", pages.router),
 )
 """Prefix and router."""
 

@@ -1,0 +1,185 @@
+"""Pages of the whole lake: the overview, and a page of charts for every network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import ConfigDict, Field
+from starlette.responses import FileResponse, Response
+
+from permalake import pages as calendar
+from permalake.domains import domain_of, stores_of
+from permalake.lake import DayStatus
+from permalake.lake.serving import Scan
+from permalake.lake.status import status
+from permalake.pages.days import STATES, months, state_of
+from permalake.web.daily_charts import daily_chart, formatted
+from permalake.web.html import SITE, page
+from permalake.web.paging import NoQuery
+from permalake.web.problems import ProblemError, documented
+from permalake.web.state import RequestLake, of_network
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+style_router = APIRouter(include_in_schema=False)
+"""To be included before the folder of static files that its path lies in."""
+_SITE = Path(__file__).parent / "site"
+_CALENDAR = Path(calendar.__file__).parent
+_MONTHS = 6
+_TROUBLES = 30
+_SPAN = timedelta(days=364)
+_FINE = ("published", "audited", "built")
+
+
+class PageOptions(NoQuery):
+    """Parameters of every page."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    format: str | None = None
+
+
+class RangeOptions(PageOptions):
+    """Parameters of a page over a range of days."""
+
+    start: date | None = Field(None)
+    end: date | None = Field(None)
+
+
+@style_router.get("/static/site.css")
+def style() -> Response:
+    """Return the style sheet."""
+    return FileResponse(SITE / "site.css", media_type="text/css", headers={"Cache-Control": "no-cache"})
+
+
+@router.get("/", responses=documented())
+def overview(request: Request, query: Annotated[PageOptions, Query()]) -> Response:  # noqa: ARG001
+    """Show a card per network, the calendar of days, and what needs attention."""
+    reader = request.app.state.reader
+    days: dict[str, list[DayStatus]] = {}
+    for day in status(request.app.state.database):
+        days.setdefault(day.network, []).append(day)
+    for network in reader.snapshot().networks():
+        days.setdefault(network, [])
+    found = [_network(_lake(request, name), own) for name, own in sorted(days.items())]
+    shown = {
+        "cards": found,
+        "states": [
+            {"name": state.name, "mark": state.mark, "word": state.word, "meaning": state.meaning}
+            for state in STATES.values()
+            if state.mark
+        ],
+        "troubles": [trouble for card in found for trouble in card["troubles"]][:_TROUBLES],
+    }
+    return page(request, reader.snapshot().publication, "overview.html", shown, _SITE, _CALENDAR)
+
+
+def _network(lake: RequestLake, days: Sequence[DayStatus]) -> dict[str, Any]:
+    stores = [store.name for store in stores_of(lake.settings, lake.network)]
+    states = [(day, state_of(day, stores)) for day in days]
+    published = [day.date for day in days if day.published]
+    counts: dict[str, int] = {}
+    for _, state in states:
+        counts[state.word] = counts.get(state.word, 0) + 1
+    every = months(days, stores)
+    return {
+        "network": lake.network,
+        "last": max(published, default=None) and max(published).isoformat(),
+        "published": len(published),
+        "quarantined": sum(day.quarantined for day in days),
+        "states": counts,
+        "figures": _figures(lake),
+        "days": [
+            {
+                "date": day.date.isoformat(),
+                "state": state.name,
+                "rows": sum(day.rows.values()),
+                "quarantined": day.quarantined,
+                "reason": _reason(day),
+            }
+            for day, state in states
+        ],
+        "troubles": [
+            {
+                "network": lake.network,
+                "date": day.date.isoformat(),
+                "state": state.name,
+                "word": state.word,
+                "reason": _reason(day) or "a store does not have it yet",
+            }
+            for day, state in reversed(states)
+            if state.name not in _FINE
+        ],
+        "calendar": _Calendar(every[:_MONTHS], len(every) - _MONTHS),
+    }
+
+
+class _Calendar:
+    """Months for the template; JSON has the days instead."""
+
+    def __init__(self, shown: Sequence[Any], more: int) -> None:
+        self.shown = shown
+        self.more = more
+
+
+def _reason(day: DayStatus) -> str:
+    return day.error or day.stale or "; ".join(day.gaps)
+
+
+def _figures(lake: RequestLake) -> list[dict[str, Any]]:
+    found = []
+    for figure in domain_of(lake.network).figures:
+        if lake.snapshot.table(lake.network, figure.table) is None:
+            continue
+        (row,) = lake.rows(
+            f"SELECT {figure.sql} AS value FROM {figure.table}",  # noqa: S608
+            {},
+            **{figure.table: Scan()},
+        )
+        value = row["value"]
+        found.append(
+            {
+                "label": figure.label,
+                "unit": figure.unit,
+                "value": None if value is None else str(value),
+                "shown": formatted(value, figure.unit),
+            }
+        )
+    return found
+
+
+@router.get("/{network}", responses=documented())
+def network_page(request: Request, network: str, query: Annotated[RangeOptions, Query()]) -> Response:
+    """Show charts of a network's daily analytics over a range of days."""
+    if network not in request.app.state.reader.snapshot().networks():
+        raise ProblemError(404, "no such route")
+    lake = _lake(request, network)
+    first, last = days_of(lake, query)
+    charts = [
+        daily_chart(lake, chart, first, last)
+        for chart in domain_of(network).charts
+        if lake.snapshot.table(network, chart.table)
+    ]
+    shown = {
+        "network": network,
+        "start": first.isoformat(),
+        "end": last.isoformat(),
+        "charts": [chart for chart in charts if chart["days"]],
+    }
+    return page(request, lake.snapshot.publication, "network.html", shown, _SITE)
+
+
+def days_of(lake: RequestLake, query: RangeOptions) -> tuple[date, date]:
+    """Return the range that a page asks for; without one, the year up to the last day with figures."""
+    tables = {chart.table for chart in domain_of(lake.network).charts}
+    days = [day for table in tables for day in lake.snapshot.days(lake.network, table)]
+    last = query.end or max(days, default=date(1970, 1, 1))
+    return query.start or max(min(days, default=last), last - _SPAN), last
+
+
+def _lake(request: Request, network: str) -> RequestLake:
+    of_network(network)(request)
+    return RequestLake(request, request.app.state.reader, request.app.state.settings, network)

@@ -1,0 +1,41 @@
+"""What the pages show of a network: figures of its card, and charts of its days."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["count", "tokens", "usd", "bytes"]
+
+
+@dataclass(frozen=True)
+class HeadlineFigure:
+    """A figure of a network's card: ``sql`` is an aggregate over all days of ``table``."""
+
+    label: str
+    table: str
+    sql: str
+    unit: Unit = "count"
+
+
+@dataclass(frozen=True)
+class DailyChart:
+    """A chart with a value per day and series.
+
+    ``series``: label and aggregate over a day's rows of ``table``; stacked where they are ``parts``.
+    """
+
+    title: str
+    table: str
+    series: tuple[tuple[str, str], ...]
+    unit: Unit = "count"
+    parts: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The statement behind the chart, with ``$first`` and ``$last``."""
+        values = ", ".join(f'{sql} AS "{label}"' for label, sql in self.series)
+        return (
+            f"SELECT date, {values} FROM {self.table} "  # noqa: S608
+            "WHERE date BETWEEN $first AND $last GROUP BY date ORDER BY date"
+        )

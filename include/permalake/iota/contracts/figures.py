@@ -1,0 +1,56 @@
+"""What the pages show of an IOTA network."""
+
+from __future__ import annotations
+
+from permalake.contracts.figures import DailyChart, HeadlineFigure
+
+FIGURES = (
+    HeadlineFigure("Messages", "daily_extended", "sum(message_count)"),
+    HeadlineFigure("Transactions", "daily_extended", "sum(included_transaction_count)"),
+    HeadlineFigure("Tokens moved", "daily_extended", "sum(CAST(transferred_tokens AS HUGEINT))", "tokens"),
+)
+
+
+def _sums(*columns: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((label, f"CAST(sum({column}) AS DOUBLE)") for label, column in columns)
+
+
+CHARTS = (
+    DailyChart(
+        "Messages by payload",
+        "daily_activity",
+        _sums(
+            ("transactions", "transaction_payload_count"),
+            ("tagged data", "tagged_data_count"),
+            ("milestones", "milestone_payload_count"),
+            ("without payload", "no_payload_count"),
+        ),
+        parts=True,
+    ),
+    DailyChart(
+        "Transactions",
+        "daily_activity",
+        _sums(("included", "confirmed_count"), ("conflicting", "conflicting_count")),
+        parts=True,
+    ),
+    DailyChart("Tokens moved", "daily_extended", _sums(("tokens", "transferred_tokens")), "tokens"),
+    DailyChart(
+        "Active addresses",
+        "daily_analytics",
+        _sums(
+            ("sent or received", "total_addresses"),
+            ("sent", "send_addresses"),
+            ("received", "recv_addresses"),
+        ),
+    ),
+    DailyChart(
+        "Outputs created by kind",
+        "ledger_outputs",
+        tuple(
+            (kind, f"CAST(coalesce(sum(created_count) FILTER (kind = '{kind}'), 0) AS DOUBLE)")
+            for kind in ("basic", "alias", "foundry", "nft", "legacy")
+        ),
+        parts=True,
+    ),
+    DailyChart("Unspent outputs", "ledger_totals", _sums(("outputs", "outputs"))),
+)

@@ -1,0 +1,41 @@
+"""Charts of a network's days, from the declarations of its domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+
+from permalake.contracts.figures import DailyChart, Unit
+from permalake.lake.serving import Scan
+from permalake.web.charts import bars
+from permalake.web.numbers import dollars, short
+from permalake.web.state import RequestLake
+
+_LABELS: Mapping[Unit, Callable[[Any], str]] = {"usd": dollars}
+
+
+def formatted(value: Any, unit: Unit) -> str:
+    """Return a figure as the pages show it."""
+    return _LABELS.get(unit, short)(value)
+
+
+def daily_chart(lake: RequestLake, chart: DailyChart, first: date, last: date) -> dict[str, Any]:
+    """Return a chart as ``{title, days, series, sql, csv, parquet, svg}``; no days where it has no rows."""
+    rows = lake.rows(chart.sql, {"first": first, "last": last}, **{chart.table: Scan(first, last)})
+    days = [row["date"].isoformat() for row in rows]
+    series = {label: [row[label] for row in rows] for label, _ in chart.series}
+    label = _LABELS.get(chart.unit, short)
+    data = f"/api/analytics/v1/{lake.network}/{chart.table}?start={first}&end={last}&format="
+    return {
+        "title": chart.title,
+        "unit": chart.unit,
+        "days": days,
+        "series": series,
+        "sql": chart.sql.replace("FROM ", f'FROM "{lake.network}".')
+        .replace("$first", f"'{first}'")
+        .replace("$last", f"'{last}'"),
+        "csv": data + "csv",
+        "parquet": data + "parquet",
+        "svg": bars(days, series, label=label, parts=chart.parts, title=chart.title) if days else None,
+    }

@@ -1,0 +1,107 @@
+"""What moved between chains over a range of days, for the pages: corridors, tokens, and their sums."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from permalake.lake.serving import Scan
+from permalake.wormhole.reference import Reference
+from permalake.wormhole.rest.rows import Row, Rows, exact_sum, plain_decimal
+
+CORRIDORS = """SELECT emitter_chain, target_chain, CAST(sum(transfers) AS BIGINT) AS transfers,
+  sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions
+FROM notional_transferred_daily WHERE date BETWEEN $first AND $last
+GROUP BY emitter_chain, target_chain"""
+TOKENS = """SELECT origin_chain, origin_address, max(symbol) AS symbol,
+  CAST(sum(transfers) AS BIGINT) AS transfers,
+  sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions
+FROM notional_transferred_daily WHERE date BETWEEN $first AND $last
+GROUP BY origin_chain, origin_address"""
+_HEAT = (Decimal("0.01"), Decimal("0.05"), Decimal("0.2"))
+
+
+@dataclass(frozen=True)
+class Corridor:
+    """What one chain sent to another; ``usd`` is None where nothing has a value."""
+
+    source: int
+    target: int
+    transfers: int
+    usd: Decimal | None
+
+
+def corridors(rows: Rows, first: date, last: date) -> list[Corridor]:
+    """Return every pair of chains with a transfer, the most valuable first."""
+    found = rows(CORRIDORS, {"first": first, "last": last}, notional_transferred_daily=Scan(first, last))
+    pairs = [
+        Corridor(one["emitter_chain"], one["target_chain"], one["transfers"], _usd(one)) for one in found
+    ]
+    return sorted(pairs, key=lambda one: (-(one.usd or Decimal(0)), -one.transfers, one.source, one.target))
+
+
+def top_tokens(rows: Rows, first: date, last: date, reference: Reference, count: int) -> list[dict[str, Any]]:
+    """Return the tokens with the highest value moved."""
+    found = rows(TOKENS, {"first": first, "last": last}, notional_transferred_daily=Scan(first, last))
+    ranked = sorted(found, key=lambda one: (-(_usd(one) or Decimal(0)), -one["transfers"]))[:count]
+    return [
+        {
+            "chain": chain_name(reference, one["origin_chain"]),
+            "chain_id": one["origin_chain"],
+            "address": one["origin_address"],
+            "symbol": one["symbol"] or "",
+            "transfers": one["transfers"],
+            "usd": _text(_usd(one)),
+        }
+        for one in ranked
+    ]
+
+
+def matrix(found: list[Corridor], reference: Reference) -> dict[str, Any]:
+    """Return USD by source and target, largest sums first; ``heat`` is 0 to 4 by share of the largest."""
+    sent, received = defaultdict[int, Decimal](Decimal), defaultdict[int, Decimal](Decimal)
+    cells: dict[tuple[int, int], Corridor] = {}
+    for one in found:
+        cells[one.source, one.target] = one
+        sent[one.source] = exact_sum((sent[one.source], one.usd or Decimal(0)))
+        received[one.target] = exact_sum((received[one.target], one.usd or Decimal(0)))
+    columns = sorted(received, key=lambda chain: (-received[chain], chain))
+    most = max((one.usd or Decimal(0) for one in found), default=Decimal(0))
+    return {
+        "targets": [chain_name(reference, chain) for chain in columns],
+        "rows": [
+            {
+                "source": chain_name(reference, source),
+                "sum": plain_decimal(sent[source]),
+                "cells": [_cell(cells.get((source, target)), most) for target in columns],
+            }
+            for source in sorted(sent, key=lambda chain: (-sent[chain], chain))
+        ],
+    }
+
+
+def _cell(corridor: Corridor | None, most: Decimal) -> dict[str, Any] | None:
+    if corridor is None:
+        return None
+    share = (corridor.usd or Decimal(0)) / most if most else Decimal(0)
+    heat = 0 if not corridor.usd else 1 + sum(share >= step for step in _HEAT)
+    return {"usd": _text(corridor.usd), "transfers": corridor.transfers, "heat": heat}
+
+
+def chain_name(reference: Reference, chain: int) -> str:
+    """Return a chain's name, else its number."""
+    known = reference.chains.get(chain)
+    return known.name if known and known.name else str(chain)
+
+
+def _usd(row: Row) -> Decimal | None:
+    if row["dollars"] is None:
+        return None
+    return exact_sum((Decimal(row["dollars"]), Decimal(row["fractions"])))
+
+
+def _text(value: Decimal | None) -> str | None:
+    return None if value is None else plain_decimal(value)

@@ -1,0 +1,113 @@
+"""A message for people: its facts in sections of names and values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from permalake.web.table_pages import json_value
+from permalake.wormhole.reference import Reference
+from permalake.wormhole.rest.flows import chain_name
+from permalake.wormhole.rest.identifiers import of_row_key
+from permalake.wormhole.rest.operations import application_ids
+from permalake.wormhole.rest.rows import Row, plain_decimal
+from permalake.wormhole.rest.vaa_documents import Tables, native_address, signers, single_digest
+
+Facts = list[tuple[str, Any]]
+_KINDS = {
+    "token_transfer_payload": "Token transfer",
+    "nft_transfer_payload": "NFT transfer",
+    "asset_meta_payload": "Token attestation",
+    "governance_actions": "Governance",
+}
+
+
+def described(tables: Tables, reference: Reference) -> dict[str, Any]:
+    """Return ``{id, kind, sections, guardians, vaa}``; a section is a title and its facts."""
+    published = tables["message_publication"][0]
+    raw: bytes = tables["quorum_state"][0]["signed_vaa"]
+    message = of_row_key(published["row_key"])
+    kind = next((word for name, word in _KINDS.items() if name in tables), "Message")
+    sections = {
+        "Transfer": _transfer(tables, reference),
+        "Message": _message(published, reference),
+        "Payload": _payload(tables, published),
+    }
+    return {
+        "id": message.text,
+        "kind": kind,
+        "sections": [{"title": title, "facts": facts} for title, facts in sections.items() if facts],
+        "guardian_set": published["guardian_set_index"],
+        "guardians_of_set": len(reference.guardian_sets.get(published["guardian_set_index"], ())),
+        "guardians": [
+            {"address": f"0x{guardian.hex()}", "signature": signature.hex()}
+            for guardian, signature in signers(raw, reference)
+        ],
+        "digest": published["digest"],
+        "hash": single_digest(raw),
+        "vaa": raw.hex(),
+    }
+
+
+def _message(published: Row, reference: Reference) -> Facts:
+    chain = published["emitter_chain"]
+    return [
+        ("Time", json_value(published["timestamp"])),
+        ("Chain", f"{chain_name(reference, chain)} ({chain})"),
+        ("Emitter", native_address(reference, chain, published["emitter_address"])),
+        ("Emitter, 32 bytes", published["emitter_address"]),
+        ("Sequence", str(published["sequence"])),
+        ("Transaction", published["initiating_tx_id"]),
+        ("Applications", ", ".join(application_ids(published, reference))),
+        ("Nonce", published["nonce"]),
+        ("Published on", published["date"].isoformat()),
+    ]
+
+
+def _transfer(tables: Tables, reference: Reference) -> Facts:
+    payload = _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload")
+    if not payload:
+        return []
+    details, chain = _row(tables, "token_transfer_details"), _row(tables, "chain_details")
+    symbol = details.get("origin_symbol") or payload.get("symbol") or ""
+    return [
+        ("Amount", f"{details['amount']} {symbol}".strip() if details.get("amount") else None),
+        ("Value, USD", _plain(details.get("notional_usd"))),
+        ("Price, USD", _plain(details.get("token_price_usd"))),
+        ("Price from", details.get("price_source")),
+        ("Price of", json_value(details.get("price_timestamp"))),
+        ("Token", details.get("origin_name") or payload.get("name")),
+        ("Token's chain", chain_name(reference, payload["origin_chain"])),
+        ("Token's address", details.get("origin_token_address") or payload["origin_address"]),
+        ("Token id", payload.get("token_id")),
+        ("To chain", chain_name(reference, payload["target_chain"])),
+        ("Sender", chain.get("sender_address")),
+        ("Receiver", chain.get("receiver_address") or payload["target_address"]),
+        ("Resulting token", chain.get("resulting_token_address")),
+        ("Its symbol", chain.get("resulting_token_symbol")),
+    ]
+
+
+def _payload(tables: Tables, published: Row) -> Facts:
+    facts: Facts = []
+    for name in _KINDS:
+        for column, value in _row(tables, name).items():
+            if column not in ("row_key", "date"):
+                facts.append((column.replace("_", " "), _readable(json_value(value))))
+    return [*facts, ("raw bytes", published["payload"].hex())]
+
+
+def _plain(value: Decimal | None) -> str | None:
+    return None if value is None else plain_decimal(value)
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith("{"):
+        return json.dumps(json.loads(value), indent=1)
+    return value
+
+
+def _row(tables: Mapping[str, list[Row]], name: str) -> Row:
+    return (tables.get(name) or [{}])[0]

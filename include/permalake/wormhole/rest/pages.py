@@ -1,0 +1,166 @@
+"""Pages of Wormhole: flows between chains, and a message with all that is known of it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import ConfigDict, Field
+from starlette.responses import RedirectResponse, Response
+
+from permalake.web.charts import Flow, sankey
+from permalake.web.daily_charts import daily_chart
+from permalake.web.html import page
+from permalake.web.numbers import dollars
+from permalake.web.paging import NoQuery
+from permalake.web.problems import not_found
+from permalake.web.state import PublishedLake, RequestLake
+from permalake.wormhole.contracts.figures import CHARTS
+from permalake.wormhole.rest import identifiers
+from permalake.wormhole.rest.dependencies import BundledReference, read
+from permalake.wormhole.rest.events import EventFilter, find, list_events, load
+from permalake.wormhole.rest.flows import (
+    CORRIDORS,
+    TOKENS,
+    Corridor,
+    chain_name,
+    corridors,
+    matrix,
+    top_tokens,
+)
+from permalake.wormhole.rest.message_page import described
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+_SITE = Path(__file__).parent / "site"
+_SPAN = timedelta(days=364)
+_FLOWS = 30
+_LISTED = 25
+_FLOWS_TABLE = "notional_transferred_daily"
+
+
+class _Range(NoQuery):
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    start: date | None = None
+    end: date | None = None
+    q: str | None = Field(None, max_length=400, description="Message id, transaction, address or token.")
+
+
+@router.get("")
+def flows(
+    request: Request, lake: PublishedLake, reference: BundledReference, query: Annotated[_Range, Query()]
+) -> Response:
+    """Show flows between chains in USD, corridors, top tokens and daily figures."""
+    if query.q:
+        return _search(request, lake, reference, query.q.strip())
+    first, last = _days(lake, query)
+    pairs = corridors(lake.rows, first, last)
+    valued = [one for one in pairs if one.usd]
+    data = f"/api/analytics/v1/{lake.network}/{_FLOWS_TABLE}?start={first}&end={last}&format="
+    charts = [daily_chart(lake, chart, first, last) for chart in CHARTS]
+    content = {
+        "network": lake.network,
+        "start": first.isoformat(),
+        "end": last.isoformat(),
+        "total_usd": str(sum(one.usd or 0 for one in pairs)),
+        "transfers": sum(one.transfers for one in pairs),
+        "sankey": _drawn(valued[:_FLOWS], reference),
+        "shown_flows": min(len(valued), _FLOWS),
+        "corridors": [
+            {
+                "source": chain_name(reference, one.source),
+                "target": chain_name(reference, one.target),
+                "transfers": one.transfers,
+                "usd": None if one.usd is None else str(one.usd),
+            }
+            for one in pairs[:_LISTED]
+        ],
+        "matrix": matrix(pairs, reference),
+        "tokens": top_tokens(lake.rows, first, last, reference, _LISTED),
+        "charts": [chart for chart in charts if chart["days"]],
+        "recent": _listed(lake, reference, EventFilter()),
+        "sql": {"corridors": _statement(CORRIDORS, first, last), "tokens": _statement(TOKENS, first, last)},
+        "csv": data + "csv",
+        "parquet": data + "parquet",
+    }
+    return page(request, lake.snapshot.publication, "flows.html", content, _SITE)
+
+
+def _days(lake: RequestLake, query: _Range) -> tuple[date, date]:
+    days = lake.snapshot.days(lake.network, _FLOWS_TABLE)
+    last = query.end or max(days, default=date(1970, 1, 1))
+    return query.start or max(min(days, default=last), last - _SPAN), last
+
+
+def _statement(sql: str, first: date, last: date) -> str:
+    named = sql.replace(f"FROM {_FLOWS_TABLE}", f"FROM wormhole.{_FLOWS_TABLE}")
+    return named.replace("$first", f"'{first}'").replace("$last", f"'{last}'")
+
+
+def _drawn(pairs: list[Corridor], reference: BundledReference) -> Any:
+    flows = [
+        Flow(chain_name(reference, one.source), chain_name(reference, one.target), float(one.usd or 0))
+        for one in pairs
+    ]
+    return sankey(flows, label=dollars, title="Flows between chains in US dollars") if flows else None
+
+
+def _listed(lake: RequestLake, reference: BundledReference, wanted: EventFilter) -> list[dict[str, Any]]:
+    keys = list_events(lake.rows, wanted, _LISTED)
+    tables = ("message_publication", "token_transfer_payload", "token_transfer_details")
+    found = []
+    for key, own in zip(keys, load(lake.rows, keys, tables), strict=True):
+        message = identifiers.of_row_key(key.row_key)
+        transfer = (own.get("token_transfer_payload") or [{}])[0]
+        details = (own.get("token_transfer_details") or [{}])[0]
+        notional = details.get("notional_usd")
+        found.append(
+            {
+                "id": message.text,
+                "time": own["message_publication"][0]["timestamp"].strftime("%Y-%m-%d %H:%M:%S"),
+                "chain": chain_name(reference, message.chain),
+                "target": chain_name(reference, transfer["target_chain"]) if transfer else None,
+                "amount": details.get("amount"),
+                "symbol": details.get("origin_symbol"),
+                "usd": None if notional is None else str(notional),
+            }
+        )
+    return found
+
+
+def _search(request: Request, lake: RequestLake, reference: BundledReference, text: str) -> Response:
+    """Go to the message that the text names, else list what matches it as transaction, address or token."""
+    parts = text.replace(":", "/").split("/")
+    if len(parts) == 3:
+        message = read(identifiers.message_id, *parts)
+        root = request.scope.get("root_path", "")
+        return RedirectResponse(f"{root}/{lake.network}/vaa/{message.text}", 303)
+    if len(parts) == 2:
+        found = _listed(lake, reference, EventFilter(token=read(identifiers.token_id, ":".join(parts))))
+    else:
+        spellings = read(identifiers.transaction_spellings, text)
+        found = _listed(lake, reference, EventFilter(transactions=spellings))
+        if not found:
+            found = _listed(lake, reference, EventFilter(addresses=read(identifiers.address_spellings, text)))
+    content = {"network": lake.network, "query": text, "found": found}
+    return page(request, lake.snapshot.publication, "search.html", content, _SITE)
+
+
+@router.get("/vaa/{chain}/{emitter}/{sequence}")
+def vaa(  # noqa: PLR0917
+    request: Request,
+    lake: PublishedLake,
+    reference: BundledReference,
+    chain: str,
+    emitter: str,
+    sequence: str,
+) -> Response:
+    """Show a message: guardians, decoded payload, price, sender, receiver and resulting token."""
+    message = read(identifiers.message_id, chain, emitter, sequence)
+    key = find(lake.rows, message)
+    if key is None:
+        raise not_found(f"message {message.text}")
+    content = {"network": lake.network, **described(load(lake.rows, [key])[0], reference)}
+    return page(request, lake.snapshot.publication, "vaa.html", content, _SITE)

@@ -1,0 +1,58 @@
+"""Text from chains on pages."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from permalake.web.charts import Flow, bars, sankey
+from permalake.web.html import LONGEST_TEXT, shown
+from permalake.web.numbers import amount, dollars, short
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("a\x00b", "a[U+0000]b"),
+        ("\x1b[31mred", "[U+001B][31mred"),
+        ("\u202egnp", "[U+202E]gnp"),
+        ("a\u200fb", "a[U+200F]b"),
+        ("a\u2066b", "a[U+2066]b"),
+        ("\ud800", "[U+D800]"),
+        ("line\nnext", "line\nnext"),
+        ("שלום", "שלום"),
+    ],
+)
+def test_marks_stand_for_what_cannot_be_seen(text, expected):
+    assert shown(text) == expected
+
+
+def test_long_text_is_cut_and_says_so():
+    assert shown("A" * 65_536) == "A" * LONGEST_TEXT + "… (65,536 characters)"
+
+
+def test_numbers():
+    assert [short(n) for n in (None, 0, 7, 12.34, 1234, "999950000", Decimal("4.1e23"))] == [
+        "–", "0", "7", "12.3", "1.23 k", "1000 M", "4.10e+23",
+    ]  # fmt: skip
+    assert (dollars("-1500"), dollars("2.5"), dollars(None)) == ("−$1.50 k", "$2.50", "–")
+    assert amount("1234567.5") == "1,234,567.5"
+
+
+def test_charts_escape_names_and_have_no_inline_style():
+    hostile = '<script>"&'
+    drawn = sankey([Flow(hostile, "b", 2.0), Flow("c", "b", 1.0)], label=dollars, title=hostile)
+    drawn += bars(["2024-01-01"], {hostile: [1.0], "none": [None]}, label=short, parts=True, title=hostile)
+    assert "<script" not in drawn
+    assert "style=" not in drawn
+    assert "&lt;script&gt;" in drawn
+
+
+def test_ribbons_leave_and_reach_bars_of_their_size():
+    drawn = sankey([Flow("a", "x", 3.0), Flow("a", "y", 1.0)], label=short, title="t")
+    heights = [float(part.split('"')[0]) for part in drawn.split('height="')[1:]]
+    left, *right = heights
+    assert left == pytest.approx(sum(right), abs=0.2)
+    assert right[0] == pytest.approx(3 * right[1], abs=0.3)

@@ -1,0 +1,118 @@
+"""Pages: the same content as HTML and JSON, nothing from elsewhere, nothing from a chain as markup."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from html.parser import HTMLParser
+
+import pytest
+
+from permalake.wormhole.rest.rows import exact_sum
+from support.served_wormhole import FAR_CHAIN, FAR_EMITTER, HOSTILE_NAME, SOLANA_TRANSACTION
+
+HOSTILE = f"/wormhole/vaa/{FAR_CHAIN}/{FAR_EMITTER}/7"
+PAGES = ("/", "/wormhole", HOSTILE, f"/wormhole?q={SOLANA_TRANSACTION}")
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.names, self.text = [], [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        for name, value in attributes:
+            self.names.append(name)
+            if name in ("href", "src", "action"):
+                self.links.append(value)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(world, path):
+    answer = world.client.get(path, headers={"Accept": "text/html"})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return answer, Page(answer.text)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_loads_nothing_from_elsewhere(world, path):
+    answer, page = read(world, path)
+    assert len(answer.content) < 150_000
+    assert "script" not in page.tags
+    assert "style" not in page.tags
+    assert not [name for name in page.names if name == "style" or name.startswith("on")]
+    assert not [link for link in page.links if "//" in link]
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert page.tags.count("h1") == 1
+    assert "main" in page.tags
+
+
+def test_hostile_names_are_text(world):
+    answer, page = read(world, HOSTILE)
+    assert "script" not in page.tags
+    assert 'alert("1")' in page.text
+    assert "\u202e" not in answer.text
+    assert "\x00" not in answer.text
+    assert "[U+202E]" in page.text
+    assert "65,5" in page.text
+    whole = world.get(f"{HOSTILE}?format=json")
+    facts = dict(whole["sections"][0]["facts"])
+    assert facts["Token"] == HOSTILE_NAME
+
+
+def test_flows_are_the_sums_of_the_daily_figures(world):
+    found = world.get("/wormhole?format=json")
+    total = exact_sum(r["notional_usd"] or Decimal(0) for r in world.rows["notional_transferred_daily"])
+    assert exact_sum(Decimal(row["sum"]) for row in found["matrix"]["rows"]) == total
+    assert found["transfers"] == sum(r["transfers"] for r in world.rows["notional_transferred_daily"])
+    _, page = read(world, "/wormhole")
+    assert "svg" in page.tags
+    for one in found["corridors"][:5]:
+        assert one["source"] in page.text
+
+
+def test_the_overview_leads_to_the_flows_in_one_click(world):
+    _, page = read(world, "/")
+    assert "/wormhole" in page.links
+    card = next(one for one in world.get("/?format=json")["cards"] if one["network"] == "wormhole")
+    figures = {one["label"]: one["value"] for one in card["figures"]}
+    assert int(figures["Messages"]) == sum(r["verified"] for r in world.rows["messages_daily"])
+    assert card["published"] == 4
+
+
+def test_search_goes_to_a_message_or_lists_what_matches(world):
+    row = next(r for r in world.rows["token_transfer_payload"] if r["origin_chain"] == 2)
+    chain, emitter, sequence = row["row_key"].split(":")
+    name = f"{chain}/{emitter}/{int(sequence)}"
+    answer = world.client.get(f"/wormhole?q={row['row_key']}", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/wormhole/vaa/{name}")
+    found = world.get(f"/wormhole?q={SOLANA_TRANSACTION}&format=json")["found"]
+    assert [one["id"].rpartition("/")[2] for one in found] == ["8", "7"]
+    token = world.get(f"/wormhole?q=2:{row['origin_address']}&format=json")["found"]
+    assert name in [one["id"] for one in token] or len(token) == 25
+    assert world.get("/wormhole?q=nothing&format=json")["found"] == []
+    assert world.client.get("/wormhole?q=%00").status_code == 400
+
+
+def test_a_message_page_names_its_guardians(world):
+    row = world.rows["token_transfer_payload"][0]
+    name = "/".join((*row["row_key"].split(":")[:2], str(int(row["row_key"].split(":")[2]))))
+    found = world.get(f"/wormhole/vaa/{name}?format=json")
+    assert len(found["guardians"]) >= found["guardians_of_set"] * 2 // 3 + 1
+    world.get("/wormhole/vaa/2/00/1", 400)
+    world.get(f"/wormhole/vaa/2/{'0' * 64}/1", 404)
+
+
+def test_an_empty_lake_has_an_overview(no_days):
+    answer = no_days.get("/")
+    assert answer.status_code == 200
+    assert "Nothing is built yet" in answer.text
+    assert no_days.get("/static/site.css").headers["content-type"].startswith("text/css")
