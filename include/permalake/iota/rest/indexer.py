@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from permalake.iota.contracts.ledger import MAX_U32
-from permalake.iota.rest import ledger
+from permalake.iota.rest import core_v1, core_v2, ledger
 from permalake.iota.rest.index_filters import Kind, OutputFilter, filter_of
 from permalake.iota.rest.index_pages import Listing, Position, day_of, page_items, positions
 from permalake.iota.rest.index_queries import (
@@ -112,6 +112,11 @@ def foundry(
 def legacy_outputs(lake: PublishedLake, query: Annotated[LegacyQuery, Query()]) -> Response:
     """Return the ids of Chrysalis outputs, by owner."""
     return _listed(lake, query, ("legacy", query))
+
+
+# Seed 004 finds single outputs here too.
+stardust.add_api_route("/outputs/{outputId}", core_v2.output)
+chrysalis.add_api_route("/outputs/{outputId}", core_v1.output)
 
 
 def _listed(lake: RequestLake, query: CreatedQuery, *wanted: tuple[Kind, CreatedQuery]) -> Response:

@@ -8,15 +8,32 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from permalake.config import Settings
-from permalake.iota.rest import addresses, core_v1, core_v2, indexer, messages, permanode, proofs, service
+from permalake.iota.rest import (
+    addresses,
+    core_v1,
+    core_v2,
+    explorer,
+    explorer_ledger,
+    indexer,
+    messages,
+    permanode,
+    proofs,
+    service,
+)
 from permalake.web.mount import Mount
 
 _BOTH: tuple[tuple[str, APIRouter], ...] = (("/{net}", service.router),)
+_EXPLORER = (explorer.router, explorer_ledger.router)
 _STARDUST: tuple[tuple[str, APIRouter], ...] = (
     ("/{net}/api/core/v2", core_v2.router),
     *(("/api/permanode/v1/{net}", one) for one in (permanode.router, messages.router, core_v2.router)),
     ("/{net}/api/indexer/v1", indexer.stardust),
     ("/api/indexer/v1/{net}", indexer.stardust),
+    *(
+        (prefix, router)
+        for prefix in ("/{net}/api/explorer/v2", "/api/permanode/v1/{net}")
+        for router in _EXPLORER
+    ),
     ("/{net}/api/poi/v1", proofs.stardust),
     ("/api/poi/v1/{net}", proofs.stardust),
 )

@@ -1,0 +1,166 @@
+"""Routes of Chronicle's explorer API v2: balances, children, milestones and their blocks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from permalake.iota.codec.milestones import milestone_id
+from permalake.iota.rest import ledger
+from permalake.iota.rest.balances import balance_of
+from permalake.iota.rest.core_v2 import milestone_by_id
+from permalake.iota.rest.index_pages import day_of
+from permalake.iota.rest.parameters import MAX_INDEX, BlockId, Index, MilestoneId, Nothing, bech32_address
+from permalake.lake.serving import Scan
+from permalake.web.paging import NoQuery, PageQuery
+from permalake.web.params import hex_id
+from permalake.web.problems import bad_request, documented, not_found
+from permalake.web.state import PublishedLake, RequestLake
+
+router = APIRouter(tags=["explorer"], responses=documented())
+Address = Annotated[str, Path(description="Address (bech32).")]
+
+
+class ChildrenQuery(NoQuery):
+    """A page by its number."""
+
+    page_size: int | None = Field(None, ge=1, alias="pageSize", description="Items per page.")
+    page: int = Field(0, ge=0, le=MAX_INDEX, description="Number of the page, from 0.")
+
+
+class MilestonesQuery(PageQuery):
+    """Milestones of a time, both bounds inclusive."""
+
+    start: int | None = Field(
+        None, ge=0, le=MAX_INDEX, alias="startTimestamp", description="First time (unix seconds)."
+    )
+    end: int | None = Field(
+        None, ge=0, le=MAX_INDEX, alias="endTimestamp", description="Last time (unix seconds)."
+    )
+
+
+@router.get("/balance/{address}")
+def balance(lake: PublishedLake, address: Address, query: Nothing) -> Response:  # noqa: ARG001
+    """Return what an address owns, in all and without running timelocks."""
+    bech32_address(address, lake.settings.network(lake.network))
+    found = balance_of(lake, address.lower())
+    if found is None:
+        raise not_found(address.lower())
+    total, available = found
+    return lake.current(
+        {
+            "totalBalance": str(total),
+            "availableBalance": str(available),
+            "ledgerIndex": ledger.ledger_index(lake),
+        }
+    )
+
+
+@router.get("/blocks/{blockId}/children")
+def children(lake: PublishedLake, block_id: BlockId, query: Annotated[ChildrenQuery, Query()]) -> Response:
+    """Return the blocks that have a block as a parent, the earliest referenced first, at any distance."""
+    parent = hex_id(block_id, "blockId")
+    limits = lake.settings.serve
+    size = min(query.page_size or limits.page_size, limits.max_page_size)
+    rows = lake.rows(
+        "SELECT message_id FROM parents WHERE parent_id = $id ORDER BY milestone_index, message_id "
+        "LIMIT $size OFFSET $skipped",
+        {"id": parent, "size": size, "skipped": size * query.page},
+        parents=lake.find("parents", "parent_id", parent),
+    )
+    if not rows and query.page == 0:
+        ledger.message(lake, parent)
+    found = [f"0x{row['message_id']}" for row in rows]
+    return lake.current(
+        {"blockId": f"0x{parent}", "maxResults": size, "count": len(found), "children": found}
+    )
+
+
+@router.get("/milestones")
+def milestones(lake: PublishedLake, query: Annotated[MilestonesQuery, Query()]) -> Response:
+    """Return the milestones of a time."""
+    page = lake.page(query, {"start": query.start, "end": query.end}, positions=1)
+    condition, bound = _behind("milestone_index", query.sort, page.after)
+    if query.start is not None:
+        condition, bound = f"{condition} AND timestamp >= $start", bound | {"start": query.start}
+    if query.end is not None:
+        condition, bound = f"{condition} AND timestamp <= $end", bound | {"end": query.end}
+    rows = lake.rows(
+        "SELECT milestone_index, milestone_id, payload FROM milestones "  # noqa: S608
+        f"WHERE milestone_index <= $last AND {condition} "
+        f"ORDER BY milestone_index {_way(query.sort)} LIMIT $size",
+        {**bound, "last": ledger.ledger_index(lake), "size": page.size + 1},
+        milestones=Scan(
+            first=None if query.start is None else day_of(query.start),
+            last=None if query.end is None else day_of(query.end),
+        ),
+    )
+    shown, cursor = page.cut(rows, lambda row: (row["milestone_index"],))
+    # Days that an earlier version has built lack the id.
+    items = [
+        {
+            "milestoneId": f"0x{row['milestone_id'] or milestone_id(row['payload'])}",
+            "index": row["milestone_index"],
+        }
+        for row in shown
+    ]
+    return lake.current({"items": items, **_next(cursor)})
+
+
+@router.get("/milestones/by-index/{index}/blocks")
+def blocks_by_index(lake: PublishedLake, index: Index, query: Annotated[PageQuery, Query()]) -> Response:
+    """Return the blocks that a milestone references, in white-flag order or backwards."""
+    return _blocks(lake, ledger.milestone(lake, index)["milestone_index"], query)
+
+
+@router.get("/milestones/{milestoneId}/blocks")
+def blocks_by_id(
+    lake: PublishedLake, milestone: MilestoneId, query: Annotated[PageQuery, Query()]
+) -> Response:
+    """Return the blocks that a milestone references, in white-flag order or backwards."""
+    row = milestone_by_id(lake, hex_id(milestone, "milestoneId"))
+    return _blocks(lake, row["milestone_index"], query)
+
+
+def _blocks(lake: RequestLake, index: int, query: PageQuery) -> Response:
+    page = lake.page(query, {"index": index}, positions=1)
+    condition, bound = _behind("white_flag_index", query.sort, page.after)
+    rows = lake.rows(
+        "SELECT message_id, message, white_flag_index FROM messages "  # noqa: S608
+        f"WHERE milestone_index = $index AND {condition} "
+        f"ORDER BY white_flag_index {_way(query.sort)} LIMIT $size",
+        {**bound, "index": index, "size": page.size + 1},
+        messages=Scan(milestones=[index]),
+    )
+    shown, cursor = page.cut(rows, lambda row: (row["white_flag_index"],))
+    items = [{"blockId": f"0x{row['message_id']}", **_payload_type(row["message"])} for row in shown]
+    return lake.current({"blocks": items, **_next(cursor)})
+
+
+def _payload_type(block: bytes) -> dict[str, int]:
+    """Return the type of a block's payload: it follows version, parents and the payload's length (TIP-24)."""
+    at = 2 + 32 * block[1]
+    length = int.from_bytes(block[at : at + 4], "little")
+    return {"payloadType": int.from_bytes(block[at + 4 : at + 8], "little")} if length else {}
+
+
+def _behind(
+    column: str, sort: Literal["newest", "oldest"], after: tuple[Any, ...] | None
+) -> tuple[str, dict[str, Any]]:
+    """Return the condition that a row lies behind a number, with what it binds."""
+    if after is None:
+        return "true", {}
+    if not isinstance(after[0], int) or not 0 <= after[0] <= MAX_INDEX:
+        raise bad_request("cursor: not a cursor of this route; start again without it")
+    return f"{column} {'<' if sort == 'newest' else '>'} $after", {"after": after[0]}
+
+
+def _way(sort: str) -> str:
+    return "DESC" if sort == "newest" else "ASC"
+
+
+def _next(cursor: str | None) -> dict[str, str]:
+    return {"cursor": cursor} if cursor else {}

@@ -1,0 +1,228 @@
+"""Routes of Chronicle's explorer API v2 over the ledger: its updates, and who holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from permalake.iota.rest import ledger
+from permalake.iota.rest.core_v2 import milestone_by_id
+from permalake.iota.rest.parameters import MAX_INDEX, MilestoneId, bech32_address
+from permalake.lake.serving import EVERYTHING, Scan
+from permalake.web.paging import ListPage, NoQuery, PageQuery
+from permalake.web.params import hex_id
+from permalake.web.problems import bad_request, documented, not_found, not_served
+from permalake.web.state import PublishedLake, RequestLake
+
+router = APIRouter(tags=["explorer"], responses=documented())
+# By kind of outputs: the column of whoever owns a created one.
+_OWNERS = {"basic": "address", "alias": "state_controller", "nft": "address", "foundry": "address"}
+_TABLES = (*(f"{kind}_outputs" for kind in _OWNERS), "consumed_outputs")
+_UPDATES = " UNION ALL ".join(
+    (
+        *(
+            f"SELECT {owner} AS address, output_id, 0 AS is_spent, milestone_index, ms_timestamp "  # noqa: S608
+            f"FROM {kind}_outputs"
+            for kind, owner in _OWNERS.items()
+        ),
+        "SELECT address, output_id, 1, milestone_index, ms_timestamp FROM consumed_outputs "
+        "WHERE kind <> 'treasury'",
+    )
+)
+
+
+class UpdatesQuery(PageQuery):
+    """Updates from a milestone on, in the list's direction."""
+
+    start: int | None = Field(
+        None, ge=0, le=MAX_INDEX, alias="startMilestoneIndex", description="Milestone at which to begin."
+    )
+
+
+class CursorQuery(NoQuery):
+    """A page of a list with one order."""
+
+    page_size: int | None = Field(None, ge=1, alias="pageSize", description="Items per page.")
+    cursor: str | None = Field(None, max_length=2048, description="The cursor of the page before.")
+
+
+class LedgerQuery(NoQuery):
+    """The ledger after a milestone; Chronicle's code spells the parameter in snake case."""
+
+    index: int | None = Field(
+        None, ge=0, le=MAX_INDEX, alias="ledgerIndex", description="The newest unless given."
+    )
+    other_index: int | None = Field(
+        None, ge=0, le=MAX_INDEX, alias="ledger_index", description="As ledgerIndex."
+    )
+
+    def wanted(self) -> int:
+        """Return the milestone up to which days count."""
+        given = {one for one in (self.index, self.other_index) if one is not None}
+        if len(given) > 1:
+            raise bad_request("ledgerIndex and ledger_index contradict each other; give one of them")
+        return given.pop() if given else MAX_INDEX
+
+
+class RichestQuery(LedgerQuery):
+    """How many of the richest addresses."""
+
+    top: int = Field(100, ge=1, le=1000, description="Number of addresses.")
+
+
+@router.get("/ledger/updates/by-address/{address}")
+def updates_by_address(
+    lake: PublishedLake,
+    address: Annotated[str, Path(description="Address (bech32).")],
+    query: Annotated[UpdatesQuery, Query()],
+) -> Response:
+    """Return the outputs that an address received and spent, by milestone and output."""
+    bech32_address(address, lake.settings.network(lake.network))
+    owner, newest = address.lower(), query.sort == "newest"
+    page = lake.page(query, {"address": owner, "start": query.start}, positions=3)
+    last = ledger.ledger_index(lake)
+    places = {index for table in _TABLES for index in _places(lake, table, owner) if index <= last}
+    begin = _milestone_of(page, query.start)
+    if begin is not None:
+        places = {index for index in places if (index <= begin if newest else index >= begin)}
+    rows = _updates(lake, sorted(places, reverse=newest), owner, page, newest=newest)
+    shown, cursor = page.cut(rows, _position)
+    items = [
+        {
+            "milestoneIndex": row["milestone_index"],
+            "milestoneTimestamp": int(row["ms_timestamp"].timestamp()),
+            "outputId": f"0x{row['output_id']}",
+            "isSpent": bool(row["is_spent"]),
+        }
+        for row in shown
+    ]
+    return lake.current({"address": owner, "items": items, **({"cursor": cursor} if cursor else {})})
+
+
+@router.get("/ledger/updates/by-milestone/{milestoneId}")
+def updates_by_milestone(
+    lake: PublishedLake, milestone: MilestoneId, query: Annotated[CursorQuery, Query()]
+) -> Response:
+    """Return the outputs that a milestone created and consumed, by output."""
+    index = milestone_by_id(lake, hex_id(milestone, "milestoneId"))["milestone_index"]
+    asked = PageQuery(pageSize=query.page_size, cursor=query.cursor, sort="oldest")
+    page = lake.page(asked, {"index": index}, positions=3)
+    _milestone_of(page, None)
+    rows = _updates(lake, [index], None, page, newest=False)
+    shown, cursor = page.cut(rows, _position)
+    items = [
+        {"address": row["address"], "outputId": f"0x{row['output_id']}", "isSpent": bool(row["is_spent"])}
+        for row in shown
+    ]
+    body = {"milestoneIndex": index, "items": items}
+    return lake.current(body | ({"cursor": cursor} if cursor else {}))
+
+
+@router.get("/ledger/richest-addresses")
+def richest_addresses(lake: PublishedLake, query: Annotated[RichestQuery, Query()]) -> Response:
+    """Return the addresses with the largest balances at the end of a day, as many as the lake keeps."""
+    day, index = _day_with(lake, "richest_addresses", query.wanted())
+    rows = lake.rows(
+        "SELECT address, balance FROM richest_addresses WHERE date = $day ORDER BY rank LIMIT $top",
+        {"day": day, "top": query.top},
+        richest_addresses=Scan(first=day, last=day),
+    )
+    top = [{"address": row["address"], "balance": str(row["balance"])} for row in rows]
+    return lake.current({"top": top, "ledgerIndex": index})
+
+
+@router.get("/ledger/token-distribution")
+def token_distribution(lake: PublishedLake, query: Annotated[LedgerQuery, Query()]) -> Response:
+    """Return how many addresses hold balances of each power of ten at the end of a day."""
+    day, index = _day_with(lake, "token_distribution", query.wanted())
+    rows = lake.rows(
+        "SELECT bucket, addresses, amount FROM token_distribution WHERE date = $day ORDER BY bucket",
+        {"day": day},
+        token_distribution=Scan(first=day, last=day),
+    )
+    distribution = [
+        {
+            "range": {"start": 10 ** row["bucket"], "end": 10 ** (row["bucket"] + 1)},
+            "addressCount": str(row["addresses"]),
+            "totalBalance": str(row["amount"]),
+        }
+        for row in rows
+    ]
+    return lake.current({"distribution": distribution, "ledgerIndex": index})
+
+
+def _places(lake: RequestLake, table: str, owner: str) -> Sequence[int]:
+    column = _OWNERS.get(table.removesuffix("_outputs"), "address")
+    return tuple(lake.find(table, column, owner).milestones or ())
+
+
+def _milestone_of(page: ListPage, start: int | None) -> int | None:
+    """Return the milestone at which a page begins."""
+    if page.after is None:
+        return start
+    index, output_id, is_spent = page.after
+    if not isinstance(index, int) or not isinstance(output_id, str) or not isinstance(is_spent, int):
+        raise bad_request("cursor: not a cursor of this route; start again without it")
+    return index
+
+
+def _position(row: ledger.Row) -> tuple[int, str, int]:
+    return row["milestone_index"], row["output_id"], row["is_spent"]
+
+
+def _updates(
+    lake: RequestLake, places: Sequence[int], owner: str | None, page: ListPage, *, newest: bool
+) -> list[ledger.Row]:
+    """Return one page, and one row more if there is one, of the updates at milestones in order."""
+    order = ", ".join(
+        f"{name} {'DESC' if newest else 'ASC'}" for name in ("milestone_index", "output_id", "is_spent")
+    )
+    condition, bound = "true", dict[str, Any]()
+    if owner is not None:
+        condition, bound = "address = $owner", {"owner": owner}
+    if page.after:
+        condition += (
+            f" AND (milestone_index, output_id, is_spent) {'<' if newest else '>'} ($index, $output, $spent)"
+        )
+        bound |= dict(zip(("index", "output", "spent"), page.after, strict=True))
+    sql = f"SELECT * FROM ({_UPDATES}) WHERE {condition} ORDER BY {order} LIMIT $size"  # noqa: S608
+    rows: list[ledger.Row] = []
+    while places and len(rows) <= page.size:
+        portion, places = places[: page.size + 1], places[page.size + 1 :]
+        scans = dict.fromkeys(_TABLES, Scan(milestones=portion))
+        rows += lake.rows(sql, {**bound, "size": page.size + 1 - len(rows)}, **scans)
+    return rows
+
+
+def _day_with(lake: RequestLake, table: str, wanted: int) -> tuple[date, int]:
+    """Return the last day of a table that ends at or before a milestone, and that day's last milestone.
+
+    Raises:
+        ProblemError: 404 if there is none, 501 if the figures count from some milestone on only.
+    """
+    known = set(lake.snapshot.days(lake.network, table))
+    days = lake.rows(
+        "SELECT date, end_ms FROM date_cache WHERE end_ms <= $wanted ORDER BY date DESC",
+        {"wanted": min(wanted, ledger.ledger_index(lake))},
+        date_cache=EVERYTHING,
+    )
+    found = next((row for row in days if row["date"] in known), None)
+    if found is None:
+        raise not_found(f"a day that ends at or before milestone {wanted} and tells of all balances")
+    day: date = found["date"]
+    [cut] = lake.rows(
+        f"SELECT max(since_milestone) AS since FROM {table} WHERE date = $day",  # noqa: S608
+        {"day": day},
+        **{table: Scan(first=day, last=day)},
+    )
+    if cut["since"] is not None:
+        raise not_served(
+            f"balances are known since milestone {cut['since']} only; give the ledger before it "
+            "([networks.NAME.ledger])"
+        )
+    return day, found["end_ms"]
