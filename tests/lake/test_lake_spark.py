@@ -56,7 +56,7 @@ def test_a_frame_is_cast_ordered_and_sorted_into_one_file_per_day(spark, lake, a
         f.lit("left out").alias("other"),
     )
     attempt.stage(shuffled.repartition(7), MS_ANALYTICS)
-    assert attempt.counts()["ms_analytics"] == {DAY1: 200, DAY2: 200}
+    assert attempt.staged.counts()["ms_analytics"] == {DAY1: 200, DAY2: 200}
     assert attempt.days(spark, "ms_analytics").count() == 400
     lake.builds.publish(pass_audit(attempt))
     written = list(files(open_table(lake.reader.locations(NETWORK)["ms_analytics"])))
@@ -92,7 +92,7 @@ def test_what_does_not_fit_the_contract_is_refused_and_leaves_no_trace(spark, la
     stray = frame(spark, MS_ANALYTICS, analytics(DAY1, 1, 6) + analytics(DAY3, 3, 6))
     with pytest.raises(PermalakeError, match="ms_analytics: rows of 2022-09-30 do not belong to 2022-09-28"):
         attempt.stage(stray, MS_ANALYTICS)
-    assert attempt.counts()["ms_analytics"] == {DAY1: 1}
+    assert attempt.staged.counts()["ms_analytics"] == {DAY1: 1}
     with pytest.raises(PermalakeError, match=r"use Attempt\.quarantine"):
         attempt.stage(rejected(spark, "a"), QUARANTINE)
     attempt.stage(good, MS_ANALYTICS)
@@ -137,7 +137,7 @@ def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, 
     assert [(day.date, day.quarantined) for day in lake.reader.status()] == [(DAY1, 2)]
 
     pass_audit(again)
-    assert again.changed() == {}
+    assert again.staged.changed() == {}
     assert again.quarantine(rejected(spark)) == 0
     assert lake.reader.rejected().num_rows == 0
     assert lake.reader.status()[0].quarantined == 0
@@ -188,5 +188,5 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
         (DAY1, 1, 1), (DAY2, 1, 1), (DAY3, 2, 2),
     ]  # fmt: skip
     assert one.pin().days_with_rows() == []
-    assert one.changed() == {}
+    assert one.staged.changed() == {}
     assert one.table(spark, "token_prices").count() == 3

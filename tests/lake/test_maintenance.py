@@ -135,7 +135,7 @@ def test_what_was_staged_before_is_published_after(settings, lake, history, hold
         lake.builds.release("staged")
     maintain(settings, lake, after(now()))
     again = lake.resume(NETWORK, "staged")
-    assert again.counts()["messages"] == {DAY3: 9}
+    assert again.staged.counts()["messages"] == {DAY3: 9}
     done = lake.publish(NETWORK, "staged")
     assert done.rows == {"date_cache": 1, "messages": 9, "ms_analytics": 1}
     assert done.replayed
@@ -181,7 +181,7 @@ def test_an_abandoned_staging_is_given_up_and_a_held_one_is_not(settings, lake, 
     limit = Limits(history=now(), abandoned=now() + YEAR, young=now() + YEAR)
     maintain(settings, lake, limit)
     assert clear_landings(settings, lake.database, limit).removed == 0
-    assert lake.resume(NETWORK, "left").counts()["messages"] == {DAY3: 9}
+    assert lake.resume(NETWORK, "left").staged.counts()["messages"] == {DAY3: 9}
 
     lake.leave()
     lake.builds.release("left")

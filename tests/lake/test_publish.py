@@ -29,7 +29,7 @@ def test_staged_rows_are_invisible_until_published_and_then_swapped_as_they_are(
     assert state(lake) == {}
     passed = pass_audit(attempt)
     assert state(lake) == {}
-    staged = attempt.changed()
+    staged = attempt.staged.changed()
     done = lake.builds.publish(passed)
     assert state(lake) == {DAY1: (5, 5)}
     assert (done.days, done.replayed, done.repeated, done.withheld) == ((DAY1,), False, False, {})
@@ -70,7 +70,7 @@ def test_a_day_rebuilt_to_nothing_replaces_its_rows_by_none(settings, lake, dist
     if disturbed:
         build(settings, lake, DAY3, 3, 9, "d")
     pinned = attempt.pin()
-    assert attempt.changed()
+    assert attempt.staged.changed()
     assert pinned.days_with_rows() == []
     done = lake.builds.publish(pinned)
     assert (done.days, done.rows, done.replayed) == ((DAY1,), {}, disturbed)

@@ -33,8 +33,12 @@ Commit = Literal["day", "side"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: ``type`` is an Iceberg type name (``int``, ``long``, ``string``, ``binary``, ``date``,
-    ``timestamptz``, ``double``, ``decimal(P,S)``, ``list<int>``)."""
+    """A column of a table.
+
+    Attributes:
+        type: Iceberg type name (``int``, ``long``, ``string``, ``binary``, ``date``, ``timestamptz``,
+            ``double``, ``decimal(P,S)``, ``list<int>``).
+    """
 
     name: str
     type: str
@@ -91,7 +95,7 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str) -> Column:
-        """The column of that name; ``KeyError`` when there is none."""
+        """Return the column of that name; ``KeyError`` if there is none."""
         for column in self.columns:
             if column.name == name:
                 return column

@@ -27,8 +27,8 @@ class Attempt:
     """A staging of the days start..end of a network that readers never see.
 
     :class:`permalake.lake.Builds` gives it to a ``with`` block and keeps its lease alive until the block
-    ends. ``record`` takes what there is to say about its days; only :meth:`pin` leads to verdicts and
-    to a publication.
+    ends. ``record`` takes what there is to say about its days, ``staged`` tells what is staged so far. Only
+    :meth:`pin` leads to verdicts and to a publication.
     """
 
     def __init__(self, settings: Settings, held: HeldDays, contracts: Mapping[str, Table]) -> None:
@@ -43,7 +43,7 @@ class Attempt:
         self._held = held
         self._database = held.database
         self._row = row
-        self._state = StagedState(held.database, row, contracts)
+        self.staged = StagedState(held.database, row, contracts)
         self._frames = StagedFrames(settings, held)
 
     def __repr__(self) -> str:
@@ -138,18 +138,10 @@ class Attempt:
         """Return a whole table as it was published when the attempt began."""
         return self._frames.published(spark, name)
 
-    def counts(self) -> dict[str, dict[date, int]]:
-        """Return the rows per table and day of start..end as staged, from metadata."""
-        return self._state.counts()
-
-    def changed(self) -> dict[str, str]:
-        """Return the tables that the attempt changed, with their staged metadata locations."""
-        return self._state.changed()
-
     def pin(self) -> PinnedAttempt:
         """Fix what the audit judges and ``publish`` moves.
 
         A second pin of the same state changes nothing; of another state it drops the verdicts.
         """
-        pin(self._database, self._row, self._held.locations(), self._state)
-        return PinnedAttempt(self._database, self._row, self._state, self._frames)
+        pin(self._database, self._row, self._held.locations(), self.staged)
+        return PinnedAttempt(self._database, self._row, self.staged, self._frames)

@@ -149,8 +149,11 @@ def _create(catalog: SqlCatalog, settings: Settings, network: str, contract: Tab
 
 
 def _optional(contract: Table) -> Schema:
-    """The contract's schema, every column optional: a null where the contract wants a value is for the audit
-    to name, not for a writer to crash on, and Spark can write a plan whose nullability it loosened."""
+    """Return the contract's schema with every column optional.
+
+    A null where the contract wants a value is for the audit to name, not for a writer to crash on, and Spark
+    can write a plan whose nullability it loosened.
+    """
     fields = []
     for field in contract.iceberg.fields:
         kind = field.field_type

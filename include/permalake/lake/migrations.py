@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, insert, inspect, select, text
 from sqlalchemy.schema import CreateColumn
@@ -31,7 +32,7 @@ def add_table(table: Table) -> Migration:
     return lambda connection: table.create(connection, checkfirst=True)
 
 
-def add_column(column: Column) -> Migration:
+def add_column(column: Column[Any]) -> Migration:
     """Return a migration that adds a column of a table, with its index, unless it is there."""
     if not column.nullable and column.server_default is None:
         raise ValueError(f"{column}: older rows need a value; make it nullable or give it a server default")

@@ -102,7 +102,10 @@ class _Publish:
         return {day for per_day in self._counts.values() for day in per_day}
 
     def _standing(self, connection: Connection) -> AttemptRow:
-        """A run that lost its lease (it was taken for dead) must not undo what its successor published."""
+        """Return the attempt's row while it is open.
+
+        A run that lost its lease (it was taken for dead) must not undo what its successor published.
+        """
         row = record.load(connection, self._attempt.id)
         if row is None or row.state != "open":
             raise PermalakeError(
@@ -124,8 +127,10 @@ class _Publish:
         leases.release_days(connection, self._row.network, self._row.start, self._row.end, self._row.run_id)
 
     def moves(self) -> Moves:
-        """The staged state itself for tables where nobody was faster; for the others, the staged files on
-        top of what is published now."""
+        """Return the staged state itself for tables where nobody was faster.
+
+        For the others, return the staged files on top of what is published now.
+        """
         with self._database.read() as connection:
             current = locations(connection, PUBLISHED, self._row.network)
         moves = {name: (current[name], at) for name, at in self._pinned.items()}
@@ -185,7 +190,7 @@ class _Publish:
         return {name: count for name, count in found.items() if count}
 
     def earlier(self, connection: Connection) -> Publication | None:
-        """The publication of this very attempt, when there is one."""
+        """Return the publication of this very attempt, if there is one."""
         attempt = self._attempt
         found = connection.execute(
             select(publications).where(publications.c.attempt_id == attempt.id, publications.c.kind == "days")

@@ -35,8 +35,11 @@ _COLUMNS = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
 def begin(
     connection: Connection, network: str, start: date, end: date, *, run_id: str, fingerprint: str
 ) -> AttemptRow:
-    """A new attempt: a private copy of the published pointers. Earlier open attempts over any of its days
-    are superseded: whoever began them has lost the lease, or begins anew."""
+    """Record a new attempt: a private copy of the published pointers.
+
+    Earlier open attempts over any of its days are superseded: whoever began them has lost the lease, or
+    begins anew.
+    """
     supersede(connection, network, start, end)
     attempt_id = f"stage_{uuid.uuid4().hex[:12]}"
     base = locations(connection, PUBLISHED, network)
@@ -77,7 +80,7 @@ def replay_catalog(attempt_id: str) -> str:
 
 
 def close(connection: Connection, attempt_id: str, state: str, publication_id: int | None = None) -> None:
-    """The attempt is over: published, superseded or discarded."""
+    """End the attempt: published, superseded or discarded."""
     drop_pointers(connection, attempt_id)
     drop_pointers(connection, replay_catalog(attempt_id))
     connection.execute(
@@ -88,18 +91,19 @@ def close(connection: Connection, attempt_id: str, state: str, publication_id: i
 
 
 def newest(connection: Connection, network: str, run_id: str) -> AttemptRow | None:
-    """The newest attempt of a run."""
+    """Return the newest attempt of a run."""
     found = connection.execute(
         select(*_COLUMNS)
         .where(attempts.c.network == network, attempts.c.run_id == run_id)
         .order_by(attempts.c.begun_at.desc())
         .limit(1)
-    ).first()
-    return AttemptRow(**found._mapping) if found else None
+    )
+    row = found.mappings().first()
+    return AttemptRow(**row) if row else None
 
 
 def unfinished(connection: Connection, network: str, start: date, end: date) -> str | None:
-    """The run of the newest open, pinned attempt over exactly start..end."""
+    """Return the run of the newest open, pinned attempt over exactly start..end."""
     return connection.execute(
         select(attempts.c.run_id)
         .where(
@@ -115,13 +119,14 @@ def unfinished(connection: Connection, network: str, start: date, end: date) -> 
 
 
 def load(connection: Connection, attempt_id: str) -> AttemptRow | None:
-    """The attempt of that id."""
-    found = connection.execute(select(*_COLUMNS).where(attempts.c.attempt_id == attempt_id)).first()
-    return AttemptRow(**found._mapping) if found else None
+    """Return the attempt of that id."""
+    found = connection.execute(select(*_COLUMNS).where(attempts.c.attempt_id == attempt_id))
+    row = found.mappings().first()
+    return AttemptRow(**row) if row else None
 
 
 def base_locations(connection: Connection, attempt_id: str) -> dict[str, str]:
-    """Published pointers when the attempt began."""
+    """Return the published pointers when the attempt began."""
     rows = connection.execute(select(attempt_tables).where(attempt_tables.c.attempt_id == attempt_id))
     return {row.table_name: row.base_location for row in rows}
 
@@ -157,14 +162,14 @@ def pin(connection: Connection, attempt_id: str, staged: dict[str, str]) -> None
 
 
 def set_attempt_day(connection: Connection, attempt_id: str, day: date, **values: object) -> None:
-    """What the attempt says about one of its days."""
+    """Record what the attempt says about one of its days."""
     here = and_(attempt_days.c.attempt_id == attempt_id, attempt_days.c.date == day)
     if not connection.execute(update(attempt_days).where(here).values(**values)).rowcount:
         connection.execute(insert(attempt_days).values(attempt_id=attempt_id, date=day, **values))
 
 
 def set_day(connection: Connection, network: str, day: date, **values: object) -> None:
-    """What the lake says about a day."""
+    """Record what the lake says about a day."""
     here = and_(days.c.network == network, days.c.date == day)
     if not connection.execute(update(days).where(here).values(**values)).rowcount:
         connection.execute(insert(days).values(network=network, date=day, **({"quarantined": 0} | values)))
@@ -189,7 +194,7 @@ def refusals(connection: Connection, attempt_id: str) -> dict[date, str]:
 
 
 def verdicts(connection: Connection, attempt_id: str) -> dict[date, tuple[bool, list[str]]]:
-    """What the audit said, by day."""
+    """Return what the audit said, by day."""
     rows = connection.execute(
         select(attempt_days).where(
             attempt_days.c.attempt_id == attempt_id, attempt_days.c.audited.is_not(None)
@@ -209,7 +214,7 @@ def withheld(connection: Connection, attempt_id: str) -> dict[date, str]:
 
 
 def add_note(connection: Connection, attempt_id: str, text: str) -> None:
-    """A remark on every day of the attempt."""
+    """Add a remark to every day of the attempt."""
     here = attempts.c.attempt_id == attempt_id
     notes = json.loads(connection.execute(select(attempts.c.notes).where(here)).scalar_one())
     if text not in notes:
@@ -217,7 +222,7 @@ def add_note(connection: Connection, attempt_id: str, text: str) -> None:
 
 
 def gaps(connection: Connection, attempt_id: str) -> dict[date, str]:
-    """What the source lacks by day, as JSON lists."""
+    """Return what the source lacks by day, as JSON lists."""
     found = connection.execute(
         select(attempt_days.c.date, attempt_days.c.gaps).where(
             attempt_days.c.attempt_id == attempt_id, attempt_days.c.gaps.is_not(None)

@@ -20,7 +20,7 @@ _MORE = "; and more"
 
 
 def mark(connection: Connection, network: str, start: date, end: date, reason: str) -> None:
-    """Published days of start..end (inclusive) are stale from now on, and what is being built of them too."""
+    """Mark published days of start..end (inclusive) stale, and what is being built of them too."""
     line = " ".join(reason.split())[:_LONGEST]
     connection.execute(
         insert(outdated).values(network=network, start=start, end=end, reason=line, marked_at=now())

@@ -278,13 +278,13 @@ def clock(connection: Connection) -> str:
 
 
 def stamp(moment: datetime) -> str:
-    """A moment as the state tables keep it; a naive one is taken as UTC."""
+    """Return a moment as the state tables keep it; a naive one is taken as UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def moment(text: str) -> datetime:
-    """The inverse of :func:`stamp`."""
+    """Return the moment of a text that :func:`stamp` made."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
@@ -302,19 +302,22 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads."""
+        """Open a transaction that only reads."""
         with self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that may write: all of it happens, or nothing."""
+        """Open a transaction that may write: all of it happens, or nothing."""
         with self.engine.execution_options(permalake_writes=True).begin() as connection:
             yield connection
 
     def make_sure(self, work: Callable[[Connection], None]) -> None:
-        """Run ``work``, which creates what is missing, in a transaction; once more when another process
-        created the same at the same moment (sqlite has them wait, postgresql fails the later one)."""
+        """Run ``work``, which creates what is missing, in a transaction.
+
+        It runs once more if another process created the same at the same moment (SQLite has them wait,
+        PostgreSQL fails the later one).
+        """
         try:
             with self.write() as connection:
                 work(connection)

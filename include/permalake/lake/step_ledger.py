@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
@@ -156,8 +157,10 @@ class StepLedger:
         return None if row is None else _row(row)
 
     def of_run(self, run: str, network: str | None = None) -> list[StepRow]:
-        """Return every try of a run in the order in which they began; ``run`` is the run id of the build or
-        of the DAG run."""
+        """Return every try of a run in the order in which they began.
+
+        ``run`` is the run id of the build or of the DAG run.
+        """
         query = select(runs).where((runs.c.run_id == run) | (runs.c.dag_run == run))
         query = query.order_by(runs.c.began_at, runs.c.try_number)
         with self._database.read() as connection:
@@ -181,7 +184,7 @@ def _at(key: StepKey):  # type: ignore[no-untyped-def]
     )
 
 
-def _newest(connection: Connection, network: str, run_id: str, step: str) -> Row | None:
+def _newest(connection: Connection, network: str, run_id: str, step: str) -> Row[Any] | None:
     return connection.execute(
         select(runs)
         .where(runs.c.network == network, runs.c.run_id == run_id, runs.c.step == step)
@@ -190,7 +193,7 @@ def _newest(connection: Connection, network: str, run_id: str, step: str) -> Row
     ).first()
 
 
-def _result(row: Row) -> StepResult:
+def _result(row: Row[Any]) -> StepResult:
     state: StepState = row.state
     return StepResult(
         state=state,
@@ -206,7 +209,7 @@ def _result(row: Row) -> StepResult:
     )
 
 
-def _row(row: Row) -> StepRow:
+def _row(row: Row[Any]) -> StepRow:
     return StepRow(
         key=StepKey(row.network, row.run_id, row.step, row.try_number),
         start=row.start,

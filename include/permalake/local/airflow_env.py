@@ -17,9 +17,9 @@ AIRFLOW_HOME = HOME / "airflow"
 def airflow_environment(
     *, database: Path, config: str | os.PathLike[str] | None = None, logs: Path | None = None
 ) -> dict[str, str]:
-    """The environment variables of an Airflow process of this project, on the sqlite metadata ``database``.
+    """Return the environment of an Airflow process of this project, on the SQLite metadata ``database``.
 
-    Starts from the present environment, so that what the user exported (JAVA_HOME, PERMALAKE_…,
+    It starts from the present environment, so that what the user exported (JAVA_HOME, PERMALAKE_…,
     AIRFLOW__…) holds; the project's own settings are defaults unless something would break without them.
     """
     AIRFLOW_HOME.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ Pool.create_or_update_pool(
 
 
 def template() -> Path:
-    """The migrated, empty database of this Airflow version; made when missing."""
+    """Return the migrated, empty database of this Airflow version; create it if missing."""
     file = AIRFLOW_HOME / f"template-{version('apache-airflow-core')}.db"
     if not file.exists():
         with tempfile.TemporaryDirectory(dir=_home()) as scratch:
@@ -50,7 +50,7 @@ def template() -> Path:
 
 
 def copy_to(database: Path) -> Path:
-    """A private database at ``database``; an existing one is kept."""
+    """Create a private database at ``database``; an existing one is kept."""
     if not database.exists():
         database.parent.mkdir(parents=True, exist_ok=True)
         partial = database.with_suffix(f".{os.getpid()}")

@@ -1,5 +1,7 @@
-"""What one installation's Airflow processes must share and nobody else may know: made once, readable by the
-owner only."""
+"""Secrets that the Airflow processes of one installation share.
+
+They are made once, in files that only the owner can read.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def password(folder: Path) -> str:
-    """The password of :data:`USER`."""
+    """Return the password of :data:`USER`."""
     return str(json.loads(_passwords(folder).read_text())[USER])
 
 
@@ -41,7 +43,7 @@ def _passwords(folder: Path) -> Path:
 
 
 def _once(file: Path, fresh: dict[str, str]) -> dict[str, str]:
-    """The file's content; ``fresh`` is written when there is no file."""
+    """Return the file's content; write ``fresh`` if there is no file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -36,7 +36,7 @@ def port() -> int:
 
 
 def server_environment(address: str, number: int) -> dict[str, str]:
-    """The environment that all parts of the server share."""
+    """Return the environment that all parts of the server share."""
     database = airflow_metadata.copy_to(AIRFLOW_HOME / "airflow.db")
     own = {
         "AIRFLOW__API__HOST": "127.0.0.1",
@@ -138,8 +138,11 @@ def _check_free(number: int) -> None:
 
 
 def _wait_until_well(address: str) -> None:
-    """Until every part reports a heartbeat and every DAG file is read; :class:`PermalakeError` when a part
-    ends or time is up."""
+    """Wait until every part reports a heartbeat and every DAG file is read.
+
+    Raises:
+        PermalakeError: if a part ends or time is up.
+    """
     give_up = time.monotonic() + _READY_SECONDS
     while time.monotonic() < give_up:
         if gone := set(PARTS) - set(_running()):
@@ -163,8 +166,10 @@ def _well(address: str) -> bool:
 
 
 def _has_read_dags(address: str) -> bool:
-    """Whether every file of the DAG folder shows up as a DAG or as an import error; true as well where users
-    are not Airflow's simple ones, so that nothing can be asked."""
+    """Return whether every file of the DAG folder shows up as a DAG or as an import error.
+
+    True as well where users are not Airflow's simple ones, so that nothing can be asked.
+    """
     login = {"username": airflow_secrets.USER, "password": airflow_secrets.password(AIRFLOW_HOME)}
     try:
         with httpx.Client(base_url=address, timeout=5) as client:
@@ -180,7 +185,7 @@ def _has_read_dags(address: str) -> bool:
 
 
 def main(verb: str) -> None:
-    """The command of the Makefile."""
+    """Run the command of the Makefile."""
     if verb == "up":
         address = up()
         sys.stdout.write(

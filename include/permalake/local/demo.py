@@ -30,7 +30,7 @@ def demo(settings: Settings) -> None:
 
 
 def summary(settings: Settings) -> str:
-    """What the lake holds of the sample, and where to look next."""
+    """Return what the lake holds of the sample, and where to look next."""
     reader = open_reader(settings)
     lines = []
     for network, _, _ in SAMPLE:

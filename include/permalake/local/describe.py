@@ -28,7 +28,7 @@ def load_dags() -> list[Any]:
 
 
 def describe_dags() -> str:
-    """The page: per DAG its documentation, its parameters and its tasks."""
+    """Return the page: per DAG its documentation, its parameters and its tasks."""
     with tempfile.TemporaryDirectory() as scratch:
         os.environ.update(airflow_environment(database=Path(scratch) / "none.db"))
         dags = load_dags()

@@ -23,11 +23,11 @@ class RunReport:
         self._days: list[str] | None = None
 
     def say(self, text: str) -> None:
-        """A line about the run as a whole."""
+        """Print a line about the run as a whole."""
         _line(f"{self.title}: {text}")
 
     def show(self, event: dict[str, Any]) -> None:
-        """A line about one step: that it starts, waits, is done with what rows, or failed and why."""
+        """Print a line about one step: it starts, waits, is done with its rows, or failed and why."""
         step = event["step"]
         if event["event"] == "waiting":
             self.say(f"waiting: {event['reason']}")
@@ -47,7 +47,7 @@ class RunReport:
             _line(f"  {step:<16} {event['seconds']:6.1f} s{self._outcome(event)}")
 
     def close(self, seconds: float) -> None:
-        """The last line of a run that succeeded."""
+        """Print the last line of a run that succeeded."""
         rows = sum(self._rows.values())
         if self._served and self._days is None:
             self.say(f"{self._given()} in {seconds:.0f} s")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 from permalake.config import Settings
 from permalake.domains import domain_of
@@ -105,8 +106,8 @@ class Run:
         self.config = config
         self.succeeded = False
 
-    def events(self) -> Iterator[dict]:
-        """What happens, as it happens; ends with the run."""
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield what happens, as it happens; end with the run."""
         place = AIRFLOW_HOME / "runs" / self.request.run_id
         database = airflow_metadata.copy_to(place / "airflow.db")
         environment = airflow_environment(database=database, config=self.config, logs=place / "logs")

@@ -1,5 +1,4 @@
-"""Does in small what every Spark job does, so that Java meets the classes that they need: a synthetic day
-through the jobs themselves.
+"""A synthetic day through the jobs themselves, so that Java loads the classes that every Spark job needs.
 
 Run by spark-submit for :mod:`permalake.spark.class_archive`, with a scratch folder as its argument.
 """

@@ -27,8 +27,10 @@ Alert = dict[str, str]
 
 
 def on_failure(context: Any) -> None:
-    """Airflow calls this when a task has used up its retries. Never raises: an alert that cannot be sent is
-    a line in the log."""
+    """Send an alert for a task that has used up its retries; called by Airflow.
+
+    It never raises: an alert that cannot be sent is a line in the log.
+    """
     alert = describe(context)
     log.error("%s", alert["text"])
     send(alert)
@@ -59,8 +61,11 @@ def describe(context: Any) -> Alert:
 
 
 def missed(context: Mapping[str, Any]) -> Alert | None:
-    """The alert of a run that is not through at its deadline; None when its day is published already and only
-    later steps (a store that is down) are late."""
+    """Return the alert of a run that is not through at its deadline.
+
+    None when its day is published already and only later steps are late, such as serving a store that is
+    down.
+    """
     run = context["dag_run"]
     conf = run.get("conf") or {}
     dag, run_id = str(run["dag_id"]), str(run.get("dag_run_id") or run.get("run_id"))
@@ -100,7 +105,7 @@ def send(alert: Alert) -> None:
     for name, deliver in targets:
         try:
             deliver()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an alert that fails must not hide the failure it reports
             log.warning("the alert could not be sent by %s: %s", name, _discreet(error))
 
 
@@ -125,7 +130,7 @@ def _told(form: str, facts: Alert) -> Alert:
 
 
 def _docs_link(page: str) -> str:
-    """Data Docs as Airflow's server shows them."""
+    """Return the address of Data Docs on Airflow's server."""
     from permalake.audit import docs
 
     if not page:
@@ -137,7 +142,7 @@ def _docs_link(page: str) -> str:
 
 
 def _network(dag: str) -> str | None:
-    """The network of a run that names none."""
+    """Return the network of a run that names none."""
     try:
         settings = load_settings()
     except PermalakeError:
@@ -146,7 +151,7 @@ def _network(dag: str) -> str | None:
 
 
 def _recorded(network: str, run_id: str, step: str) -> StepResult | None:
-    """What the ledger of steps has of a task; None when it does not answer or knows nothing."""
+    """Return a task's row of the step ledger; None if the ledger does not answer or has none."""
     from permalake.lake.identity import open_database
     from permalake.lake.step_ledger import StepLedger
 

@@ -31,7 +31,7 @@ POLICIES: dict[str, Any] = {
 
 
 def params(domain: Domain) -> dict[str, Param]:
-    """The form of a run by hand; a scheduled run leaves everything out."""
+    """Return the form of a run by hand; a scheduled run leaves everything out."""
     network: dict[str, Any] = {
         "description": "Which one to build; empty: the only one, or all in scheduled runs and backfills."
     }
@@ -73,8 +73,10 @@ def params(domain: Domain) -> dict[str, Param]:
 
 
 def daily_dag(domain: Domain, *, doc: str, tags: Iterable[str] = ()) -> DAG:
-    """Return the DAG ``{domain}_daily`` with a task per step: one UTC day per run at midnight, or a range by
-    parameters."""
+    """Return the DAG ``{domain}_daily`` with a task per step.
+
+    A scheduled run builds one UTC day at midnight; a run by hand builds a range that its parameters give.
+    """
     with DAG(
         domain.dag_id,
         description=doc.strip().splitlines()[0],
@@ -122,15 +124,18 @@ def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep:
 
 
 def published_day(kind: str) -> Asset:
-    """The asset that changes whenever days of this kind are published; its extra says network and days."""
+    """Return the asset that changes whenever days of the domain are published.
+
+    Its extra says network and days.
+    """
     return Asset(name=f"{kind}_published_day", uri=f"permalake://published/{kind}", group="permalake")
 
 
 def raw_input(kind: str) -> Asset:
-    """What days of this kind are built from: archives, nodes, services."""
+    """Return the asset that days of the domain are built from: archives, nodes, services."""
     return Asset(name=f"{kind}_raw", uri=f"permalake://raw/{kind}", group="permalake")
 
 
 def served_day(kind: str) -> Asset:
-    """The asset that changes whenever a store was given days of this kind."""
+    """Return the asset that changes whenever a store was given days of the domain."""
     return Asset(name=f"{kind}_served_day", uri=f"permalake://served/{kind}", group="permalake")

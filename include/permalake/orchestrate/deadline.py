@@ -42,7 +42,7 @@ class PublishedBy(BaseDeadlineReference):
 
 
 def moment(run_type: str, conf: Mapping[str, Any], interval_start: datetime | None) -> datetime | None:
-    """The deadline of a run, from what Airflow knows of it."""
+    """Return the deadline of a run, from what Airflow knows of it."""
     if conf.get(SCHEDULED) and conf.get("start"):
         day = date.fromisoformat(conf["start"])
     elif run_type == "scheduled" and interval_start is not None:
@@ -63,7 +63,7 @@ def _configured() -> time:
 
 
 def deadline() -> DeadlineAlert:
-    """The deadline that every daily DAG has."""
+    """Return the deadline that every daily DAG has."""
     return DeadlineAlert(
         reference=PublishedBy(),
         interval=timedelta(0),

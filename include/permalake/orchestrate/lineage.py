@@ -7,7 +7,7 @@ Airflow's provider sends them where the standard variables say (``OPENLINEAGE_UR
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from permalake.config import Settings
 from permalake.contracts.steps import Dataset
@@ -23,7 +23,7 @@ def tables(settings: Settings, network: str, names: Iterable[str]) -> list[Datas
     return [(namespace, f"{network}.{name}") for name in names]
 
 
-def lineage(inputs: Iterable[Dataset], outputs: Iterable[Dataset]) -> OperatorLineage:
+def lineage(inputs: Iterable[Dataset], outputs: Iterable[Dataset]) -> OperatorLineage[Any, Any]:
     """Return inputs and outputs in the form that Airflow's provider takes."""
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import Dataset

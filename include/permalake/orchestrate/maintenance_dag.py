@@ -51,7 +51,7 @@ class TidyStep(BaseOperator):
     """Expires snapshots, forgets states beyond the retention and removes what nobody needs."""
 
     def execute(self, context: Any) -> dict[str, str]:
-        """Returns what was done, by table."""
+        """Maintain the networks; return what was done, by table."""
         from permalake.pipeline import maintenance
 
         settings = load_settings()
@@ -92,7 +92,7 @@ def maintenance_dag(*, doc: str) -> DAG:
 
 
 def compact_step(*, doc: str) -> CompactStep:
-    """The Spark submit."""
+    """Return the task of the Spark submit that compacts."""
     return CompactStep(task_id="compact", doc_md=doc, execution_timeout=timedelta(hours=6))
 
 

@@ -52,7 +52,7 @@ class OneWriter:
 
 
 def middlewares() -> list[dict[str, Any]]:
-    """What the server needs beside Airflow's own, as a plugin hands it to Airflow: nothing but on sqlite."""
+    """Return what a plugin adds to Airflow's server: nothing but on SQLite."""
     from airflow.configuration import conf
 
     on_sqlite = str(conf.get("database", "sql_alchemy_conn")).startswith("sqlite")

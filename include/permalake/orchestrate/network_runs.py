@@ -35,8 +35,10 @@ def first_network(settings: Settings, domain: Domain) -> str | None:
 
 
 def start_others(settings: Settings, domain: Domain, context: Any, day: str) -> list[str]:
-    """Start a run of this DAG for every network but the first; the ids of the new ones. A run that is there
-    already (this one was cleared and runs again) is left as it is."""
+    """Start a run of this DAG for every network but the first; return the ids of the new ones.
+
+    A run that is there already (this one was cleared and runs again) is left as it is.
+    """
     run = context["dag_run"]
     started = []
     for network in domain.networks(settings)[1:]:

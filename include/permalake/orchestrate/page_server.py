@@ -24,7 +24,10 @@ _MOST_TRIES = 500
 
 
 def application() -> FastAPI:
-    """The pages. Airflow leaves it to a plugin's application who may read it: whoever may read DAGs."""
+    """Return the application that serves the pages.
+
+    Airflow leaves it to a plugin's application who may read it: whoever may read DAGs.
+    """
     from airflow.api_fastapi.core_api.security import requires_access_dag
 
     reader = Depends(requires_access_dag("GET"))

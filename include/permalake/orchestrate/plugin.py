@@ -23,12 +23,12 @@ class Pages:
 
 
 def pages() -> dict[str, Any]:
-    """The application, as a plugin hands it to Airflow."""
+    """Return the application, as a plugin hands it to Airflow."""
     return {"app": Pages(), "url_prefix": PAGES_PATH, "name": "Permalake"}
 
 
 def calendar_view() -> dict[str, str]:
-    """The calendar's place in Airflow's menu."""
+    """Return the calendar's place in Airflow's menu."""
     return {
         "name": "Days",
         "href": f"{PAGES_PATH}/",

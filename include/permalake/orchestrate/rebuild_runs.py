@@ -24,8 +24,10 @@ _UNFINISHED = [
 
 
 def start_stale(reader: Reader, context: Any, request: BuildRequest) -> str | None:
-    """Start a run of the same DAG for the oldest stale days of the network, from a scheduled run; return its
-    id. Runs by hand start none, so that days that cannot be built are not tried without end."""
+    """Start a run of the same DAG for the oldest stale days of the network; return its id.
+
+    Only scheduled runs start one, so that days that cannot be built are not tried without end.
+    """
     from permalake.pipeline.stale_days import oldest_stale
 
     run = context["dag_run"]
@@ -63,7 +65,7 @@ def follow_up(reader: Reader, context: Any, request: BuildRequest) -> str | None
 
 
 def _start(context: Any, network: str, days: tuple[date, date] | None, origin: str, turn: int) -> str | None:
-    """The run id follows from what is built for whom, so that the same is not started twice."""
+    """Start a run whose id follows from what is built for whom, so that the same is not started twice."""
     if days is None:
         return None
     first, last = map(str, days)

@@ -62,7 +62,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
                 raise failure_of(result)
         except AirflowSkipException:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever ends the run, its days are released
             work.builds.release(request.run_id)
             final = error if isinstance(error, AirflowException) else failure(error)
             report_failure(self.task_id, started, final)
@@ -73,7 +73,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         return told
 
     def _start_others(self, work: Workspace, request: BuildRequest, context: Any) -> None:
-        """A run's first task starts the runs of the other networks, and one for stale days."""
+        """Start the runs of the other networks and one for stale days, in a run's first task."""
         if self.step != self.domain.steps[0]:
             return
         if names_no_network(self.domain, context["params"], type_of(context["dag_run"])):
@@ -140,7 +140,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         return self._claim(work, request) or row.result
 
     def _chained(self) -> tuple[Step, ...]:
-        """Steps that the submit goes on with while the days are small."""
+        """Return the steps that the submit goes on with while the days are small."""
         return self.domain.chained(self.step)
 
     def _submit(self, work: Workspace, request: BuildRequest, then: list[str], context: Any) -> None:

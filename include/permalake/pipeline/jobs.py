@@ -121,7 +121,7 @@ def run_step(
         failure, result = error, StepResult("invalid", reason=str(error), retryable=False)
     except PermalakeError as error:
         failure, result = error, StepResult("failed", reason=str(error), retryable=error.retryable)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - recorded, then raised below
         first = (str(error).splitlines() or [""])[0]
         failure, result = error, StepResult("failed", reason=f"{type(error).__name__}: {first}")
     finally:
@@ -141,7 +141,7 @@ class _Facts:
 
 
 def _facts(work: Workspace, order: Order, step: Step, result: StepResult) -> _Facts:
-    """What the lake knows of a step's outcome: rows staged so far, input in quarantine, the attempt."""
+    """Return a step's outcome with what the lake knows of it: rows staged so far and quarantined input."""
     if step.job is None or result.served is not None:
         return _Facts(result)
     quarantined = work.reader.quarantined(order.network, order.start, order.end)
@@ -188,7 +188,7 @@ class Job:
         spark.catalog.clearCache()
         try:
             return run_step(work, order, step, spark=spark, submit=first.name)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the step's own task runs it again and reports it
             first_line = (str(error).splitlines() or [""])[0]
             LOG.info("%s %s: %s: %s", step.name, order, type(error).__name__, first_line)
             return None
@@ -237,5 +237,5 @@ def stage(attempt: Attempt, frames: Mapping[str, DataFrame], contracts: Mapping[
 
 def counted(attempt: Attempt, *tables: str) -> str:
     """Return how many rows some tables have as staged: ``81 messages, 2 milestones``."""
-    counts = attempt.counts()
+    counts = attempt.staged.counts()
     return ", ".join(f"{sum(counts.get(table, {}).values())} {table}" for table in tables)

@@ -64,8 +64,10 @@ def request_of(
     *,
     dag_run: str = "",
 ) -> BuildRequest:
-    """Return what a DAG run's parameters ask for; the data interval's day and the only network where they are
-    left out."""
+    """Return what a DAG run's parameters ask for.
+
+    Where they are left out, it is the day of the data interval and the only network.
+    """
     start = parse_day("start", params.get("start")) or default_day
     return BuildRequest(
         domain=domain,

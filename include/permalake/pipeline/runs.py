@@ -30,8 +30,10 @@ def order_of(request: BuildRequest) -> Order:
 
 
 def is_unchanged(work: Workspace, request: BuildRequest) -> bool:
-    """Return whether all days are published, built from the very inputs and configuration of now, and the run
-    was not told to build them anyway."""
+    """Return whether all days are published, built from the very inputs and configuration of now.
+
+    False for a run that was told to build them anyway.
+    """
     if request.force or request.only:
         return False
     digest = fingerprint(work.inputs)

@@ -16,8 +16,10 @@ _SMALL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialG
 
 
 def java_options(inputs: DayInputs) -> str:
-    """Return the options of the driver's JVM; ``PERMALAKE_SPARK_JAVA_OPTIONS`` replaces those that depend on
-    size."""
+    """Return the options of the driver's JVM.
+
+    ``PERMALAKE_SPARK_JAVA_OPTIONS`` replaces those that depend on size.
+    """
     sized = _SMALL if is_small(inputs.archive) else ""
     chosen = os.environ.get("PERMALAKE_SPARK_JAVA_OPTIONS", sized)
     archive = class_archive.java_options() if is_local() else ""

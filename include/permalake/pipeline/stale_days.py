@@ -1,5 +1,7 @@
-"""Stale days are built again beside a run's own: before them on the command line, as a run of their own under
-a scheduler."""
+"""Stale days, built again beside a run's own.
+
+On the command line they are built before the run's days, under a scheduler as a run of their own.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,10 @@ MOST_STALE_DAYS = 31
 def oldest_stale(
     reader: Reader, network: str, beside: tuple[date, date] | None = None
 ) -> tuple[date, date] | None:
-    """The oldest stale days in a row, at most :data:`MOST_STALE_DAYS`, that are none of ``beside`` (first and
-    last): those are built anyway."""
+    """Return the oldest stale days in a row, at most :data:`MOST_STALE_DAYS`.
+
+    Days of ``beside`` (first and last) are left out: they are built anyway.
+    """
     days = [
         day
         for first, last in reader.stale(network)

@@ -98,7 +98,7 @@ def bind_catalog(spark: SparkSession, settings: Settings, catalog: str) -> None:
     """Make the entries ``catalog`` of the catalog database a Spark catalog of that name."""
     url = catalog_url(settings)
     if url.password:
-        java = spark.sparkContext._jvm.java.lang  # type: ignore[union-attr]
+        java = spark.sparkContext._jvm.java.lang  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way
         java.System.setProperty(_PASSWORD_FILE, _password_file(str(url.username or ""), str(url.password)))
     for key, value in catalog_conf(settings, catalog).items():
         spark.conf.set(key, value)

@@ -30,14 +30,17 @@ def file() -> Path:
 
 
 def class_path() -> str:
-    """The lake's jars for the driver's own class path: only classes from there can be in an archive;
-    :class:`PermalakeError` when the set-up has not fetched them."""
+    """Return the lake's jars for the driver's own class path: only their classes can be in an archive.
+
+    Raises:
+        PermalakeError: if the set-up has not fetched them.
+    """
     jars.class_path()
     return os.pathsep.join(map(str, lake_jars()))
 
 
 def java_options() -> str:
-    """The option that makes a driver use the archive; nothing where there is none."""
+    """Return the option that makes a driver use the archive; nothing where there is none."""
     archive = file()
     return f"-XX:SharedArchiveFile={archive} -Xlog:cds=off -Xlog:class+path=off" if archive.exists() else ""
 

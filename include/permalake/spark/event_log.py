@@ -14,8 +14,11 @@ VARIABLE = "PERMALAKE_SPARK_EVENT_LOG"
 
 
 def folder(name: str) -> Path | None:
-    """A new folder for one submit, below ``PERMALAKE_SPARK_EVENT_LOG`` (set and empty: no log) or below our
-    home; what is older than :data:`KEPT_DAYS` goes."""
+    """Return a new folder for the event log of one submit, None where none is kept.
+
+    It lies below ``PERMALAKE_SPARK_EVENT_LOG`` (set and empty: no log) or below our home; what is older than
+    :data:`KEPT_DAYS` is deleted.
+    """
     root = os.environ.get(VARIABLE, str(HOME / "logs" / "spark"))
     if not root:
         return None

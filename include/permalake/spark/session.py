@@ -38,8 +38,10 @@ _OFTEN_CALLED = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.
 
 
 def session(name: str, **conf: str) -> SparkSession:
-    """The session of this process. Under spark-submit master and jars are already set, and what it was told
-    holds."""
+    """Return the Spark session of this process.
+
+    Under spark-submit master and jars are already set, and what the submit was told holds.
+    """
     from py4j.java_gateway import java_import
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
@@ -47,12 +49,12 @@ def session(name: str, **conf: str) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # under spark-submit, whose settings only its JVM knows
-        SparkContext._ensure_initialized()
+        SparkContext._ensure_initialized()  # noqa: SLF001 - PySpark has no other way
     builder, told = SparkSession.builder.appName(name), SparkConf()
     for key, value in {**CONF, **conf}.items():
         if not told.contains(key):
             builder = builder.config(key, value)
     spark = builder.getOrCreate()
     for often in _OFTEN_CALLED:
-        java_import(spark.sparkContext._jvm, often)
+        java_import(spark.sparkContext._jvm, often)  # noqa: SLF001 - PySpark has no other way
     return spark

@@ -97,7 +97,8 @@ def _field(tag: bytes, values: pa.Array) -> pa.Array:
 
 
 def _lengths(values: pa.Array) -> np.ndarray:
-    return pc.fill_null(pc.binary_length(values), 0).to_numpy().astype(np.int64)
+    lengths: np.ndarray = pc.fill_null(pc.binary_length(values), 0).to_numpy().astype(np.int64)
+    return lengths
 
 
 def _joined(*parts: pa.Array | bytes, nulls: str = "emit_null") -> pa.Array:

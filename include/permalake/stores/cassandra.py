@@ -155,7 +155,7 @@ def lookup(
     )
 
 
-def _asked(batch: pa.RecordBatch) -> list[tuple]:
+def _asked(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
     """Partition keys as the arguments of questions for several at once: a question costs the driver more
     than a short answer does."""
     keys = defaultdict(list)

@@ -60,10 +60,10 @@ def test_supply_is_conserved(built):
     for row in made.rows("consumed_outputs"):
         if row["kind"] != "treasury":
             change[row["date"]] -= row["amount"]
-    genesis = made.world.supply - made.world.treasury
+    genesis = made.world.funds.supply - made.world.funds.treasury
     unspent = list(accumulate((change[day] for day in totals), initial=genesis))[1:]
     assert unspent == [total.unspent for total in totals.values()]
-    assert [total.unspent + total.treasury for total in totals.values()] == [made.world.supply] * 2
+    assert [total.unspent + total.treasury for total in totals.values()] == [made.world.funds.supply] * 2
     left = {row["date"]: row["amount"] for row in sorted(made.rows("treasury_outputs"), key=_index)}
     assert left == {day: total.treasury for day, total in totals.items() if total.migrated_tokens}
     assert bool(left) == (made.world.protocol == "chrysalis")

@@ -70,7 +70,7 @@ class Claims:
 
     @classmethod
     def of(cls, table: pa.Table) -> Claims:
-        """The columns of ``table``; absent numbers are -1."""
+        """Return the columns of ``table``; absent numbers are -1."""
         column = {name: _one(table.column(name)) for name in table.column_names}
         number = {
             name: pc.fill_null(column[name].cast(pa.int64()), _UNKNOWN).to_numpy(zero_copy_only=False)
@@ -86,8 +86,10 @@ class Claims:
 
 @dataclass(slots=True)
 class MilestoneBatch:
-    """Whole milestones in order. ``row`` arrays speak of block records; ``sound`` rows are well-formed, carry
-    the id that they claim and are no repetition.
+    """Whole milestones in order.
+
+    ``row`` arrays speak of block records; ``sound`` rows are well-formed, carry the id that they claim and
+    are no repetition.
 
     ``edge``: for each parent (as :attr:`Blocks.parent`) the row of that block in this batch, -1 when it is
     not here.
@@ -143,7 +145,8 @@ class MilestoneBatch:
     def rows_of_ids(self, ids: pa.Array) -> I64:
         """Rows of the blocks with these ids (fixed 32 bytes), -1 where there is none."""
         code = pc.index_in(ids, value_set=self.known)
-        return self.row_of[pc.fill_null(code, _UNKNOWN).to_numpy(zero_copy_only=False)]
+        rows: np.ndarray = self.row_of[pc.fill_null(code, _UNKNOWN).to_numpy(zero_copy_only=False)]
+        return rows
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
@@ -155,7 +158,8 @@ def _same(ids: np.ndarray, claimed: pa.Array) -> np.ndarray:
     """Whether computed ids (u8[n, w]) equal the claimed ones; a missing claim claims nothing."""
     computed = fixed(ids).cast(pa.binary())
     equal = pc.equal(computed, claimed.cast(pa.binary()))
-    return pc.fill_null(equal, True).to_numpy(zero_copy_only=False)
+    same: np.ndarray = pc.fill_null(equal, True).to_numpy(zero_copy_only=False)
+    return same
 
 
 def _repeated(code: I64, milestone: I64) -> np.ndarray:

@@ -47,8 +47,9 @@ def resolved(
     complete: bool = False,
     few: bool = False,
 ) -> DataFrame:
-    """Landed rows of kind PENDING as blocks, each with its conflict reason, and a problem (that breaks
-    nothing) for each that the source gives another reason.
+    """Return landed rows of kind PENDING as blocks, each with its conflict reason.
+
+    A problem (that breaks nothing) is added for each that the source gives another reason.
 
     ``history`` (:data:`HISTORY`) tells of outputs from before the range; ``complete``: together with the
     range it tells of every output there ever was, so that one that is in neither does not exist. ``few``: the
@@ -87,8 +88,10 @@ def _known(
     history: DataFrame | None,
     near: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
-    """What is known of the wanted outputs: (output_id, data, created, spent), the latter two as places in
-    white-flag order (milestone index, white-flag index)."""
+    """Return what is known of the wanted outputs: (output_id, data, created, spent).
+
+    The latter two are places in white-flag order (milestone index, white-flag index).
+    """
     included = of_kind(landed, Row.BLOCK).where(F.col("inclusion_state") == int(InclusionState.INCLUDED))
     place = F.struct(F.col(_KEY[0]).alias("m"), F.col(_KEY[1]).alias("w"))
     nothing = F.lit(None).cast("struct<m:int,w:int>")
@@ -198,8 +201,10 @@ def _disagreements(batch: pa.RecordBatch, claimed: I64, code: I64) -> pa.RecordB
 
 
 def recomputed(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool, complete: bool) -> I64:
-    """The :class:`Conflict` of every pending row: NONE when no rule is broken, UNKNOWN when that cannot be
-    told."""
+    """Return the :class:`Conflict` of every pending row.
+
+    NONE when no rule is broken, UNKNOWN when that cannot be told.
+    """
     blocks = decode_blocks(batch["raw"], protocol)
     transactions = blocks.transactions
     known = batch["known"].flatten()
@@ -228,7 +233,10 @@ def recomputed(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool, c
 
 
 def _by_history(blocks: Blocks, known: pa.StructArray, outputs: Outputs, place: I64, complete: bool) -> I64:
-    """What the first input that is spent or not there says; NONE where all are there, with their bytes."""
+    """Return what the first input that is spent or not there says.
+
+    NONE where all are there, with their bytes.
+    """
     inputs = blocks.transactions.inputs
     here = _order(place[:, 0], place[:, 1])[inputs.transaction]
     milestone = place[:, 0][inputs.transaction]

@@ -124,12 +124,12 @@ DECODED = from_arrow_schema(ARROW)
 
 
 def of_kind(decoded: DataFrame, kind: Row) -> DataFrame:
-    """The decoded rows of one kind."""
+    """Return the decoded rows of one kind."""
     return decoded.where(F.col("kind") == int(kind))
 
 
 def hexed(column: str) -> Column:
-    """A binary column as lower-case hex."""
+    """Return a binary column as lower-case hex."""
     return F.lower(F.hex(column))
 
 

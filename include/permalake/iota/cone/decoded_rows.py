@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +30,10 @@ _EPOCH = date(1970, 1, 1)
 def rows_of(
     batch: MilestoneBatch, cones: list[Cone], ledger: SpentOutputs, rules: ConeRules
 ) -> Iterator[pa.RecordBatch]:
-    """Record batches of :data:`ARROW`: the milestones, their blocks in white-flag order (those that conflict
-    as PENDING), the problems."""
+    """Return record batches of :data:`ARROW`: the milestones, their blocks, the problems.
+
+    Blocks are in white-flag order; those that conflict are PENDING.
+    """
     if cones:
         yield _milestones(batch, cones, rules)
     if any(cone.order for cone in cones):
@@ -62,8 +65,11 @@ def _milestones(batch: MilestoneBatch, cones: list[Cone], rules: ConeRules) -> p
     return _record_batch(len(cones), Row.MILESTONE, columns)
 
 
-def _receipt(cone: Cone, rules: ConeRules) -> dict | None:
-    """The outputs that a receipt creates (TIP-17: single outputs; Stardust: basic ones), and its treasury."""
+def _receipt(cone: Cone, rules: ConeRules) -> dict[str, Any] | None:
+    """Return the outputs that a receipt creates, and its treasury.
+
+    TIP-17: single outputs; Stardust: basic ones.
+    """
     receipt = cone.milestone.receipt
     if receipt is None:
         return None
@@ -92,8 +98,8 @@ def _receipt(cone: Cone, rules: ConeRules) -> dict | None:
     }
 
 
-def _parameters(cone: Cone) -> dict | None:
-    """The protocol parameters that a milestone announces (TIP-29)."""
+def _parameters(cone: Cone) -> dict[str, Any] | None:
+    """Return the protocol parameters that a milestone announces (TIP-29)."""
     return asdict(cone.milestone.protocol_parameters) if cone.milestone.protocol_parameters else None
 
 

@@ -19,10 +19,9 @@ _KINDS: dict[Protocol, tuple[str, ...]] = {
 
 
 def created_before(table: Tables, protocol: Protocol, day: date) -> DataFrame:
-    """(output_id binary, data binary, created int) of every output that a published day before ``day``
-    created.
+    """Return every output that a published day before ``day`` created.
 
-    ``table`` gives a network's published table by name.
+    Columns: output_id binary, data binary, created int. ``table`` gives a network's published table by name.
     """
     frames = (
         table(f"{kind}_outputs")
@@ -34,8 +33,11 @@ def created_before(table: Tables, protocol: Protocol, day: date) -> DataFrame:
 
 
 def history_before(table: Tables, protocol: Protocol, day: date) -> DataFrame:
-    """What published days before ``day`` created and what they spent, a row each
-    (:data:`~permalake.iota.cone.conflict_reasons.HISTORY`); not joined: who wants few of them only scans."""
+    """Return what published days before ``day`` created and what they spent, a row each.
+
+    Columns as in :data:`~permalake.iota.cone.conflict_reasons.HISTORY`; not joined: who wants few of them
+    only scans.
+    """
     spent = (
         table("consumed_outputs")
         .where((F.col("date") < F.lit(day)) & F.col("transaction_id").isNotNull())

@@ -92,7 +92,8 @@ def _keys(ids: np.ndarray, milestone: np.ndarray) -> pa.Array:
 
 def _find(wanted: pa.Array, keys: pa.Array) -> np.ndarray:
     found = pc.index_in(wanted, value_set=keys) if len(keys) else pa.nulls(len(wanted), pa.int32())
-    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64).copy()
+    rows: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64).copy()
+    return rows
 
 
 def _distinct(batch: MilestoneBatch) -> np.ndarray:
@@ -198,7 +199,7 @@ class _Checks:
                 self.fail(transaction, "conflict_disagreement", detail, breaks=False)
 
     def changes(self, cones: list[Cone]) -> None:
-        """The source's own list of created and consumed ids, where it has one."""
+        """Return the source's own list of created and consumed ids, where it has one."""
         parts, blocks = self.transactions_of, self.batch.blocks.milestone
         ledger = self.ledger
         created = ledger.included[parts.outputs.transaction]

@@ -26,8 +26,10 @@ _LAST_TIME = 2**32 - 1
 
 @dataclass(slots=True)
 class Cone:
-    """A milestone and the block rows that it references, in white-flag order (on Chrysalis its own message
-    last). ``fine`` until a check fails."""
+    """A milestone and the block rows that it references, in white-flag order.
+
+    On Chrysalis its own message comes last. ``fine`` until a check fails.
+    """
 
     milestone: Milestone
     raw: bytes
@@ -63,12 +65,15 @@ class _Prover:
         """Transactions that the source names as having consumed something at that milestone."""
         consumed = self.batch.consumed
         rows = np.flatnonzero(consumed.milestone == milestone)
-        return pc.unique(consumed.link.take(pa.array(rows))).to_pylist()
+        ids: list[bytes] = pc.unique(consumed.link.take(pa.array(rows))).to_pylist()
+        return ids
 
 
 def prove(batch: MilestoneBatch, rules: ConeRules, state: ConeState) -> list[Cone]:
-    """The cones of the batch in order; what does not hold is in ``batch.problems``. Context milestones are
-    only remembered in ``state``."""
+    """Return the cones of the batch in order; what does not hold is in ``batch.problems``.
+
+    Context milestones are only remembered in ``state``.
+    """
     prover = _Prover(batch, rules, state)
     _report_malformed(prover)
     sound = np.flatnonzero(batch.sound)
@@ -251,7 +256,7 @@ def _own_message(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) ->
     named = batch.milestones.link[claimed].as_py()
     for row in carriers:
         if named in (None, batch.decoded.block_id[row].tobytes()):
-            return row
+            return int(row)
     prover.fail(cone, "milestone_message_missing", "the message that carries it is not in the source")
     return -1
 

@@ -27,7 +27,7 @@ _SMALLEST, _LARGEST = 64, 4096
 
 
 def decoded(records: DataFrame, rules: ConeRules) -> DataFrame:
-    """Decoded rows (:data:`permalake.iota.cone.decoded.DECODED`) of the days' records."""
+    """Return decoded rows (:data:`permalake.iota.cone.decoded.DECODED`) of the days' records."""
     cores = records.sparkSession.sparkContext.defaultParallelism
     first, last = rules.days[0].first, rules.days[-1].last
     even = (last - first + 1) // (_CHUNKS_PER_CORE * cores)
@@ -65,8 +65,10 @@ def _pass(rules: ConeRules) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.
 
 
 def decode(table: pa.Table, rules: ConeRules, state: ConeState) -> Iterator[pa.RecordBatch]:
-    """Decoded rows of whole milestones (records sorted by milestone and kind); ``state`` goes on to the
-    milestones that follow."""
+    """Return decoded rows of whole milestones (records sorted by milestone and kind).
+
+    ``state`` goes on to the milestones that follow.
+    """
     batch = MilestoneBatch.of(table, rules.protocol)
     cones = prove(batch, rules, state)
     ledger = check_ledger(batch, cones, rules)

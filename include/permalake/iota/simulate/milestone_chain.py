@@ -65,7 +65,7 @@ class MilestoneChain:
         self._wallets = Wallets(world.seed, world.wallets)
         self._previous = digest(world.seed, "milestone before the first")
         self._treasury_id = digest(world.seed, "treasury")
-        self.treasury = world.treasury
+        self.treasury = world.funds.treasury
         self._carrier = self._before_the_first()
 
     def open(self) -> tuple[Closed, Lead]:
@@ -88,7 +88,7 @@ class MilestoneChain:
         closed = self._closed(summary)
         closed.entries = entry(world.index(OPENING), anchored, raw, _NO_TRANSACTION)
         bank_id = closed.milestone.milestone_id + bytes(2)
-        lead = Lead(anchored, bank_id, world.bank, self._carrier[0], world.index(OPENING), time)
+        lead = Lead(anchored, bank_id, world.funds.bank, self._carrier[0], world.index(OPENING), time)
         return closed, lead
 
     def close(self, summaries: Iterable[Summary]) -> Iterator[Closed]:
@@ -182,9 +182,9 @@ class MilestoneChain:
         return Receipt(at, True, tuple(funds), self._treasury_id, self.treasury)
 
     def _first_receipt(self) -> Receipt:
-        self.treasury -= self._world.bank
+        self.treasury -= self._world.funds.bank
         tail = _trits(digest(self._world.seed, "tail", OPENING))
-        fund = MigratedFunds(tail, ED25519, self._wallets[BANK].address, self._world.bank)
+        fund = MigratedFunds(tail, ED25519, self._wallets[BANK].address, self._world.funds.bank)
         return Receipt(0, True, (fund,), self._treasury_id, self.treasury)
 
     def _written(self, summary: Summary, milestone: Milestone, payload: bytes, before: Carrier) -> Closed:
@@ -206,7 +206,7 @@ class MilestoneChain:
             "network_name": self._world.network,
             "bech32_hrp": self._world.bech32_hrp,
             "below_max_depth": _BELOW_MAX_DEPTH,
-            "token_supply": str(self._world.supply),
+            "token_supply": str(self._world.funds.supply),
         }
         closed.lines["milestones"] = [
             shape.milestone(milestone, payload, self._carrier[0], summary.size, network)

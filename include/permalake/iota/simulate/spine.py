@@ -70,7 +70,7 @@ def funding(world: IotaWorld, epoch: Epoch, lead: Lead) -> tuple[bytes, tuple[Ou
     count = max(4, min(_MOST_FUNDED, int(expected / 4), world.wallets - 1))
     wallets = Wallets(world.seed, world.wallets)
     kind = BASIC if world.protocol == "stardust" else SINGLE
-    share = world.allotment // count
+    share = world.funds.allotment // count
     outputs = [_plain(kind, lead.bank_amount - count * share, wallets[BANK].address)]
     outputs += [_plain(kind, share, wallets[number].address) for number in range(count)]
     if kind == SINGLE:
@@ -103,7 +103,12 @@ def bank_position(world: IotaWorld, outputs: tuple[Output, ...]) -> int:
 def genesis(world: IotaWorld) -> Lead:
     """Return what leads into the first epoch: an output from before, from which all others come."""
     return Lead(
-        digest(world.seed, "anchor"), digest(world.seed, "genesis") + bytes(2), world.bank, bytes(32), 0, 0
+        digest(world.seed, "anchor"),
+        digest(world.seed, "genesis") + bytes(2),
+        world.funds.bank,
+        bytes(32),
+        0,
+        0,
     )
 
 

@@ -114,7 +114,7 @@ def _maker(
 def _close(world: IotaWorld, folder: Path, packed: bool) -> dict[date, DayTotals]:
     chain = MilestoneChain(world)
     totals: dict[date, DayTotals] = {}
-    unspent, treasury = world.supply - world.treasury, world.treasury
+    unspent, treasury = world.funds.supply - world.funds.treasury, world.funds.treasury
     opening = [chain.open()[0]] if world.layout == "chronicle" else []
     milestones = itertools.chain(opening, chain.close(_summaries(folder)))
     waiting = entries(folder / _PARTS)
@@ -161,7 +161,7 @@ def _describe(world: IotaWorld, folder: Path, totals: dict[date, DayTotals]) -> 
         "network_id": str(world.network_id),
         "start": world.start.isoformat(),
         "milestones_per_day": world.per_day,
-        "supply": world.supply,
+        "supply": world.funds.supply,
         "coordinator_keys": [pair.public.hex() for pair in coordinator(world.seed)],
         "totals": {day.isoformat(): asdict(total) for day, total in totals.items()},
     }

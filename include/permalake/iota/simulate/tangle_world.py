@@ -119,26 +119,9 @@ class IotaWorld:
         return int.from_bytes(blake2b(self.network.encode(), digest_size=32).digest()[:8], "little")
 
     @property
-    def supply(self) -> int:
-        """Base tokens, those in the treasury included."""
-        return STARDUST_SUPPLY if self.protocol == "stardust" else CHRYSALIS_SUPPLY
-
-    @property
-    def treasury(self) -> int:
-        """Base tokens not yet migrated when the world begins (Chrysalis)."""
-        if self.layout == "chronicle":
-            return self.supply
-        return 0 if self.protocol == "stardust" else self.supply // _TREASURY_SHARE
-
-    @property
-    def allotment(self) -> int:
-        """Base tokens for each epoch."""
-        return min(_ALLOTMENT, self.supply // 2 // (self.epoch_count + 1))
-
-    @property
-    def bank(self) -> int:
-        """Base tokens that fund the epochs; all others never move."""
-        return self.allotment * (self.epoch_count + 1)
+    def funds(self) -> WorldFunds:
+        """How its tokens are distributed when it begins."""
+        return WorldFunds(self)
 
     @property
     def epoch_length(self) -> int:
@@ -185,3 +168,19 @@ class IotaWorld:
             extra = int(left * share)
             yield 4 + extra
             left, weight = left - extra, max(weight - share * weight, 1e-9) if remaining > 1 else 0.0
+
+
+class WorldFunds:
+    """Base tokens of a world when it begins."""
+
+    def __init__(self, world: IotaWorld) -> None:
+        stardust, opened = world.protocol == "stardust", world.layout == "chronicle"
+        self.supply = STARDUST_SUPPLY if stardust else CHRYSALIS_SUPPLY
+        """All tokens, those in the treasury included."""
+        unmigrated = 0 if stardust else self.supply // _TREASURY_SHARE
+        self.treasury = self.supply if opened else unmigrated
+        """Tokens not yet migrated (Chrysalis)."""
+        self.allotment = min(_ALLOTMENT, self.supply // 2 // (world.epoch_count + 1))
+        """Tokens for each epoch."""
+        self.bank = self.allotment * (world.epoch_count + 1)
+        """Tokens that fund the epochs; all others never move."""

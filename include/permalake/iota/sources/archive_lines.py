@@ -50,8 +50,10 @@ def load_json(line: bytes) -> Any:
 
 
 def archive_rows(lines: Iterable[bytes | Damage], kind: Record, fallback: int) -> Iterator[Row]:
-    """Yield a record of ``kind`` for every line; what is none belongs to milestone ``fallback`` unless it
-    tells its own."""
+    """Yield a record of ``kind`` for every line.
+
+    What is none belongs to milestone ``fallback`` unless it tells its own.
+    """
     shape = _SHAPES[kind]
     for line in lines:
         if isinstance(line, Damage):

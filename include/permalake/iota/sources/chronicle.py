@@ -66,8 +66,11 @@ class Chronicle:
         return max((span.last for span in self._spans.values()), default=0)
 
     def days(self, start: date, end: date) -> list[MilestoneDay]:
-        """The dates of ``start``..``end`` that have milestones, in order; :class:`PermalakeError` when an
-        earlier date has to be built first."""
+        """Return the dates of ``start``..``end`` that have milestones, in order.
+
+        Raises:
+            PermalakeError: if an earlier date has to be built first.
+        """
         days = self._days(start, end)
         readable = [day for day in days if day.has_milestones]
         if readable and readable[0].first > self.first_milestone:
@@ -75,7 +78,7 @@ class Chronicle:
         return days
 
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
-        """Records of the days' milestones and of those before them that their cones may refer to."""
+        """Return records of the days' milestones and of those before that their cones may refer to."""
         begin = min(day.first for day in days)
         first, last = begin - self._look_back, max(day.last for day in days)
         files = [file for file, span in self._spans.items() if span.first <= last and span.last >= first]
@@ -96,7 +99,7 @@ class Chronicle:
         return days_of(times.index, times.time, start, end, times.damage)
 
     def _check_built_before(self, day: MilestoneDay) -> None:
-        """The day before, as the files have it, is published: inputs come from there."""
+        """Check that the day before, as the files have it, is published: inputs come from there."""
         published = self._published.dates()
         near = [span for span in self._spans.values() if span.first < day.first]
         last = max(near, key=lambda span: min(span.last, day.first - 1))
@@ -111,7 +114,7 @@ class Chronicle:
         )
 
     def _consumed(self, rows: DataFrame, begin: int, start: date) -> DataFrame:
-        """Records of the outputs that included transactions of milestones from ``begin`` on consume."""
+        """Return records of the outputs that included transactions from milestone ``begin`` on consume."""
         wanted = rows.where((F.col("milestone") >= begin) & F.col("transaction_id").isNotNull()).select(
             "milestone", F.col("transaction_id").alias("link"), F.explode("inputs").alias("output_id")
         )

@@ -40,10 +40,10 @@ class IotaSource(Protocol):
         """Index of the last milestone that the source holds."""
 
     def days(self, start: date, end: date) -> list[MilestoneDay]:
-        """The dates of ``start``..``end`` that have milestones, in order."""
+        """Return the dates of ``start``..``end`` that have milestones, in order."""
 
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
-        """Records of the days' milestones, with those before them that their cones may refer to."""
+        """Return records of the days' milestones, with those before that their cones may refer to."""
 
     def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
         """Days that did not hold, with the reason: what the source keeps of them is not used again."""
@@ -52,7 +52,11 @@ class IotaSource(Protocol):
 def open_source(
     spark: SparkSession, name: str, network: NetworkSettings, published: PublishedLedger
 ) -> IotaSource:
-    """The source that is configured for network ``name``; :class:`ConfigError` when it cannot be read."""
+    """Return the source that is configured for network ``name``.
+
+    Raises:
+        ConfigError: if it cannot be read.
+    """
     if network.source == "node":
         return NodeSource(spark, name, network)
     if network.path is None or not network.path.is_dir():
@@ -113,11 +117,11 @@ def decoded_days(
 def resolved_days(
     landed: DataFrame, network: NetworkSettings, pending: int, published: Tables, first: date
 ) -> DataFrame:
-    """What is to be landed besides the decoded rows: the ``pending`` conflicting messages, each with its
-    reason recomputed.
+    """Return what is to be landed besides the decoded rows.
 
-    Chronicle's logs give no reasons: there the ``published`` tables tell of the days before ``first``, so
-    that a day alone has the reasons that it has in a range.
+    These are the ``pending`` conflicting messages, each with its reason recomputed. Chronicle's logs give no
+    reasons: there the ``published`` tables tell of the days before ``first``, so that a day alone has the
+    reasons that it has in a range.
     """
     by_lake = network.source == "chronicle"
     history = history_before(published, network.protocol, first) if by_lake else None

@@ -62,8 +62,11 @@ class NodeSource:
         return self._info.confirmed
 
     def days(self, start: date, end: date) -> list[MilestoneDay]:
-        """The dates of ``start``..``end`` that have milestones, in order; :class:`PermalakeError` for a date
-        that the node has pruned or not reached."""
+        """Return the dates of ``start``..``end`` that have milestones, in order.
+
+        Raises:
+            PermalakeError: for a date that the node has pruned or not reached.
+        """
         with self._asked() as api:
 
             def ask(index: int) -> int | None:
@@ -94,8 +97,13 @@ class NodeSource:
         return MilestoneDay(day.date, 0, -1, fault=fault)
 
     def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
-        """Records of the days' milestones and of those before them that their cones may refer to. What is not
-        landed is fetched now; :class:`PermalakeError` when the node cannot be asked."""
+        """Return records of the days' milestones and of those before that their cones may refer to.
+
+        What is not landed is fetched now.
+
+        Raises:
+            PermalakeError: if the node cannot be asked.
+        """
         first = max(min(day.first for day in days) - self._look_back, self._begin)
         last = max(day.last for day in days)
         self._landing.prune(first, last, _KEEP_SECONDS)
@@ -152,8 +160,10 @@ class NodeSource:
         return info
 
     def _check_landing(self, api: NodeApi) -> None:
-        """What is landed must be of the same tangle: its newest milestone that the node holds too is
-        compared, and all is dropped when it differs, or there is none."""
+        """Drop what is landed unless it is of the same tangle.
+
+        Its newest milestone that the node holds too is compared; all goes when it differs, or there is none.
+        """
         landed = self._landing.newest_milestone(self._info.pruned + 1, self._info.confirmed)
         if landed:
             index, raw = landed
@@ -163,7 +173,7 @@ class NodeSource:
         self._landing.forget_all()
 
     def _landed_before(self, first: int) -> int:
-        """The first milestone, once what was landed before the node pruned it counts too."""
+        """Return the first milestone, once what was landed before the node pruned it counts too."""
         while whole := self._landing.holds(first - 1):
             first = whole.first
         return first
@@ -183,7 +193,7 @@ class NodeSource:
 
 
 def _first_held(api: NodeApi, info: NodeInfo, look_back: int) -> int:
-    """The first milestone that the node has with its cone, whatever it says of its pruning."""
+    """Return the first milestone that the node has with its cone, whatever it says of its pruning."""
     lacks, first = info.pruned, info.pruned + 1
     if api.timestamp(first) is None:
         first = info.confirmed

@@ -49,7 +49,7 @@ class NodeAddress:
     patience: Patience | None = None
 
     def connect(self) -> NodeApi:
-        """The node's API in the dialect of its protocol."""
+        """Return the node's API in the dialect of its protocol."""
         dialect = CoreV2 if self.protocol == "stardust" else RestV1
         usual = Patience(read=self.timeout, whole=2 * self.timeout, failures=self.concurrency)
         return dialect(
@@ -101,7 +101,7 @@ class NodeApi(ABC):
 
     @classmethod
     def base(cls, url: str) -> str:
-        """The address without the API's own path."""
+        """Return the address without the API's own path."""
         return url.rstrip("/").removesuffix(cls.root)
 
     def close(self) -> None:
@@ -109,12 +109,12 @@ class NodeApi(ABC):
         self._service.close()
 
     def info(self) -> NodeInfo:
-        """What the node holds; :class:`RequestRejectedError` when there is no such API."""
+        """Return what the node holds; :class:`RequestRejectedError` if there is no such API."""
         return self._service.get(f"{self.root}/info", _checked(self._info))
 
     @abstractmethod
     def milestone(self, index: int) -> Signed | None:
-        """A confirmed milestone."""
+        """Return a confirmed milestone; None if the node does not have it."""
 
     @abstractmethod
     def timestamp(self, index: int) -> int | None:
@@ -122,7 +122,7 @@ class NodeApi(ABC):
 
     @abstractmethod
     def block(self, block_id: bytes) -> bytes | None:
-        """The bytes of a block, proven by its id."""
+        """Return the bytes of a block, proven by its id."""
 
     @abstractmethod
     def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
@@ -130,11 +130,11 @@ class NodeApi(ABC):
 
     @abstractmethod
     def output(self, output_id: bytes) -> bytes | None:
-        """The bytes of an output, spent or not."""
+        """Return the bytes of an output, spent or not."""
 
     @abstractmethod
     def state(self, block_id: bytes) -> BlockState | None:
-        """What the node knows of a block."""
+        """Return what the node knows of a block."""
 
     @staticmethod
     @abstractmethod
@@ -166,6 +166,8 @@ class CoreV2(NodeApi):
         return NodeInfo(_u32(confirmed["index"]), _u32(status.get("pruningIndex") or 0))
 
     def milestone(self, index: int) -> Signed | None:
+        """Return a confirmed milestone; None if the node does not have it."""
+
         def shape(body: Body) -> Signed:
             return Signed(*_decoded(_bytes(body, pack_json_milestone), "stardust", index))
 
@@ -173,10 +175,13 @@ class CoreV2(NodeApi):
         return found
 
     def timestamp(self, index: int) -> int | None:
+        """Return the time of a milestone (unix seconds)."""
         found = self.milestone(index)
         return found.milestone.timestamp if found else None
 
     def block(self, block_id: bytes) -> bytes | None:
+        """Return the bytes of a block, proven by its id."""
+
         def shape(body: Body) -> bytes:
             return _proven(_bytes(body, pack_json_block), block_id)
 
@@ -184,15 +189,19 @@ class CoreV2(NodeApi):
         return found
 
     def state(self, block_id: bytes) -> BlockState | None:
+        """Return what the node knows of a block."""
         found: BlockState | None = self._json(f"/blocks/0x{block_id.hex()}/metadata", _state)
         return found
 
     def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
+        """Return the ids of the outputs that a milestone created and consumed."""
         path = f"/milestones/by-index/{index}/utxo-changes"
         found: tuple[list[bytes], list[bytes]] | None = self._json(path, lambda told: _changes(told, index))
         return found
 
     def output(self, output_id: bytes) -> bytes | None:
+        """Return the bytes of an output, spent or not."""
+
         def shape(body: Body) -> bytes:
             return _well_formed(_bytes(body, lambda told: pack_json_output(told["output"])), "stardust")
 
@@ -213,6 +222,7 @@ class RestV1(NodeApi):
         return NodeInfo(_u32(confirmed), _u32(status.get("pruningIndex") or 0))
 
     def milestone(self, index: int) -> Signed | None:
+        """Return a confirmed milestone; None if the node does not have it."""
         named = self._named(index)
         raw = self.block(named[0]) if named else None
         return carried(raw, index, named[0]) if named and raw else None
@@ -223,6 +233,7 @@ class RestV1(NodeApi):
         return named[0] if named else None
 
     def timestamp(self, index: int) -> int | None:
+        """Return the time of a milestone (unix seconds)."""
         named = self._named(index)
         return named[1] if named else None
 
@@ -237,16 +248,20 @@ class RestV1(NodeApi):
         return found
 
     def block(self, block_id: bytes) -> bytes | None:
+        """Return the bytes of a block, proven by its id."""
         path = f"/messages/{block_id.hex()}/raw"
         found: bytes | None = self._body(path, lambda body: _proven(body.content, block_id), _RAW_V1)
         return found
 
     def state(self, block_id: bytes) -> BlockState | None:
+        """Return what the node knows of a block."""
         path = f"/messages/{block_id.hex()}/metadata"
         found: BlockState | None = self._json(path, lambda told: _state(told["data"]))
         return found
 
     def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
+        """Return the ids of the outputs that a milestone created and consumed."""
+
         def shape(told: Any) -> tuple[list[bytes], list[bytes]]:
             return _changes(told["data"], index)
 
@@ -254,6 +269,8 @@ class RestV1(NodeApi):
         return found
 
     def output(self, output_id: bytes) -> bytes | None:
+        """Return the bytes of an output, spent or not."""
+
         def shape(told: Any) -> bytes:
             return _well_formed(pack_json_output(told["data"]["output"]), "chrysalis")
 
@@ -283,7 +300,10 @@ def _nothing(refusal: RequestRejectedError) -> None:
 
 
 def _bytes(body: Body, pack: Any) -> bytes:
-    """The bytes of an answer, packed from JSON when that is what came (no structure begins with a brace)."""
+    """Return the bytes of an answer, packed from JSON if that is what came.
+
+    No structure begins with a brace.
+    """
     is_json = body.media.endswith("json") or body.content[:1] == b"{"
     return pack(document(body)) if is_json else body.content
 
@@ -311,7 +331,7 @@ def _decoded(raw: bytes, protocol: Protocol, index: int) -> tuple[bytes, Milesto
 
 
 def carried(message: bytes, index: int, message_id: bytes) -> Signed:
-    """The milestone in a Chrysalis message; ValueError when it carries none of that index."""
+    """Return the milestone in a Chrysalis message; ValueError if it carries none of that index."""
     reader = ByteReader(message)
     reader.take(8)
     reader.take(32 * reader.uint(1))
@@ -319,7 +339,7 @@ def carried(message: bytes, index: int, message_id: bytes) -> Signed:
 
 
 def parents_of(raw: bytes, protocol: Protocol) -> list[bytes]:
-    """The parents of a block whose bytes are proven; none when they are malformed."""
+    """Return the parents of a block whose bytes are proven; none if they are malformed."""
     at = 1 if protocol == "stardust" else 8
     count = raw[at] if len(raw) > at else 0
     parents = [raw[at + 1 + 32 * i : at + 33 + 32 * i] for i in range(count)]

@@ -52,16 +52,16 @@ class NodeCache:
     def __init__(self, root: Path):
         self.root = root
 
-    def folder(self, stretch: int) -> Path:
+    def _folder(self, stretch: int) -> Path:
         """Where the records of a stretch lie."""
         return self.root / f"{stretch:08d}"
 
     def whole(self, stretch: int) -> Whole | None:
-        """The newest whole file of a stretch."""
+        """Return the newest whole file of a stretch."""
         return max(self._wholes(stretch), default=None)
 
     def holds(self, milestone: int) -> Whole | None:
-        """The whole file with that milestone, if it is landed."""
+        """Return the whole file with that milestone, if it is landed."""
         found = self.whole(milestone // STRETCH)
         return found if found and found.first <= milestone <= found.last else None
 
@@ -103,12 +103,14 @@ class NodeCache:
         return found
 
     def add_piece(self, stretch: int, rows: Iterable[Row]) -> None:
-        """Put down some records of a stretch."""
+        """Land some records of a stretch."""
         self._write(stretch, f"piece-{uuid4().hex}.parquet", rows)
 
     def add_whole(self, stretch: int, first: int, last: int, rows: Iterable[Row]) -> Whole:
-        """Put down all records of a stretch, of which ``first``..``last`` are complete; pieces and outdated
-        files go."""
+        """Land all records of a stretch, of which ``first``..``last`` are complete.
+
+        Pieces and outdated files go.
+        """
         written = time.time_ns()
         path = self._write(stretch, f"whole-{first}-{last}-{written}.parquet", rows)
         for file in self._files(stretch):
@@ -123,18 +125,20 @@ class NodeCache:
         """Drop the stretches that touch milestones ``first``..``last``."""
         for stretch in self.stretches():
             if first // STRETCH <= stretch <= last // STRETCH:
-                shutil.rmtree(self.folder(stretch), ignore_errors=True)
+                shutil.rmtree(self._folder(stretch), ignore_errors=True)
 
     def forget_all(self) -> None:
         """Drop everything."""
         shutil.rmtree(self.root, ignore_errors=True)
 
     def prune(self, first: int, last: int, keep_seconds: float) -> None:
-        """Drop what has nothing of milestones ``first``..``last`` and was last written to longer ago than
-        ``keep_seconds``."""
+        """Drop old stretches that hold nothing of milestones ``first``..``last``.
+
+        Old ones were last written to longer than ``keep_seconds`` ago.
+        """
         oldest = time.time() - keep_seconds
         for stretch in self.stretches():
-            folder = self.folder(stretch)
+            folder = self._folder(stretch)
             wanted = first // STRETCH <= stretch <= last // STRETCH
             if not wanted and folder.stat().st_mtime < oldest:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -145,11 +149,11 @@ class NodeCache:
                 yield Whole(int(match[3]), int(match[1]), int(match[2]), file)
 
     def _files(self, stretch: int) -> list[Path]:
-        folder = self.folder(stretch)
+        folder = self._folder(stretch)
         return list(folder.iterdir()) if folder.is_dir() else []
 
     def _write(self, stretch: int, name: str, rows: Iterable[Row]) -> Path:
-        folder = self.folder(stretch)
+        folder = self._folder(stretch)
         folder.mkdir(parents=True, exist_ok=True)
         scratch = folder / f"{uuid4().hex}.scratch"
         pq.write_table(pa.Table.from_pylist(list(rows), _SCHEMA), scratch, compression="zstd")

@@ -84,8 +84,10 @@ def _task(
 def land(
     address: NodeAddress, landing: NodeCache, wanted: Iterable[Wanted], entry_end: int
 ) -> Iterator[Landed]:
-    """Land stretches one after another, with up to ``address.concurrency`` requests at a time. The first that
-    fails is the last."""
+    """Land stretches one after another, with up to ``address.concurrency`` requests at a time.
+
+    The first that fails is the last.
+    """
     with closing(address.connect()) as api, ThreadPoolExecutor(address.concurrency) as pool:
         for one in wanted:
             try:

@@ -38,7 +38,7 @@ class Timeline:
         return self._known[index]
 
     def day(self, day: date) -> MilestoneDay | None:
-        """The milestones of a UTC date; None when it has none. Takes some 2 log2(n) calls."""
+        """Return the milestones of a UTC date; None if it has none. Takes some 2 log2(n) calls."""
         begin = int(datetime.combine(day, time(), UTC).timestamp())
         first = self._from(begin, self.first)
         if first > self.last or self.at(first) >= begin + _DAY:
@@ -46,7 +46,7 @@ class Timeline:
         return MilestoneDay(day, first, self._from(begin + _DAY, first) - 1)
 
     def _from(self, moment: int, lower: int) -> int:
-        """The first milestone not before a time; one more than the last when there is none."""
+        """Return the first milestone not before a time; one more than the last if there is none."""
         upper = self.last + 1
         for index, known in self._known.items():
             if lower <= index <= self.last:

@@ -62,8 +62,10 @@ class _Held:
 
 
 class Walk:
-    """Milestones ``span`` (first, last) of one stretch. What a cone up to milestone ``entry_end``
-    refers to and the node lacks is a solid entry point."""
+    """The fetch of milestones ``span`` (first, last) of one stretch.
+
+    What a cone up to milestone ``entry_end`` refers to and the node lacks is a solid entry point.
+    """
 
     def __init__(
         self,
@@ -88,8 +90,10 @@ class Walk:
         self._lacking: list[int] = []  # milestones of which the node lacks something
 
     def run(self) -> Whole:
-        """Fetch what is not landed yet and land it; what the node cannot be asked for raises, with all that
-        it answered landed."""
+        """Fetch what is not landed yet and land it.
+
+        What the node cannot be asked for raises, with all that it answered landed.
+        """
         self._load()
         try:
             for index in range(self._first, self._last + 1):

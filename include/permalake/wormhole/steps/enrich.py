@@ -35,7 +35,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
         remark=attempt.record.note,
     )
     # A run that starts here fills in: what is stored as "none" is requested again.
-    again = MESSAGE_PUBLICATION.name not in attempt.changed()
+    again = MESSAGE_PUBLICATION.name not in attempt.staged.changed()
     answers = AnswerCache(
         read=lambda session: attempt.table(session, CHAIN_ANSWERS.name),
         add=lambda rows: attempt.append_new(rows, CHAIN_ANSWERS),
