@@ -11,7 +11,8 @@ from permalake.iota.contracts.views import VIEWS
 from permalake.iota.laws import laws
 from permalake.iota.permanode.store import CassandraStore
 from permalake.iota.sources.inputs import iota_inputs
-from permalake.pipeline.domain import PUBLISH, SERVE, Domain
+from permalake.pipeline.closing_steps import closing_steps
+from permalake.pipeline.domain import Domain
 
 _BASE = (
     *("milestones", "messages", "parents", "tags", "transactions"),
@@ -43,28 +44,7 @@ _STEPS = (
         needs_landing=True,
         writes=_ANALYTICS,
     ),
-    Step(
-        "audit",
-        phases=("audit",),
-        run="permalake.pipeline.steps.audit:run",
-        job="audit",
-        doc="Audits the staged tables with Great Expectations and the laws of the ledger, day by day, and "
-        "leaves Data Docs behind.",
-    ),
-    Step(
-        PUBLISH,
-        phases=("publish",),
-        run="permalake.pipeline.steps.publish:run",
-        doc="Publishes the passing days, all tables in one transaction, and fails naming the others.",
-    ),
-    Step(
-        SERVE,
-        phases=("serve",),
-        run="permalake.pipeline.steps.serve:run",
-        job="serve",
-        doc="Writes every published day that Cassandra does not have yet, this run's and any it missed "
-        "before. Skipped where no store is configured; a store that is down delays this step alone.",
-    ),
+    *closing_steps("Cassandra"),
 )
 
 

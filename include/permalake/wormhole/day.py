@@ -5,7 +5,8 @@ from __future__ import annotations
 from permalake.config import Settings
 from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
-from permalake.pipeline.domain import PUBLISH, SERVE, Domain
+from permalake.pipeline.closing_steps import closing_steps
+from permalake.pipeline.domain import Domain
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.figures import CHARTS, FIGURES
 from permalake.wormhole.contracts.tables import NAMESPACE
@@ -40,27 +41,7 @@ _STEPS = (
         "analytics of the staged days.",
         writes=_ANALYTICS,
     ),
-    Step(
-        "audit",
-        phases=("audit",),
-        run="permalake.pipeline.steps.audit:run",
-        job="audit",
-        doc="Audits the staged tables with Great Expectations, day by day, and leaves Data Docs behind.",
-    ),
-    Step(
-        PUBLISH,
-        phases=("publish",),
-        run="permalake.pipeline.steps.publish:run",
-        doc="Publishes the passing days, all tables in one transaction, and fails naming the others.",
-    ),
-    Step(
-        SERVE,
-        phases=("serve",),
-        run="permalake.pipeline.steps.serve:run",
-        job="serve",
-        doc="Writes every published day that Bigtable does not have yet, this run's and any it missed "
-        "before. Skipped where no store is configured; a store that is down delays this step alone.",
-    ),
+    *closing_steps("Bigtable"),
 )
 
 

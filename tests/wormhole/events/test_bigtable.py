@@ -21,9 +21,14 @@ from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts import tables as wormhole
 from permalake.wormhole.events import events_writer
 from permalake.wormhole.events.event_cells import event_rows, spelled
-from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, prefix_of_chain, prefix_of_emitter
+from permalake.wormhole.events.families import (
+    FAMILIES,
+    FAMILIES_V1,
+    prefix_of_chain,
+    prefix_of_emitter,
+    tables_of,
+)
 from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
-from permalake.wormhole.events.store import tables_of
 from support import lake_frames, places
 from support.lakes import OpenLake, pass_audit
 

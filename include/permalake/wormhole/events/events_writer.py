@@ -11,8 +11,8 @@ from permalake.stores import bigtable
 from permalake.stores.obsolete_rows import stale_keys
 from permalake.stores.pinned import Pinned
 from permalake.wormhole.events.event_cells import event_rows
+from permalake.wormhole.events.families import tables_of
 from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
-from permalake.wormhole.events.store import tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

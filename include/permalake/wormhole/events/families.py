@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from permalake.config import BigtableSettings
 from permalake.contracts.schema import Table
 from permalake.wormhole.contracts import tables
 
@@ -112,3 +113,11 @@ def prefix_of_chain(chain: int) -> str:
 def prefix_of_emitter(chain: int, address: str) -> str:
     """Return the row-key prefix of an emitter."""
     return f"{chain}:{address}:"
+
+
+def tables_of(settings: BigtableSettings) -> dict[str, str]:
+    """Return the published tables by version (``v2``, ``v1``); none when Bigtable is not configured."""
+    if not (settings.project and settings.instance):
+        return {}
+    tables = {"v2": settings.table, "v1": settings.table_v1}
+    return {version: name for version, name in tables.items() if name}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from permalake.config import BigtableSettings, Settings
-from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1
+from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,11 +52,3 @@ def ensure_tables(settings: BigtableSettings) -> bool:
         for version, name in tables_of(settings).items()
     ]
     return any(made)
-
-
-def tables_of(settings: BigtableSettings) -> dict[str, str]:
-    """Return the published tables by version (``v2``, ``v1``); none when Bigtable is not configured."""
-    if not (settings.project and settings.instance):
-        return {}
-    tables = {"v2": settings.table, "v1": settings.table_v1}
-    return {version: name for version, name in tables.items() if name}
