@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
@@ -13,7 +13,15 @@ from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.index_pages import day_of
-from permalake.iota.rest.parameters import MAX_INDEX, BlockId, Index, MilestoneId, Nothing, bech32_address
+from permalake.iota.rest.parameters import (
+    MAX_INDEX,
+    BlockId,
+    Index,
+    MilestoneId,
+    Nothing,
+    StardustAddress,
+    bech32_address,
+)
 from permalake.lake.serving import Scan
 from permalake.web.paging import NoQuery, PageQuery
 from permalake.web.params import hex_id
@@ -21,7 +29,6 @@ from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 
 router = APIRouter(tags=["explorer"], responses=documented())
-Address = Annotated[str, Path(description="Address (bech32).")]
 
 
 class ChildrenQuery(NoQuery):
@@ -43,7 +50,7 @@ class MilestonesQuery(PageQuery):
 
 
 @router.get("/balance/{address}")
-def balance(lake: PublishedLake, address: Address, query: Nothing) -> Response:  # noqa: ARG001
+def balance(lake: PublishedLake, address: StardustAddress, query: Nothing) -> Response:  # noqa: ARG001
     """Return what an address owns, in all and without running timelocks."""
     bech32_address(address, lake.settings.network(lake.network))
     found = balance_of(lake, address.lower())

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
 from permalake.iota.rest import ledger
 from permalake.iota.rest.core_v2 import milestone_by_id
-from permalake.iota.rest.parameters import MAX_INDEX, MilestoneId, bech32_address
+from permalake.iota.rest.parameters import MAX_INDEX, MilestoneId, StardustAddress, bech32_address
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.paging import ListPage, NoQuery, PageQuery
 from permalake.web.params import hex_id
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.state import PublishedLake, RequestLake
 
-router = APIRouter(tags=["explorer"], responses=documented())
+router = APIRouter(tags=["explorer"], responses=documented(501))
 # By kind of outputs: the column of whoever owns a created one.
 _OWNERS = {"basic": "address", "alias": "state_controller", "nft": "address", "foundry": "address"}
 _TABLES = (*(f"{kind}_outputs" for kind in _OWNERS), "consumed_outputs")
@@ -78,7 +78,7 @@ class RichestQuery(LedgerQuery):
 @router.get("/ledger/updates/by-address/{address}")
 def updates_by_address(
     lake: PublishedLake,
-    address: Annotated[str, Path(description="Address (bech32).")],
+    address: StardustAddress,
     query: Annotated[UpdatesQuery, Query()],
 ) -> Response:
     """Return the outputs that an address received and spent, by milestone and output."""

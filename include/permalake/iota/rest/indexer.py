@@ -33,6 +33,7 @@ _CHAINS: dict[Kind, tuple[str, int]] = {
     "nft": ("nft_id", 32),
     "foundry": ("foundry_id", 38),
 }
+_ALIAS, _NFT, _FOUNDRY = f"0x{'0' * 63}1", f"0x{'0' * 63}2", f"0x08{'0' * 63}10100000000"
 _PREFIX = {"stardust": "0x", "chrysalis": ""}
 
 
@@ -79,7 +80,7 @@ def foundry_outputs(lake: PublishedLake, query: Annotated[FoundryQuery, Query()]
 @stardust.get("/aliases/{aliasId}")
 def alias(
     lake: PublishedLake,
-    aliasId: Annotated[str, Path(description="Alias id, 32 bytes in hex.")],  # noqa: N803
+    aliasId: Annotated[str, Path(description="Alias id, 32 bytes in hex.", examples=[_ALIAS])],  # noqa: N803
     query: Annotated[ChainQuery, Query()],
 ) -> Response:
     """Return the id of an alias's newest output; with state=all also if it is spent."""
@@ -90,7 +91,7 @@ def alias(
 @stardust.get("/nft/{nftId}")
 def nft(
     lake: PublishedLake,
-    nftId: Annotated[str, Path(description="NFT id, 32 bytes in hex.")],  # noqa: N803
+    nftId: Annotated[str, Path(description="NFT id, 32 bytes in hex.", examples=[_NFT])],  # noqa: N803
     query: Annotated[ChainQuery, Query()],
 ) -> Response:
     """Return the id of an NFT's newest output; with state=all also if it is spent."""
@@ -101,7 +102,7 @@ def nft(
 @stardust.get("/foundries/{foundryId}")
 def foundry(
     lake: PublishedLake,
-    foundryId: Annotated[str, Path(description="Foundry id, 38 bytes in hex.")],  # noqa: N803
+    foundryId: Annotated[str, Path(description="Foundry id, 38 bytes in hex.", examples=[_FOUNDRY])],  # noqa: N803
     query: Annotated[ChainQuery, Query()],
 ) -> Response:
     """Return the id of a foundry's newest output; with state=all also if it is spent."""

@@ -47,6 +47,13 @@ OutputId = Annotated[
         examples=["05136f7e6ceeff97d833baca0fd7a0bcfb7d33b1e60914460f51cabdd3b0187f0000"],
     ),
 ]
+StardustAddress = Annotated[
+    str,
+    Path(
+        description="Address in bech32.",
+        examples=["smr1qrfnryd6fegg8wapeuj32l5kwyfr653ejvjsa6a3hjrjv3jdcjmhvg3a3cg"],
+    ),
+]
 MilestoneId = Annotated[
     str,
     Path(alias="milestoneId", description="Id of a milestone: 32 bytes as hex.", examples=[f"0x{'0' * 64}"]),

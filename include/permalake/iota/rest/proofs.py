@@ -28,9 +28,9 @@ from permalake.web.problems import bad_request, documented, not_found, not_serve
 from permalake.web.state import PublishedLake, RequestLake
 
 Json = dict[str, Any]
-stardust = APIRouter(tags=["proof of inclusion"], responses=documented())
-chrysalis = APIRouter(tags=["proof of inclusion"], responses=documented())
-hornet = APIRouter(tags=["proof of inclusion"], responses=documented())
+stardust = APIRouter(tags=["proof of inclusion"], responses=documented(501))
+chrysalis = APIRouter(tags=["proof of inclusion"], responses=documented(501))
+hornet = APIRouter(tags=["proof of inclusion"], responses=documented(501))
 Proof = Annotated[Json, Body(description="A proof, as a create route returns it.")]
 
 
