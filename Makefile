@@ -32,12 +32,13 @@ long: install ## tests at full length: ten days under a killed scheduler, kills 
 bench: install ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench
 
-up: install ## Airflow on this machine, with the sample loaded; prints address and login
+up: install ## Airflow and the REST API on this machine, with the sample loaded; prints addresses and login
 	@$(PYTHON) -m permalake.local.demo --quiet
 	@$(PYTHON) -m permalake.local.airflow_server up
+	@$(PYTHON) -m permalake.local.api_server up
 
 down: ## stop what `make up` started
-	@if [ -x $(PYTHON) ]; then $(PYTHON) -m permalake.local.airflow_server down; fi
+	@if [ -x $(PYTHON) ]; then $(PYTHON) -m permalake.local.airflow_server down; $(PYTHON) -m permalake.local.api_server down; fi
 
 env: ## fresh secrets for docker compose, in .env
 	@[ -e .env ] || { umask 077; sh docker/secrets.sh > .env; }

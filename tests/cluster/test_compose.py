@@ -64,7 +64,7 @@ def test_every_service_that_stays_is_checked_and_waited_for(services):
 
 def test_nothing_is_open_to_other_machines(services):
     published = [port for service in services.values() for port in service.get("ports", ())]
-    assert len(published) == 2
+    assert len(published) == 3
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 

@@ -1,0 +1,53 @@
+"""``make up`` and ``make down``: the REST API on this machine, in the background."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import httpx
+
+from permalake.config import load_settings
+from permalake.errors import PermalakeError
+from permalake.local.services.daemon import Daemon
+from permalake.paths import HOME, ROOT
+from permalake.spark.submit import bin_folder
+
+_READY_SECONDS = 120
+
+
+def up(folder: Path = HOME / "serve") -> str:
+    """Start the API over the configured lake if it is not running; return its address.
+
+    Raises:
+        PermalakeError: if it does not answer in time; the message names its log.
+    """
+    settings = load_settings(ROOT / "permalake.toml").serve
+    server = Daemon("serve", folder)
+    address = f"http://localhost:{settings.port}"
+    if server.record() is None:
+        command = [str(bin_folder() / "permalake"), "serve", "--config", str(ROOT / "permalake.toml")]
+        server.start(command, settings.port, lambda: _answers(address), _READY_SECONDS)
+    return address
+
+
+def down(folder: Path = HOME / "serve") -> bool:
+    """Stop what :func:`up` started; return whether it was running."""
+    return Daemon("serve", folder).stop()
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/health", timeout=5).is_success
+    except httpx.HTTPError:
+        return False
+
+
+if __name__ == "__main__":
+    try:
+        if sys.argv[1] == "up":
+            sys.stdout.write(f"API       {up()}, its routes at /docs\n")
+        else:
+            down()
+    except PermalakeError as error:
+        sys.exit(f"permalake: {error}")

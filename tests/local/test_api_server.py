@@ -1,0 +1,37 @@
+"""The background server of ``make up``: it answers, a second start finds it, and it ends."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from permalake.errors import PermalakeError
+from permalake.local import api_server
+from permalake.local.services.daemon import free_port
+from support import lakes
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", str(tmp_path / "lake"))
+    monkeypatch.setenv("PERMALAKE_SERVE__PORT", str(free_port()))
+    monkeypatch.setenv("PERMALAKE_HOME", str(tmp_path))
+    yield tmp_path / "serve"
+    api_server.down(tmp_path / "serve")
+
+
+def test_it_answers_until_it_is_stopped(environment, tmp_path):
+    settings = lakes.settings_of(tmp_path / "lake")
+    lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
+    address = api_server.up(environment)
+    assert httpx.get(f"{address}/shimmer/health").status_code == 200
+    assert api_server.up(environment) == address
+    assert api_server.down(environment)
+    assert not api_server.down(environment)
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"{address}/health")
+
+
+def test_without_a_lake_the_error_names_the_log(environment):
+    with pytest.raises(PermalakeError, match=r"serve ended at once; see .*serve\.log"):
+        api_server.up(environment)
