@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,13 +11,12 @@ from typing import TYPE_CHECKING
 from permalake.config import Settings, load_settings
 from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.steps import StepResult
-from permalake.errors import PermalakeError
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import MaintenanceResult, alone, compact, crowded_tables
 from permalake.lake.maintenance.commit import Work
 from permalake.lake.state import Database
 from permalake.lake.step_ledger import StepLedger
-from permalake.pipeline.jobs import LOG
+from permalake.pipeline.jobs import LOG, as_process
 from permalake.spark.session import session
 
 if TYPE_CHECKING:
@@ -73,10 +70,4 @@ class CompactionJob:
 
     def process(self) -> None:
         """Run as a process: a :class:`PermalakeError` is one line and an exit code."""
-        logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-        LOG.setLevel(logging.INFO)
-        try:
-            self()
-        except PermalakeError as error:
-            sys.stderr.write(f"permalake: {error}\n")
-            sys.exit(error.exit_code)
+        as_process(self)

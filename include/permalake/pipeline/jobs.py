@@ -212,13 +212,18 @@ class Job:
 
     def process(self) -> None:
         """Run as a process: a :class:`PermalakeError` is one line and an exit code."""
-        logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-        LOG.setLevel(logging.INFO)
-        try:
-            self()
-        except PermalakeError as error:
-            sys.stderr.write(f"permalake: {error}\n")
-            sys.exit(error.exit_code)
+        as_process(self)
+
+
+def as_process(job: Callable[[], None]) -> None:
+    """Run a job as a whole process: log to standard output, end an error with its line and exit code."""
+    logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    LOG.setLevel(logging.INFO)
+    try:
+        job()
+    except PermalakeError as error:
+        sys.stderr.write(f"permalake: {error}\n")
+        sys.exit(error.exit_code)
 
 
 def land(frame: DataFrame, folder: str, *, more: bool = False) -> DataFrame:

@@ -29,7 +29,7 @@ _COUNT = "rows bigint"
 
 
 def ensure_table(settings: BigtableSettings, table: str, families: Iterable[str]) -> bool:
-    """The table and its families exist; whether the table had to be created (and so is empty).
+    """Create the table and its families where they are missing; return whether the table was created.
 
     Families have no garbage collection: nothing ever drops a day or a cell of the history.
     """
@@ -52,11 +52,14 @@ def ensure_table(settings: BigtableSettings, table: str, families: Iterable[str]
 
 
 def _families(instance: Any, name: str) -> set[str] | None:
-    """Families of a table, None when there is none. Asked once and briefly: the client's own patience with a
-    server that is down is a minute for each question, and whoever asks tries again anyway."""
+    """Return the families of a table, None if there is none.
+
+    Asked once and briefly: the client's own patience with a server that is down is a minute for each
+    question, and whoever asks tries again anyway.
+    """
     from google.api_core.exceptions import NotFound
 
-    admin = instance._client.table_admin_client
+    admin = instance._client.table_admin_client  # noqa: SLF001 - the client has no other way
     try:
         return set(admin.get_table(name=name, timeout=_ADMIN_SECONDS, retry=None).column_families)
     except NotFound:
@@ -64,8 +67,10 @@ def _families(instance: Any, name: str) -> set[str] | None:
 
 
 def write(frame: DataFrame, settings: BigtableSettings, table: str) -> int:
-    """Replace the rows of ``frame``, as ``transforms.bigtable_cells`` has them; returns how many. A row
-    without cells is deleted. A request that keeps failing fails the write."""
+    """Replace the rows of ``frame``, columns as of ``events.event_cells``; return how many.
+
+    A row without cells is deleted. A request that keeps failing fails the write.
+    """
     written = frame.mapInArrow(_writer(settings, table), _COUNT).agg({"rows": "sum"}).first()
     return int(written[0] or 0) if written else 0
 
@@ -104,7 +109,7 @@ def _writer(
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces whose bytes Arrow can address as one."""
+    """Yield the batch in pieces whose bytes Arrow can address as one."""
     rows = max(1, batch.num_rows * _PART_BYTES // max(batch.nbytes, 1))
     for first in range(0, batch.num_rows, rows):
         yield batch.slice(first, rows)

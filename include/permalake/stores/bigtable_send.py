@@ -84,7 +84,7 @@ class Sender:
 
 
 def unreachable(table: str, reason: str) -> PermalakeError:
-    """The error that says which table took not all, why, and what to look at."""
+    """Return the error that says which table took not all, why, and what to look at."""
     line = " ".join(reason.split())
     return PermalakeError(
         f"Bigtable table {table}: {line}; check bigtable.* and that the server answers "

@@ -24,8 +24,7 @@ _REPLACE = b"\x12\x02\x22\x00"
 
 
 def entries(batch: pa.RecordBatch) -> pa.Array:
-    """Rows as in ``transforms.bigtable_cells``, each as the bytes of one entry field of a
-    MutateRowsRequest."""
+    """Return each row as the bytes of one entry field of a MutateRowsRequest."""
     parts = [_field(_ROW_KEY, batch["row_key"].cast(pa.binary())), _REPLACE]
     named = [name for name in batch.schema.names if ":" in name and batch[name].null_count < len(batch)]
     if named:
@@ -37,7 +36,7 @@ def entries(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _listed(rows: pa.ListArray) -> pa.Array:
-    """The mutations of each row's listed cells, one after another."""
+    """Return the mutations of each row's listed cells, one after another."""
     cells = rows.flatten()
     family, qualifier, value, micros = (
         cells.field(name) for name in ("family", "qualifier", "value", "micros")
@@ -53,8 +52,10 @@ def _listed(rows: pa.ListArray) -> pa.Array:
 
 
 def requests(table: str, written: pa.Array, rows: int, size: int) -> Iterator[tuple[int, int, bytes]]:
-    """Requests for consecutive entries, each ``(first, end, bytes)``, of at most ``rows`` entries and, unless
-    one alone is larger, ``size`` bytes."""
+    """Yield requests for consecutive entries, each ``(first, end, bytes)``.
+
+    A request has at most ``rows`` entries and, unless one alone is larger, ``size`` bytes.
+    """
     head = _TABLE_NAME + _varint(len(table.encode())) + table.encode()
     offsets = np.concatenate(([0], np.cumsum(_lengths(written))))
     data = np.frombuffer(_contiguous(written), np.uint8)
@@ -67,7 +68,7 @@ def requests(table: str, written: pa.Array, rows: int, size: int) -> Iterator[tu
 
 
 def _contiguous(written: pa.Array) -> pa.Buffer:
-    """The entries' bytes one after another."""
+    """Return the entries' bytes one after another."""
     ((_, offsets, data), start) = (written.buffers(), written.offset)
     bounds = np.frombuffer(offsets, np.int32)[start : start + len(written) + 1]
     return data[int(bounds[0]) : int(bounds[-1])]
@@ -102,15 +103,19 @@ def _lengths(values: pa.Array) -> np.ndarray:
 
 
 def _joined(*parts: pa.Array | bytes, nulls: str = "emit_null") -> pa.Array:
-    """The parts of each row one after another. A null among them makes the whole null, or is left out
-    (``skip``)."""
+    """Return the parts of each row one after another.
+
+    A null among them makes the whole null, or is left out (``skip``).
+    """
     arrays = [pa.scalar(part, pa.binary()) if isinstance(part, bytes) else part for part in parts]
     return pc.binary_join_element_wise(*arrays, pa.scalar(b"", pa.binary()), null_handling=nulls)
 
 
 def varints(values: np.ndarray) -> pa.Array:
-    """Numbers from 0 to 2^63 as Protocol Buffers writes them: seven bits a byte, the lowest first, the
-    highest bit set on all but the last."""
+    """Return numbers from 0 to 2^63 as Protocol Buffers writes them.
+
+    Seven bits a byte, the lowest first, the highest bit set on all but the last.
+    """
     size = np.ones(len(values), np.int64)
     for bits in range(7, int(values.max(initial=0)).bit_length(), 7):
         size += values >> bits > 0

@@ -50,9 +50,14 @@ _ARROW = {
 
 @contextmanager
 def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Session]:
-    """A session of the driver; :class:`PermalakeError` when no contact point answers. A ``plain`` one reads
-    no schema, which takes longer than a task's work, and gives rows as tuples: a class with names, made for
-    each answer, costs more than a short answer itself."""
+    """Open a session of the driver.
+
+    A ``plain`` one reads no schema, which takes longer than a task's work, and gives rows as tuples: a class
+    with names, made for each answer, costs more than a short answer itself.
+
+    Raises:
+        PermalakeError: if no contact point answers.
+    """
     from cassandra.cluster import (
         EXEC_PROFILE_DEFAULT,
         Cluster,
@@ -92,8 +97,11 @@ def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Ses
 def ensure(
     settings: CassandraSettings, statements: Iterable[str], tables: Iterable[tuple[str, StoreTable]]
 ) -> bool:
-    """Execute ``statements``, which create what is missing; return whether one of ``tables`` (with their
-    keyspaces) was missing, so that not all is there that was written."""
+    """Execute ``statements``, which create what is missing.
+
+    Return whether one of ``tables`` (with their keyspaces) was missing, so that not all is there that was
+    written.
+    """
     with session(settings) as connected:
         known = {
             (keyspace, table)
@@ -108,8 +116,11 @@ def ensure(
 def write(
     frame: DataFrame, settings: CassandraSettings, keyspace: str, table: StoreTable, micros: int
 ) -> None:
-    """Write whole rows with write time ``micros``: a null overwrites, and of two publishes the later wins.
-    A write that fails ends all others that are under way in this program."""
+    """Write whole rows with write time ``micros``.
+
+    A null overwrites, and of two publishes the later wins. A write that fails ends all others that are under
+    way in this program.
+    """
     try:
         (
             frame.write.format(FORMAT)
@@ -144,8 +155,11 @@ def lookup(
     table: StoreTable,
     sample: str | None = None,
 ) -> DataFrame:
-    """All rows of the partitions in ``keys`` (each once); with ``sample`` the partition's key and that column
-    of one of its rows. Each partition is read by itself, so the cost is that of the keys alone."""
+    """Return all rows of the partitions in ``keys`` (each once).
+
+    With ``sample`` return the partition's key and that column of one of its rows. Each partition is read by
+    itself, so the cost is that of the keys alone.
+    """
     from pyspark.sql import types as t
 
     names = list(table.columns) if sample is None else [*table.partition, sample]
@@ -156,8 +170,10 @@ def lookup(
 
 
 def _asked(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
-    """Partition keys as the arguments of questions for several at once: a question costs the driver more
-    than a short answer does."""
+    """Return partition keys as the arguments of questions for several at once.
+
+    A question costs the driver more than a short answer does.
+    """
     keys = defaultdict(list)
     for *shared, last in zip(*(column.to_pylist() for column in batch.columns), strict=True):
         keys[tuple(shared)].append(last)

@@ -31,15 +31,18 @@ def options(settings: CassandraSettings) -> dict[str, str]:
 
 
 def close_sessions(spark: SparkSession) -> None:
-    """Close the sessions of the driver program: whoever waits for one fails, the next write opens its own.
-    Called for a write that failed, whose error is the one to be told: it raises none."""
+    """Close the sessions of the driver program.
+
+    Whoever waits for one fails, the next write opens its own. Called for a write that failed, whose error is
+    the one to be told: it raises none.
+    """
     try:
-        jvm: Any = spark.sparkContext._jvm
+        jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no other way
         cache = getattr(getattr(jvm, _CACHE), "MODULE$").sessionCache().cache()
         sessions = cache.values().toSeq()
         # Emptied by hand: what a failed write has not given back would keep a closed session there.
         cache.clear()
         for at in range(sessions.size()):
             sessions.apply(at).forceCloseAsync()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the write that failed has an error of its own to report
         LOG.warning("sessions with Cassandra stay open: %s", error)

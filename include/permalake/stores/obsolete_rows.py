@@ -17,10 +17,10 @@ def stale_keys(
     after: DataFrame,
     everywhere: Callable[[], DataFrame],
 ) -> DataFrame | None:
-    """Keys of ``before`` that are neither in ``after`` (the same days as published now) nor in
-    ``everywhere`` (all days: a row may have moved to another); None when there is none.
+    """Return the keys of ``before`` that no longer exist; None if there is none.
 
-    ``everywhere`` is asked only when a key vanished, which rebuilt days alone can bring about.
+    They are neither in ``after`` (the same days as published now) nor in ``everywhere`` (all days: a row may
+    have moved to another), which is asked only when a key vanished: rebuilt days alone can bring that about.
     """
     if not before:
         return None

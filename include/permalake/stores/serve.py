@@ -36,8 +36,10 @@ _PAUSE_SECONDS = 5.0
 
 
 def waiting(settings: Settings, network: str, stores: Sequence[Store]) -> dict[str, list[date]]:
-    """Published days that a configured store does not have as they are published now, by store; stores that
-    have them all are left out."""
+    """Return the published days that a store does not have as they are published now, by store.
+
+    Stores that have them all are left out.
+    """
     with open_database(settings).read() as connection:
         found = {
             store.name: [one.day for one in served.due(connection, network, store.name)] for store in stores
@@ -46,16 +48,19 @@ def waiting(settings: Settings, network: str, stores: Sequence[Store]) -> dict[s
 
 
 def again(settings: Settings, network: str, stores: Sequence[Store], start: date, end: date) -> None:
-    """Days start..end (inclusive) are due once more."""
+    """Make days start..end (inclusive) due once more."""
     with open_database(settings).write() as connection:
         for store in stores:
             served.forget(connection, network, store.name, start, end)
 
 
 def prepare(settings: Settings, network: str, stores: Sequence[Store]) -> None:
-    """Every configured store answers and has its tables, and what has lost them is due whole; needs no
-    Spark. :class:`PermalakeError` says which store does not answer, as ``permalake status`` does from then
-    on."""
+    """Check that every store answers and has its tables; what has lost them is due whole.
+
+    Raises:
+        PermalakeError: if a store does not answer; it says which, as ``permalake status`` does from then
+            on.
+    """
     database = open_database(settings)
     for store in stores:
         with _alone(database, network, store.name), _noted(database, network, store.name):
@@ -134,7 +139,7 @@ def _ensure(database: Database, settings: Settings, network: str, store: Store) 
 
 @contextmanager
 def _noted(database: Database, network: str, store: str) -> Iterator[None]:
-    """What fails is noted at the days that wait for it."""
+    """Note what fails at the days that wait for it."""
     with database.read() as connection:
         due = served.due(connection, network, store)
     try:
@@ -153,7 +158,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _next_batch(database: Database, network: str, store: str) -> StoreBatch | None:
-    """The days that have waited longest, with the state of all tables in one read."""
+    """Return the days that have waited longest, with the state of all tables in one read."""
     with database.write() as connection:
         days = served.due(connection, network, store)[:_DAYS_AT_ONCE]
         if not days:

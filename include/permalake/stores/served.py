@@ -42,8 +42,10 @@ def due(connection: Connection, network: str, store: str) -> list[DueDay]:
 
 
 def begun(connection: Connection, network: str, store: str) -> tuple[list[date], int]:
-    """Days that were begun and are not whole, and a write time between those of publishes up to now and those
-    to come."""
+    """Return the days that were begun and are not whole, and a write time.
+
+    The time lies between those of publishes up to now and those to come.
+    """
     mine = (served.c.network == network, served.c.store == store)
     cut = connection.execute(
         select(served.c.date).where(*mine, served.c.publication_id.is_(None), served.c.states != "[]")
@@ -53,8 +55,10 @@ def begun(connection: Connection, network: str, store: str) -> tuple[list[date],
 
 
 def begin(connection: Connection, network: str, store: str, due_days: list[DueDay], state: State) -> int:
-    """From now on rows of ``state`` may be in the store; returns the write time, microseconds, which is later
-    than that of every publish before."""
+    """Record that rows of ``state`` may be in the store from now on; return the write time.
+
+    It is in microseconds and later than that of every publish before.
+    """
     mine = (served.c.network == network, served.c.store == store)
     last = connection.execute(select(func.max(served.c.micros)).where(*mine)).scalar() or 0
     # Three write times a publish: deletes before it, rows, and room to the next one.
@@ -68,7 +72,7 @@ def begin(connection: Connection, network: str, store: str, due_days: list[DueDa
 
 
 def finish(connection: Connection, network: str, store: str, due_days: list[DueDay], state: State) -> None:
-    """The store has these days whole, as ``state`` has them and nothing else."""
+    """Record that the store has these days whole, as ``state`` has them and nothing else."""
     for one in due_days:
         _set(
             connection,
@@ -83,7 +87,7 @@ def finish(connection: Connection, network: str, store: str, due_days: list[DueD
 
 
 def fail(connection: Connection, network: str, store: str, due_days: Iterable[DueDay], reason: str) -> None:
-    """These days are still due, and why."""
+    """Record that these days are still due, and why."""
     for one in due_days:
         _set(connection, network, store, one.day, error=" ".join(reason.split()))
 
@@ -91,7 +95,7 @@ def fail(connection: Connection, network: str, store: str, due_days: Iterable[Du
 def forget(
     connection: Connection, network: str, store: str, start: date = date.min, end: date = date.max
 ) -> None:
-    """The store has lost what it had of start..end: every published day of them is due."""
+    """Record that the store has lost start..end: every published day of them is due."""
     mine = (served.c.network == network, served.c.store == store, served.c.date.between(start, end))
     connection.execute(update(served).where(*mine).values(publication_id=None))
 
