@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from permalake.web.numbers import amount, dollars, short
 from permalake.web.responses import current, current_json
+from permalake.web.synthetic import synthetic_days
 
 SITE = Path(__file__).parent / "site"
 LONGEST_TEXT = 2_000
@@ -49,9 +50,10 @@ def page(
         content: What the page shows, as JSON values; the template sees each of them.
         folders: Templates beside those of :data:`SITE`.
     """
+    snapshot = request.app.state.reader.snapshot()
+    content = {**content, "synthetic": synthetic_days(snapshot, content.get("network"))}
     if wants_json(request):
         return _json(request, publication, content)
-    snapshot = request.app.state.reader.snapshot()
     values = {
         **content,
         "root": request.scope.get("root_path", ""),

@@ -1,0 +1,40 @@
+"""Days that cannot be real: those after today. The demo publishes two of them, so that pages can show USD."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+from permalake.lake.serving import LakeSnapshot
+
+
+def synthetic_days(snapshot: LakeSnapshot, network: str | None = None) -> list[dict[str, Any]]:
+    """Return first, last and number of the days after today, for each network that has some.
+
+    Args:
+        snapshot: The published state.
+        network: The only network to look at; None for all.
+    """
+    return [
+        {
+            "network": name,
+            "first": days[0].isoformat(),
+            "last": days[-1].isoformat(),
+            "days": len(days),
+        }
+        for name, days in sorted(_days(snapshot).items())
+        if network in (None, name)
+    ]
+
+
+def _days(snapshot: LakeSnapshot) -> dict[str, list[date]]:
+    today = datetime.now(UTC).date()
+    key = ("synthetic", today.isoformat())
+    if key not in snapshot.memory:
+        found: dict[str, set[date]] = {}
+        for (network, _), table in snapshot.tables.items():
+            if later := {file.day for file in table.files if file.day > today}:
+                found.setdefault(network, set()).update(later)
+        snapshot.memory[key] = {network: sorted(days) for network, days in found.items()}
+    days: dict[str, list[date]] = snapshot.memory[key]
+    return days

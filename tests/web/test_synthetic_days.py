@@ -1,0 +1,58 @@
+"""Days after today are called synthetic on every page and in its JSON."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from starlette.requests import Request
+
+from permalake.domains import domain_of
+from permalake.lake.serving.snapshot import LakeSnapshot, ServedFile, ServedTable
+from permalake.web.html import page
+from permalake.web.synthetic import synthetic_days
+
+TODAY = datetime.now(UTC).date()
+LATER = [TODAY + timedelta(days=days) for days in (2, 3)]
+
+
+def table(network, name, *days):
+    files = tuple(ServedFile(f"{day}.parquet", day, 1, {}) for day in days)
+    return (network, name), ServedTable(domain_of(network).tables[name], "", {}, files)
+
+
+@pytest.fixture
+def snapshot():
+    return LakeSnapshot(
+        1,
+        dict(
+            [
+                table("shimmer", "milestones", TODAY),
+                table("wormhole", "messages_daily", TODAY, LATER[0]),
+                table("wormhole", "quorum_state", *LATER),
+            ]
+        ),
+    )
+
+
+def test_only_days_after_today_count(snapshot):
+    expected = {"network": "wormhole", "first": str(LATER[0]), "last": str(LATER[1]), "days": 2}
+    assert synthetic_days(snapshot) == [expected]
+    assert synthetic_days(snapshot, "wormhole") == [expected]
+    assert synthetic_days(snapshot, "shimmer") == []
+
+
+@pytest.mark.parametrize(("network", "notices"), [(None, 1), ("wormhole", 1), ("shimmer", 0)])
+def test_pages_say_so(snapshot, network, notices):
+    reader = SimpleNamespace(snapshot=lambda: snapshot)
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "headers": [(b"accept", b"text/html")],
+        "query_string": b"",
+        "app": SimpleNamespace(state=SimpleNamespace(reader=reader)),
+    }
+    text = page(Request(scope), 1, "base.html", {"network": network}).body.decode()
+    assert text.count("SYNTHETIC:") == notices
