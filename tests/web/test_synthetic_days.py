@@ -31,6 +31,7 @@ def snapshot():
                 table("shimmer", "milestones", TODAY),
                 table("wormhole", "messages_daily", TODAY, LATER[0]),
                 table("wormhole", "quorum_state", *LATER),
+                table("wormhole", "token_prices", LATER[1] + timedelta(days=1)),
             ]
         ),
     )

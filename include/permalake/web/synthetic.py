@@ -33,6 +33,8 @@ def _days(snapshot: LakeSnapshot) -> dict[str, list[date]]:
     if key not in snapshot.memory:
         found: dict[str, set[date]] = {}
         for (network, _), table in snapshot.tables.items():
+            if table.contract.commit != "day":
+                continue  # a quote may be of the day after the transfer
             if later := {file.day for file in table.files if file.day > today}:
                 found.setdefault(network, set()).update(later)
         snapshot.memory[key] = {network: sorted(days) for network, days in found.items()}
