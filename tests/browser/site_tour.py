@@ -45,11 +45,29 @@ def pages_of(address: str) -> dict[str, str]:
     overview = httpx.get(f"{address}/?format=json").json()
     networks = [card["network"] for card in overview["cards"]]
     found = {"overview": "/", **{f"network-{name}": f"/{name}" for name in networks if name != "wormhole"}}
+    for name in networks:
+        if name != "wormhole":
+            found |= explorer_pages(address, name)
     if "wormhole" in networks:
         flows = httpx.get(f"{address}/wormhole?format=json").json()
         found |= {"flows": "/wormhole", "message": f"/wormhole/vaa/{flows['recent'][0]['id']}"}
         token = flows["tokens"][0]
         found["search"] = f"/wormhole?q={token['chain_id']}:{token['address']}"
+    return found
+
+
+def explorer_pages(address: str, network: str) -> dict[str, str]:
+    """Return a milestone, and a message and an output of it."""
+    analytics = httpx.get(f"{address}/api/analytics/v1/{network}/ms_analytics?pageSize=1").json()
+    base = f"/{network}/explore"
+    index = analytics["items"][0]["milestone_index"]
+    milestone = httpx.get(f"{address}{base}/milestone/{index}?format=json").json()["found"]
+    found = {
+        f"milestone-{network}": f"{base}/milestone/{index}",
+        f"block-{network}": f"{base}/message/{milestone['messages'][0]['id']}",
+    }
+    for output_id in milestone["created"][:1]:
+        found[f"output-{network}"] = f"{base}/output/{output_id}"
     return found
 
 

@@ -167,6 +167,7 @@ def network_page(request: Request, network: str, query: Annotated[RangeOptions, 
         "network": network,
         "start": first.isoformat(),
         "end": last.isoformat(),
+        "explorer": domain_of(network).explorer,
         "charts": [chart for chart in charts if chart["days"]],
     }
     return page(request, lake.snapshot.publication, "network.html", shown, _SITE)

@@ -77,6 +77,7 @@ IOTA = Domain(
     inputs=iota_inputs,
     figures=FIGURES,
     charts=CHARTS,
+    explorer="explore",
     routes="permalake.iota.rest.mounts:mounts",
     analytics=_ANALYTICS_TABLES,
 )

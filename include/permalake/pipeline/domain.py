@@ -37,7 +37,8 @@ class Domain:
     ``routes``: the function that gives the routes of the REST API, ``module:function``; see
     :mod:`permalake.web.mount`. It is imported by the server alone. ``analytics``: the tables and views that
     the REST API lists and exports, each with the columns that a request must name.
-    ``figures`` and ``charts``: what the pages show of a network.
+    ``figures`` and ``charts``: what the pages show of a network; ``explorer``:
+    where, below its page, single items are searched.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Domain:
     analytics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     figures: tuple[HeadlineFigure, ...] = ()
     charts: tuple[DailyChart, ...] = ()
+    explorer: str | None = None
 
     def mounts(self, settings: Settings) -> tuple[Mount, ...]:
         """Return the routers of the REST API, which loads FastAPI."""

@@ -6,6 +6,7 @@ inline style, no font. Everything from a chain is escaped; control characters ar
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
@@ -89,12 +90,12 @@ def _without_markup(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else None
 
 
-def shown(value: Any) -> str:
-    """Return text from a chain as a page may show it: marks for control and direction characters, cut."""
+def shown(value: Any, most: int = LONGEST_TEXT) -> str:
+    """Return text from a chain as a page may show it: marks for unseen characters, cut to ``most``."""
     text = str(value)
-    cut = text[:LONGEST_TEXT]
+    cut = text[:most]
     marked = "".join(_mark(letter) for letter in cut)
-    return marked if len(text) <= LONGEST_TEXT else f"{marked}… ({len(text):,} characters)"
+    return marked if len(text) <= most else f"{marked}… ({len(text):,} characters)"
 
 
 def _mark(letter: str) -> str:
@@ -103,6 +104,10 @@ def _mark(letter: str) -> str:
     if unicodedata.category(letter) in _UNSEEN:
         return f"[U+{ord(letter):04X}]"
     return letter
+
+
+def _tidy(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False)
 
 
 @lru_cache(maxsize=8)
@@ -114,5 +119,5 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(shown=shown, usd=dollars, short=short, amount=amount)
+    made.filters.update(tidy=_tidy, shown=shown, usd=dollars, short=short, amount=amount)
     return made

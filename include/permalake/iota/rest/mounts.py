@@ -14,6 +14,7 @@ from permalake.iota.rest import (
     core_v2,
     explorer,
     explorer_ledger,
+    explorer_pages,
     indexer,
     messages,
     permanode,
@@ -22,7 +23,10 @@ from permalake.iota.rest import (
 )
 from permalake.web.mount import Mount
 
-_BOTH: tuple[tuple[str, APIRouter], ...] = (("/{net}", service.router),)
+_BOTH: tuple[tuple[str, APIRouter], ...] = (
+    ("/{net}", service.router),
+    ("/{net}/explore", explorer_pages.router),
+)
 _EXPLORER = (explorer.router, explorer_ledger.router)
 _STARDUST: tuple[tuple[str, APIRouter], ...] = (
     ("/{net}/api/core/v2", core_v2.router),

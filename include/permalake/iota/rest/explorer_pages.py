@@ -1,0 +1,123 @@
+"""Pages of an IOTA network: search, message, milestone, output, address and tag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import ConfigDict, Field
+from starlette.responses import RedirectResponse, Response
+
+from permalake.iota.rest import ledger, page_facts
+from permalake.iota.rest.core_v2 import milestone_by_id
+from permalake.iota.rest.parameters import bech32_address
+from permalake.web.html import page
+from permalake.web.paging import NoQuery
+from permalake.web.params import MAX_TAG_BYTES, hex_id, output_id, tag_hex
+from permalake.web.problems import ProblemError, not_found
+from permalake.web.state import PublishedLake, RequestLake
+
+router = APIRouter(tags=["pages"], include_in_schema=False)
+_SITE = Path(__file__).parent / "site"
+_DIGITS = 10
+
+
+class _Search(NoQuery):
+    model_config = ConfigDict(extra="ignore")
+
+    q: str = Field("", max_length=400)
+
+
+@router.get("")
+def search(request: Request, lake: PublishedLake, query: Annotated[_Search, Query()]) -> Response:
+    """Go to what the text names: milestone index, id, address, or tag as text or hex."""
+    text = query.q.strip()
+    place = text and _place(lake, text)
+    if place:
+        root = request.scope.get("root_path", "")
+        return RedirectResponse(f"{root}/{lake.network}/explore/{place}", 303)
+    content = {"network": lake.network, "query": text}
+    return page(request, lake.snapshot.publication, "search.html", content, _SITE)
+
+
+def _place(lake: RequestLake, text: str) -> str | None:
+    """Return the path of the page, below the explorer's; None where nothing matches."""
+    bare = text.lower().removeprefix("0x")
+    if text.isascii() and text.isdigit() and len(text) <= _DIGITS:
+        return f"milestone/{int(text)}" if _exists(ledger.milestone, lake, int(text)) else None
+    if text.lower().startswith(f"{lake.settings.network(lake.network).bech32_hrp}1"):
+        return f"address/{text.lower()}"
+    is_hex = bool(bare) and len(bare) % 2 == 0 and all(letter in "0123456789abcdef" for letter in bare)
+    if is_hex and (found := _by_id(lake, bare)):
+        return found
+    for tag in ([bare] if is_hex else []) + [text.encode().hex()]:
+        if 0 < len(tag) <= 2 * MAX_TAG_BYTES and not lake.find("tags", "tag", tag).is_empty:
+            return f"tag/{tag}"
+    return None
+
+
+def _by_id(lake: RequestLake, bare: str) -> str | None:
+    if len(bare) == 68 and _exists(ledger.output, lake, bare):
+        return f"output/{bare}"
+    if len(bare) != 64:
+        return None
+    if _exists(ledger.message, lake, bare):
+        return f"message/{bare}"
+    if included := _exists(ledger.included_message, lake, bare):
+        return f"message/{included['message_id']}"
+    milestone = _exists(milestone_by_id, lake, bare)
+    return f"milestone/{milestone['milestone_index']}" if milestone else None
+
+
+def _exists(read: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return read(*arguments)
+    except ProblemError as problem:
+        if problem.status == 404:
+            return None
+        raise
+
+
+@router.get("/message/{message_id}")
+def message(request: Request, lake: PublishedLake, message_id: str) -> Response:
+    """Show a message or block."""
+    found = page_facts.message_facts(lake, ledger.message(lake, hex_id(message_id, "messageId")))
+    return _shown(request, lake, "message.html", found)
+
+
+@router.get("/milestone/{index}")
+def milestone(request: Request, lake: PublishedLake, index: int) -> Response:
+    """Show a milestone."""
+    return _shown(
+        request, lake, "milestone.html", page_facts.milestone_facts(lake, ledger.milestone(lake, index))
+    )
+
+
+@router.get("/output/{wanted}")
+def output(request: Request, lake: PublishedLake, wanted: str) -> Response:
+    """Show an output."""
+    found = page_facts.output_facts(lake, ledger.output(lake, output_id(wanted)))
+    return _shown(request, lake, "output.html", found)
+
+
+@router.get("/address/{text}")
+def address(request: Request, lake: PublishedLake, text: str) -> Response:
+    """Show an address with its newest outputs."""
+    bech32_address(text, lake.settings.network(lake.network))
+    return _shown(request, lake, "address.html", page_facts.address_facts(lake, text.lower()))
+
+
+@router.get("/tag/{tag}")
+def tag(request: Request, lake: PublishedLake, tag: str) -> Response:
+    """Show the newest messages with a tag."""
+    found = page_facts.tag_facts(lake, tag_hex(tag, "tag"))
+    if not found["messages"]:
+        raise not_found(f"tag {found['tag']}")
+    return _shown(request, lake, "tag.html", found)
+
+
+def _shown(request: Request, lake: RequestLake, template: str, found: dict[str, Any]) -> Response:
+    content = {"network": lake.network, "found": found}
+    return page(request, lake.snapshot.publication, template, content, _SITE)

@@ -1,0 +1,162 @@
+"""What the explorer's pages show of messages, milestones, outputs and addresses, as JSON values."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from permalake.iota.codec.outputs import Protocol
+from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
+from permalake.iota.rest import ledger
+from permalake.lake.serving import Scan
+from permalake.web.state import RequestLake
+
+MOST = 200
+"""Rows of a list on a page."""
+_OWNERS = {
+    "basic_outputs": ("address",),
+    "nft_outputs": ("address",),
+    "alias_outputs": ("state_controller", "governor"),
+    "foundry_outputs": ("address",),
+    "legacy_outputs": ("address",),
+}
+"""Tables of outputs, and the columns that say whose they are."""
+
+
+def protocol_of(lake: RequestLake) -> Protocol:
+    """Return the network's protocol."""
+    return lake.settings.network(lake.network).protocol
+
+
+def message_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
+    """Return a message: its place, state, parents, children, JSON and bytes."""
+    found = block_json(row["message"], protocol_of(lake))
+    parents: list[str] = found.get("parents") or found.get("parentMessageIds") or []
+    return {
+        "id": row["message_id"],
+        "milestone_index": row["milestone_index"],
+        "white_flag_index": row["white_flag_index"],
+        "state": ledger.STATES[row["inclusion_state"]],
+        "conflict_reason": row["conflict_reason"] if row["inclusion_state"] == 0 else None,
+        "parents": [parent.removeprefix("0x") for parent in parents],
+        "children": _children(lake, row["message_id"]),
+        "json": found,
+        "bytes": row["message"].hex(),
+    }
+
+
+def _children(lake: RequestLake, message_id: str) -> list[str]:
+    rows = lake.rows(
+        "SELECT message_id FROM parents WHERE parent_id = $id ORDER BY milestone_index, message_id "
+        "LIMIT $most",
+        {"id": message_id, "most": MOST},
+        parents=lake.find("parents", "parent_id", message_id),
+    )
+    return [row["message_id"] for row in rows]
+
+
+def milestone_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
+    """Return a milestone: its messages in white-flag order, its ledger changes, JSON."""
+    index = row["milestone_index"]
+    messages = lake.rows(
+        "SELECT message_id, inclusion_state FROM messages WHERE milestone_index = $index "
+        "ORDER BY white_flag_index",
+        {"index": index},
+        messages=Scan(milestones=[index]),
+    )
+    created, consumed = ledger.utxo_changes(lake, index)
+    return {
+        "index": index,
+        "time": datetime.fromtimestamp(row["timestamp"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "message_id": row["message_id"],
+        "messages": [
+            {"id": one["message_id"], "state": ledger.STATES[one["inclusion_state"]]}
+            for one in messages[:MOST]
+        ],
+        "message_count": len(messages),
+        "created": created[:MOST],
+        "created_count": len(created),
+        "consumed": consumed[:MOST],
+        "consumed_count": len(consumed),
+        "json": milestone_payload_json(row["payload"], protocol_of(lake)),
+    }
+
+
+def output_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
+    """Return an output: amount, when it was created and spent, JSON and bytes."""
+    spender = ledger.spent(lake, [row["output_id"]]).get(row["output_id"])
+    return {
+        "id": row["output_id"],
+        "kind": row["kind"],
+        "amount": str(row["amount"]),
+        "created_in": row["milestone_index"],
+        "transaction_id": row["output_id"][:64],
+        "spent_in": spender and spender["milestone_index"],
+        "spent_by": spender and spender["transaction_id"],
+        "json": output_json(row["data"], protocol_of(lake)),
+        "bytes": row["data"].hex(),
+    }
+
+
+def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
+    """Return an address: its newest outputs of every kind, and what of them is unspent."""
+    last = ledger.ledger_index(lake)
+    rows: list[ledger.Row] = []
+    for table, columns in _OWNERS.items():
+        for column in columns:
+            scan = lake.find(table, column, address)
+            if not scan.is_empty:
+                rows += lake.rows(
+                    f"SELECT output_id, '{table.removesuffix('_outputs')}' AS kind, amount, milestone_index "  # noqa: S608
+                    f"FROM {table} WHERE {column} = $address AND milestone_index <= $last "
+                    "ORDER BY milestone_index DESC, output_id DESC LIMIT $most",
+                    {"address": address, "last": last, "most": MOST + 1},
+                    **{table: scan},
+                )
+    newest = sorted({row["output_id"]: row for row in rows}.values(), key=_place, reverse=True)
+    shown = newest[:MOST]
+    spenders = ledger.spent(lake, [row["output_id"] for row in shown])
+    return {
+        "address": address,
+        "ledger_index": last,
+        "unspent": str(sum(int(row["amount"]) for row in shown if row["output_id"] not in spenders)),
+        "complete": len(newest) <= MOST,
+        "outputs": [
+            {
+                "id": row["output_id"],
+                "kind": row["kind"],
+                "amount": str(row["amount"]),
+                "created_in": row["milestone_index"],
+                "spent_in": spenders[row["output_id"]]["milestone_index"]
+                if row["output_id"] in spenders
+                else None,
+            }
+            for row in shown
+        ],
+    }
+
+
+def _place(row: ledger.Row) -> tuple[int, str]:
+    return row["milestone_index"], row["output_id"]
+
+
+def tag_facts(lake: RequestLake, tag: str) -> dict[str, Any]:
+    """Return the newest messages with a tag."""
+    rows = lake.rows(
+        "SELECT message_id, milestone_index, inclusion_state FROM tags WHERE tag = $tag "
+        "ORDER BY milestone_index DESC, message_id DESC LIMIT $most",
+        {"tag": tag, "most": MOST},
+        tags=lake.find("tags", "tag", tag),
+    )
+    return {
+        "tag": tag,
+        "text": bytes.fromhex(tag).decode("utf-8", "replace"),
+        "messages": [
+            {
+                "id": row["message_id"],
+                "milestone_index": row["milestone_index"],
+                "state": ledger.STATES[row["inclusion_state"]],
+            }
+            for row in rows
+        ],
+    }

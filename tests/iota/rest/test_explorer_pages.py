@@ -1,0 +1,124 @@
+"""The explorer's pages of both protocols: search reaches everything, HTML and JSON agree with the API."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support.iota_days import expected
+from support.synthetic_lake import NETWORKS as PROTOCOLS
+
+OWNED = {"stardust": "basic_outputs", "chrysalis": "legacy_outputs"}
+
+
+@pytest.fixture(params=("shimmer", "iota"))
+def network(request):
+    """A network of each protocol."""
+    return request.param
+
+
+def get(api, path, status=200):
+    answer = api.get(path, headers={"Accept": "application/json"})
+    assert answer.status_code == status, (path, answer.text)
+    return answer.json()
+
+
+def lands(api, network, text):
+    answer = api.get(f"/{network}/explore", params={"q": text}, follow_redirects=False)
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def is_known(api, network, output_id):
+    """Return whether the lake holds the output; the first days spend older ones."""
+    return api.get(f"/{network}/explore/output/{output_id}?format=json").status_code == 200
+
+
+@pytest.fixture
+def newest(synthetic_api, network):
+    """The newest milestone with a created output, as its page has it."""
+    rows = get(synthetic_api, f"/api/analytics/v1/{network}/ms_analytics?pageSize=1000")["items"]
+    for row in rows:
+        found = get(synthetic_api, f"/{network}/explore/milestone/{row['milestone_index']}")["found"]
+        known = [one for one in found["consumed"] if is_known(synthetic_api, network, one)]
+        if found["created"] and known:
+            return {**found, "consumed": known}
+    raise AssertionError("no milestone changes the ledger")
+
+
+def test_a_milestone_page_leads_to_its_messages_and_outputs(synthetic_api, network, newest):
+    assert newest["message_count"] == len(newest["messages"])
+    assert lands(synthetic_api, network, str(newest["index"])).endswith(f"/milestone/{newest['index']}")
+    message = newest["messages"][0]
+    found = get(synthetic_api, f"/{network}/explore/message/{message['id']}")["found"]
+    assert (found["milestone_index"], found["state"]) == (newest["index"], message["state"])
+    assert found["white_flag_index"] == 0
+    for text in (message["id"], f"0x{message['id'].upper()}"):
+        assert lands(synthetic_api, network, text).endswith(f"/message/{message['id']}")
+    parent = get(synthetic_api, f"/{network}/explore/message/{newest['messages'][-1]['id']}")["found"][
+        "parents"
+    ]
+    assert all(len(one) == 64 for one in parent)
+
+
+def test_an_output_page_says_where_it_came_from_and_went(synthetic_api, network, newest):
+    spent = get(synthetic_api, f"/{network}/explore/output/{newest['consumed'][0]}")["found"]
+    assert spent["spent_in"] == newest["index"]
+    assert lands(synthetic_api, network, spent["id"]).endswith(f"/output/{spent['id']}")
+    included = lands(synthetic_api, network, spent["spent_by"])
+    page = get(synthetic_api, included)["found"]
+    assert (page["state"], page["milestone_index"]) == ("included", newest["index"])
+    created = get(synthetic_api, f"/{network}/explore/output/{newest['created'][0]}")["found"]
+    assert created["created_in"] == newest["index"]
+
+
+def test_an_address_page_lists_outputs_and_what_is_unspent(synthetic_api, network):
+    rows = expected(PROTOCOLS[network], OWNED[PROTOCOLS[network]])
+    address = rows[-1]["address"]
+    found = get(synthetic_api, f"/{network}/explore/address/{address}")["found"]
+    own = {row["output_id"] for row in rows if row["address"] == address}
+    assert own <= {one["id"] for one in found["outputs"]}
+    unspent = sum(int(one["amount"]) for one in found["outputs"] if one["spent_in"] is None)
+    assert int(found["unspent"]) == unspent
+    assert lands(synthetic_api, network, address.upper()).endswith(address)
+
+
+def test_a_tag_is_found_as_text_and_as_hex(synthetic_api, network):
+    rows = expected(PROTOCOLS[network], "tags")
+    text = next(row["tag"] for row in rows if bytes.fromhex(row["tag"]).isalpha())
+    assert lands(synthetic_api, network, bytes.fromhex(text).decode()).endswith(f"/tag/{text}")
+    tag = rows[0]["tag"]
+    assert lands(synthetic_api, network, tag).endswith(f"/tag/{tag}")
+    found = get(synthetic_api, f"/{network}/explore/tag/{tag}")["found"]
+    assert found["messages"]
+    page = synthetic_api.get(f"/{network}/explore/tag/{tag}", headers={"Accept": "text/html"})
+    assert "<script" not in page.text
+
+
+def test_every_page_is_html_without_scripts(synthetic_api, network, newest):
+    paths = (
+        "",
+        f"/milestone/{newest['index']}",
+        f"/message/{newest['messages'][0]['id']}",
+        f"/output/{newest['created'][0]}",
+    )
+    for path in paths:
+        answer = synthetic_api.get(f"/{network}/explore{path}", headers={"Accept": "text/html"})
+        assert answer.status_code == 200
+        assert "<script" not in answer.text
+        assert " style=" not in answer.text
+        assert len(answer.content) < 150_000
+        assert "script" not in answer.headers["content-security-policy"]
+
+
+def test_what_is_unknown_or_malformed(synthetic_api, network):
+    assert get(synthetic_api, f"/{network}/explore?q=%3Cb%3Enothing")["query"] == "<b>nothing"
+    page = synthetic_api.get(f"/{network}/explore?q=%3Cb%3Enothing", headers={"Accept": "text/html"})
+    assert "<b>nothing" not in page.text
+    get(synthetic_api, f"/{network}/explore/message/{'0' * 64}", 404)
+    get(synthetic_api, f"/{network}/explore/message/xyz", 400)
+    get(synthetic_api, f"/{network}/explore/milestone/4000000", 404)
+    get(synthetic_api, f"/{network}/explore/milestone/x", 400)
+    get(synthetic_api, f"/{network}/explore/address/{json.dumps('x')}", 400)
+    get(synthetic_api, f"/{network}/explore/tag/{'0f' * 64}", 404)
