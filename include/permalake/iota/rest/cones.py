@@ -14,7 +14,7 @@ INCLUDED = 1
 
 
 @dataclass(frozen=True)
-class Cone:
+class ProvenCone:
     """A milestone's payload and what it references.
 
     ``carrier`` is the message that carries the milestone, where it is known; ``order`` are the referenced
@@ -59,7 +59,7 @@ class Cone:
         return dict(found)
 
 
-def cone_of(lake: RequestLake, index: int) -> Cone:
+def cone_of(lake: RequestLake, index: int) -> ProvenCone:
     """Return the cone of a milestone; 404 where it is not published."""
     row = ledger.milestone(lake, index)
     order = lake.rows(
@@ -69,4 +69,4 @@ def cone_of(lake: RequestLake, index: int) -> Cone:
         messages=Scan(milestones=[index]),
     )
     states = tuple((one["message_id"], one["inclusion_state"]) for one in order)
-    return Cone(lake, index, row["payload"], row["message_id"], states)
+    return ProvenCone(lake, index, row["payload"], row["message_id"], states)

@@ -31,7 +31,7 @@ from permalake.web.state import PublishedLake, RequestLake
 router = APIRouter(tags=["explorer"], responses=documented())
 
 
-class ChildrenQuery(NoQuery):
+class ChildPageQuery(NoQuery):
     """A page by its number."""
 
     page_size: int | None = Field(None, ge=1, alias="pageSize", description="Items per page.")
@@ -67,7 +67,7 @@ def balance(lake: PublishedLake, address: StardustAddress, query: Nothing) -> Re
 
 
 @router.get("/blocks/{blockId}/children")
-def children(lake: PublishedLake, block_id: BlockId, query: Annotated[ChildrenQuery, Query()]) -> Response:
+def children(lake: PublishedLake, block_id: BlockId, query: Annotated[ChildPageQuery, Query()]) -> Response:
     """Return the blocks that have a block as a parent, the earliest referenced first, at any distance."""
     parent = hex_id(block_id, "blockId")
     limits = lake.settings.serve
