@@ -15,7 +15,7 @@ import permalake
 from permalake.api.analytics import router as analytics
 from permalake.api.docs import add_docs
 from permalake.api.health import router as health
-from permalake.api.limits import Limits
+from permalake.api.limits import RequestLimits
 from permalake.api.metrics import ApiMetrics
 from permalake.api.metrics import router as metrics
 from permalake.api.pages import router as pages
@@ -90,7 +90,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
 
 def _add_middleware(app: FastAPI, settings: Settings) -> None:
     """Add what surrounds every request; the last one added is the outermost."""
-    app.add_middleware(Limits, settings=settings.serve, metrics=app.state.metrics)
+    app.add_middleware(RequestLimits, settings=settings.serve, metrics=app.state.metrics)
     app.add_middleware(GZipMiddleware, minimum_size=1024)
     app.add_middleware(
         CORSMiddleware,

@@ -55,7 +55,7 @@ class RateLimit:
         return 0.0 if allowed else (1 - tokens) * 60 / self._per_minute
 
 
-class Limits:
+class RequestLimits:
     """Middleware that refuses what exceeds ``[serve]``, gives requests their deadline, and counts them.
 
     An exception of a handler that no problem document explains ends here: it is logged, the client gets 500.
