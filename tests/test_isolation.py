@@ -31,3 +31,15 @@ def test_an_exported_warehouse_does_not_reach_the_tests(tmp_path):
     finally:
         probe.unlink()
     assert done.returncode == 0, done.stdout
+
+
+def test_a_domains_declaration_loads_no_router():
+    """What Airflow parses every few seconds must not load the API."""
+    code = (
+        "import sys, permalake.domains;"
+        "print([name for name in sys.modules if name.startswith(('fastapi', 'duckdb'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
