@@ -50,7 +50,7 @@ SUITES = (
         buckets_add_up("output"),
         rule(
             "largest_within_all",
-            "max_milestone_bytes <= message_bytes AND message_bytes <= max_milestone_bytes * milestone_count",
+            "max_milestone_bytes <= message_bytes AND message_bytes <= max_milestone_bytes * milestones",
             "The largest milestone is within the day's bytes, and no milestone is larger.",
         ),
         rule(

@@ -88,6 +88,19 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
     assert (summary["passed"], summary["days"]) == (0, 1)
 
 
+def test_days_that_continue_from_a_failed_day_are_withheld_too(spark, lake):
+    bad = small_network()
+    find(bad, "ms_analytics", milestone_index=FIRST + 2)["message_count"] = 38
+    attempt = staged(spark, lake, bad, DAYS, "range")
+    assert attempt.outdate_later(spark, IOTA_TABLES["ledger_totals"])
+    audit(spark, DAYS[0], DAYS[-1], "range")
+    publication = lake.publish(lake.resume(NETWORK, "range"))
+    assert publication.days == (DAYS[0],)
+    assert "messages_add_up" in publication.withheld[DAYS[1]]
+    reason = f"continues from {DAYS[1]}, which failed its audit; build it again once that day is published"
+    assert publication.withheld[DAYS[2]] == f"audit failed: {reason}"
+
+
 def test_a_range_without_rows_has_nothing_to_judge(spark, lake):
     lake.begin(NETWORK, DAYS[0], DAYS[2], "empty")
     audit(spark, DAYS[0], DAYS[2], "empty")

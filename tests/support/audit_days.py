@@ -66,7 +66,7 @@ def _metrics(rows, day, first, last):
         {
             **summed,
             "date": day,
-            "milestone_count": PER_DAY,
+            "milestones": PER_DAY,
             "max_milestone_bytes": max(row["message_bytes"] for row in of_day),
             "booked_tokens": 0,
         }

@@ -232,7 +232,7 @@ CASES = {
     "addresses_add_up": changed("daily_analytics", "send_addresses", send_addresses=1),
     "day_adds_up": day_adds_up,
     "one_row_a_day": without_day("daily_extended"),
-    "activity_of_days": changed("daily_activity", "milestone_count", milestone_count=9),
+    "activity_of_days": changed("daily_activity", "milestones", milestones=9),
     "metrics_of_a_day": without_day("ledger_totals"),
     "active_on_the_day": active_on_the_day,
     "outputs_moved": outputs_moved,

@@ -24,13 +24,21 @@ NAMES = {RETURN: "storage_deposit_return", TIMELOCK: "timelock", EXPIRATION: "ex
 
 @dataclass
 class Output:
-    """What of an output counts: ``conditions`` by name, with what a storage deposit returns."""
+    """What of an output counts: ``conditions`` by name, with what a storage deposit returns.
+
+    ``expires``: the unix time from which on it belongs to an address.
+    """
 
     kind: str
     amount: int
     size: int
     owner: str | None
     conditions: dict[str, int] = field(default_factory=dict)
+    expires: tuple[int, str] | None = None
+
+    def holder(self, time):
+        """Who may unlock it at a time."""
+        return self.expires[1] if self.expires and self.expires[0] <= time else self.owner
 
 
 def parse(raw, hrp):
@@ -48,7 +56,7 @@ def parse(raw, hrp):
         at += 4 + 1 + 3 * 32
     if kind == 6:
         at += 32
-    owner, conditions = None, {}
+    owner, conditions, expires = None, {}, None
     count, at = raw[at], at + 1
     for _ in range(count):
         condition, at = raw[at], at + 1
@@ -61,8 +69,9 @@ def parse(raw, hrp):
         elif condition == RETURN:
             conditions[NAMES[condition]], at = int.from_bytes(raw[at : at + 8], "little"), at + 8
         elif condition == EXPIRATION:
+            expires = int.from_bytes(raw[at : at + 4], "little"), address
             conditions[NAMES[condition]], at = 0, at + 4
-    return Output(KINDS[kind], amount, len(raw), owner, conditions)
+    return Output(KINDS[kind], amount, len(raw), owner, conditions, expires)
 
 
 def text(kind, value, hrp):
@@ -105,6 +114,29 @@ def days_of(protocol):
             next(one for one in days if one.date.isoformat() == row["date"]).active.add(row["value"])
     _treasury(protocol, day)
     return sorted(days, key=lambda one: one.date)
+
+
+def moved_tokens(protocol):
+    """What included transactions moved to other addresses, by milestone index."""
+    hrp = tangle(protocol)["bech32_hrp"]
+    times = {row["milestone_index"]: row["timestamp"] for row in expected(protocol, "milestones")}
+    gains = defaultdict(Counter)
+    archive = SYNTHETIC / protocol / "archive" / "consumed_outputs.jsonl.gz"
+    for line in gzip.decompress(archive.read_bytes()).decode().splitlines():
+        row = json.loads(line)
+        output = parse(bytes.fromhex(row["rawOutput"].removeprefix("0x")), hrp)
+        place = row["milestone"], row["transactionIdSpent"].removeprefix("0x")
+        gains[place][output.holder(times[row["milestone"]])] -= output.amount
+    for kind in ("basic", "alias", "foundry", "nft", "legacy"):
+        for row in expected(protocol, f"{kind}_outputs"):
+            place = row["milestone_index"], row["output_id"][:64]
+            if place in gains:  # no receipt
+                output = parse(bytes.fromhex(row["data"]), hrp)
+                gains[place][output.holder(times[place[0]])] += output.amount
+    moved = dict.fromkeys(times, 0)
+    for (milestone, _), addresses in gains.items():
+        moved[milestone] += sum(gain for gain in addresses.values() if gain > 0)
+    return moved
 
 
 def _treasury(protocol, day):

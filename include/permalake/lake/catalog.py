@@ -170,9 +170,14 @@ def _lacking(table: IcebergTable, contract: Table) -> list[str]:
 
 def _add_columns(catalog: SqlCatalog, network: str, contract: Table) -> None:
     table = catalog.load_table((network, contract.name))
+    present = set(table.schema().column_names)
     with table.update_schema() as update:
         for name in _lacking(table, contract):
             field = _optional(contract).find_field(name)
+            former = contract.column(name).former_name
+            # No rename: queries find the columns of data files by name, so both names would be null.
+            if former in present:
+                update.delete_column(former)
             update.add_column(name, field.field_type, doc=field.doc)
 
 

@@ -22,10 +22,20 @@ from permalake.iota.tables import known_ledger, ledger_daily
 from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
 from permalake.iota.tables.carried_tables import StateRules, state_tables
 from permalake.paths import SAMPLE
-from support.iota_days import DATA, RICHEST, SYNTHETIC, build, coordinator_keys, expected, plain, tangle
+from support.iota_days import (
+    DATA,
+    RICHEST,
+    SYNTHETIC,
+    build,
+    coordinator_keys,
+    expected,
+    plain,
+    shaped,
+    tangle,
+)
 from support.iota_network import Network
 from support.lakes import pass_audit
-from support.ledger_walk import Day, Output, days_of, measured
+from support.ledger_walk import Day, Output, days_of, measured, moved_tokens
 
 OF_ADDRESSES = ("active_addresses", "address_balances", "token_distribution", "richest_addresses")
 OF_OUTPUTS = ("ledger_outputs", "unlock_conditions")
@@ -99,6 +109,41 @@ def test_the_ledger_weighs_what_its_outputs_weigh(world):
         weights = (row["key_bytes"], row["data_bytes"], row["storage_deposit"])
         stardust = (34 * count, size, 100 * (340 * count + size))
         assert weights == (stardust if world.protocol == "stardust" else (None, None, None))
+
+
+@pytest.mark.parametrize("v_byte_cost", [100, 20_000])
+def test_a_storage_deposit_is_the_rent_and_at_most_the_amount(world, v_byte_cost):
+    """The high cost makes the rent exceed some amounts."""
+    days = chained([(day.date, day.first, day.last) for day in world.walked], None)
+    flows = ledger_daily.flows(world.built.decoded, v_byte_cost).collect()
+    total, walked, limited = 0, {}, 0
+    for day in world.walked:
+        for sign, outputs in ((1, day.created), (-1, day.consumed)):
+            for one in (one for one in outputs if one.kind != "treasury"):
+                rent = v_byte_cost * (10 * 34 + 40 + one.size)
+                total += sign * min(rent, one.amount)
+                limited += one.amount < rent
+        walked[day.date] = total
+    assert ledger_daily.storage_deposits(flows, days, None) == walked
+    assert limited or v_byte_cost == 100
+
+
+def test_a_storage_deposit_goes_on_from_a_known_one_only():
+    day = date(2022, 9, 28)
+    flows = [
+        {"date": day, "kind": "basic", "is_created": True, "deposit": 30},
+        {"date": day, "kind": "treasury", "is_created": True, "deposit": 9},
+        {"date": day, "kind": "nft", "is_created": False, "deposit": 10},
+    ]
+    days = chained([(day, 11, 20)], Ending(date(2022, 9, 27), 10, 3, date(2022, 9, 1)))
+    assert ledger_daily.storage_deposits(flows, days, 5) == {day: 25}
+    assert ledger_daily.storage_deposits(flows, days, None) == {day: None}
+
+
+def test_tokens_move_to_whoever_may_unlock_them(world):
+    """An output that is created expired moves to its return address (the stardust tangle has one)."""
+    rows = world.built.rows("ms_activity")
+    assert {row["milestone_index"]: row["moved_tokens"] for row in rows} == moved_tokens(world.protocol)
 
 
 def test_balances_change_as_the_generators_ledger_does(world):
@@ -300,6 +345,87 @@ def test_days_in_parts_of_any_length_are_the_days_at_once(spark):
         assert keyed(known[name], name) == keyed(walked[name], name)
 
 
+def tables_at_once(spark, days):
+    """The carried tables of days that are built together, as frames of the contracts' types."""
+    nothing = spark.createDataFrame([], DECODED)
+    made = state_tables(nothing, analytics(spark, days).__getitem__, empty(spark), StateRules(RICHEST, 100))
+    return {name: shaped(name, frame()) for name, frame in made.items()}
+
+
+def empty(spark):
+    return lambda name: spark.createDataFrame([], IOTA_TABLES[name].spark)
+
+
+def rows_of(tables, since):
+    """Rows per table from a date on."""
+    return {
+        name: keyed([plain(row.asDict()) for row in frame.where(F.col("date") >= since).collect()], name)
+        for name, frame in tables.items()
+    }
+
+
+def days_in_a_row(*movements):
+    """Days of one milestone each: (date, owner of what is created, owner of what is consumed)."""
+    found = []
+    for milestone, (day, receiver, sender) in enumerate(movements, start=1):
+        one = Day(date.fromisoformat(day), milestone, milestone)
+        one.created = [Output("basic", 100, 46, f"smr1q{receiver}")]
+        one.consumed = [Output("basic", 100, 46, f"smr1q{sender}")] if sender else []
+        one.active = {output.owner for output in (*one.created, *one.consumed)}
+        found.append(one)
+    return found
+
+
+def test_carried_rows_do_not_depend_on_where_a_run_began(spark):
+    """An address that was emptied in another year comes back: a checkpoint between has forgotten it."""
+    days = days_in_a_row(
+        ("2021-03-01", "aaaaaa", None),
+        ("2021-03-02", "cccccc", "aaaaaa"),
+        ("2022-02-01", "dddddd", "cccccc"),
+        ("2022-02-02", "aaaaaa", "dddddd"),
+    )
+    last = days[-1].date
+    together = tables_at_once(spark, days)
+    made = state_tables(
+        spark.createDataFrame([], DECODED),
+        analytics(spark, days[-1:]).__getitem__,
+        lambda name: together[name].where(F.col("date") < last),
+        StateRules(RICHEST, 100),
+    )
+    alone = {name: shaped(name, frame()) for name, frame in made.items()}
+    assert rows_of(alone, last) == rows_of(together, last)
+
+
+def test_days_after_a_refused_one_continue_from_its_publication(spark):
+    days = days_in_a_row(
+        ("2022-03-01", "aaaaaa", None),
+        ("2022-03-02", "cccccc", "aaaaaa"),
+        ("2022-03-03", "dddddd", "cccccc"),
+        ("2022-03-04", "aaaaaa", "dddddd"),
+    )
+    refused = days[1].date
+    published = tables_at_once(spark, days)
+    made = state_tables(
+        spark.createDataFrame([], DECODED),
+        analytics(spark, days).__getitem__,
+        published.__getitem__,
+        StateRules(RICHEST, 100),
+        [refused],
+    )
+    again = {name: shaped(name, frame()) for name, frame in made.items()}
+    kept = {name: frame.where(F.col("date") != refused) for name, frame in published.items()}
+    assert rows_of(again, days[0].date) == rows_of(kept, days[0].date)
+    unpublished = state_tables(
+        spark.createDataFrame([], DECODED),
+        analytics(spark, days).__getitem__,
+        empty(spark),
+        StateRules(RICHEST, 100),
+        [refused],
+    )
+    cut = {row["since_milestone"] for row in unpublished["ledger_totals"]().collect()}
+    assert cut == {days[0].first, days[2].first}
+
+
 def _value(kind, value):
     return date.fromisoformat(value) if kind == "date" and value else value
 
@@ -331,9 +457,10 @@ def test_the_sample_changes_the_ledger_as_the_indexer_measured(spark, tmp_path):
     built = build(spark, SAMPLE / "shimmer", "2022-09-28", "2022-09-28", tmp_path / "decoded")
     later = built.decoded.where("milestone_index = 17340")
     days = chained([(date(2022, 9, 28), 17340, 17340)], None)
-    flows = ledger_daily.flows(later).collect()
+    flows = ledger_daily.flows(later, 100).collect()
     outputs = ledger_daily.ledger_outputs(flows, days, [])
-    size = ledger_daily.ledger_size(outputs, date(2022, 9, 28), 100, rented=True)
+    deposits = ledger_daily.storage_deposits(flows, days, None)
+    size = ledger_daily.ledger_size(outputs, days[0].day, deposits[days[0].day], rented=True)
     ours = {
         "ledger_size.total_key_bytes": size["key_bytes"],
         "ledger_size.total_data_bytes": size["data_bytes"],

@@ -1,7 +1,7 @@
-"""Contracts of the metrics that inx-chronicle measures, per milestone and per day.
+"""Contracts of the metrics that inx-chronicle measures, per milestone and per day; see docs/peers.md.
 
-Running figures (``unspent_…``, balances) start from the network's beginning only where the lake knows it.
-``since_milestone`` says from where they count.
+Carried figures (``unspent_…``, balances) are absolute only where the lake knows the whole ledger.
+``since_milestone`` is the first milestone that they count.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BLOCKS = (
     _count("no_payload_count", "Messages without payload."),
     _count("tagged_data_count", "Messages with tagged data (Chrysalis: indexation)."),
     _count("transaction_payload_count", "Messages with a transaction."),
-    _count("milestone_payload_count", "Messages with a milestone."),
+    _count("milestone_payload_count", "Messages with a milestone (inx-chronicle's milestone_count)."),
     _count("treasury_transaction_count", "Messages with a treasury transaction."),
     _count("confirmed_count", "Messages with an included transaction."),
     _count("conflicting_count", "Messages with a conflicting transaction."),
@@ -48,7 +48,8 @@ _BLOCKS = (
 )
 _MOVED = _long(
     "moved_tokens",
-    "Sum, over transactions and addresses, of what was received beyond what was sent (base tokens).",
+    "Sum, over transactions and addresses, of what was received beyond what was sent (base tokens). An "
+    "output that is created expired counts for its return address. inx-chronicle's transferred_amount.",
 )
 _TRANSACTIONS = (
     Column("input_buckets", "list<int>", f"Included transactions by inputs: {_BUCKETS}."),
@@ -64,11 +65,13 @@ _TRANSACTIONS = (
 MS_ACTIVITY = Table(
     "ms_activity",
     "iota",
-    "Activity per milestone beyond the permanode schema, as inx-chronicle measures it.",
+    "Activity per milestone beyond the permanode schema, as inx-chronicle measures it (docs/peers.md).",
     (
         Column("milestone_index", "int", "Index of the milestone.", minimum=0),
         *_BLOCKS,
-        _count("active_addresses", "Distinct addresses that own a created or consumed output."),
+        _count(
+            "active_addresses", "Distinct addresses that own a created output or unlocked a consumed one."
+        ),
         _MOVED,
         *_TRANSACTIONS,
     ),
@@ -92,7 +95,7 @@ DAILY_ACTIVITY = Table(
     "ms_activity per day: what its milestones' figures add up to.",
     (
         _DATE,
-        _count("milestone_count", "Milestones of the day."),
+        Column("milestones", "int", "Milestones of the day.", minimum=0, former_name="milestone_count"),
         _long("max_milestone_bytes", "Bytes of the messages of the day's largest milestone."),
         *_BLOCKS,
         _long("booked_tokens", "Sum of all outputs of included transactions (base tokens)."),
@@ -105,7 +108,8 @@ DAILY_ACTIVITY = Table(
 ACTIVE_ADDRESSES = Table(
     "active_addresses",
     "iota",
-    "Distinct addresses that sent or received, in the calendar day, week, month and year so far.",
+    "Distinct addresses that unlocked a consumed output or own a created one, in the calendar day, week, "
+    "month and year so far.",
     (
         Column("period", "string", "Kind of period (a week begins on Monday).", values=PERIODS),
         Column("start_date", "date", "First date of the period, which counts up to date."),
@@ -187,8 +191,9 @@ LEDGER_TOTALS = Table(
         Column(
             "storage_deposit",
             "long",
-            "Storage deposit of all unspent outputs: v_byte_cost x (10 key_bytes + data_bytes), in base "
-            "tokens. Null on Chrysalis and where the network's v_byte_cost is not configured.",
+            "Storage deposit of all unspent outputs (base tokens): of each the smaller of its amount and its "
+            "rent, v_byte_cost x (10 key bytes + data bytes). Null on Chrysalis, and where the network's "
+            "v_byte_cost is not configured or was not when the history began.",
             required=False,
         ),
         Column("holders", "long", "Addresses with a balance, one below zero (history is cut) included."),
@@ -202,7 +207,7 @@ LEDGER_TOTALS = Table(
         _DATE,
     ),
     key=("date",),
-    carries_state=("milestone_index", "since_milestone", "checkpoint", "fingerprint"),
+    carries_state=("milestone_index", "since_milestone", "checkpoint", "fingerprint", "storage_deposit"),
 )
 
 ADDRESS_BALANCES = Table(
@@ -218,7 +223,12 @@ ADDRESS_BALANCES = Table(
             pattern=BECH32,
         ),
         Column("balance", "long", "Sum of its unspent outputs (base tokens)."),
-        Column("active_on", "date", "Last date on which it sent or received.", required=False),
+        Column(
+            "active_on",
+            "date",
+            "Last date on which it sent or received; may be null where no period of the date holds it.",
+            required=False,
+        ),
         _SINCE,
         _DATE,
     ),

@@ -167,13 +167,13 @@ LAWS = (
         expected=lambda scope: union(
             [
                 per_day(scope("ms_activity"), **{name: f"sum({name})" for name in _ACTIVITY_SUMS}),
-                per_day(scope("ms_activity"), milestone_count="count(*)"),
+                per_day(scope("ms_activity"), milestones="count(*)"),
                 per_day(scope("ms_analytics"), booked_tokens="sum(transferred_tokens)"),
             ]
         ),
         found=lambda scope: per_row(
             scope("daily_activity"),
-            **{name: name for name in (*_ACTIVITY_SUMS, "milestone_count", "booked_tokens")},
+            **{name: name for name in (*_ACTIVITY_SUMS, "milestones", "booked_tokens")},
         ),
     ),
 )

@@ -38,14 +38,24 @@ def _changed(scope: Scope) -> DataFrame:
 
 
 def _skipped(scope: Scope) -> DataFrame:
+    """Return receipts that spend another treasury than the one that the receipt before them left.
+
+    Only receipts without a missing milestone between them are compared.
+    """
     left = scope("treasury_outputs").select("date", "milestone_index", "output_id")
     used = (
         scope("consumed_outputs")
         .where("kind = 'treasury'")
         .selectExpr("date", "milestone_index", "output_id AS used")
     )
-    before = F.lag("output_id").over(Window.orderBy("milestone_index"))
-    in_line = left.select("date", "milestone_index", before.alias("before"))
+    by_date = Window.orderBy("date")
+    ended = F.lag("end_ms").over(by_date)
+    cuts = scope("date_cache").select("date", (F.col("start_ms") != ended + 1).cast("int").alias("is_cut"))
+    unbroken = cuts.select("date", F.coalesce(F.sum("is_cut").over(by_date), F.lit(0)).alias("unbroken"))
+    before = F.lag("output_id").over(Window.partitionBy("unbroken").orderBy("milestone_index"))
+    in_line = left.join(F.broadcast(unbroken), "date").select(
+        "date", "milestone_index", before.alias("before")
+    )
     return (
         in_line.join(used, ["date", "milestone_index"], "left")
         .where("before IS NOT NULL AND NOT before <=> used")

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from permalake.config import KnownLedger, NetworkSettings
 from permalake.contracts.steps import StepResult
@@ -33,9 +32,6 @@ def staged(context: StepContext, attempt: Attempt) -> StepResult:
     decoded = spark.read.schema(DECODED).parquet(attempt.landing)
     staged = partial(attempt.days, spark)
 
-    def history(table: str) -> DataFrame:
-        return attempt.table(spark, table).where(F.col("date") < F.lit(order.start))
-
     stage(attempt, analytics_tables(decoded, staged, network.chunk_size))
     rules = StateRules(
         network.richest_addresses,
@@ -43,7 +39,8 @@ def staged(context: StepContext, attempt: Attempt) -> StepResult:
         rented=network.protocol == "stardust",
         ledger=partial(known_ledger, spark, network, network.ledger) if network.ledger else None,
     )
-    stage(attempt, [state_tables(decoded, staged, history, rules, attempt.record.refused)])
+    published = partial(attempt.published, spark)
+    stage(attempt, [state_tables(decoded, staged, published, rules, attempt.record.refused)])
     counted = jobs.counted(attempt, "ms_analytics", "metrics_cache", "daily_analytics")
     context.report(f"analytics {order}: {counted}")
     return StepResult()

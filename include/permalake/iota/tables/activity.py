@@ -1,6 +1,6 @@
-"""Per milestone and address: ms_analytics, ms_activity, address_analytics. All from decoded rows.
+"""Activity per milestone and address: ``ms_analytics``, ``ms_activity``, ``address_analytics``.
 
-``ms_activity`` follows the definitions of inx-chronicle's ``analytics`` module.
+``ms_activity`` follows the definitions of inx-chronicle's ``analytics`` module (docs/peers.md).
 """
 
 from __future__ import annotations
@@ -21,17 +21,20 @@ BUCKETS = [*((n, n) for n in range(1, _SINGLE_BUCKETS + 1)), (8, 15), (16, 31), 
 
 
 def owner(output: Column) -> Column:
-    """Who owns a created output: its address; an alias its state controller."""
+    """Return the owner of a created output: its address, an alias's state controller."""
     return F.coalesce(output["address"], output["state_controller"])
 
 
 def per_milestone(decoded: DataFrame) -> DataFrame:
-    """What ``ms_analytics`` and ``ms_activity`` tell of messages and transactions, in one pass: a row for
-    every milestone, one without messages too."""
+    """Return the figures of ``ms_analytics`` and ``ms_activity`` that follow from messages and transactions.
+
+    One pass. Every milestone has a row, also one without messages.
+    """
     is_block = F.col("kind") == int(Row.BLOCK)
     is_included = is_block & (F.col("inclusion_state") == int(InclusionState.INCLUDED))
     own = decoded.where(F.col("kind") != int(Row.PROBLEM)).select(
         *_MILESTONE_KEY,
+        "timestamp",
         is_block.alias("is_block"),
         F.when(is_block, F.col("payload_kind")).alias("payload"),
         F.when(is_block, F.col("inclusion_state")).alias("state"),
@@ -61,7 +64,7 @@ def per_milestone(decoded: DataFrame) -> DataFrame:
 
 
 def ms_analytics(per_milestone: DataFrame, chunk_size: int) -> DataFrame:
-    """``ms_analytics``."""
+    """Return ``ms_analytics``."""
     return per_milestone.select(
         range_id(chunk_size).alias("ms_range_id"),
         "milestone_index",
@@ -73,8 +76,11 @@ def ms_analytics(per_milestone: DataFrame, chunk_size: int) -> DataFrame:
 
 
 def ms_activity(per_milestone: DataFrame, address_analytics: DataFrame) -> DataFrame:
-    """``ms_activity``: blocks by payload and state, bytes, transaction sizes, active addresses, tokens that
-    changed hands, and what became of aliases, foundries and NFTs."""
+    """Return ``ms_activity``.
+
+    It has blocks by payload and state, bytes, transaction sizes, active addresses, tokens that changed hands,
+    and changes of aliases, foundries and NFTs.
+    """
     active = address_analytics.groupBy(*_MILESTONE_KEY).agg(F.count("*").cast("int").alias("active"))
     return per_milestone.join(active, [*_MILESTONE_KEY], "left").select(
         "*", F.coalesce("active", F.lit(0)).alias("active_addresses")
@@ -82,7 +88,7 @@ def ms_activity(per_milestone: DataFrame, address_analytics: DataFrame) -> DataF
 
 
 def address_analytics(decoded: DataFrame) -> DataFrame:
-    """``address_analytics``: what addresses sent and received in included transactions, per milestone."""
+    """Return ``address_analytics``: sums per address and milestone, over included transactions."""
     return (
         _moves(decoded)
         .groupBy(*_MILESTONE_KEY, "address")
@@ -104,8 +110,10 @@ def _total(outputs: str) -> Column:
 
 
 def _moves(decoded: DataFrame) -> DataFrame:
-    """(date, milestone_index, address, sent, received) of every output that an included transaction consumed
-    or created, where it has an owner."""
+    """Return (date, milestone_index, address, sent, received) of what included transactions move.
+
+    A row for each consumed and created output that has an owner.
+    """
 
     def move(address: Column, sent: Column, received: Column) -> Column:
         return F.struct(address.alias("address"), sent.alias("sent"), received.alias("received"))
@@ -121,9 +129,18 @@ def _moves(decoded: DataFrame) -> DataFrame:
     )
 
 
+def _receiver(output: Column) -> Column:
+    """Return who holds a created output at its milestone's time: its return address if it has expired."""
+    expired = (output["expiration_time"] > 0) & (output["expiration_time"] <= F.col("timestamp"))
+    return F.when(expired, output["expiration_return_address"]).otherwise(owner(output))
+
+
 def _gains() -> Column:
-    """Tokens of a transaction that changed hands: what each address received beyond what it sent. Moves in
-    order of address, so that one walk over them is enough."""
+    """Return the tokens of a transaction that changed hands.
+
+    That is what each address received beyond what it sent (inx-chronicle's ``transferred_amount``). Moves are
+    sorted by address, so one pass over them is enough.
+    """
 
     def move(address: Column, amount: Column) -> Column:
         return F.struct(address.alias("address"), amount.alias("amount"))
@@ -138,7 +155,7 @@ def _gains() -> Column:
         )
 
     nothing = F.lit(0).cast("long")
-    received = F.transform("outputs", lambda o: move(owner(o), o["amount"]))
+    received = F.transform("outputs", lambda o: move(_receiver(o), o["amount"]))
     sent = F.transform("consumed", lambda o: move(o["address"], -o["amount"]))
     return F.aggregate(
         F.sort_array(F.concat(received, sent)),

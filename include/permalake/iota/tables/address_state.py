@@ -1,8 +1,8 @@
-"""What days changed for addresses, and who holds what at their ends: ``address_balances``,
-``token_distribution``, ``richest_addresses``, ``active_addresses``.
+"""Addresses: how days change them, and balances at the days' ends.
 
-An address owns what has it as address unlock condition or state controller, expired or not (so does
-inx-chronicle). ``state`` frames are (address, balance, active_on) at the end of the day before the range.
+Makes ``address_balances``, ``token_distribution``, ``richest_addresses`` and ``active_addresses``. An output
+belongs to its address unlock condition or state controller, expired or not (as in inx-chronicle). ``state``
+frames are (address, balance, active_on) at the end of the day before the range.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ BUCKETS = range(_BELOW_ZERO, _MOST_DIGITS)
 
 
 def state(balances: DataFrame) -> DataFrame:
-    """(address, balance, active_on) as the rows of ``address_balances`` from a checkpoint on tell it."""
+    """Return (address, balance, active_on) from the rows of ``address_balances`` since a checkpoint."""
     last = F.max_by(F.struct("balance", "active_on"), "date").alias("last")
     return balances.groupBy("address").agg(last).select("address", "last.*")
 
 
 def touched(decoded: DataFrame, address_analytics: DataFrame) -> DataFrame:
-    """(date, address, delta, is_active) of every address whose balance or activity the days touch."""
+    """Return (date, address, delta, is_active) of every address whose balance or activity the days touch."""
     moved = address_analytics.select(
         "date",
         "address",
@@ -43,8 +43,12 @@ def touched(decoded: DataFrame, address_analytics: DataFrame) -> DataFrame:
 
 
 def changes(touched: DataFrame, days: DataFrame, state: DataFrame) -> DataFrame:
-    """(date, address, chapter, since_milestone, before, balance, is_active, active_before, active_on,
-    until): ``until`` is the date of the address's next change in the range."""
+    """Return the state of each touched address before and after each day.
+
+    Columns: date, address, chapter, since_milestone, before, balance, is_active, active_before, active_on,
+    until. ``until`` is the date of the address's next change in the range. ``active_before`` is null where it
+    does not count any more: a checkpoint forgets such a date, so rows would depend on where a run began.
+    """
     by_address = Window.partitionBy("address").orderBy("date")
     so_far = Window.partitionBy("address", "chapter").orderBy("date")
     earlier = by_address.rowsBetween(Window.unboundedPreceding, -1)
@@ -61,6 +65,7 @@ def changes(touched: DataFrame, days: DataFrame, state: DataFrame) -> DataFrame:
             ).alias("active_before"),
             F.lead("date").over(by_address).alias("until"),
         )
+        .withColumn("active_before", F.when(F.col("active_before") >= _counting(), F.col("active_before")))
         .select(
             "*",
             (F.col("balance") - F.col("delta")).alias("before"),
@@ -70,8 +75,10 @@ def changes(touched: DataFrame, days: DataFrame, state: DataFrame) -> DataFrame:
 
 
 def standing(changes: DataFrame, state: DataFrame) -> DataFrame:
-    """(address, balance, active_on, chapter, since, until): every balance with the dates at whose ends it
-    stands, from ``since`` to before ``until``; null is unbounded."""
+    """Return (address, balance, active_on, chapter, since, until): balances with the days that they hold on.
+
+    A balance holds at the ends of the days from ``since`` to before ``until``; null is unbounded.
+    """
     first = changes.groupBy("address").agg(F.min("date").alias("until"))
     kept = state.join(first, "address", "left").select(
         "address",
@@ -88,18 +95,19 @@ def standing(changes: DataFrame, state: DataFrame) -> DataFrame:
 
 
 def address_balances(changes: DataFrame, standing: DataFrame, days: DataFrame) -> DataFrame:
-    """``address_balances``: what changed; on a checkpoint everything that is alive."""
+    """Return ``address_balances``: changes; at a checkpoint every address that counts."""
     at_checkpoint = F.col("checkpoint") == F.col("date")
-    counting = F.least(F.trunc("date", "year"), F.trunc("date", "week"))
-    alive = (F.col("balance") != 0) | (F.col("active_on") >= counting)
+    alive = (F.col("balance") != 0) | (F.col("active_on") >= _counting())
     columns = ("address", "balance", "active_on", "since_milestone", "date")
     whole = _at_ends(standing, days.where(at_checkpoint)).where(alive)
     return changes.where(~at_checkpoint).select(*columns).unionByName(whole.select(*columns))
 
 
 def richest_addresses(standing: DataFrame, days: DataFrame, number: int) -> DataFrame:
-    """``richest_addresses``: the first ``number``. Of the balances that stand all through the range only as
-    many can be among them."""
+    """Return ``richest_addresses``: the first ``number`` of each day.
+
+    Of the balances that do not change in the range at most ``number`` can be among them.
+    """
     order = (F.desc("balance"), F.col("address"))
     unmoved = F.col("since").isNull() & F.col("until").isNull()
     largest = standing.where(unmoved & (F.col("balance") > 0)).orderBy(*order).limit(number)
@@ -111,9 +119,12 @@ def richest_addresses(standing: DataFrame, days: DataFrame, number: int) -> Data
 
 
 def summary(changes: DataFrame) -> DataFrame:
-    """What each day changed, a row a day: ``addresses`` and ``amounts`` by bucket of balances; ``newly``
-    active addresses by period, on whose first such day they count; and how the ``fingerprint`` turns, each
-    change taking the old state of an address out and putting the new one in."""
+    """Return what each day changed, a row a day.
+
+    ``addresses`` and ``amounts`` are by bucket of balances. ``newly`` counts addresses by period, on the
+    first day of the period on which they are active. ``fingerprint`` is the XOR of the old and new states of
+    the changed addresses, and turns the running fingerprint into that of the new state.
+    """
     now, was = _bucket(F.col("balance")), _bucket(F.col("before"))
     nothing = F.lit(0).cast("long")
 
@@ -138,7 +149,7 @@ def summary(changes: DataFrame) -> DataFrame:
 
 
 def token_distribution(summaries: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
-    """``token_distribution``; ``state``: its rows of the day before the range."""
+    """Return ``token_distribution``; ``state``: its rows of the day before the range."""
     moves = [
         {"date": row["date"], "bucket": bucket, "addresses": addresses, "amount": amount}
         for row in summaries
@@ -150,7 +161,7 @@ def token_distribution(summaries: Rows, days: Sequence[Chained], state: Rows) ->
 
 
 def active_addresses(summaries: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
-    """``active_addresses``; ``state``: its rows of the day before the range."""
+    """Return ``active_addresses``; ``state``: its rows of the day before the range."""
     newly = {row["date"]: dict(zip(PERIODS, row["newly"], strict=True)) for row in summaries}
     last = {row["period"]: dict(row) for row in state}
     rows: list[dict[str, Any]] = []
@@ -172,7 +183,7 @@ def active_addresses(summaries: Rows, days: Sequence[Chained], state: Rows) -> l
 
 
 def fingerprints(summaries: Rows, days: Sequence[Chained], before: int) -> dict[date, int]:
-    """The fingerprint of all addresses' state at each day's end; ``before``: that of the day before."""
+    """Return the fingerprint of all addresses at each day's end; ``before``: that of the day before."""
     turns = {row["date"]: row["fingerprint"] for row in summaries}
     found, chapter, last = {}, GOES_ON, before
     for day in days:
@@ -183,7 +194,7 @@ def fingerprints(summaries: Rows, days: Sequence[Chained], before: int) -> dict[
 
 
 def periods(day: date) -> dict[str, date]:
-    """First dates of the periods that a day lies in."""
+    """Return the first dates of the periods that a day lies in."""
     first = {
         "day": day,
         "week": day - timedelta(days=day.weekday()),
@@ -194,8 +205,10 @@ def periods(day: date) -> dict[str, date]:
 
 
 def _corrections(decoded: DataFrame) -> DataFrame:
-    """What ``address_analytics`` does not tell of balances: an expired output was its first owner's, whoever
-    unlocked it; and receipts pay out without a transaction."""
+    """Return changes of balances that ``address_analytics`` lacks.
+
+    An expired output belonged to its first owner, whoever unlocked it; receipts pay without a transaction.
+    """
 
     def change(address: Column, delta: Column) -> Column:
         return F.struct(address.alias("address"), delta.alias("delta"))
@@ -216,7 +229,7 @@ def _corrections(decoded: DataFrame) -> DataFrame:
 
 
 def _at_ends(standing: DataFrame, days: DataFrame) -> DataFrame:
-    """Balances that stand at the ends of ``days``; zero where history is cut since they were known."""
+    """Return balances at the ends of ``days``; zero where the history is cut since they were known."""
     ends = days.select("date", "since_milestone", F.col("chapter").alias("day_chapter"))
     stands = (F.col("since").isNull() | (F.col("since") <= F.col("date"))) & (
         F.col("until").isNull() | (F.col("date") < F.col("until"))
@@ -227,7 +240,12 @@ def _at_ends(standing: DataFrame, days: DataFrame) -> DataFrame:
     )
 
 
+def _counting() -> Column:
+    """Return the first date of which activity counts in a period of ``date``."""
+    return F.least(F.trunc("date", "year"), F.trunc("date", "week"))
+
+
 def _bucket(balance: Column) -> Column:
-    """The power of ten of a balance, -1 below zero; null of none."""
+    """Return the power of ten of a balance, -1 below zero; null for zero."""
     digits = F.length(balance.cast("string"))
     return F.when(balance < 0, _BELOW_ZERO).when(balance > 0, digits - 1)

@@ -1,8 +1,8 @@
-"""Figures that run on from day to day: where history begins and is cut, and sums up to each day's end.
+"""Carried figures: where a history begins and is cut, and sums up to each day's end.
 
-A day goes on where the day before it in the lake ends. Where milestones lie between them, history is cut: a
-new chapter begins, whose figures count from its first milestone. What is summed here is a few numbers per
-day, which Spark has counted; so it is plain Python.
+A day continues from the day before it in the lake. Where milestones are missing between them, the history is
+cut: a new chapter begins, whose figures count from its first milestone. Spark has counted a few numbers per
+day before; this module is plain Python.
 """
 
 from __future__ import annotations
@@ -21,20 +21,27 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The state that a day leaves behind: its last milestone, from where its figures count, the date from
-    which on ``address_balances`` tells every address, and the fingerprint of their state."""
+    """The state that later days continue from.
+
+    ``end_ms`` is the day's last milestone, ``since_milestone`` where its figures count from, ``checkpoint``
+    the date from which on ``address_balances`` holds every address, ``fingerprint`` that of their state, and
+    ``storage_deposit`` that of all unspent outputs (None: not known).
+    """
 
     day: date
     end_ms: int
     since_milestone: int | None
     checkpoint: date
     fingerprint: int = 0
+    storage_deposit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """A day with milestones, up to its last one, in its chapter: :data:`GOES_ON` when it continues the state
-    before the range."""
+    """A day with milestones, its last milestone and its chapter.
+
+    Chapter :data:`GOES_ON` continues the state before the range.
+    """
 
     day: date
     end_ms: int
@@ -44,14 +51,15 @@ class Chained:
 
     @property
     def stamp(self) -> dict[str, Any]:
-        """What every row of a running table says of its day."""
+        """Columns that every row of a carried table has of its day."""
         return {"since_milestone": self.since_milestone, "date": self.day}
 
 
 def chained(days: Iterable[tuple[date, int, int]], before: Ending | None) -> list[Chained]:
-    """Days as (date, start_ms, end_ms) in order, after the day ``before`` them in the lake.
+    """Return days given as (date, start_ms, end_ms), in order, with their chapters.
 
-    The first day of a chapter or of a month is a checkpoint.
+    ``before`` is the end of the day before them in the lake. The first day of a chapter or of a month is a
+    checkpoint.
     """
     found: list[Chained] = []
     last, chapter = before, GOES_ON
@@ -67,16 +75,16 @@ def chained(days: Iterable[tuple[date, int, int]], before: Ending | None) -> lis
 
 
 def frame(spark: SparkSession, days: Sequence[Chained]) -> DataFrame:
-    """The days as a frame, a row each."""
+    """Return the days as a frame, a row each."""
     return spark.createDataFrame([astuple(day) for day in days], DAYS)
 
 
 def running(
     days: Sequence[Chained], key: str, measures: Sequence[str], changes: Rows, prior: Rows
 ) -> list[dict[str, Any]]:
-    """Sums of ``measures`` up to each day's end, a row per day and value of ``key`` met so far.
+    """Return sums of ``measures`` up to each day's end: a row per day and value of ``key`` met so far.
 
-    ``changes`` have date, key and measures; ``prior`` (key, measures) is where the first chapter goes on.
+    ``changes`` have date, key and measures; ``prior`` (key, measures) is where the first chapter continues.
     """
     at: dict[date, list[Mapping[str, Any]]] = {}
     for change in changes:

@@ -1,5 +1,7 @@
-"""Per day: date_cache, metrics_cache, daily_analytics, daily_extended, daily_activity. From the tables of the
-same days."""
+"""Tables with a row a day or distinct values of a day, from the staged tables of the same days.
+
+Makes ``date_cache``, ``metrics_cache``, ``daily_analytics``, ``daily_extended`` and ``daily_activity``.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,17 @@ from permalake.iota.tables.activity import BUCKETS
 
 
 def date_cache(milestones: DataFrame) -> DataFrame:
-    """``date_cache``: first and last milestone of a date."""
+    """Return ``date_cache``: first and last milestone of a date."""
     return milestones.groupBy("date").agg(
         F.min("milestone_index").alias("start_ms"), F.max("milestone_index").alias("end_ms")
     )
 
 
 def metrics_cache(address_analytics: DataFrame, tags: DataFrame) -> DataFrame:
-    """``metrics_cache``: distinct addresses by what they did, and distinct tags, whatever became of their
-    messages."""
+    """Return ``metrics_cache``: distinct addresses by what they did, and distinct tags.
+
+    Tags count whatever the inclusion state of their messages.
+    """
     did = F.array(
         F.when(F.bool_or(F.col("sent_tokens") > 0), F.lit("sent")),
         F.when(F.bool_or(F.col("recv_tokens") > 0), F.lit("received")),
@@ -37,7 +41,7 @@ def metrics_cache(address_analytics: DataFrame, tags: DataFrame) -> DataFrame:
 
 
 def daily_analytics(metrics_cache: DataFrame, date_cache: DataFrame) -> DataFrame:
-    """``daily_analytics``: a row for every day with milestones."""
+    """Return ``daily_analytics``: a row for every day with milestones."""
     counted = metrics_cache.groupBy("date").agg(
         _count("sent_or_received").alias("total_addresses"),
         _count("sent").alias("send_addresses"),
@@ -53,7 +57,7 @@ def daily_analytics(metrics_cache: DataFrame, date_cache: DataFrame) -> DataFram
 def daily_extended(
     messages: DataFrame, transactions: DataFrame, metrics_cache: DataFrame, ms_analytics: DataFrame
 ) -> DataFrame:
-    """``daily_extended``: a row for every day with milestones."""
+    """Return ``daily_extended``: a row for every day with milestones."""
     included, conflicting = int(InclusionState.INCLUDED), int(InclusionState.CONFLICTING)
     tangle = ms_analytics.groupBy("date").agg(
         F.sum("message_count").cast("int").alias("message_count"),
@@ -87,13 +91,13 @@ def daily_extended(
 
 
 def daily_activity(ms_activity: DataFrame, ms_analytics: DataFrame) -> DataFrame:
-    """``daily_activity``: a row for every day with milestones."""
+    """Return ``daily_activity``: a row for every day with milestones."""
     booked = ms_analytics.groupBy("date").agg(F.sum("transferred_tokens").alias("booked_tokens"))
     shared = [c for c in DAILY_ACTIVITY.columns if c.name in MS_ACTIVITY.names and c.name != "date"]
     return (
         ms_activity.groupBy("date")
         .agg(
-            F.count("*").cast("int").alias("milestone_count"),
+            F.count("*").cast("int").alias("milestones"),
             F.max("message_bytes").alias("max_milestone_bytes"),
             *(_summed(column.name, column.type).alias(column.name) for column in shared),
         )
@@ -103,7 +107,7 @@ def daily_activity(ms_activity: DataFrame, ms_analytics: DataFrame) -> DataFrame
 
 
 def _summed(name: str, kind: str) -> Column:
-    """A sum, of lists by position."""
+    """Return the sum of a column; of lists by position."""
     if kind != "list<int>":
         return F.sum(name).cast(kind.replace("long", "bigint"))
     return F.array(

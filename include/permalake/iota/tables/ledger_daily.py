@@ -1,12 +1,14 @@
-"""What days changed in the ledger by kind of output and by unlock condition, and the ledger at their ends:
-``ledger_outputs``, ``unlock_conditions``, and the size in ``ledger_totals``.
+"""The ledger by kind of output and by unlock condition: what days change, and its state at their ends.
 
-Figures follow inx-chronicle's ``ledger`` analytics. Storage deposit follows TIP-19: an output weighs its id
-(34 bytes) as key, and its bytes and 40 bytes of metadata (block id, milestone index and time) as data.
+Makes ``ledger_outputs``, ``unlock_conditions`` and the sizes in ``ledger_totals``, with the definitions of
+inx-chronicle's ``ledger`` analytics. An output weighs its id (34 bytes) as key, and its bytes and 40 bytes of
+metadata (block id, milestone index and time) as data (TIP-19). Its storage deposit is the rent for that
+weight, at most its amount.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from typing import Any
@@ -18,7 +20,7 @@ from permalake.iota.codec.outputs import TREASURY
 from permalake.iota.cone.decoded import Row, of_kind
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.metrics import CONDITIONS, KINDS
-from permalake.iota.tables.carried_sums import Chained, Rows, running
+from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
 from permalake.iota.tables.output_tables import kind_name
 
 _KEY_BYTES, _METADATA_BYTES, _KEY_WEIGHT = 34, 40, 10
@@ -33,14 +35,20 @@ _OUTPUTS = ("count", "amount", "bytes")
 _CONDITIONED = ("count", "amount", "return_amount")
 
 
-def flows(decoded: DataFrame) -> DataFrame:
-    """What included transactions and receipts created and consumed, in one pass, as :func:`sums`."""
-    return sums(_of_transactions(decoded).unionByName(_of_receipts(decoded)))
+def flows(decoded: DataFrame, v_byte_cost: int | None) -> DataFrame:
+    """Return what included transactions and receipts created and consumed, in one pass, as :func:`sums`."""
+    return sums(_of_transactions(decoded).unionByName(_of_receipts(decoded)), v_byte_cost)
 
 
-def sums(moves: DataFrame) -> DataFrame:
-    """Sums per (date, is_created, kind), a dozen rows a day, of outputs with the wire's kind, ``amount``,
-    ``length`` and unlock conditions."""
+def sums(moves: DataFrame, v_byte_cost: int | None) -> DataFrame:
+    """Return sums per (date, is_created, kind), a dozen rows a day.
+
+    Args:
+        moves: Outputs with the wire's kind, ``amount``, ``length`` and unlock conditions.
+        v_byte_cost: Rent per weighted byte in base tokens; ``deposit`` means nothing without it.
+    """
+    weight = F.col("length") + (_KEY_WEIGHT * _KEY_BYTES + _METADATA_BYTES)
+    rent = F.lit(v_byte_cost or 0).cast("long") * weight
     conditioned = [
         total.alias(f"{condition}_{measure}")
         for condition, field in _HOLDS.items()
@@ -55,16 +63,17 @@ def sums(moves: DataFrame) -> DataFrame:
         F.sum("length").alias("bytes"),
         *conditioned,
         F.sum("storage_return_amount").alias("returned"),
+        F.sum(F.least(rent, "amount")).alias("deposit"),
     )
 
 
 def ledger_outputs(flows: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
-    """``ledger_outputs``: every kind on every day. ``state``: its rows of the day before."""
+    """Return ``ledger_outputs``: every kind on every day. ``state``: its rows of the day before."""
     return _ledger(flows, days, state, key="kind", values=KINDS, measures=_OUTPUTS)
 
 
 def unlock_conditions(flows: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
-    """``unlock_conditions``: every condition on every day. ``state``: its rows of the day before."""
+    """Return ``unlock_conditions``: every condition on every day. ``state``: rows of the day before."""
     each = [
         {
             "date": flow["date"],
@@ -80,19 +89,37 @@ def unlock_conditions(flows: Rows, days: Sequence[Chained], state: Rows) -> list
     return _ledger(each, days, state, key="condition", values=CONDITIONS, measures=_CONDITIONED)
 
 
-def ledger_size(ledger_outputs: Rows, day: date, v_byte_cost: int | None, rented: bool) -> dict[str, Any]:
-    """The ledger's size at the end of a day. ``rented``: outputs need a storage deposit (Stardust)."""
+def storage_deposits(flows: Rows, days: Sequence[Chained], before: int | None) -> dict[date, int | None]:
+    """Return the storage deposit of all unspent outputs at each day's end (base tokens).
+
+    ``before`` is that of the day before the range; where it is None, days that continue from it have None.
+    """
+    changes: Counter[date] = Counter()
+    for flow in flows:
+        if flow["kind"] != "treasury":
+            changes[flow["date"]] += flow["deposit"] if flow["is_created"] else -flow["deposit"]
+    found: dict[date, int | None] = {}
+    chapter, total = GOES_ON, before
+    for day in days:
+        if day.chapter != chapter:
+            chapter, total = day.chapter, 0
+        total = None if total is None else total + changes[day.day]
+        found[day.day] = total
+    return found
+
+
+def ledger_size(ledger_outputs: Rows, day: date, storage_deposit: int | None, rented: bool) -> dict[str, Any]:
+    """Return the ledger's size at the end of a day. ``rented``: outputs need a storage deposit (Stardust)."""
     held = [row for row in ledger_outputs if row["date"] == day and row["kind"] != "treasury"]
     outputs = sum(row["unspent_count"] for row in held)
     keys = _KEY_BYTES * outputs
     data = _METADATA_BYTES * outputs + sum(row["unspent_bytes"] for row in held)
-    deposit = None if v_byte_cost is None else v_byte_cost * (_KEY_WEIGHT * keys + data)
     return {
         "outputs": outputs,
         "amount": sum(row["unspent_amount"] for row in held),
         "key_bytes": keys if rented else None,
         "data_bytes": data if rented else None,
-        "storage_deposit": deposit if rented else None,
+        "storage_deposit": storage_deposit if rented else None,
     }
 
 
@@ -105,7 +132,7 @@ def _ledger(
     values: Sequence[str],
     measures: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """What each day created and consumed, and what is unspent at its end."""
+    """Return what each day created and consumed, and what is unspent at its end."""
     columns = [f"{side}_{name}" for side in ("created", "consumed", "unspent") for name in measures]
     moved = {(day.day, value): dict.fromkeys(columns, 0) for day in days for value in values}
     for flow in flows:
@@ -139,7 +166,7 @@ def _of_transactions(decoded: DataFrame) -> DataFrame:
 
 
 def _of_receipts(decoded: DataFrame) -> DataFrame:
-    """Funds that receipts create, and the treasury before and after."""
+    """Return the funds that receipts create, and the treasury before and after."""
 
     def move(is_created: bool, kind: Column, amount: Column, length: Column) -> Column:
         return F.struct(
