@@ -51,6 +51,14 @@ class PriceServer(FaultyServer):
         if parts[:2] == ["prices", "historical"]:
             found = {coin: self._nearest(coin, int(parts[2]), width) for coin in parts[3].split(",")}
             return 200, {"coins": {coin: record for coin, record in found.items() if record}}
+        if parts[:2] == ["prices", "first"]:
+            firsts = {coin: self.history[coin][0] for coin in parts[2].split(",") if coin in self.history}
+            return 200, {
+                "coins": {
+                    coin: {"symbol": "X", "price": Number(price), "timestamp": at}
+                    for coin, (at, price) in firsts.items()
+                }
+            }
         return 404, {"message": "Not Found"}
 
     def _range(self, coin, start, end):

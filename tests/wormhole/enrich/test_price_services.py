@@ -231,6 +231,60 @@ def test_defillama_gives_the_nearest_record_of_every_second(batches):
     assert found["base:0x0"] == []
 
 
+@pytest.mark.parametrize("batches", [True, False])
+def test_defillama_tells_an_unlisted_coin_from_one_without_a_quote(tmp_path, batches):
+    now = [T0 + 30 * DAY]
+    coins = {"coingecko:gold": history(1), "ethereum:0xab": history(2, days=25)}
+    with (
+        PriceServer(coins, batches=batches) as server,
+        Service("llama", server.url, 1000, None, SHORT) as http,
+    ):
+
+        def answers(at, fresh=False):
+            refusals = Refusals(server.url, "key", tmp_path, lambda: now[0])  # as another process opens it
+            service = DefiLlama(http, CHAINS, WINDOW, lambda: now[0], refusals)
+            asks = [Ask(coin, (at, at + 300)) for coin in (*coins, "ethereum:0xcd")]
+            found = list(service.answers(asks, fresh))
+            assert [answer.fault for answer in found] == [None] * len(found)
+            return {ask.coin: answer for answer in found for ask in answer.asks}
+
+        def requests_of(coin):
+            return sum(coin in f"{call[1]}{call[2]}" and "first" not in call[1] for call in server.calls)
+
+        first = answers(T0 + DAY)
+        assert first["ethereum:0xcd"].unlisted
+        assert not first["ethereum:0xcd"].is_settled
+        assert all(first[coin].quotes and first[coin].is_settled for coin in coins)
+        asked_before = requests_of("0xcd")
+        later = answers(T0 + 20 * DAY)
+        gold = later["coingecko:gold"]  # listed, without a quote at that time
+        assert (gold.quotes, gold.unlisted, gold.is_settled) == ([], False, True)
+        assert later["ethereum:0xcd"].remembered
+        assert requests_of("0xcd") == asked_before
+        now[0] += 8 * DAY
+        coins["ethereum:0xcd"] = history(3)
+        assert answers(T0 + DAY)["ethereum:0xcd"].quotes
+
+
+def test_defillama_asks_again_where_no_route_tells_what_is_listed(monkeypatch):
+    with PriceServer({}) as server, Service("llama", server.url, 1000, None, SHORT) as http:
+        plain = server.answer
+        status = [404]
+
+        def answer(path, query):
+            return (status[0], {"message": "x"}) if path.startswith("/prices/first") else plain(path, query)
+
+        monkeypatch.setattr(server, "answer", answer)
+        service = DefiLlama(http, CHAINS, WINDOW)
+        asks = [Ask("base:0x0", (T0, T0 + 300))]
+        (only,) = service.answers(asks)
+        assert only.unlisted
+        assert not only.is_settled
+        status[0] = 400
+        (only,) = service.answers(asks)
+        assert only.fault == "defillama: HTTP 400"
+
+
 def test_a_fault_leaves_its_asks_unanswered_and_no_others():
     with PriceServer({"gold": history(1)}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
         server.down = "500"

@@ -2,7 +2,8 @@
 
 Routes ``/batchHistorical?coins={…}&searchWidth=`` and ``/prices/historical/{timestamp}/{coins}`` as in the
 DefiLlama API reference (api-docs.defillama.com). Coins are ``coingecko:id`` or ``chain:address``. A key (of
-the paid plan) is a part of the address there.
+the paid plan) is a part of the address there. An answer leaves out a coin for either of two reasons;
+``/prices/first/{coins}`` has the earliest record of a listed coin, and nothing of an unlisted one.
 
 Only single records are told, each the nearest to the moment asked for. So the two ends of a bucket of five
 minutes are asked: as long as records lie no closer than that, the nearest to any whole second in between is
@@ -16,13 +17,14 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
 from permalake.intervals import Span
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
+from permalake.net.refusals import Refusals
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.provider_context import ProviderContext
 from permalake.wormhole.enrich.quotes import Ask, Coin, PriceAnswer, Quote, usd
@@ -36,6 +38,8 @@ _MOMENTS = 150
 """Coins times moments of a request: both go into its address, which must not grow long."""
 _COINS = 30
 _THREADS = 4
+_UNLISTED_FOR = 7 * 86_400
+"""Seconds after which an unlisted coin is requested again."""
 
 
 class DefiLlama:
@@ -50,6 +54,7 @@ class DefiLlama:
         chains: Mapping[int, ChainInfo],
         window: float,
         clock: Callable[[], float] = time.time,
+        refusals: Refusals | None = None,
     ) -> None:
         self._service = service
         self._chains = chains
@@ -57,7 +62,9 @@ class DefiLlama:
             "searchWidth": f"{math.ceil(window / 60)}m" if window % 3600 else f"{int(window // 3600)}h"
         }
         self._clock = clock
+        self._refusals = refusals
         self._batches = True
+        self._listed: set[str] = set()
 
     def coin(self, token: Coin) -> str | None:
         """Return ``coingecko:id``, or ``chain:address`` of a token that no list knows."""
@@ -72,22 +79,56 @@ class DefiLlama:
         """Return the bucket itself; the service looks around on its own."""
         return first // _BUCKET * _BUCKET, (last // _BUCKET + 1) * _BUCKET
 
-    def answers(self, asks: Iterable[Ask], fresh: bool = False) -> Iterator[PriceAnswer]:  # noqa: ARG002
+    def answers(self, asks: Iterable[Ask], fresh: bool = False) -> Iterator[PriceAnswer]:
         """Send as few requests as their length allows."""
-        pieces = [piece for ask in asks for piece in _pieces(ask)]
+        wanted = list(asks)
+        refused = {} if fresh or not self._refusals else self._refusals.known({ask.coin for ask in wanted})
+        if remembered := tuple(ask for ask in wanted if ask.coin in refused):
+            yield PriceAnswer(remembered, unlisted=True, remembered=True)
+        pieces = [piece for ask in wanted if ask.coin not in refused for piece in _pieces(ask)]
         with ThreadPoolExecutor(_THREADS) as pool:
-            yield from pool.map(self._answer, list(_packed(pieces)))
+            for answers in pool.map(self._answers, list(_packed(pieces))):
+                yield from answers
 
-    def _answer(self, asks: tuple[Ask, ...]) -> PriceAnswer:
+    def _answers(self, asks: tuple[Ask, ...]) -> list[PriceAnswer]:
+        """Return the answer to the asks, apart for coins that are not listed or may not be."""
         now = math.floor(self._clock())
         moments: dict[str, set[int]] = defaultdict(set)
         for ask in asks:
             moments[ask.coin].update(min(moment, now) for moment in _ends(ask.span))
         wanted = {coin: sorted(of_coin) for coin, of_coin in moments.items()}
         try:
-            return PriceAnswer(asks, self._quotes(wanted))
+            quotes = self._quotes(wanted)
         except UnavailableError as error:
-            return PriceAnswer(asks, fault=str(error))
+            return [PriceAnswer(asks, fault=str(error))]
+        self._listed.update(quote.coin for quote in quotes)
+        absent = {coin for coin in wanted if coin not in self._listed}
+        answers = [PriceAnswer(told, quotes)] if (told := _of(asks, wanted.keys() - absent)) else []
+        if not absent:
+            return answers
+        try:
+            unlisted = self._unlisted(sorted(absent))
+        except UnavailableError as error:
+            return [*answers, PriceAnswer(_of(asks, absent), fault=str(error))]
+        self._listed |= absent - unlisted
+        if self._refusals and unlisted:
+            self._refusals.note(dict.fromkeys(sorted(unlisted), "unlisted"), _UNLISTED_FOR)
+        if known := _of(asks, absent - unlisted):
+            answers.append(PriceAnswer(known))
+        if unknown := _of(asks, unlisted):
+            answers.append(PriceAnswer(unknown, unlisted=True))
+        return answers
+
+    def _unlisted(self, coins: list[str]) -> set[str]:
+        """Return the coins without any record; all of them where the service has no route that tells."""
+        try:
+            records = self._service.get(f"/prices/first/{quote(','.join(coins), safe=':,')}", _first)
+        except RequestRejectedError as rejected:
+            if rejected.status in (404, 405):
+                return set(coins)
+            raise UnavailableError(f"{self.name}: HTTP {rejected.status}") from None
+        known = {name.lower() for name in records}
+        return {coin for coin in coins if coin.lower() not in known}
 
     def _quotes(self, wanted: dict[str, list[int]]) -> list[Quote]:
         try:
@@ -124,7 +165,9 @@ def open_provider(context: ProviderContext) -> PriceProvider:
     """Open DefiLlama as the configuration describes it."""
     place = base(context.source.url, context.key)
     service = context.service(NAME, place, probe="/prices/current/coingecko:ethereum")
-    return context.market(DefiLlama(service, context.reference.chains, context.window_hours * 3600))
+    seconds = context.window_hours * 3600
+    refusals = context.refusals(place)
+    return context.market(DefiLlama(service, context.reference.chains, seconds, refusals=refusals))
 
 
 def base(url: str | None, key: str | None) -> str:
@@ -162,6 +205,10 @@ def _packed(asks: Iterable[Ask]) -> Iterator[tuple[Ask, ...]]:
         yield tuple(together)
 
 
+def _of(asks: Iterable[Ask], coins: Collection[str]) -> tuple[Ask, ...]:
+    return tuple(ask for ask in asks if ask.coin in coins)
+
+
 def _chosen(coins: Iterable[str], records: dict[str, list[tuple[int, Any]]]) -> list[Quote]:
     """Return quotes of these coins; the service may write an address in another letter case."""
     folded = {name.lower(): records_of for name, records_of in records.items()}
@@ -188,3 +235,8 @@ def _single(document: Any) -> dict[str, list[tuple[int, Any]]]:
         coin: [(int(of_coin["timestamp"]), of_coin["price"])]
         for coin, of_coin in dict(document["coins"]).items()
     }
+
+
+def _first(document: Any) -> list[str]:
+    """Return the coins of ``{"coins": {coin: {"timestamp": s, "price": usd, …}}}``."""
+    return [coin for coin, of_coin in dict(document["coins"]).items() if int(of_coin["timestamp"]) >= 0]
