@@ -70,8 +70,8 @@ class ChainInfo:
     """A chain by Wormhole id.
 
     Address family and bech32 prefix, its names at CoinGecko and DefiLlama, its EVM chain id, its core
-    contract (native form), the emitters of its token and NFT bridges (hex), and on Solana, where an emitter
-    is not a program, the programs of these bridges.
+    contract (native form), the emitters of its token and NFT bridges (hex), and on Solana and Aptos, where an
+    emitter is not a program, the programs of these bridges.
     """
 
     id: int

@@ -10,6 +10,7 @@ from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.tables.chain_details import chain_details
 from permalake.wormhole.tables.chain_questions import questions
+from permalake.wormhole.tables.token_transfer_details import named
 
 DAY = dt.date(2024, 3, 10)
 EMITTER = "0e" * 32
@@ -17,7 +18,7 @@ APES, SPL = "00" * 12 + "aa" * 20, "01" * 32
 MINT = bytes(range(32))
 ROUTE = "row_key string, date date, origin_chain int, origin_address string, target_chain int, "
 NFTS = f"{ROUTE} target_address string, symbol string, name string, token_id string"
-TRANSFERS = f"{ROUTE} target_address string, symbol string, name string"
+TRANSFERS = f"{ROUTE} target_address string, symbol string, name string, native_token string"
 EVENTS = "row_key string, date date, emitter_chain int, initiating_tx_id string, timestamp timestamp"
 METADATA = "date date, origin_chain int, origin_address string, decimals int"
 ANSWERS = "chain int, question string, subject string, address string, symbol string, name string, date date"
@@ -40,7 +41,7 @@ def moved(spark):
         (f"2:{EMITTER}:{number:016d}", DAY, chain, address, target, "00" * 32, "NFT", "Some NFT", token_id)
         for number, (chain, address, target, token_id) in enumerate(rows)
     ]
-    token = (f"2:{EMITTER}:{100:016d}", DAY, 2, APES, 4, "00" * 32, "APE", "ApeCoin")
+    token = (f"2:{EMITTER}:{100:016d}", DAY, 2, APES, 4, "00" * 32, "APE", "ApeCoin", None)
     return spark.createDataFrame([token], TRANSFERS), spark.createDataFrame(named, NFTS)
 
 
@@ -55,6 +56,35 @@ def test_a_wrapped_nft_is_asked_for_by_collection_and_on_solana_by_token_id(spar
         (4, "wrapped_nft", f"1:{SPL}"),
         (4, "wrapped_nft", f"2:{APES}"),
     ]
+
+
+HASHED = "01" + "ab" * 31
+
+
+def test_names_are_asked_of_tokens_that_are_hashes_and_not_listed(spark, moved):
+    listed = next(one for one in load_reference().tokens.values() if one.chain == 22 and one.native_address)
+    tokens = [(18, HASHED), (22, HASHED), (22, listed.token_address), (2, APES), (1, MINT.hex())]
+    rows = [
+        (f"{chain}:{EMITTER}:{number:016d}", DAY, chain, address, chain, "00" * 32, "T", "Token", None)
+        for number, (chain, address) in enumerate(tokens)
+    ]
+    transfers = spark.createDataFrame(rows, TRANSFERS).drop("native_token")
+    events, metadata = spark.createDataFrame([], EVENTS), spark.createDataFrame([], METADATA)
+    asked = questions(transfers, moved[1].limit(0), events, metadata, load_reference().chains)
+    found = asked.where("question = 'native'").select("chain", "subject").collect()
+    assert {tuple(row) for row in found} == {(18, HASHED), (22, HASHED)}
+    answers = [(18, "native", HASHED, "ibc/7", None, None, DAY), (22, "token", HASHED, "x", None, None, DAY)]
+    told = named(transfers, spark.createDataFrame(answers, ANSWERS), None)
+    names = {tuple(row) for row in told.select("origin_chain", "origin_address", "native_token").collect()}
+    assert names == {
+        (18, HASHED, "ibc/7"),
+        (22, HASHED, None),
+        (22, listed.token_address, listed.native_address),
+        (2, APES, f"0x{APES[24:]}"),
+        (1, MINT.hex(), base58(MINT)),
+    }
+    home = chain_details(told, moved[1].limit(0), spark.createDataFrame(answers, ANSWERS), None)
+    assert "ibc/7" in {row["resulting_token_address"] for row in home.collect()}
 
 
 def test_what_becomes_of_an_nft(spark, moved):

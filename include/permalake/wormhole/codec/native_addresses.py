@@ -6,7 +6,8 @@ Aztec: 0x and all 32 bytes. Tron and the XRP Ledger: base58 of 20 bytes with che
 version of its own; the ledger's tokens by kind, their first byte, as Wormhole's watcher writes them.
 Stellar's tokens: base32 with checksum (SEP-23).
 
-Null where the 32 bytes do not determine one form, unless the reference data has the name:
+Null where the 32 bytes do not determine one form, unless the reference data has the name
+(``enrich.registries`` asks chains for it):
 
 - NEAR and Stacks hash names (SHA-256, Keccak-256).
 - Cosmos tokens, except Terra Classic's, are a Keccak-256 whose first byte is 1 for a denomination and 0 for a

@@ -208,14 +208,14 @@ CHAIN_ANSWERS = Table(
             "question",
             "string",
             "sender of a message, its reported_sender, owner of a token account, wrapped asset, wrapped_nft, "
-            "token.",
-            values=("sender", "reported_sender", "owner", "wrapped", "wrapped_nft", "token"),
+            "token, native name of a token whose address is a hash.",
+            values=("sender", "reported_sender", "owner", "wrapped", "wrapped_nft", "token", "native"),
         ),
         Column(
             "subject",
             "string",
             "Row key (senders), account (owner), token's own chain:address (wrapped; of a wrapped_nft on "
-            "Solana with its token id), address (token).",
+            "Solana with its token id), address (token, native).",
         ),
         Column("told", "int", "1: an answer; 0: none, for a reason.", values=(0, 1)),
         _text("address", "The sender, owner, wrapped asset or token in native form."),

@@ -26,7 +26,15 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from permalake.wormhole.enrich.questions import ChainAnswer, ChainRpc, Question
-from permalake.wormhole.tables.chain_questions import OWNER, QUESTION, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
+from permalake.wormhole.tables.chain_questions import (
+    NATIVE,
+    OWNER,
+    QUESTION,
+    SENDER,
+    TOKEN,
+    WRAPPED,
+    WRAPPED_NFT,
+)
 from permalake.wormhole.tables.reported_details import REPORTED
 
 FOR_GOOD = date(1969, 12, 31)
@@ -43,6 +51,7 @@ _UNKNOWN = {
     WRAPPED: "resulting tokens",
     WRAPPED_NFT: "resulting NFTs",
     TOKEN: "tokens",
+    NATIVE: "names of tokens",
 }
 _ROWS = pa.schema(
     [

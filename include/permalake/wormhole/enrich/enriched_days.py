@@ -49,15 +49,16 @@ def enriched(
     known_chains = load_reference(reference).chains
     metadata = token_metadata(payloads, table("attested_tokens").where(inside), listed)
     nfts, published = table("nft_transfer_payload").where(inside), events.where(inside)
-    asked = questions(payloads, nfts, published, metadata, known_chains)
+    asked = questions(payloads, nfts, published, metadata, known_chains, reference=reference)
     told = chains.answers(spark, asked).localCheckpoint()
-    known = transfers.identified(payloads, published, completed(metadata, payloads, told)).localCheckpoint()
+    known = transfers.identified(payloads, published, completed(metadata, payloads, told))
+    known = transfers.named(known, told, reference).localCheckpoint()
     held = tvl.balances(
         known, _state(table("tvl_daily"), start), published.select("date").distinct()
     ).localCheckpoint()
     wanted = _priceable(spark, reference, known.select(*WANTED).union(held.select(*WANTED)))
     priced = price_providers.priced(spark, providers, wanted, settings.prices.window_hours)
-    details = transfers.token_transfer_details(known, priced, reference).localCheckpoint()
+    details = transfers.token_transfer_details(known, priced).localCheckpoint()
     on_chain = chain_details(known, nfts, told, reference).localCheckpoint()
     return {
         "token_transfer_details": details,

@@ -64,3 +64,6 @@ EVM = RpcErrors(
 # Slots that were skipped or are no longer kept, transaction history that the node lacks, and versions of
 # transactions that it does not return.
 SOLANA = RpcErrors(refused_codes=_UNKNOWN_CALLS | {-32007, -32009, -32011, -32015}, probe="getHealth")
+
+# CometBFT; what a contract says stands in the result.
+COSMOS = RpcErrors(probe="health")

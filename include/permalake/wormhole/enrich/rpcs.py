@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from permalake.config import Settings
-from permalake.net.http import Patience, Service
+from permalake.config import ChainSettings, Settings
+from permalake.net.http import Patience, Probe, Service
 from permalake.wormhole.enrich.evm import Evm
 from permalake.wormhole.enrich.jsonrpc import RpcNode, probe
 from permalake.wormhole.enrich.questions import ChainRpc
+from permalake.wormhole.enrich.registries import Aptos, Cosmos
 from permalake.wormhole.enrich.solana import Solana
-from permalake.wormhole.reference import load_reference
+from permalake.wormhole.reference import ChainInfo, load_reference
 
-_FAMILIES: dict[str, type[Evm] | type[Solana]] = {"evm": Evm, "solana": Solana}
+_FAMILIES: dict[str, type[Evm | Solana | Cosmos]] = {"evm": Evm, "solana": Solana, "cosmos": Cosmos}
 
 
 def rpcs(settings: Settings, patience: Patience | None = None) -> dict[int, ChainRpc]:
@@ -19,15 +20,18 @@ def rpcs(settings: Settings, patience: Patience | None = None) -> dict[int, Chai
     found: dict[int, ChainRpc] = {}
     for number, section in settings.chains.items():
         chain = known.get(number)
-        family = _FAMILIES.get(chain.family or "") if chain else None
-        if chain and family:
-            service = Service(
-                f"chain {number}",
-                section.rpc_url.get_secret_value(),
-                section.rate_per_second,
-                patience=patience,
-                probe=probe(family.errors),
-            )
-            node = RpcNode(service, section.concurrency, f"chains.{number}.rpc_url", family.errors)
-            found[number] = family(chain, node)
+        if chain and (rpc := _opened(chain, section, patience)):
+            found[number] = rpc
     return found
+
+
+def _opened(chain: ChainInfo, section: ChainSettings, patience: Patience | None) -> ChainRpc | None:
+    name, setting, rate = f"chain {chain.id}", f"chains.{chain.id}.rpc_url", section.rate_per_second
+    url = section.rpc_url.get_secret_value()
+    if chain.family == "aptos":
+        return Aptos(chain, Service(name, url, rate, patience=patience, probe=Probe("")), setting)
+    family = _FAMILIES.get(chain.family or "")
+    if family is None:
+        return None
+    service = Service(name, url, rate, patience=patience, probe=probe(family.errors))
+    return family(chain, RpcNode(service, section.concurrency, setting, family.errors))

@@ -44,14 +44,15 @@ def chain_details(
 ) -> DataFrame:
     """Return the rows of ``chain_details``, one per token and NFT transfer.
 
-    ``known_transfers`` carry the token's symbol and name, ``nfts`` are rows of ``nft_transfer_payload``,
-    ``answers`` rows of ``chain_answers`` that hold an answer. For a sender the chain's RPC has precedence
-    over the source's API.
+    ``known_transfers`` carry the token's symbol, name and native form (``native_token``), ``nfts`` are rows
+    of ``nft_transfer_payload``, ``answers`` rows of ``chain_answers`` that hold an answer. For a sender the
+    chain's RPC has precedence over the source's API.
     """
     token, nft = F.col("origin_address"), wrapped_nft_subject(load_reference(reference).chains)
     mint = F.when(token == _SPL_COLLECTION, word(F.col("token_id"))).otherwise(token)
-    routes = known_transfers.select(*_route(WRAPPED, wrapped_subject(), token)).unionByName(
-        nfts.select(*_route(WRAPPED_NFT, nft, mint))
+    itself = native_token(F.col("origin_chain"), mint, reference)
+    routes = known_transfers.select(*_route(WRAPPED, wrapped_subject(), F.col("native_token"))).unionByName(
+        nfts.select(*_route(WRAPPED_NFT, nft, itself))
     )
     wrapped = _told(answers, F.col("question").isin(WRAPPED, WRAPPED_NFT), "target_chain", "asset").select(
         "target_chain",
@@ -78,21 +79,20 @@ def chain_details(
         .join(wrapped, ["target_chain", "question", "asset"], "left")
     )
     receiver = native_account(F.col("target_chain"), F.col("target_address"), reference)
-    itself = native_token(F.col("origin_chain"), F.col("token"), reference)
     return told.select(
         "row_key",
         F.coalesce(SENDER, REPORTED).alias("sender_address"),
         F.coalesce(F.col("owner"), receiver).alias("receiver_address"),
-        _at_home(itself, "address").alias("resulting_token_address"),
+        _at_home(F.col("itself"), "address").alias("resulting_token_address"),
         _at_home(F.col("symbol"), "asset_symbol").alias("resulting_token_symbol"),
         _at_home(F.col("name"), "asset_name").alias("resulting_token_name"),
         "date",
     )
 
 
-def _route(question: str, asset: Column, token: Column) -> list[Column]:
+def _route(question: str, asset: Column, itself: Column) -> list[Column]:
     """Return a transfer's route, the question and subject of its wrapped token, and the token at home."""
-    named = (F.lit(question).alias("question"), asset.alias("asset"), token.alias("token"))
+    named = (F.lit(question).alias("question"), asset.alias("asset"), itself.alias("itself"))
     return [*map(F.col, _ROUTE), *named]
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
+from pathlib import Path
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from permalake.wormhole.tables.exact_amounts import native_token
+
 SENDER, OWNER, WRAPPED, TOKEN = "sender", "owner", "wrapped", "token"
-WRAPPED_NFT = "wrapped_nft"
+WRAPPED_NFT, NATIVE = "wrapped_nft", "native"
 ASKED = {
     "evm": (SENDER, WRAPPED, WRAPPED_NFT, TOKEN),
     "solana": (SENDER, OWNER, WRAPPED, WRAPPED_NFT, TOKEN),
+    "cosmos": (NATIVE,),
+    "aptos": (NATIVE,),
 }
 """Questions that the RPC of a chain can answer, by the chain's family."""
 QUESTION = ("chain", "question", "subject")
@@ -49,13 +54,17 @@ def questions(
     events: DataFrame,
     metadata: DataFrame,
     chains: Mapping[int, RpcChain],
+    *,
+    reference: Path | None = None,
 ) -> DataFrame:
     """Return the distinct questions to chains whose family has a supported RPC.
 
     Columns: chain, question, subject, date, tx_id, at (unix seconds).
 
     ``transfers``, ``nfts`` and ``events`` are rows of ``token_transfer_payload``, ``nft_transfer_payload``
-    and ``message_publication`` of some days; ``metadata`` are the tokens whose decimals are known.
+    and ``message_publication`` of some days; ``metadata`` are the tokens whose decimals are known. Tokens
+    whose 32 bytes are a hash are asked for by name, unless the reference data (``reference``: those
+    configured) have it.
     """
     routes = transfers.select("row_key", "date", "target_chain", "target_address").unionByName(
         nfts.select("row_key", "date", "target_chain", "target_address")
@@ -83,7 +92,21 @@ def questions(
     known = metadata.where("decimals IS NOT NULL").select("date", "origin_chain", "origin_address")
     untold = transfers.join(known, known.columns, "left_anti")
     tokens = untold.select(*_named("origin_chain", TOKEN, F.col("origin_address")), *_no_transaction())
-    asked = {SENDER: senders, OWNER: owners, WRAPPED: wrapped, WRAPPED_NFT: wrapped_nfts, TOKEN: tokens}
+    hashed = transfers.where(F.col("origin_chain").isin(*_chains(chains, NATIVE))).select(
+        "date", "origin_chain", "origin_address"
+    )
+    nameless = hashed.distinct().where(
+        native_token(F.col("origin_chain"), F.col("origin_address"), reference).isNull()
+    )
+    names = nameless.select(*_named("origin_chain", NATIVE, F.col("origin_address")), *_no_transaction())
+    asked = {
+        SENDER: senders,
+        OWNER: owners,
+        WRAPPED: wrapped,
+        WRAPPED_NFT: wrapped_nfts,
+        TOKEN: tokens,
+        NATIVE: names,
+    }
     spoken = (frame.where(F.col("chain").isin(*_chains(chains, kind))) for kind, frame in asked.items())
     return reduce(DataFrame.unionByName, spoken).distinct()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from permalake.wormhole.tables.chain_questions import NATIVE
 from permalake.wormhole.tables.exact_amounts import native_token, notional, scaled
 
 TOKEN = ("origin_chain", "origin_address")
@@ -29,11 +30,24 @@ def identified(transfers: DataFrame, publications: DataFrame, metadata: DataFram
     )
 
 
-def token_transfer_details(known: DataFrame, priced: DataFrame, reference: Path | None) -> DataFrame:
+def named(known: DataFrame, answers: DataFrame, reference: Path | None) -> DataFrame:
+    """Add ``native_token``: a token in native form, by its address or by the registry of its chain's bridge.
+
+    ``answers`` are rows of ``chain_answers`` that hold an answer.
+    """
+    names = answers.where(F.col("question") == NATIVE).select(
+        F.col("chain").alias(TOKEN[0]), F.col("subject").alias(TOKEN[1]), F.col("address").alias("registered")
+    )
+    told = native_token(F.col(TOKEN[0]), F.col(TOKEN[1]), reference)
+    named = known.join(F.broadcast(names), list(TOKEN), "left")
+    return named.withColumn("native_token", F.coalesce(told, F.col("registered"))).drop("registered")
+
+
+def token_transfer_details(known: DataFrame, priced: DataFrame) -> DataFrame:
     """Return the rows of ``token_transfer_details``.
 
-    ``known`` is the result of :func:`identified`; ``priced`` holds at most one quote per (origin_chain,
-    origin_address, at).
+    ``known`` is the result of :func:`identified` and :func:`named`; ``priced`` holds at most one quote per
+    (origin_chain, origin_address, at).
     """
     quoted = known.join(priced, [*TOKEN, "at"], "left")
     return quoted.select(
@@ -45,7 +59,7 @@ def token_transfer_details(known: DataFrame, priced: DataFrame, reference: Path 
         F.col("provider").alias("price_source"),
         F.col("symbol").alias("origin_symbol"),
         F.col("name").alias("origin_name"),
-        native_token(F.col("origin_chain"), F.col("origin_address"), reference).alias("origin_token_address"),
+        F.col("native_token").alias("origin_token_address"),
         "date",
     )
 
