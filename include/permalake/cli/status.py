@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from permalake.cli.render import plain, write
-from permalake.config import load_settings
+from permalake.config import Settings, load_settings
 from permalake.errors import ConfigError
 from permalake.lake import DayStatus
 from permalake.lake.step_ledger import StepLedger, StepRow
@@ -47,6 +47,7 @@ def command(
     if run is not None:
         _show_run(StepLedger(open_database(settings)).of_run(run, network), run, form)
         return
+    _mark_continued(settings, network)
     days = [
         _with_stores(day, stores_of(settings, day.network)) for day in open_reader(settings).status(network)
     ]
@@ -60,6 +61,19 @@ def command(
     if not days:
         sys.stderr.write("nothing is built yet; build a day with `permalake run`\n")
     write([_screen(day) for day in days], _SCREEN, "table", sys.stdout, sys.stderr)
+
+
+def _mark_continued(settings: Settings, network: str | None) -> None:
+    """Mark days stale whose source goes on; a source that cannot be read is a line, no failure."""
+    from permalake.domains import domain_of
+    from permalake.pipeline.stale_days import mark_continued
+    from permalake.pipeline.workspace import Workspace
+
+    for name in settings.namespaces if network is None else {network} & set(settings.namespaces):
+        try:
+            mark_continued(Workspace.open(settings, domain_of(name), name))
+        except OSError as error:
+            sys.stderr.write(f"permalake: {name}: whether the source goes on is not known: {error}\n")
 
 
 def _show_run(rows: list[StepRow], run: str, form: str) -> None:

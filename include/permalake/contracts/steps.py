@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -83,6 +83,12 @@ class DayInputs(Protocol):
     @property
     def dataset(self) -> Dataset | None:
         """Namespace and name of the source by OpenLineage's rules, without credentials."""
+
+    def continued(self, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:
+        """Return the days that are stale because their source goes on now, with the reason.
+
+        ``notes`` are those of published days.
+        """
 
 
 def source_dataset(path: Path | None, url: str | None, network: str) -> Dataset | None:

@@ -79,6 +79,9 @@ class SparkStep(StepTask, SparkSubmitOperator):
         if names_no_network(self.domain, context["params"], type_of(context["dag_run"])):
             for run in start_others(work.settings, self.domain, context, str(request.start)):
                 self.log.info("started %s: this run builds %s", run, request.network)
+        from permalake.pipeline.stale_days import mark_continued
+
+        mark_continued(work)
         if other := start_stale(work.reader, context, request):
             self.log.info("started %s: days there are stale", other)
 

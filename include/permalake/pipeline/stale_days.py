@@ -9,9 +9,18 @@ from datetime import date, timedelta
 
 from permalake.intervals import ranges
 from permalake.lake import Reader
+from permalake.pipeline.workspace import Workspace
 
 MOST_STALE_DAYS = 31
 """Days in a row that one run builds again."""
+
+
+def mark_continued(work: Workspace) -> None:
+    """Mark published days stale whose source ended inside them and goes on now."""
+    days = {day.date: day for day in work.reader.status(work.network) if day.published}
+    for day, reason in work.inputs.continued({day.date: day.notes for day in days.values()}).items():
+        if reason not in (days[day].stale or ""):
+            work.builds.mark_stale(work.network, [day], reason)
 
 
 def oldest_stale(

@@ -8,8 +8,10 @@ from datetime import date
 import pytest
 
 from permalake import paths
+from permalake.config import NetworkSettings
 from permalake.iota.sources.archive_rest import ArchiveRest
-from permalake.iota.sources.iota_source import continued_days, end_notes
+from permalake.iota.sources.iota_source import end_notes
+from permalake.iota.sources.source_ends import continued_files
 from support import pure_archive
 from support.iota_days import SYNTHETIC, differences, expected
 from support.source_builds import build_from, settings
@@ -114,9 +116,14 @@ def test_a_source_that_ends_inside_a_day_says_so_and_the_day_is_stale_when_it_go
     notes = end_notes(source, source.days(day, day))
     assert notes == {day: f"the source ends with milestone {LAST_OF_DAY - 1}; the day may go on"}
     before = {day: ["coordinator keys are unchecked", notes[day]]}
-    assert continued_days(source, before) == {}
+    archive = NetworkSettings(protocol="stardust", bech32_hrp="smr", path=root)
+    assert continued_files(archive, before) == {}
+    monkeypatch.setattr(paths, "HOME", tmp_path / "another")  # as a machine that has never read the archive
+    assert continued_files(archive, before) == {}
+    monkeypatch.setattr(paths, "HOME", tmp_path / "home")
     file.write_bytes(gzip.compress(b"".join(whole)))
+    stale = {day: f"the source goes on after milestone {LAST_OF_DAY - 1}"}
+    assert continued_files(archive, before) == stale
     source = ArchiveRest(spark, root)
     assert end_notes(source, source.days(day, day)) == {}
-    stale = {day: f"the source goes on after milestone {LAST_OF_DAY - 1}"}
-    assert continued_days(source, before) == stale
+    assert continued_files(archive, before) == stale

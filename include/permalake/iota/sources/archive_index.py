@@ -100,6 +100,16 @@ def file_spans(spark: SparkSession, files: Sequence[Path], read: ReadTime) -> di
     return {file: _remembered(known[str(file)]) for file in files}
 
 
+def known_last(files: Sequence[Path]) -> dict[Path, int]:
+    """Return the last milestone of files that :func:`file_spans` has read as they are now; -1 without any."""
+    entries = _load(_store(files)) if files else {}
+    return {
+        file: int(entry["span"]["last"]) if entry["span"] else -1
+        for file in files
+        if (entry := entries.get(str(file))) and entry.get("state") == _state(file)
+    }
+
+
 def _remembered(entry: dict[str, Any]) -> FileSpan:
     return FileSpan(Span(**entry["span"]) if entry["span"] else None, entry.get("damage"))
 

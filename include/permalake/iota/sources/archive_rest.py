@@ -7,7 +7,6 @@ directories may lie under the configured path; only those that touch the wanted 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -26,8 +25,8 @@ from permalake.iota.sources.archive_index import file_spans, file_times, range_f
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
 from permalake.iota.sources.line_files import inside, line_ranges, read_lines
 from permalake.iota.sources.milestone_times import Span, days_of
+from permalake.iota.sources.source_ends import ARCHIVE_FILE
 
-_FILE = re.compile(r"(milestones|blocks|messages|utxo_changes|consumed_outputs)([-._].+)?\.jsonl(\.gz)?")
 _ROLE = {"messages": "blocks"}
 _KINDS = {
     "milestones": Record.MILESTONE,
@@ -140,7 +139,7 @@ def record_batches(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterato
 def _folders(root: Path) -> list[Folder]:
     folders: dict[Path, Folder] = {}
     for file in inside(root, root.rglob("*.jsonl*")):
-        match = _FILE.fullmatch(file.name)
+        match = ARCHIVE_FILE.fullmatch(file.name)
         if match:
             role = _ROLE.get(match[1], match[1])
             folder = folders.setdefault(file.parent, Folder(file.parent))

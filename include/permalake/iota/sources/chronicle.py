@@ -6,7 +6,6 @@ from earlier days of the range, and from what the lake has published of days bef
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -25,8 +24,7 @@ from permalake.iota.sources.archive_index import file_spans, file_times, range_f
 from permalake.iota.sources.chronicle_records import PACKED, milestone_time, packed
 from permalake.iota.sources.line_files import inside, line_ranges, read_lines
 from permalake.iota.sources.milestone_times import Span, days_of
-
-_FILE = re.compile(r"(\d+)to(\d+)\.log(\.gz)?")
+from permalake.iota.sources.source_ends import CHRONICLE_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Chronicle:
         self, spark: SparkSession, path: Path, published: PublishedLedger, look_back: int = LOOK_BACK
     ) -> None:
         self._spark, self._published, self._look_back = spark, published, look_back
-        files = [file for file in inside(path, path.rglob("*.log*")) if _FILE.fullmatch(file.name)]
+        files = [file for file in inside(path, path.rglob("*.log*")) if CHRONICLE_FILE.fullmatch(file.name)]
         if not files:
             raise PermalakeError(f"{path}: no {{from}}to{{to}}.log[.gz] there; set networks.NAME.path")
         known = file_spans(spark, files, milestone_time)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from permalake.config import NetworkSettings, NodeParameters, Settings
@@ -40,6 +42,12 @@ class IotaInputs:
     def dataset(self) -> Dataset | None:
         """The source as an OpenLineage dataset."""
         return source_dataset(self.network.path, self.network.url, self.name)
+
+    def continued(self, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:
+        """Return the days inside which the source's files ended and go on now, with the reason."""
+        from permalake.iota.sources.source_ends import continued_files
+
+        return continued_files(self.network, notes)
 
 
 def iota_inputs(settings: Settings, network: str) -> IotaInputs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Protocol
@@ -20,10 +19,8 @@ from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.sources.chronicle import Chronicle, PublishedLedger
 from permalake.iota.sources.node import NodeSource
+from permalake.iota.sources.source_ends import END_NOTE
 from permalake.spark.sizes import FEW_PENDING_ROWS
-
-_END = "the source ends with milestone {}; the day may go on"
-_ENDED = re.compile(_END.format("([0-9]+)"))
 
 
 class IotaSource(Protocol):
@@ -71,17 +68,7 @@ def open_source(
 def end_notes(source: IotaSource, days: Sequence[MilestoneDay]) -> dict[date, str]:
     """Return a note for the day inside which the source ends: more of that day may come later."""
     last = source.last_milestone
-    return {day.date: _END.format(last) for day in days if day.has_milestones and day.last == last}
-
-
-def continued_days(source: IotaSource, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:
-    """Return why days whose notes say that the source ended in them are stale: the source goes on now."""
-    found = {}
-    for day, lines in notes.items():
-        for match in filter(None, map(_ENDED.fullmatch, lines)):
-            if int(match[1]) < source.last_milestone:
-                found[day] = f"the source goes on after milestone {match[1]}"
-    return found
+    return {day.date: END_NOTE.format(last) for day in days if day.has_milestones and day.last == last}
 
 
 def decoded_days(

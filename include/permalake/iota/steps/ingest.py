@@ -15,12 +15,12 @@ from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.chronicle import PublishedLedger
 from permalake.iota.sources.iota_source import (
     IotaSource,
-    continued_days,
     decoded_days,
     end_notes,
     open_source,
     resolved_days,
 )
+from permalake.iota.sources.source_ends import continued
 from permalake.iota.tables.day_tables import base_tables
 from permalake.lake import Attempt
 from permalake.pipeline import jobs
@@ -44,7 +44,7 @@ def prepare(context: StepContext) -> tuple[IotaSource, list[MilestoneDay]]:
     days = source.days(order.start, order.end)
     context.report(f"ingest {order}: {described(days)}")
     notes = {one.date: one.notes for one in work.reader.status(order.network) if one.published}
-    for day, text in continued_days(source, notes).items():
+    for day, text in continued(notes, lambda milestone: milestone < source.last_milestone).items():
         if not order.start <= day <= order.end:
             work.builds.mark_stale(order.network, [day], text)
     return source, days

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from permalake.config import Settings, WormholeSettings
@@ -52,6 +54,10 @@ class WormholeInputs:
     def dataset(self) -> Dataset | None:
         """The source of VAAs as an OpenLineage dataset."""
         return source_dataset(self.section.path, self.section.url, "wormhole")
+
+    def continued(self, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:  # noqa: ARG002
+        """Return nothing: late VAAs make their own days stale when they are read."""
+        return {}
 
 
 def wormhole_inputs(settings: Settings, network: str) -> WormholeInputs:  # noqa: ARG001
