@@ -24,6 +24,8 @@ HERE = Path(__file__).parent
 # exported.
 for _variable in [name for name in os.environ if name.startswith("PERMALAKE_") and "__" in name]:
     del os.environ[_variable]
+# Nor do runs of tests belong in the Airflow that the developer looks at.
+os.environ["PERMALAKE_RUN_HISTORY"] = ""
 
 CONFIG = """
 [lake]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,13 @@ def stores(cassandra_server, bigtable_server):
 
 
 @pytest.fixture(scope="module")
-def permalake(tmp_path_factory, stores):
+def history(tmp_path_factory):
+    """The folder of database and logs that Airflow's server would show."""
+    return tmp_path_factory.mktemp("history")
+
+
+@pytest.fixture(scope="module")
+def permalake(tmp_path_factory, stores, history):
     """Calls the command line on a lake of its own; returns exit code, output and errors."""
     folder = tmp_path_factory.mktemp("sample")
     environment = {
@@ -44,6 +52,7 @@ def permalake(tmp_path_factory, stores):
         **stores,
         "PERMALAKE_CONFIG": str(ROOT / "permalake.toml"),
         "PERMALAKE_LAKE__WAREHOUSE": str(folder / "warehouse"),
+        "PERMALAKE_RUN_HISTORY": str(history),
         "PERMALAKE_SPARK_MASTER": "local[2]",
         "PERMALAKE_SPARK_DRIVER_MEMORY": "2g",
     }
@@ -94,6 +103,23 @@ def test_every_step_showed_its_progress(built):
     assert "messages 81" in built["iota"]
     assert "1 day" in built["iota"].splitlines()[-1]
     assert "36 days" in built["wormhole"].splitlines()[-1]
+
+
+def test_airflow_would_show_the_runs_with_their_logs(built, history):
+    with closing(sqlite3.connect(history / "airflow.db")) as connection:
+        runs = connection.execute("select dag_id, state, run_id from dag_run order by 1").fetchall()
+        tasks = connection.execute("select dag_id, task_id, state from task_instance").fetchall()
+    assert [run[:2] for run in runs] == [("iota_daily", "success"), ("wormhole_daily", "success")]
+    assert {state for _, _, state in tasks} == {"success"}
+    assert {task for dag, task, _ in tasks if dag == "iota_daily"} >= {"ingest_decode", "publish", "serve"}
+    for dag, _, run_id in runs:
+        for task in (task for own, task, _ in tasks if own == dag):
+            log = (
+                history / "logs" / f"dag_id={dag}" / f"run_id={run_id}" / f"task_id={task}" / "attempt=1.log"
+            )
+            assert log.stat().st_size, log
+    submit = next(history.glob("logs/dag_id=iota_daily/*/task_id=ingest_decode/attempt=1.log")).read_text()
+    assert "milestones 17339 to 17340" in submit
 
 
 def test_the_status_knows_when_the_lake_and_each_store_got_a_day(permalake, built):

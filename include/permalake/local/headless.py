@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from permalake.domains import named
@@ -24,6 +25,9 @@ def run(domain: Domain, conf: dict[str, Any]) -> bool:
     """Run the DAG of ``domain`` with ``conf`` through to its end; return whether it succeeded."""
     from airflow.dag_processing.dagbag import DagBag
     from airflow.sdk import DagRunState
+    from airflow.sdk.listener import get_listener_manager
+
+    from permalake.local.task_logs import TaskLogs
 
     bag = DagBag(str(DAGS / f"{domain.dag_id}.py"))
     for file, fault in bag.import_errors.items():
@@ -33,6 +37,7 @@ def run(domain: Domain, conf: dict[str, Any]) -> bool:
     dag.deadline = None  # nobody waits for an alert at a terminal, and Airflow cannot test a DAG that has one
     for task in dag.tasks:
         task.retries = 0  # whoever waits at a terminal wants the reason now, not after three back-offs
+    get_listener_manager().add_listener(TaskLogs(Path(os.environ["AIRFLOW__LOGGING__BASE_LOG_FOLDER"])))
     return bool(dag.test(run_conf=conf).state == DagRunState.SUCCESS)
 
 

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from permalake.config import Settings
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError, error_of
 from permalake.lake.leases import spell
-from permalake.local import airflow_metadata
+from permalake.local import airflow_metadata, run_history
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
 from permalake.local.report import RunReport
 from permalake.orchestrate.context import RUN_ID
@@ -27,7 +28,7 @@ from permalake.paths import HOME
 from permalake.pipeline.progress import VARIABLE
 from permalake.pipeline.request import BuildRequest
 from permalake.pipeline.runs import is_unchanged
-from permalake.pipeline.stale_days import oldest_stale
+from permalake.pipeline.stale_days import mark_continued, oldest_stale
 from permalake.pipeline.workspace import Workspace
 from permalake.stores.serve import waiting
 
@@ -55,6 +56,8 @@ def run_range(
     When that fails it is said, and these are built all the same.
     """
     work = Workspace.open(settings, domain_of(network), network)
+    if only is None:
+        mark_continued(work)
     if only is None and (before := oldest_stale(work.reader, network, beside=(start, end))):
         RunReport(f"{network} {spell(*before)}").say("stale, so they are built again first")
         try:
@@ -113,7 +116,7 @@ class Run:
         environment = airflow_environment(database=database, config=self.config, logs=place / "logs")
         reader, writer = os.pipe()
         try:
-            with self.log.open("wb") as log, os.fdopen(reader, "rb") as pipe:
+            with self.log.open("w+b") as log, os.fdopen(reader, "rb") as pipe:
                 process = subprocess.Popen(
                     [
                         sys.executable,
@@ -137,7 +140,18 @@ class Run:
                     if not self.succeeded:
                         _end(process)
         finally:
+            self._record(database, place / "logs")
             shutil.rmtree(place, ignore_errors=True)
+
+    def _record(self, database: Path, logs: Path) -> None:
+        """Show the run in the UI; one that cannot be shown is built all the same."""
+        history = run_history.folder()
+        try:
+            if history:
+                run_history.record(database, logs, history)
+        except (OSError, sqlite3.Error) as error:
+            with self.log.open("a", encoding="utf-8") as log:
+                log.write(f"permalake: the run is not shown in Airflow's UI: {error}\n")
 
     def _conf(self) -> str:
         request = self.request
