@@ -18,7 +18,7 @@ from permalake.iota.codec.milestones import Milestone, decode_milestone, verify_
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.batch import ConeState, MilestoneBatch, Problem
 from permalake.iota.cone.rules import ConeRules
-from permalake.iota.cone.source_records import InclusionState, utc_date
+from permalake.iota.cone.source_records import STEP_BACK, InclusionState, utc_date
 from permalake.iota.cone.white_flag import white_flag_order
 
 _LAST_TIME = 2**32 - 1
@@ -90,7 +90,9 @@ def prove(batch: MilestoneBatch, rules: ConeRules, state: ConeState) -> list[Con
             _orphans(prover, index, rows)
         else:
             cone, claimed, context = found
-            if not context:
+            if context:
+                _remember_treasury(prover, cone)
+            else:
                 _check_milestone(prover, cone, claimed)
                 _check_cone(prover, cone, rows, claimed)
                 cones.append(cone)
@@ -141,10 +143,10 @@ def _milestones(prover: _Prover) -> tuple[dict[int, tuple[Cone, int, bool]], set
         elif found[index][0].raw != raw and not context:
             first = found[index][0]
             other = Cone(milestone, raw, first.date)
-            if _is_of_its_day(other) and not _is_of_its_day(first):
+            if _is_of_its_day(other, rules.protocol) and not _is_of_its_day(first, rules.protocol):
                 found[index] = other, row, context
             # One of another day is no rival, whatever its index.
-            rivals = _is_of_its_day(other) == _is_of_its_day(first)
+            rivals = _is_of_its_day(other, rules.protocol) == _is_of_its_day(first, rules.protocol)
             detail = "the source holds two different payloads of it"
             problem = Problem(index, "milestone_conflict", detail, origin, raw, breaks=rivals)
             prover.batch.problems.append(problem)
@@ -155,8 +157,12 @@ def _milestones(prover: _Prover) -> tuple[dict[int, tuple[Cone, int, bool]], set
     return found, {index for index, _, _ in faulty} - found.keys()
 
 
-def _is_of_its_day(cone: Cone) -> bool:
-    return utc_date(cone.milestone.timestamp) == cone.date
+def _is_of_its_day(cone: Cone, protocol: Protocol) -> bool:
+    time = cone.milestone.timestamp
+    if utc_date(time) == cone.date:
+        return True
+    # A milestone whose time steps back over midnight belongs to the day of the one before it.
+    return protocol == "chrysalis" and utc_date(time + STEP_BACK) == cone.date
 
 
 def _payload_problem(milestone: Milestone, index: int, protocol: Protocol) -> tuple[str, str] | None:
@@ -188,7 +194,7 @@ def _check_milestone(prover: _Prover, cone: Cone, row: int) -> None:
         prover.fail(cone, "id_mismatch", detail)
     for problem in verify_signatures(milestone, rules.keys, rules.threshold_at(milestone.index)):
         prover.fail(cone, "milestone_signature", problem)
-    if not _is_of_its_day(cone):
+    if not _is_of_its_day(cone, rules.protocol):
         prover.fail(cone, "milestone_time", f"its time {milestone.timestamp} is out of order with its index")
     _check_treasury(prover, cone)
     before = prover.state.last
@@ -212,7 +218,13 @@ def _check_treasury(prover: _Prover, cone: Cone) -> None:
     if held is not None and held != created + receipt.treasury_output:
         detail = f"its receipt creates {created} and leaves {receipt.treasury_output} of a treasury of {held}"
         prover.fail(cone, "receipt_amount", detail)
-    prover.state.treasuries[cone.milestone.milestone_id] = receipt.treasury_output
+    _remember_treasury(prover, cone)
+
+
+def _remember_treasury(prover: _Prover, cone: Cone) -> None:
+    """Keep what a receipt leaves in the treasury: the milestone's id, its hash, binds the amount."""
+    if receipt := cone.milestone.receipt:
+        prover.state.treasuries[cone.milestone.milestone_id] = receipt.treasury_output
 
 
 def _check_cone(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) -> None:

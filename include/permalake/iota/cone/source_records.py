@@ -15,6 +15,8 @@ from pyspark.sql import types as t
 # How many milestones back a cone may reach. Nodes accept a parent whose cone root is below_max_depth (15)
 # milestones old when the block is attached; a milestone may reference that block some milestones later.
 LOOK_BACK = 40
+# Seconds by which a Chrysalis milestone may be earlier than the one before it.
+STEP_BACK = 3_600
 
 
 class Record(IntEnum):

@@ -16,13 +16,11 @@ from datetime import date
 import numpy as np
 import numpy.typing as npt
 
-from permalake.iota.cone.source_records import MilestoneDay, utc_date
+from permalake.iota.cone.source_records import STEP_BACK, MilestoneDay, utc_date
 
 I64 = npt.NDArray[np.int64]
 _DAY = 86_400
 _LAST_TIME = 2**32 - 1
-# Chrysalis milestones may step back a little in time.
-_STEP_BACK = 3_600
 # There is at most a milestone a second; some slack for networks that were reset.
 _SLACK = 100_000
 _GAPS_SHOWN = 3
@@ -167,7 +165,7 @@ def _add_small_steps(index: I64, time: I64, fits: npt.NDArray[np.bool_]) -> None
     for row in np.flatnonzero(~fits).tolist():
         own = int(index[row])
         near = [known[i] for i in (own - 1, own + 1) if i in known]
-        if own not in known and near and min(abs(int(time[row]) - t) for t in near) <= _STEP_BACK:
+        if own not in known and near and min(abs(int(time[row]) - t) for t in near) <= STEP_BACK:
             fits[row] = True
             known[own] = int(time[row])
 
