@@ -91,10 +91,9 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
 def test_days_that_continue_from_a_failed_day_are_withheld_too(spark, lake):
     bad = small_network()
     find(bad, "ms_analytics", milestone_index=FIRST + 2)["message_count"] = 38
-    attempt = staged(spark, lake, bad, DAYS, "range")
-    assert attempt.outdate_later(spark, IOTA_TABLES["ledger_totals"])
+    staged(spark, lake, bad, DAYS, "range")
     audit(spark, DAYS[0], DAYS[-1], "range")
-    publication = lake.publish(lake.resume(NETWORK, "range"))
+    publication = lake.publish(NETWORK, "range")
     assert publication.days == (DAYS[0],)
     assert "messages_add_up" in publication.withheld[DAYS[1]]
     reason = f"continues from {DAYS[1]}, which failed its audit; build it again once that day is published"

@@ -127,7 +127,7 @@ def test_a_table_made_by_an_older_contract_gains_the_new_columns(tmp_path):
 
 def test_a_renamed_column_replaces_the_former_one(tmp_path):
     chosen = settings_of(tmp_path)
-    lake = open_lake(chosen)
+    lake = OpenLake(chosen)
     catalog = open_catalog(chosen, "permalake")
     row = {"date": DAY1, "milestone_count": 7}
     old = pa.schema([("date", pa.date32()), ("milestone_count", pa.int32())])

@@ -95,23 +95,21 @@ def test_a_state_that_changed_outdates_every_later_day(spark, settings, three_da
 
 @pytest.mark.parametrize("counts", [(6, 6), (6, 5), (5, 6)])
 @pytest.mark.parametrize("second_passes", [True, False])
-def test_every_changed_day_of_a_range_outdates_the_days_that_follow(
-    spark, settings, three_days, counts, second_passes
-):
+def test_every_changed_day_of_a_range_outdates_the_days_that_follow(spark, three_days, counts, second_passes):
     """Days that are published together are consistent; a withheld one still has its former basis."""
     lake = three_days
     attempt = lake.begin(NETWORK, DAY1, DAY2, "rebuilt")
-    put(settings, attempt, "ms_analytics", analytics(DAY1, 1, counts[0]) + analytics(DAY2, 2, counts[1]))
-    assert attempt.outdate_later(spark, ANALYTICS, ["milestone_index", "message_count"])
-    attempt.pin()
-    attempt.verdict(DAY1, True)
-    attempt.verdict(DAY2, second_passes, [] if second_passes else ["broken"])
-    lake.publish(attempt)
+    rows = analytics(DAY1, 1, counts[0]) + analytics(DAY2, 2, counts[1])
+    attempt.stage(spark.createDataFrame(rows, CARRIED.spark), CARRIED)
+    pinned = attempt.pin()
+    pinned.verdict(DAY1, True)
+    pinned.verdict(DAY2, second_passes, [] if second_passes else ["broken"])
+    lake.builds.publish(pinned)
     if second_passes:
         expected = [(DAY3, DAY3)] if counts[1] == 6 else []
     else:
         expected = [(DAY2, DAY3)] if counts[0] == 6 else []
-    assert lake.stale(NETWORK) == expected
+    assert lake.reader.stale(NETWORK) == expected
 
 
 def test_a_day_built_for_the_first_time_outdates_later_ones_that_are_there(spark, settings, lake):

@@ -10,10 +10,9 @@ from typer.testing import CliRunner
 from permalake import paths
 from permalake.cli.main import app
 from permalake.config import load_settings
-from permalake.domains import open_lake
 from permalake.iota.sources.source_ends import END_NOTE
 from support.iota_days import SYNTHETIC
-from support.lakes import DAY1, DAY2, NETWORK, messages, pass_audit, put
+from support.lakes import DAY1, DAY2, NETWORK, OpenLake, messages, pass_audit, put
 
 LAST_OF_DAY = 249_999
 
@@ -27,13 +26,12 @@ def test_status_tells_a_day_whose_source_goes_on(tmp_path, monkeypatch):
         f'bech32_hrp = "smr"\npath = "{root}"\n'
     )
     settings = load_settings(config)
-    lake = open_lake(settings)
+    lake = OpenLake(settings)
     for number, (day, last) in enumerate([(DAY1, LAST_OF_DAY - 1), (DAY2, 2**31 - 1)]):
         attempt = lake.begin(NETWORK, day, day, f"run {number}")
         put(settings, attempt, "messages", messages(day, 1, 2))
-        attempt.note(END_NOTE.format(last), day)
-        pass_audit(attempt)
-        lake.publish(attempt)
+        attempt.record.note(END_NOTE.format(last), day)
+        lake.builds.publish(pass_audit(attempt))
 
     def told():
         done = CliRunner().invoke(app, ["status", "--format", "json", "--config", str(config)])
@@ -43,4 +41,4 @@ def test_status_tells_a_day_whose_source_goes_on(tmp_path, monkeypatch):
     expected = {str(DAY1): f"the source goes on after milestone {LAST_OF_DAY - 1}", str(DAY2): None}
     assert told() == expected
     assert told() == expected
-    assert lake.stale(NETWORK) == [(DAY1, DAY1)]
+    assert lake.reader.stale(NETWORK) == [(DAY1, DAY1)]

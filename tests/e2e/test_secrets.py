@@ -1,0 +1,86 @@
+"""A whole run on PostgreSQL with every secret set: none of them is in any file that it leaves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pyarrow as pa
+import pytest
+
+from permalake.spark.jars import JARS
+from support import whole_runs
+from support.postgres_server import postgres
+
+PASSWORD = "pgZ7s3cr3tZ7"
+SECRETS = {
+    "PERMALAKE_PRICES__API_KEY": "pricesZ7s3cr3tZ7",
+    "PERMALAKE_ALERTS__SMTP_PASSWORD": "smtpZ7s3cr3tZ7",
+    "PERMALAKE_ALERTS__WEBHOOK": "http://127.0.0.1:9/hookZ7s3cr3tZ7",
+    "PERMALAKE_CHAINS__2__RPC_URL": "http://127.0.0.1:9/rpcZ7s3cr3tZ7",
+}
+MARK = b"Z7s3cr3tZ7"
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """The folder of a run with all that it left: home, warehouse, event logs, lineage, Airflow's database."""
+    folder = tmp_path_factory.mktemp("secrets")
+    config = whole_runs.configuration(folder)
+    (folder / "home").mkdir()
+    (folder / "home" / "jars").symlink_to(JARS)
+    environment = {
+        **SECRETS,
+        "PERMALAKE_HOME": str(folder / "home"),
+        "PERMALAKE_RUN_HISTORY": str(folder / "history"),
+        "PERMALAKE_SPARK_MASTER": "local[2]",
+        "PERMALAKE_SPARK_DRIVER_MEMORY": "2g",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": f'{{"type": "file", "log_file_path": "{folder / "lineage"}"}}',
+        "AIRFLOW__OPENLINEAGE__DISABLED": "false",
+    }
+
+    def status(catalog):
+        return subprocess.run(
+            [whole_runs.PERMALAKE, "status", "--config", str(config)],
+            env={**os.environ, **environment, "PERMALAKE_LAKE__CATALOG": catalog},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    with postgres(PASSWORD, ("lake",)) as server:
+        catalog = server.uri("lake", sslmode="require")
+        whole_runs.finish(config, **environment, PERMALAKE_LAKE__CATALOG=catalog)
+        listed, refused = status(catalog), status(server.uri("missing", sslmode="require"))
+    gone = status(catalog)
+    assert listed.returncode == 0, listed.stderr
+    assert "shimmer" in listed.stdout
+    assert refused.returncode
+    assert gone.returncode
+    printed = (listed.stdout, listed.stderr, refused.stderr, gone.stderr)
+    (folder / "printed").write_text("\n".join(printed))
+    return folder
+
+
+def content(file):
+    """The bytes of a file; Spark compresses its event logs."""
+    return pa.input_stream(file, compression="zstd" if file.suffix == ".zstd" else None).read()
+
+
+def test_what_is_searched_is_there(left):
+    """Event logs that name the catalog, task logs, the metadata database with XComs, lineage, audit pages."""
+    events = [content(file) for file in left.rglob("*.zstd")]
+    assert any(b"jdbc:postgresql://127.0.0.1" in text and b"sslmode=require" in text for text in events)
+    suffixes = {file.suffix for file in left.rglob("*") if file.is_file()}
+    assert {".log", ".db", ".html", ".json"} <= suffixes
+    assert list(left.glob("history/logs/*/*/*/attempt=1.log"))
+    assert b"return_value" in (left / "history" / "airflow.db").read_bytes()
+    assert list(left.glob("lineage*"))
+    assert "is not there" in (left / "printed").read_text() or "does not" in (left / "printed").read_text()
+
+
+def test_no_file_holds_a_secret(left):
+    files = [file for file in left.rglob("*") if file.is_file() and JARS not in file.resolve().parents]
+    found = [str(file.relative_to(left)) for file in files if MARK in content(file)]
+    assert found == []
+    assert len(files) > 50
