@@ -37,7 +37,8 @@ def run(domain: Domain, conf: dict[str, Any]) -> bool:
     dag.deadline = None  # nobody waits for an alert at a terminal, and Airflow cannot test a DAG that has one
     for task in dag.tasks:
         task.retries = 0  # whoever waits at a terminal wants the reason now, not after three back-offs
-    get_listener_manager().add_listener(TaskLogs(Path(os.environ["AIRFLOW__LOGGING__BASE_LOG_FOLDER"])))
+    logs = TaskLogs(Path(os.environ["AIRFLOW__LOGGING__BASE_LOG_FOLDER"]))
+    get_listener_manager().add_listener(logs)  # type: ignore[no-untyped-call]
     return bool(dag.test(run_conf=conf).state == DagRunState.SUCCESS)
 
 
