@@ -7,6 +7,8 @@ import gzip
 import json
 from decimal import Decimal
 
+from support.plain_outputs import milestone_id
+
 
 def read(path):
     """Rows of ``path``.jsonl.gz; none when there is no such file."""
@@ -24,6 +26,8 @@ def frame(spark, contract, folder, whole=lambda name, row: row, days=None):
         row = whole(contract.name, read_row)
         if "date" not in row and days:
             row["date"] = days[row["milestone_index"]]
+        if contract.name == "milestones":
+            row["milestone_id"] = milestone_id(bytes.fromhex(row["payload"]))
         rows.append(tuple(_typed(column.type, row.get(column.name)) for column in contract.columns))
     return spark.createDataFrame(rows, contract.spark) if rows else spark.createDataFrame([], contract.spark)
 
