@@ -7,7 +7,7 @@ import gzip
 import json
 from decimal import Decimal
 
-from support.plain_outputs import milestone_id
+from permalake.iota.codec.milestones import milestone_id
 
 
 def read(path):
