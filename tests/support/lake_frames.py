@@ -9,6 +9,10 @@ from decimal import Decimal
 
 from permalake.iota.codec.milestones import milestone_id
 
+_COUNTS = ("native_token_count", "state_index", "foundry_counter", "serial_number")
+_LATER = {"message_id": "00" * 32, **dict.fromkeys(_COUNTS, 0)}
+"""Required columns of outputs that are younger than the files; no store reads them."""
+
 
 def read(path):
     """Rows of ``path``.jsonl.gz; none when there is no such file."""
@@ -28,6 +32,9 @@ def frame(spark, contract, folder, whole=lambda name, row: row, days=None):
             row["date"] = days[row["milestone_index"]]
         if contract.name == "milestones":
             row["milestone_id"] = milestone_id(bytes.fromhex(row["payload"]))
+        for column in contract.columns:
+            if column.required and row.get(column.name) is None:
+                row[column.name] = _LATER.get(column.name)
         rows.append(tuple(_typed(column.type, row.get(column.name)) for column in contract.columns))
     return spark.createDataFrame(rows, contract.spark) if rows else spark.createDataFrame([], contract.spark)
 
