@@ -22,9 +22,9 @@ with DAG(
     def count_messages(triggering_asset_events=None) -> dict[str, int]:
         """Messages by network and day, as published."""
         from permalake.config import load_settings
-        from permalake.domains import open_lake
+        from permalake.domains import open_reader
 
-        lake = open_lake(load_settings())
+        lake = open_reader(load_settings())
         found = {}
         for events in triggering_asset_events.values():
             for event in events:
