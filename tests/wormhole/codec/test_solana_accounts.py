@@ -30,7 +30,8 @@ def test_wrapped_mints_are_the_real_ones(chain, token, mint):
 
 @pytest.mark.parametrize(("bridge", "numbers"), [("token_bridge", {1, 51}), ("nft_bridge", {1})])
 def test_the_programs_of_the_reference_data_are_those_of_its_emitters(bridge, numbers):
-    chains = load_reference().chains
+    known = load_reference().chains.items()
+    chains = {number: chain for number, chain in known if chain.family == "solana"}
     programs = {number: getattr(chain, f"{bridge}_program") for number, chain in chains.items()}
     assert {number for number, program in programs.items() if program} == numbers
     for number in numbers:
