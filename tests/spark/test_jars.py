@@ -8,9 +8,10 @@ import pytest
 
 from permalake.errors import PermalakeError
 from permalake.spark import jars
+from support.postgres_server import COORDINATES
 
 POSTGRES = next(one for one in jars.COORDINATES if "postgresql" in one)
-EVERY = {*jars.COORDINATES, *jars.STORE_COORDINATES, *jars.S3_COORDINATES}
+EVERY = {*jars.COORDINATES, *jars.STORE_COORDINATES, *jars.S3_COORDINATES, *COORDINATES.values()}
 
 
 @pytest.fixture

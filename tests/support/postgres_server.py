@@ -23,8 +23,12 @@ from permalake.spark import jars
 
 VERSION = "17.5.0"
 USER = "permalake"
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64v8", "arm64": "arm64v8"}
 _NOBODY = 65534
+COORDINATES = {
+    machine: f"io.zonky.test.postgres:embedded-postgres-binaries-linux-{name}:{VERSION}"
+    for machine, name in (("x86_64", "amd64"), ("aarch64", "arm64v8"), ("arm64", "arm64v8"))
+}
+"""Maven coordinates of the server's files, by machine."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,7 @@ def postgres(password: str, databases: tuple[str, ...]) -> Iterator[PostgresServ
 
 
 def _unpack(folder: Path) -> Path:
-    machine = _MACHINES[platform.machine()]
-    coordinate = f"io.zonky.test.postgres:embedded-postgres-binaries-linux-{machine}:{VERSION}"
+    coordinate = COORDINATES[platform.machine()]
     (jar,) = jars.resolve([coordinate]) or [jars.JARS / jars.jar_name(coordinate)]
     target = folder / "postgresql"
     with zipfile.ZipFile(jar) as archive:
