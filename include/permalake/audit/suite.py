@@ -68,12 +68,7 @@ def contract_rules(table: Table) -> list[Rule]:
 
 def _date_rule(column: Column) -> Rule:
     moment = column.name if column.type == "timestamptz" else f"timestamp_seconds({column.name})"
-    # A Chrysalis milestone whose time steps back over midnight belongs to the day of the one before it.
-    return Rule(
-        "date_of_milestone",
-        f"date IN (to_date({moment}), to_date({moment} + INTERVAL 1 HOUR))",
-        f"date is the UTC date of {column.name}, or the next one where that steps back over midnight.",
-    )
+    return Rule("date_of_milestone", f"date = to_date({moment})", f"date is the UTC date of {column.name}.")
 
 
 def _value_rules(column: Column) -> list[Rule]:

@@ -17,7 +17,7 @@ import pytest
 
 from permalake.errors import PermalakeError
 from permalake.iota.codec.from_json import pack_json_block, pack_json_milestone, pack_json_output
-from permalake.iota.cone.source_records import MilestoneDay, Record
+from permalake.iota.cone.source_records import Record
 from permalake.iota.sources.node_api import NodeAddress
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import land
@@ -229,19 +229,6 @@ def test_a_day_is_found_in_few_calls(tmp_path):
     assert known.day(day.date) == day
     known.day(time_to_date(midnight + 86_400))
     assert len(asked) - before <= log2(n)
-
-
-@pytest.mark.parametrize("n", [9, 40, 41])
-def test_a_day_begins_with_the_first_milestone_after_midnight_though_a_later_one_steps_back(tmp_path, n):
-    midnight, back = 86_400 * 18_000, n // 2
-    moments = [midnight + 10 * (index - back) for index in range(n)]
-    moments[back + 1] = midnight - 1
-    times = Timeline(lambda index: moments[index], 0, n - 1, tmp_path / "times.json", steps_back=True)
-    assert times.day(time_to_date(midnight)) == MilestoneDay(time_to_date(midnight), back, n - 1)
-    eve = time_to_date(midnight - 1)
-    assert times.day(eve) == MilestoneDay(eve, 0, back - 1)
-    again = Timeline(lambda index: moments[index], 0, n - 1, tmp_path / "others.json", steps_back=True)
-    assert again.day(eve) == MilestoneDay(eve, 0, back - 1)
 
 
 def test_a_milestone_that_a_node_should_have_is_a_gap(tmp_path):

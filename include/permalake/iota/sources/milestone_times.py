@@ -66,8 +66,6 @@ def span_of(index: I64, time: I64) -> Span | None:
 def days_of(index: I64, time: I64, start: date, end: date, damage: Iterable[str] = ()) -> list[MilestoneDay]:
     """Return the days of ``start`` to ``end`` that have milestones, in order.
 
-    A day begins with the first milestone whose time is not before it.
-
     Args:
         index: Milestone indexes, in any order, possibly repeated.
         time: Their times (unix s).
@@ -82,8 +80,7 @@ def days_of(index: I64, time: I64, start: date, end: date, damage: Iterable[str]
         for day in _days_touched(index, time, fits, at):
             faults.setdefault(day, line)
     index, time = index[fits], time[fits]
-    # A time that steps back over midnight would tear both days: its milestone stays with the one before it.
-    number = np.maximum.accumulate(time) // _DAY
+    number = time // _DAY
     days = []
     for ordinal in np.unique(number).tolist():
         day = utc_date(ordinal * _DAY)

@@ -36,7 +36,6 @@ class NodeSource:
 
     def __init__(self, spark: SparkSession, network: str, settings: NetworkSettings):
         self._spark, self._look_back = spark, settings.look_back
-        self._steps_back = settings.protocol == "chrysalis"
         self._address = NodeAddress(
             f"networks.{network}.url",
             settings.url or "",
@@ -78,7 +77,6 @@ class NodeSource:
                 self._begin,
                 self._info.confirmed,
                 self._landing.root / "times.json",
-                steps_back=self._steps_back,
             )
             try:
                 self._check_reach(times, start, end)

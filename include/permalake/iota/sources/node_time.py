@@ -12,28 +12,16 @@ from permalake.errors import PermalakeError
 from permalake.iota.cone.source_records import MilestoneDay
 
 _DAY = 86_400
-# So many milestones are looked at for a time that steps back over midnight.
-_NEAR = 4
 
 
 class Timeline:
     """Times of milestones ``first``..``last``, which rise with the index.
 
-    ``ask`` tells the time of one (unix s; None: not there); what it told is remembered in ``file``. With
-    ``steps_back`` some of the times are before that of the milestone before (Chrysalis allows it).
+    ``ask`` tells the time of one (unix s; None: not there); what it told is remembered in ``file``.
     """
 
-    def __init__(
-        self,
-        ask: Callable[[int], int | None],
-        first: int,
-        last: int,
-        file: Path,
-        *,
-        steps_back: bool = False,
-    ) -> None:
+    def __init__(self, ask: Callable[[int], int | None], first: int, last: int, file: Path):
         self._ask, self.first, self.last, self._file = ask, first, last, file
-        self._near = _NEAR if steps_back else 0
         self._known = _load(file)
         self._asked = False
 
@@ -50,10 +38,7 @@ class Timeline:
         return self._known[index]
 
     def day(self, day: date) -> MilestoneDay | None:
-        """Return the milestones of a UTC date; None if it has none. Takes some 2 log2(n) calls.
-
-        A day begins with the first milestone whose time is not before it.
-        """
+        """Return the milestones of a UTC date; None if it has none. Takes some 2 log2(n) calls."""
         begin = int(datetime.combine(day, time(), UTC).timestamp())
         first = self._from(begin, self.first)
         if first > self.last or self.at(first) >= begin + _DAY:
@@ -75,12 +60,7 @@ class Timeline:
                 lower = middle + 1
             else:
                 upper = middle
-        return self._before_steps_back(moment, lower)
-
-    def _before_steps_back(self, moment: int, found: int) -> int:
-        """Return the first milestone near ``found`` that is not before a time, though later ones are."""
-        near = range(max(self.first, found - self._near), found)
-        return next((index for index in near if self.at(index) >= moment), found)
+        return lower
 
     def save(self) -> None:
         """Remember what was told."""
