@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-import permalake
 from permalake.config import load_settings
 from permalake.domains import domain_of
+from permalake.pipeline import fingerprint as fingerprints
 from permalake.pipeline.fingerprint import fingerprint
 
 
@@ -61,7 +61,7 @@ def test_configuration_and_version_matter(settings, config, monkeypatch):
     before = digest(settings, "shimmer")
     config.write_text(config.read_text().replace('bech32_hrp = "smr"', 'bech32_hrp = "smr"\nchunk_size = 5'))
     assert digest(load_settings(config), "shimmer") != before
-    monkeypatch.setattr(permalake, "__version__", "99")
+    monkeypatch.setattr(fingerprints, "VERSION", "99")
     assert digest(settings, "shimmer") != before
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -14,7 +14,7 @@ from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_table
-from permalake.lake.counts import files
+from permalake.lake.counts import day_of, files
 from permalake.lake.state import (
     PUBLISHED,
     Database,
@@ -100,13 +100,19 @@ def _then(connection: Connection, namespaces: Namespaces, moment: str) -> LakeSt
     return found | {(row.network, row.table_name): row.metadata_location for row in rows}
 
 
-def dataset(contract: Table, location: str | None) -> ds.Dataset:
-    """Open one table's rows. Columns that older files lack are null; a table without rows is empty."""
+def dataset(
+    contract: Table, location: str | None, first: date = date.min, last: date = date.max
+) -> ds.Dataset:
+    """Open one table's rows of the days from ``first`` to ``last``, in order of days.
+
+    Columns that older files lack are null; a table without rows is empty.
+    """
     if location is None:
         return ds.dataset(_nullable(contract.arrow).empty_table())
     table = open_table(location)
     schema = _nullable(schema_to_pyarrow(table.schema(), include_field_ids=False))
-    paths = [file.file_path for file in files(table)]
+    found = sorted((day_of(file), file.file_path) for file in files(table))
+    paths = [path for day, path in found if first <= day <= last]
     if not paths:
         return ds.dataset(schema.empty_table())
     return ds.dataset(

@@ -257,9 +257,15 @@ def _explained(error: Exception, published: LakeState) -> PermalakeError:
     if missing is None:
         # What follows the first paragraph is an excerpt of the query with a caret.
         return PermalakeError(" ".join(text.partition("\n\n")[0].split()))
-    wanted = missing[1].replace('"', "")
+    return unknown_table(missing[1].replace('"', ""), published)
+
+
+def unknown_table(wanted: str, published: LakeState) -> PermalakeError:
+    """Return the error for a table that is not published; it names those that may be meant."""
     known = {f"{_bare(network)}.{table}": f"{network}.{table}" for network, table in published}
-    by_table = [name for name, plain in known.items() if plain.split(".", 1)[1] == wanted.split(".")[-1]]
+    by_table = [
+        name for name, plain in known.items() if plain.split(".", 1)[1] == wanted.rsplit(".", maxsplit=1)[-1]
+    ]
     near = by_table or difflib.get_close_matches(wanted, list(known), n=3, cutoff=0.4)
     if not known:
         return PermalakeError(

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from sqlalchemy import func, select
 
 from permalake.config import Settings
@@ -13,7 +14,8 @@ from permalake.contracts.namespaces import Namespaces
 from permalake.intervals import ranges
 from permalake.lake import staging, stale
 from permalake.lake.catalog import locations
-from permalake.lake.query import DEFAULT_LIMITS, QueryLimits, QueryResult, run_query
+from permalake.lake.published import LakeState, check_history, dataset, past_state, state
+from permalake.lake.query import DEFAULT_LIMITS, QueryLimits, QueryResult, run_query, unknown_table
 from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, Database, days
 from permalake.lake.status import DayStatus, status
@@ -39,6 +41,31 @@ class Reader:
     ) -> QueryResult:
         """Run a query whose rows come batch by batch, with DuckDB's column types."""
         return run_query(self._database, self._namespaces, sql, as_of, limits)
+
+    def published(self, as_of: datetime | None = None) -> LakeState:
+        """Return the place of every published table, now or as of a moment, in one read."""
+        return state(self._database) if as_of is None else past_state(self._database, self._namespaces, as_of)
+
+    def dataset(
+        self,
+        network: str,
+        name: str,
+        first: date = date.min,
+        last: date = date.max,
+        as_of: datetime | None = None,
+    ) -> ds.Dataset:
+        """Return the rows of a table from ``first`` to ``last``, read when they are used.
+
+        Raises:
+            PermalakeError: if there is no such table, or maintenance has forgotten what it was.
+        """
+        published = self.published(as_of)
+        if (network, name) not in published:
+            raise unknown_table(f"{network}.{name}", published)
+        if as_of is not None:
+            check_history(self._database, [(network, name)], as_of)
+        contract = self._namespaces(network).tables[name]
+        return dataset(contract, published[network, name], first, last)
 
     def table(self, spark: SparkSession, network: str, name: str) -> DataFrame:
         """Return a published table in Spark."""

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import permalake
 from permalake.contracts.steps import DayInputs
+from permalake.version import VERSION
 
 
 def fingerprint(inputs: DayInputs) -> str | None:
@@ -20,7 +20,7 @@ def fingerprint(inputs: DayInputs) -> str | None:
     if inputs.live:
         return None
     digest = hashlib.sha256()
-    for part in (permalake.__version__, inputs.configuration, *_listing(inputs.roots)):
+    for part in (VERSION, inputs.configuration, *_listing(inputs.roots)):
         digest.update(part.encode())
         digest.update(b"\0")
     return digest.hexdigest()

@@ -15,7 +15,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from permalake import __version__
+from permalake.version import VERSION
 
 RAW_TYPES = ("application/vnd.iota.serializer-v1", "application/octet-stream")
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -48,13 +48,18 @@ def immutable_bytes(request: Request, key: str, content: bytes, media_type: str 
     return _answer(request, _tag(key, media_type), _FOR_EVER, content, media_type)
 
 
-def current_json(request: Request, publication: int, content: Any) -> Response:
-    """Return JSON that holds for the published state of that number."""
+def current_json(request: Request, publication: int | None, content: Any) -> Response:
+    """Return JSON that holds for the published state of that number; None: see :func:`current`."""
     return current(request, publication, _dump(content), "application/json")
 
 
-def current(request: Request, publication: int, content: bytes, media_type: str) -> Response:
-    """Return an answer that holds for the published state of that number."""
+def current(request: Request, publication: int | None, content: bytes, media_type: str) -> Response:
+    """Return an answer that holds for the published state of that number.
+
+    None where it also tells of what no publication moves, such as runs: its ETag follows from its bytes.
+    """
+    if publication is None:
+        return _answer(request, _tag(hashlib.sha256(content).hexdigest()), _CHECK, content, media_type)
     tag = _tag(str(publication), str(request.url.path), request.url.query, media_type)
     return _answer(request, tag, _CHECK, content, media_type)
 
@@ -64,7 +69,7 @@ def _dump(content: Any) -> bytes:
 
 
 def _tag(*parts: str) -> str:
-    text = "\n".join((__version__, *parts))
+    text = "\n".join((VERSION, *parts))
     return f'"{hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"'
 
 

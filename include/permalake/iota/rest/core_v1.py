@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-import permalake
 from permalake.iota.codec.to_json import output_json, receipts_json
 from permalake.iota.rest import ledger
 from permalake.iota.rest.known_networks import node_parameters
 from permalake.iota.rest.parameters import Index, Nothing, OutputId
+from permalake.version import VERSION
 from permalake.web.params import hex_id, output_id
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake, RequestLake
@@ -36,7 +36,7 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     last = ledger.milestone(lake, ledger.ledger_index(lake))
     data = {
         "name": "PERMALAKE",
-        "version": permalake.__version__,
+        "version": VERSION,
         "isHealthy": True,
         "networkId": known.network_name,
         "bech32HRP": network.bech32_hrp,

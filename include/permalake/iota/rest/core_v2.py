@@ -8,13 +8,13 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-import permalake
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json, receipts_json
 from permalake.iota.rest import ledger
 from permalake.iota.rest.known_networks import node_parameters
 from permalake.iota.rest.parameters import BlockId, Index, MilestoneId, Nothing, OutputId, TransactionId
 from permalake.lake.serving import Scan
+from permalake.version import VERSION
 from permalake.web.params import hex_id, output_id
 from permalake.web.problems import documented, not_found
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
@@ -39,7 +39,7 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     return lake.current(
         {
             "name": "PERMALAKE",
-            "version": permalake.__version__,
+            "version": VERSION,
             "status": {
                 "isHealthy": True,
                 "latestMilestone": latest,

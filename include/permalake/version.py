@@ -1,0 +1,3 @@
+"""The version of Permalake."""
+
+VERSION = "0.1.0"
