@@ -30,7 +30,7 @@ from permalake.errors import ConfigError
 CONFIG_VARIABLE = "PERMALAKE_CONFIG"
 DEFAULT_FILE = "permalake.toml"
 _FROM_ENVIRONMENT_ONLY = (("prices", "api_key"), ("alerts", "smtp_password"), ("serve", "tokens"))
-RESERVED_NAMES = ("api", "docs", "health", "metrics", "static")
+RESERVED_NAMES = ("api", "audit", "docs", "health", "metrics", "operations", "quality", "static")
 """Names that no network may have: first parts of the REST API's own paths."""
 
 PRICE_WINDOW_HOURS = 12.0

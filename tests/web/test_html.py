@@ -7,8 +7,10 @@ from decimal import Decimal
 import pytest
 
 from permalake.web.charts import Flow, bars, sankey
-from permalake.web.html import LONGEST_TEXT, shown
+from permalake.web.hostile_text import LONGEST_TEXT, shown
+from permalake.web.lineage import Stage, lineage
 from permalake.web.numbers import amount, dollars, short
+from permalake.web.timeline import TimelineBar, duration, waterfall
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,18 @@ def test_ribbons_leave_and_reach_bars_of_their_size():
     left, *right = heights
     assert left == pytest.approx(sum(right), abs=0.2)
     assert right[0] == pytest.approx(3 * right[1], abs=0.3)
+
+
+def test_durations():
+    told = [duration(seconds) for seconds in (0.04, 9.94, 42.4, 185, 7620)]
+    assert told == ["0.0 s", "9.9 s", "42 s", "3 min 05 s", "2 h 07 min"]
+
+
+def test_pictures_of_runs_and_days_escape_their_text():
+    hostile = '<script>\u202e"&'
+    drawn = waterfall([TimelineBar(hostile, 0, 1)], title=hostile)
+    drawn += lineage([Stage(hostile, hostile * 20), Stage("b", "", hostile)], title=hostile)
+    assert "<script" not in drawn
+    assert "style=" not in drawn
+    assert "\u202e" not in drawn
+    assert waterfall([], title="none").startswith("<svg")

@@ -11,20 +11,23 @@ from fastapi import Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
-import permalake
 from permalake.api.analytics import router as analytics
 from permalake.api.docs import add_docs
 from permalake.api.health import router as health
 from permalake.api.limits import RequestLimits
 from permalake.api.metrics import ApiMetrics
 from permalake.api.metrics import router as metrics
+from permalake.api.operations import router as operations
 from permalake.api.pages import router as pages
 from permalake.api.pages import style_router as style
+from permalake.api.quality import add_data_docs
+from permalake.api.quality import router as quality
 from permalake.api.refresh import keep_fresh
 from permalake.config import Settings
 from permalake.domains import DOMAINS, domain_of
 from permalake.lake.identity import open_database
 from permalake.lake.serving import LakeReader
+from permalake.version import VERSION
 from permalake.web.problems import add_handlers
 from permalake.web.state import of_network
 
@@ -56,7 +59,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
 
     app = FastAPI(
         title="Permalake",
-        version=permalake.__version__,
+        version=VERSION,
         description=_ABOUT,
         lifespan=life,
         docs_url=None,
@@ -72,6 +75,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.include_router(metrics)
     app.include_router(style)
     add_docs(app)
+    add_data_docs(app)
     app.include_router(health)
     app.include_router(analytics)
     for domain in DOMAINS:
@@ -82,8 +86,9 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
                 dependencies=[Depends(of_network(mount.network))],
                 include_in_schema=mount.documented,
             )
-    # Last: /{network} must not hide a route of a domain.
-    app.include_router(pages)
+    # Last: /{network} must not hide another route.
+    for own in (quality, operations, pages):
+        app.include_router(own)
     _add_middleware(app, settings)
     return app
 

@@ -17,8 +17,9 @@ from permalake.lake import DayStatus
 from permalake.lake.serving import Scan
 from permalake.lake.status import status
 from permalake.pages.days import STATES, months, state_of
+from permalake.web import html
 from permalake.web.daily_charts import daily_chart, formatted
-from permalake.web.html import SITE, page
+from permalake.web.html import page
 from permalake.web.paging import NoQuery
 from permalake.web.problems import ProblemError, documented
 from permalake.web.state import RequestLake, of_network
@@ -26,7 +27,8 @@ from permalake.web.state import RequestLake, of_network
 router = APIRouter(tags=["pages"], include_in_schema=False)
 style_router = APIRouter(include_in_schema=False)
 """To be included before the folder of static files that its path lies in."""
-_SITE = Path(__file__).parent / "site"
+SITE = Path(__file__).parent / "site"
+"""Templates of this package."""
 _CALENDAR = Path(calendar.__file__).parent
 _MONTHS = 6
 _TROUBLES = 30
@@ -52,7 +54,7 @@ class RangeOptions(PageOptions):
 @style_router.get("/static/site.css")
 def style() -> Response:
     """Return the style sheet."""
-    return FileResponse(SITE / "site.css", media_type="text/css", headers={"Cache-Control": "no-cache"})
+    return FileResponse(html.SITE / "site.css", media_type="text/css", headers={"Cache-Control": "no-cache"})
 
 
 @router.get("/", responses=documented())
@@ -64,7 +66,7 @@ def overview(request: Request, query: Annotated[PageOptions, Query()]) -> Respon
         days.setdefault(day.network, []).append(day)
     for network in reader.snapshot().networks():
         days.setdefault(network, [])
-    found = [_network(_lake(request, name), own) for name, own in sorted(days.items())]
+    found = [_network(lake_of(request, name), own) for name, own in sorted(days.items())]
     shown = {
         "cards": found,
         "states": [
@@ -74,7 +76,8 @@ def overview(request: Request, query: Annotated[PageOptions, Query()]) -> Respon
         ],
         "troubles": [trouble for card in found for trouble in card["troubles"]][:_TROUBLES],
     }
-    return page(request, reader.snapshot().publication, "overview.html", shown, _SITE, _CALENDAR)
+    # A day that fails moves no publication.
+    return page(request, None, "overview.html", shown, SITE, _CALENDAR)
 
 
 def _network(lake: RequestLake, days: Sequence[DayStatus]) -> dict[str, Any]:
@@ -156,7 +159,7 @@ def network_page(request: Request, network: str, query: Annotated[RangeOptions, 
     """Show charts of a network's daily analytics over a range of days."""
     if network not in request.app.state.reader.snapshot().networks():
         raise ProblemError(404, "no such route")
-    lake = _lake(request, network)
+    lake = lake_of(request, network)
     first, last = days_of(lake, query)
     charts = [
         daily_chart(lake, chart, first, last)
@@ -170,7 +173,7 @@ def network_page(request: Request, network: str, query: Annotated[RangeOptions, 
         "explorer": domain_of(network).explorer,
         "charts": [chart for chart in charts if chart["days"]],
     }
-    return page(request, lake.snapshot.publication, "network.html", shown, _SITE)
+    return page(request, lake.snapshot.publication, "network.html", shown, SITE)
 
 
 def days_of(lake: RequestLake, query: RangeOptions) -> tuple[date, date]:
@@ -181,6 +184,7 @@ def days_of(lake: RequestLake, query: RangeOptions) -> tuple[date, date]:
     return query.start or max(min(days, default=last), last - _SPAN), last
 
 
-def _lake(request: Request, network: str) -> RequestLake:
+def lake_of(request: Request, network: str) -> RequestLake:
+    """Return the published state of a network for a request."""
     of_network(network)(request)
     return RequestLake(request, request.app.state.reader, request.app.state.settings, network)

@@ -1,4 +1,4 @@
-"""What the pages show of a network: figures of its card, and charts of its days."""
+"""What the pages show of a network: figures of its card, charts of its days, and what it waits for."""
 
 from __future__ import annotations
 
@@ -39,3 +39,17 @@ class DailyChart:
             f"SELECT date, {values} FROM {self.table} "  # noqa: S608
             "WHERE date BETWEEN $first AND $last GROUP BY date ORDER BY date"
         )
+
+
+@dataclass(frozen=True)
+class OpenRequests:
+    """Requests to services that have no answer yet.
+
+    ``sql``: over ``table``, at most 50 rows of ``what`` and ``reason`` (text), ``requests`` (how many), and
+    ``first`` and ``last`` (days).
+    """
+
+    title: str
+    doc: str
+    table: str
+    sql: str

@@ -111,8 +111,10 @@ def dataset(
         return ds.dataset(_nullable(contract.arrow).empty_table())
     table = open_table(location)
     schema = _nullable(schema_to_pyarrow(table.schema(), include_field_ids=False))
-    found = sorted((day_of(file), file.file_path) for file in files(table))
-    paths = [path for day, path in found if first <= day <= last]
+    found = list(files(table))
+    if not table.spec().is_unpartitioned():
+        found = sorted((file for file in found if first <= day_of(file) <= last), key=day_of)
+    paths = [file.file_path for file in found]
     if not paths:
         return ds.dataset(schema.empty_table())
     return ds.dataset(

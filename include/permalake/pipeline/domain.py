@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.contracts import Table
-from permalake.contracts.figures import DailyChart, HeadlineFigure
+from permalake.contracts.figures import DailyChart, HeadlineFigure, OpenRequests
 from permalake.contracts.steps import DayInputs, Step
 from permalake.contracts.views import LakeView
 from permalake.errors import ConfigError
@@ -37,8 +37,8 @@ class Domain:
     ``routes``: the function that gives the routes of the REST API, ``module:function``; see
     :mod:`permalake.web.mount`. It is imported by the server alone. ``analytics``: the tables and views that
     the REST API lists and exports, each with the columns that a request must name.
-    ``figures`` and ``charts``: what the pages show of a network; ``explorer``:
-    where, below its page, single items are searched.
+    ``figures`` and ``charts``: what the pages show of a network; ``open_requests``: what its days still wait
+    for; ``explorer``: where, below its page, single items are searched.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Domain:
     analytics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     figures: tuple[HeadlineFigure, ...] = ()
     charts: tuple[DailyChart, ...] = ()
+    open_requests: tuple[OpenRequests, ...] = ()
     explorer: str | None = None
 
     def mounts(self, settings: Settings) -> tuple[Mount, ...]:

@@ -1,13 +1,13 @@
 """Pages: the data of a handler as HTML or, for who asks for it, as JSON.
 
-Templates lie in ``site`` folders of the packages. Nothing on a page comes from elsewhere: no script, no
-inline style, no font. Everything from a chain is escaped; control characters are shown as marks.
+Templates lie in ``site`` folders of the packages. Nothing on a page comes from elsewhere, and nothing stands
+inline: no style, no font; scripts only on pages that ask for this server's own. Everything from a chain is
+escaped; control characters are shown as marks.
 """
 
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -19,19 +19,18 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
+from permalake.web.hostile_text import shown
 from permalake.web.numbers import amount, dollars, short
 from permalake.web.responses import current, current_json
 from permalake.web.synthetic import synthetic_days
+from permalake.web.timeline import duration
 
 SITE = Path(__file__).parent / "site"
-LONGEST_TEXT = 2_000
-"""Characters of a value that a page shows; JSON has all of it."""
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Unicode categories of control characters, marks of direction, surrogates and line separators."""
+_SCRIPTS = "script-src 'self'; connect-src 'self'; "
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -40,16 +39,22 @@ _HEADERS = {
 
 
 def page(
-    request: Request, publication: int, template: str, content: Mapping[str, Any], *folders: Path
+    request: Request,
+    publication: int | None,
+    template: str,
+    content: Mapping[str, Any],
+    *folders: Path,
+    scripts: bool = False,
 ) -> Response:
     """Return a page of one published state, or its ``content`` as JSON.
 
     Args:
         request: Accepts JSON, or names ``format=json``, for JSON.
-        publication: Number of the published state.
+        publication: Number of the published state; None where the page also tells of unpublished days.
         template: Name of the template in one of ``folders``.
         content: What the page shows, as JSON values; the template sees each of them.
         folders: Templates beside those of :data:`SITE`.
+        scripts: Whether the page may load scripts of this server, and these ask it.
     """
     snapshot = request.app.state.reader.snapshot()
     content = {**content, "synthetic": synthetic_days(snapshot, content.get("network"))}
@@ -60,12 +65,14 @@ def page(
         "root": request.scope.get("root_path", ""),
         "networks": sorted(snapshot.networks()),
         "here": content.get("network"),
-        "publication": publication,
+        "publication": snapshot.publication,
         "as_json": "?" + urlencode([*request.query_params.multi_items(), ("format", "json")]),
     }
     text = _environment(folders).get_template(template).render(values)
     answer = current(request, publication, text.encode(), "text/html; charset=utf-8")
     answer.headers.update(_HEADERS)
+    if scripts:
+        answer.headers["Content-Security-Policy"] = _SCRIPTS + _POLICY
     return answer
 
 
@@ -77,7 +84,7 @@ def wants_json(request: Request) -> bool:
     return "application/json" in accepted and "text/html" not in accepted
 
 
-def _json(request: Request, publication: int, content: Mapping[str, Any]) -> Response:
+def _json(request: Request, publication: int | None, content: Mapping[str, Any]) -> Response:
     return current_json(request, publication, _without_markup(content))
 
 
@@ -90,20 +97,8 @@ def _without_markup(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else None
 
 
-def shown(value: Any, most: int = LONGEST_TEXT) -> str:
-    """Return text from a chain as a page may show it: marks for unseen characters, cut to ``most``."""
-    text = str(value)
-    cut = text[:most]
-    marked = "".join(_mark(letter) for letter in cut)
-    return marked if len(text) <= most else f"{marked}… ({len(text):,} characters)"
-
-
-def _mark(letter: str) -> str:
-    if letter in "\n\t":
-        return letter
-    if unicodedata.category(letter) in _UNSEEN:
-        return f"[U+{ord(letter):04X}]"
-    return letter
+def _moment(text: str | None) -> str:
+    return f"{text[:10]} {text[11:19]}" if text else "–"
 
 
 def _tidy(value: Any) -> str:
@@ -119,5 +114,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(tidy=_tidy, shown=shown, usd=dollars, short=short, amount=amount)
+    made.filters.update(
+        tidy=_tidy, shown=shown, usd=dollars, short=short, amount=amount, moment=_moment, duration=duration
+    )
     return made

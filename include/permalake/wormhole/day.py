@@ -8,7 +8,7 @@ from permalake.errors import ConfigError
 from permalake.pipeline.closing_steps import closing_steps
 from permalake.pipeline.domain import Domain
 from permalake.wormhole.contracts import WORMHOLE_TABLES
-from permalake.wormhole.contracts.figures import CHARTS, FIGURES
+from permalake.wormhole.contracts.figures import CHARTS, FIGURES, OPEN_REQUESTS
 from permalake.wormhole.contracts.tables import NAMESPACE
 from permalake.wormhole.contracts.views import VIEWS
 from permalake.wormhole.events.store import BigtableStore
@@ -69,6 +69,7 @@ WORMHOLE = Domain(
     namespace=NAMESPACE,
     figures=FIGURES,
     charts=CHARTS,
+    open_requests=OPEN_REQUESTS,
     routes="permalake.wormhole.rest.mounts:mounts",
     analytics=dict.fromkeys(
         (*(name for name in WORMHOLE_TABLES if name.endswith("_daily")), *(view.name for view in VIEWS)), ()

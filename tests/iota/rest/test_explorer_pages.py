@@ -96,11 +96,55 @@ def test_a_tag_is_found_as_text_and_as_hex(synthetic_api, network):
     assert "<script" not in page.text
 
 
-def test_every_page_is_html_without_scripts(synthetic_api, network, newest):
+CHAINS = {"alias": "alias_id", "nft": "nft_id", "foundry": "foundry_id"}
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_a_chain_page_lists_its_states(synthetic_api, kind):
+    rows = expected("stardust", f"{kind}_outputs")
+    chain_id = rows[-1][CHAINS[kind]]
+    own = [row["output_id"] for row in rows if row[CHAINS[kind]] == chain_id]
+    assert lands(synthetic_api, "shimmer", f"0x{chain_id}").endswith(f"/{kind}/{chain_id}")
+    found = get(synthetic_api, f"/shimmer/explore/{kind}/{chain_id}")["found"]
+    assert sorted(one["id"] for one in found["outputs"]) == sorted(own)
+    created = [one["created_in"] for one in found["outputs"]]
+    assert created == sorted(created, reverse=True)
+    assert found["conditions"]
+    output = get(synthetic_api, f"/shimmer/explore/output/{own[-1]}")["found"]
+    assert (output["kind"], output["chain"]) == (kind, chain_id)
+    get(synthetic_api, f"/shimmer/explore/{kind}/{'0' * len(chain_id)}", 404)
+    get(synthetic_api, f"/shimmer/explore/{kind}/00", 400)
+
+
+def test_an_alias_lists_its_foundries_and_a_foundry_its_alias(synthetic_api):
+    row = expected("stardust", "foundry_outputs")[0]
+    foundry = get(synthetic_api, f"/shimmer/explore/foundry/{row['foundry_id']}")["found"]
+    assert foundry["alias"] == row["address"]
+    alias = get(synthetic_api, f"/shimmer/explore/alias/{row['foundry_id'][2:66]}")["found"]
+    assert alias["address"] == row["address"]
+    assert row["foundry_id"] in alias["foundries"]
+
+
+def test_an_address_page_tells_conditions_and_the_balance(synthetic_api):
+    listed = synthetic_api.get("/shimmer/api/indexer/v1/outputs/basic?hasExpiration=true&state=all").json()
+    output_id = listed["items"][-1].removeprefix("0x")
+    [first, *_] = get(synthetic_api, f"/shimmer/explore/output/{output_id}")["found"]["conditions"]
+    assert first.startswith("Before ")
+    owner, back = (word for word in first.split() if word.startswith("smr1"))
+    found = get(synthetic_api, f"/shimmer/explore/address/{owner}")["found"]
+    told = next(one["conditions"] for one in found["outputs"] if one["id"] == output_id)
+    assert told[0] == first
+    query = f"hasExpiration=true&state=all&address={owner}&expirationReturnAddress={back}"
+    same = synthetic_api.get(f"/shimmer/api/indexer/v1/outputs/basic?{query}").json()["items"]
+    assert f"0x{output_id}" in same
+    answer = synthetic_api.get(f"/shimmer/api/explorer/v2/balance/{owner}").json()
+    assert found["balance"] == {"total": answer["totalBalance"], "available": answer["availableBalance"]}
+
+
+def test_every_page_is_html_without_inline_scripts(synthetic_api, network, newest):
     paths = (
         "",
         f"/milestone/{newest['index']}",
-        f"/message/{newest['messages'][0]['id']}",
         f"/output/{newest['created'][0]}",
     )
     for path in paths:
@@ -110,6 +154,25 @@ def test_every_page_is_html_without_scripts(synthetic_api, network, newest):
         assert " style=" not in answer.text
         assert len(answer.content) < 150_000
         assert "script" not in answer.headers["content-security-policy"]
+
+
+def test_the_page_of_a_message_loads_one_script_of_this_server(synthetic_api, network, newest):
+    path = f"/{network}/explore/message/{newest['messages'][0]['id']}"
+    answer = synthetic_api.get(path, headers={"Accept": "text/html"})
+    script = f"/{network}/explore/scripts/verify.js"
+    assert (
+        answer.text.count("<script")
+        == answer.text.count(f'<script type="module" src="{script}"></script>')
+        == 1
+    )
+    assert " style=" not in answer.text
+    assert len(answer.content) < 150_000
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self'; connect-src 'self'; default-src 'none'" in policy
+    assert "unsafe" not in policy
+    served = synthetic_api.get(script)
+    assert (served.status_code, served.headers["content-type"]) == (200, "text/javascript; charset=utf-8")
+    assert synthetic_api.get(f"/{network}/explore/scripts/message.html").status_code == 404
 
 
 def test_what_is_unknown_or_malformed(synthetic_api, network):

@@ -116,3 +116,23 @@ def test_an_empty_lake_has_an_overview(no_days):
     assert answer.status_code == 200
     assert "Nothing is built yet" in answer.text
     assert no_days.get("/static/site.css").headers["content-type"].startswith("text/css")
+
+
+def test_the_operations_page_counts_what_has_no_answer(world):
+    lists = world.get("/operations?network=wormhole&format=json")["open"]
+    found = {one["title"]: one["rows"] for one in lists}
+    unpriced = [row for row in world.rows["token_transfer_details"] if row["token_price_usd"] is None]
+    assert sum(row["requests"] for row in found["Transfers without a price"]) == len(unpriced) > 0
+    unknown = [row for row in world.rows["chain_details"] if row["sender_address"] is None]
+    told = [
+        row
+        for row in found.get("Transfers without a sender or receiver", [])
+        if row["reason"] == "sender not known"
+    ]
+    assert sum(row["requests"] for row in told) == len(unknown)
+
+
+def test_the_quality_page_tells_of_the_quarantine(world):
+    found = world.get("/quality?network=wormhole&format=json")
+    assert sum(one["inputs"] for one in found["reasons"]) == len(world.rows["quarantine"])
+    assert len(found["days"]) == 4

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from permalake.iota.rest import ledger, page_facts
+from permalake.iota.rest.browser_proof import browser_proof
+from permalake.iota.rest.chain_facts import CHAINS, chain_facts, is_known
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.parameters import bech32_address
 from permalake.web.html import page
@@ -21,6 +23,7 @@ from permalake.web.state import PublishedLake, RequestLake
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 _SITE = Path(__file__).parent / "site"
+_SCRIPTS = ("verify.js", "proof.js", "blake2b.js")
 _DIGITS = 10
 
 
@@ -32,7 +35,7 @@ class _Search(NoQuery):
 
 @router.get("")
 def search(request: Request, lake: PublishedLake, query: Annotated[_Search, Query()]) -> Response:
-    """Go to what the text names: milestone index, id, address, or tag as text or hex."""
+    """Go to what the text names: milestone index, id of any kind, address, or tag as text or hex."""
     text = query.q.strip()
     place = text and _place(lake, text)
     if place:
@@ -59,16 +62,21 @@ def _place(lake: RequestLake, text: str) -> str | None:
 
 
 def _by_id(lake: RequestLake, bare: str) -> str | None:
+    if len(bare) == 64:
+        return _by_hash(lake, bare)
     if len(bare) == 68 and _exists(ledger.output, lake, bare):
         return f"output/{bare}"
-    if len(bare) != 64:
-        return None
+    return f"foundry/{bare}" if len(bare) == 76 and is_known(lake, "foundry", bare) else None
+
+
+def _by_hash(lake: RequestLake, bare: str) -> str | None:
     if _exists(ledger.message, lake, bare):
         return f"message/{bare}"
     if included := _exists(ledger.included_message, lake, bare):
         return f"message/{included['message_id']}"
-    milestone = _exists(milestone_by_id, lake, bare)
-    return f"milestone/{milestone['milestone_index']}" if milestone else None
+    if milestone := _exists(milestone_by_id, lake, bare):
+        return f"milestone/{milestone['milestone_index']}"
+    return next((f"{kind}/{bare}" for kind in ("alias", "nft") if is_known(lake, kind, bare)), None)
 
 
 def _exists(read: Callable[..., Any], *arguments: Any) -> Any:
@@ -84,7 +92,22 @@ def _exists(read: Callable[..., Any], *arguments: Any) -> Any:
 def message(request: Request, lake: PublishedLake, message_id: str) -> Response:
     """Show a message or block."""
     found = page_facts.message_facts(lake, ledger.message(lake, hex_id(message_id, "messageId")))
-    return _shown(request, lake, "message.html", found)
+    return _shown(request, lake, "message.html", found, scripts=True)
+
+
+@router.get("/message/{message_id}/proof")
+def message_proof(lake: PublishedLake, message_id: str) -> Response:
+    """Return what a browser needs to check that a milestone references a message."""
+    found = browser_proof(lake, ledger.message(lake, hex_id(message_id, "messageId")))
+    return lake.current(found)
+
+
+@router.get("/scripts/{name}")
+def script(name: str) -> Response:
+    """Return a script of the message's page."""
+    if name not in _SCRIPTS:
+        raise ProblemError(404, "no such route")
+    return FileResponse(_SITE / name, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
 
 
 @router.get("/milestone/{index}")
@@ -118,6 +141,18 @@ def tag(request: Request, lake: PublishedLake, tag: str) -> Response:
     return _shown(request, lake, "tag.html", found)
 
 
-def _shown(request: Request, lake: RequestLake, template: str, found: dict[str, Any]) -> Response:
+# Last: its path matches those above.
+@router.get("/{kind}/{chain_id}")
+def chain(
+    request: Request, lake: PublishedLake, kind: Literal["alias", "nft", "foundry"], chain_id: str
+) -> Response:
+    """Show an alias, NFT or foundry with its states."""
+    found = chain_facts(lake, kind, hex_id(chain_id, f"{kind}Id", CHAINS[kind][1]))
+    return _shown(request, lake, "chain.html", found)
+
+
+def _shown(
+    request: Request, lake: RequestLake, template: str, found: dict[str, Any], *, scripts: bool = False
+) -> Response:
     content = {"network": lake.network, "found": found}
-    return page(request, lake.snapshot.publication, template, content, _SITE)
+    return page(request, lake.snapshot.publication, template, content, _SITE, scripts=scripts)

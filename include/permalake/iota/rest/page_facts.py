@@ -8,11 +8,16 @@ from typing import Any
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
 from permalake.iota.rest import ledger
+from permalake.iota.rest.balances import balance_of
+from permalake.iota.rest.chain_facts import CHAINS
+from permalake.iota.rest.conditions import conditions_in_words
 from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
 
 MOST = 200
 """Rows of a list on a page."""
+MOST_OWNED = 100
+"""Outputs of an address on its page, each with its conditions."""
 _OWNERS = {
     "basic_outputs": ("address",),
     "nft_outputs": ("address",),
@@ -28,12 +33,18 @@ def protocol_of(lake: RequestLake) -> Protocol:
     return lake.settings.network(lake.network).protocol
 
 
+def noun_of(lake: RequestLake) -> str:
+    """Return what the protocol calls a message."""
+    return "block" if protocol_of(lake) == "stardust" else "message"
+
+
 def message_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     """Return a message: its place, state, parents, children, JSON and bytes."""
     found = block_json(row["message"], protocol_of(lake))
     parents: list[str] = found.get("parents") or found.get("parentMessageIds") or []
     return {
         "id": row["message_id"],
+        "noun": noun_of(lake),
         "milestone_index": row["milestone_index"],
         "white_flag_index": row["white_flag_index"],
         "state": ledger.STATES[row["inclusion_state"]],
@@ -85,6 +96,7 @@ def milestone_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
 def output_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     """Return an output: amount, when it was created and spent, JSON and bytes."""
     spender = ledger.spent(lake, [row["output_id"]]).get(row["output_id"])
+    found = output_json(row["data"], protocol_of(lake))
     return {
         "id": row["output_id"],
         "kind": row["kind"],
@@ -93,9 +105,28 @@ def output_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         "transaction_id": row["output_id"][:64],
         "spent_in": spender and spender["milestone_index"],
         "spent_by": spender and spender["transaction_id"],
-        "json": output_json(row["data"], protocol_of(lake)),
+        "chain": _chain_id(lake, row),
+        "conditions": conditions_in_words(found, _hrp(lake)),
+        "json": found,
         "bytes": row["data"].hex(),
     }
+
+
+def _hrp(lake: RequestLake) -> str:
+    return lake.settings.network(lake.network).bech32_hrp
+
+
+def _chain_id(lake: RequestLake, row: ledger.Row) -> str | None:
+    """Return the id of the alias, NFT or foundry whose state an output is."""
+    if row["kind"] not in CHAINS:
+        return None
+    table, column = f"{row['kind']}_outputs", CHAINS[row["kind"]][0]
+    found = lake.rows(
+        f"SELECT {column} AS id FROM {table} WHERE output_id = $id",  # noqa: S608
+        {"id": row["output_id"]},
+        **{table: Scan(milestones=[row["milestone_index"]])},
+    )
+    return found[0]["id"] if found else None
 
 
 def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
@@ -107,20 +138,21 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
             scan = lake.find(table, column, address)
             if not scan.is_empty:
                 rows += lake.rows(
-                    f"SELECT output_id, '{table.removesuffix('_outputs')}' AS kind, amount, milestone_index "  # noqa: S608
-                    f"FROM {table} WHERE {column} = $address AND milestone_index <= $last "
+                    f"SELECT output_id, '{table.removesuffix('_outputs')}' AS kind, amount, milestone_index, "  # noqa: S608
+                    f"data FROM {table} WHERE {column} = $address AND milestone_index <= $last "
                     "ORDER BY milestone_index DESC, output_id DESC LIMIT $most",
-                    {"address": address, "last": last, "most": MOST + 1},
+                    {"address": address, "last": last, "most": MOST_OWNED + 1},
                     **{table: scan},
                 )
     newest = sorted({row["output_id"]: row for row in rows}.values(), key=_place, reverse=True)
-    shown = newest[:MOST]
+    shown = newest[:MOST_OWNED]
     spenders = ledger.spent(lake, [row["output_id"] for row in shown])
     return {
         "address": address,
+        "balance": _balance(lake, address),
         "ledger_index": last,
         "unspent": str(sum(int(row["amount"]) for row in shown if row["output_id"] not in spenders)),
-        "complete": len(newest) <= MOST,
+        "complete": len(newest) <= MOST_OWNED,
         "outputs": [
             {
                 "id": row["output_id"],
@@ -130,10 +162,17 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
                 "spent_in": spenders[row["output_id"]]["milestone_index"]
                 if row["output_id"] in spenders
                 else None,
+                "conditions": conditions_in_words(output_json(row["data"], protocol_of(lake)), _hrp(lake)),
             }
             for row in shown
         ],
     }
+
+
+def _balance(lake: RequestLake, address: str) -> dict[str, str] | None:
+    """Return what an address owns, and what of it no timelock holds; None on Chrysalis and if unknown."""
+    found = balance_of(lake, address) if protocol_of(lake) == "stardust" else None
+    return {"total": str(found[0]), "available": str(found[1])} if found else None
 
 
 def _place(row: ledger.Row) -> tuple[int, str]:

@@ -20,7 +20,7 @@ from permalake.iota.codec.inclusion_proof import (
 )
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.rest import ledger
-from permalake.iota.rest.cones import INCLUDED, cone_of
+from permalake.iota.rest.cones import INCLUDED, ProvenCone, cone_of
 from permalake.iota.rest.parameters import BlockId, MessageId, Nothing
 from permalake.web import responses
 from permalake.web.params import hex_id
@@ -121,6 +121,13 @@ def _chrysalis_proof(lake: RequestLake, text: str) -> Json:
 
 
 def _path_proof(lake: RequestLake, message: ledger.Row) -> Json:
+    cone, path = proven_path(lake, message)
+    carrier, *steps = cone.messages(cone.carrier, *path)
+    return path_proof(carrier, message["message"], steps)
+
+
+def proven_path(lake: RequestLake, message: ledger.Row) -> tuple[ProvenCone, list[str]]:
+    """Return a milestone's cone and the ids of messages that lead from a message's child up to it; 404."""
     cone = cone_of(lake, message["milestone_index"])
     if message["message_id"] == cone.carrier:
         # A milestone is proven by the next one.
@@ -130,8 +137,7 @@ def _path_proof(lake: RequestLake, message: ledger.Row) -> Json:
         path = path_to_message(bytes.fromhex(message["message_id"]), parents, cone.parents())
     except ValueError:
         raise not_found(f"a milestone that proves message {message['message_id']}") from None
-    carrier, *steps = cone.messages(cone.carrier, *(step.hex() for step in path))
-    return path_proof(carrier, message["message"], steps)
+    return cone, [step.hex() for step in path]
 
 
 def _verdict(lake: RequestLake, body: Json, kind: Literal["inclusion", "applied", "path"]) -> Response:
@@ -154,8 +160,14 @@ def _trusted_keys(network: NetworkSettings, body: Json) -> TrustedKeys:
         raise not_served(
             "the coordinator's keys are not configured: set networks.NAME.coordinator_public_keys"
         )
-    own = [key.threshold for key in keys if key.threshold and key.start <= _index(body) <= key.end]
-    return TrustedKeys(keys, max(own, default=network.coordinator_threshold or 1))
+    return TrustedKeys(keys, threshold_at(network, _index(body)))
+
+
+def threshold_at(network: NetworkSettings, index: int) -> int:
+    """Return how many of the coordinator's keys must have signed a milestone."""
+    keys = network.coordinator_public_keys
+    own = [key.threshold for key in keys if key.threshold and key.start <= index <= key.end]
+    return max(own, default=network.coordinator_threshold or 1)
 
 
 def _index(body: Json) -> int:

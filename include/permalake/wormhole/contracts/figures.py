@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts.figures import DailyChart, HeadlineFigure
+from permalake.contracts.figures import DailyChart, HeadlineFigure, OpenRequests
 
 _USD = "CAST(sum(notional_usd) AS DOUBLE)"
 FIGURES = (
@@ -23,4 +23,35 @@ CHARTS = (
     DailyChart("USD moved", "notional_transferred_daily", (("USD", _USD),), "usd"),
     DailyChart("Value locked at the day's end", "tvl_daily", (("USD", _USD),), "usd"),
     DailyChart("Receivers", "addresses_daily", (("receivers", "CAST(sum(addresses) AS DOUBLE)"),)),
+)
+_ROWS = "count(*) AS requests, min(date) AS first, max(date) AS last"
+_MOST = "GROUP BY what, reason ORDER BY requests DESC, what LIMIT 50"
+_CHAIN = "'chain ' || split_part(row_key, ':', 1)"
+OPEN_REQUESTS = (
+    OpenRequests(
+        "Transfers without a price",
+        "A run with --only enrich asks the provider again for its days.",
+        "token_transfer_details",
+        "SELECT coalesce(origin_symbol, '?') || ' ' || coalesce(origin_token_address, '') AS what, "  # noqa: S608
+        "CASE WHEN amount IS NULL THEN 'its decimals are not known' "
+        f"ELSE 'no quote near enough in time' END AS reason, {_ROWS} "
+        f"FROM token_transfer_details WHERE token_price_usd IS NULL {_MOST}",
+    ),
+    OpenRequests(
+        "Transfers without a sender or receiver",
+        "They are asked of the chains once [chains.ID] has an rpc_url.",
+        "chain_details",
+        f"SELECT what, reason, {_ROWS} FROM ("  # noqa: S608
+        f"SELECT {_CHAIN} AS what, 'sender not known' AS reason, date FROM chain_details "
+        "WHERE sender_address IS NULL UNION ALL "
+        f"SELECT {_CHAIN} AS what, 'receiver not known' AS reason, date FROM chain_details "
+        f"WHERE receiver_address IS NULL) {_MOST}",
+    ),
+    OpenRequests(
+        "Questions that a chain could not answer",
+        "A run with --only enrich asks again for those of its days.",
+        "chain_answers",
+        "SELECT 'chain ' || chain || ', ' || question AS what, reason, "  # noqa: S608
+        f"{_ROWS} FROM chain_answers WHERE told = 0 {_MOST}",
+    ),
 )

@@ -1,0 +1,85 @@
+"""What the explorer's pages show of aliases, NFTs and foundries: their states, and what belongs to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from permalake.iota.codec.outputs import ALIAS_ADDRESS, NFT_ADDRESS
+from permalake.iota.codec.to_json import output_json
+from permalake.iota.rest import ledger
+from permalake.iota.rest.conditions import bech32_of, conditions_in_words
+from permalake.web.problems import not_found
+from permalake.web.state import RequestLake
+
+MOST = 100
+"""States, and foundries of an alias, that a page lists."""
+CHAINS = {"alias": ("alias_id", 32), "nft": ("nft_id", 32), "foundry": ("foundry_id", 38)}
+"""Column of the id, and its bytes, by kind of output."""
+_ADDRESS_TYPES = {"alias": ALIAS_ADDRESS, "nft": NFT_ADDRESS}
+
+
+def is_known(lake: RequestLake, kind: str, chain_id: str) -> bool:
+    """Return whether the lake holds an output with that id."""
+    return bool(_states(lake, kind, chain_id, 1))
+
+
+def chain_facts(lake: RequestLake, kind: str, chain_id: str) -> dict[str, Any]:
+    """Return an alias, NFT or foundry with its states, newest first; 404 where none is published."""
+    hrp = lake.settings.network(lake.network).bech32_hrp
+    states = _states(lake, kind, chain_id, MOST + 1)
+    if not states:
+        raise not_found(f"{kind} {chain_id}")
+    shown = states[:MOST]
+    spenders = ledger.spent(lake, [row["output_id"] for row in shown])
+    newest = output_json(shown[0]["data"], "stardust")
+    address = bech32_of(_ADDRESS_TYPES[kind], chain_id, hrp) if kind in _ADDRESS_TYPES else None
+    return {
+        "kind": kind,
+        "id": chain_id,
+        "address": address,
+        "alias": bech32_of(ALIAS_ADDRESS, chain_id[2:66], hrp) if kind == "foundry" else None,
+        "foundries": _foundries(lake, address) if kind == "alias" and address else [],
+        "ledger_index": ledger.ledger_index(lake),
+        "conditions": conditions_in_words(newest, hrp),
+        "json": newest,
+        "complete": len(states) <= MOST,
+        "outputs": [
+            {
+                "id": row["output_id"],
+                "amount": str(row["amount"]),
+                "created_in": row["milestone_index"],
+                "spent_in": spenders[row["output_id"]]["milestone_index"]
+                if row["output_id"] in spenders
+                else None,
+            }
+            for row in shown
+        ],
+    }
+
+
+def _states(lake: RequestLake, kind: str, chain_id: str, most: int) -> list[ledger.Row]:
+    table, column = f"{kind}_outputs", CHAINS[kind][0]
+    scan = lake.find(table, column, chain_id)
+    if scan.is_empty:
+        return []
+    return lake.rows(
+        f"SELECT output_id, amount, milestone_index, data FROM {table} "  # noqa: S608
+        f"WHERE {column} = $id AND milestone_index <= $last ORDER BY milestone_index DESC, output_id DESC "
+        "LIMIT $most",
+        {"id": chain_id, "last": ledger.ledger_index(lake), "most": most},
+        **{table: scan},
+    )
+
+
+def _foundries(lake: RequestLake, address: str) -> list[str]:
+    """Return the ids of the foundries of an alias."""
+    scan = lake.find("foundry_outputs", "address", address)
+    if scan.is_empty:
+        return []
+    rows = lake.rows(
+        "SELECT DISTINCT foundry_id FROM foundry_outputs WHERE address = $address "
+        "ORDER BY foundry_id LIMIT $most",
+        {"address": address, "most": MOST},
+        foundry_outputs=scan,
+    )
+    return [row["foundry_id"] for row in rows]

@@ -1,0 +1,27 @@
+"""Text from a chain as a page may show it."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+LONGEST_TEXT = 2_000
+"""Characters of a value that a page shows; JSON has all of it."""
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode categories of control characters, marks of direction, surrogates and line separators."""
+
+
+def shown(value: Any, most: int = LONGEST_TEXT) -> str:
+    """Return text from a chain as a page may show it: marks for unseen characters, cut to ``most``."""
+    text = str(value)
+    cut = text[:most]
+    marked = "".join(_mark(letter) for letter in cut)
+    return marked if len(text) <= most else f"{marked}… ({len(text):,} characters)"
+
+
+def _mark(letter: str) -> str:
+    if letter in "\n\t":
+        return letter
+    if unicodedata.category(letter) in _UNSEEN:
+        return f"[U+{ord(letter):04X}]"
+    return letter

@@ -1,0 +1,49 @@
+"""The Operations page: runs with the timings of their steps, and what days still wait for."""
+
+from __future__ import annotations
+
+import re
+
+from support.lakes import DAY2, NETWORK
+
+
+def operations(troubled, query=""):
+    answer = troubled.api.get(f"/operations?{query}", headers={"Accept": "application/json"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_run_is_told_by_its_last_tries(troubled):
+    [run] = operations(troubled)["runs"]
+    assert (run["run"], run["network"], run["start"], run["end"]) == ("second", NETWORK, f"{DAY2}", f"{DAY2}")
+    assert (run["state"], run["last_step"], run["seconds"]) == ("invalid", "audit", 191.0)
+    assert run["began"] == "2022-09-30T06:00:00.000000Z"
+
+
+def test_every_try_of_a_step_has_its_time(troubled):
+    steps = operations(troubled, "run=second")["run"]["steps"]
+    assert [(one["step"], one["try"], one["state"], one["seconds"]) for one in steps] == [
+        ("ingest_decode", 1, "done", 40.0),
+        ("analytics", 1, "failed", 9.0),
+        ("analytics", 2, "done", 5.0),
+        ("audit", 1, "invalid", 125.0),
+    ]
+    assert (steps[0]["rows"], steps[0]["quarantined"]) == (7, 2)
+    assert steps[1]["reason"] == "the node was away"
+
+
+def test_bars_are_as_long_as_their_steps(troubled):
+    text = troubled.api.get("/operations", headers={"Accept": "text/html"}).text
+    drawn = text[text.index('<svg class="waterfall"') : text.index("</svg>")]
+    places = re.findall(r'x="([\d.]+)" y="\d+" width="([\d.]+)"', drawn)
+    bars = [(float(x), float(width)) for x, width in places]
+    assert len(bars) == 4
+    scale = bars[3][1] / 125
+    assert [round(width / scale) for _, width in bars] == [40, 9, 5, 125]
+    assert [round((x - bars[0][0]) / scale) for x, _ in bars] == [0, 41, 60, 66]
+    assert "2 min 05 s" in drawn
+
+
+def test_what_is_unknown(troubled):
+    assert troubled.api.get("/operations?run=nosuch").status_code == 404
+    assert operations(troubled, "network=nosuch")["runs"] == []

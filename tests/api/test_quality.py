@@ -1,0 +1,120 @@
+"""The Quality page: audits by day and table, Data Docs, lineage, quarantine."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from permalake.api.app import create_app
+from support.lakes import DAY1, DAY2, NETWORK, settings_of
+
+HTML = {"Accept": "text/html"}
+
+
+def quality(troubled, query=""):
+    answer = troubled.api.get(f"/quality?{query}", headers={"Accept": "application/json"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_audits_by_day_name_what_failed(troubled):
+    second, first = quality(troubled)["days"]
+    assert (first["date"], first["audited"], first["failures"]) == (f"{DAY1}", "passed", [])
+    assert first["quarantined"] == 0
+    assert (second["date"], second["audited"], second["published"]) == (f"{DAY2}", "failed", None)
+    assert second["failures"][0] == {
+        "table": "ms_analytics",
+        "expectation": "messages_add_up",
+        "text": "milestone 2 expected 7, found 5",
+    }
+    assert second["failures"][2] == {"table": None, "expectation": None, "text": "a line of another shape"}
+
+
+def test_audits_by_table(troubled):
+    found = quality(troubled)
+    assert found["compared"] == [f"{DAY2}", f"{DAY1}"]
+    states = {row["table"]: [one["state"] for one in row["results"]] for row in found["tables"]}
+    assert states.pop("ms_analytics") == states.pop("tags") == ["failed", "passed"]
+    assert states.pop("laws across tables") == ["failed", "passed"]
+    assert {"messages", "milestones", "transactions"} <= set(states)
+    assert all(one == ["passed", "passed"] for one in states.values())
+
+
+def test_data_docs_are_served_under_a_policy_of_their_own(troubled):
+    second, first = quality(troubled)["days"]
+    assert first["docs"] is None, "this audit left none"
+    assert second["docs"] == f"/audit/{NETWORK}/{troubled.attempt}/index.html"
+    for path in (second["docs"], "/audit/"):
+        answer = troubled.api.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-")
+    for path in ("/audit/../permalake.toml", "/audit/%2e%2e/lake/_lake.json", "/audit/nosuch"):
+        assert troubled.api.get(path).status_code == 404
+
+
+def test_lineage_goes_from_the_source_to_the_readers(troubled):
+    found = quality(troubled, f"day={DAY1}")["lineage"]
+    assert found["date"] == f"{DAY1}"
+    stages = [(one["work"], one["title"]) for one in found["stages"]]
+    assert stages == [
+        (None, "Source"),
+        ("ingest_decode", "Tables"),
+        ("analytics", "Tables"),
+        ("audit", "Passed"),
+        ("publish", "Published"),
+        ("serve", "Readers"),
+    ]
+    assert found["stages"][1]["text"] == "messages 5"
+    failed = quality(troubled, f"day={DAY2}")["lineage"]
+    assert failed["stages"][-1]["title"] == "Failed"
+    assert "messages_add_up" in failed["stages"][-1]["text"]
+
+
+def test_quarantine_has_reasons_and_raw_input(troubled):
+    found = quality(troubled)
+    assert [(one["reason"], one["inputs"]) for one in found["reasons"]] == [
+        ("bad_signature", 3), ("malformed", 1),
+    ]  # fmt: skip
+    by_reason = {one["reason"]: one for one in found["inputs"]}
+    assert by_reason["bad_signature"]["raw"] == "ff" * 300
+    assert by_reason["bad_signature"]["bytes"] == 400
+    assert quality(troubled, f"start={DAY2}")["inputs"] == []
+
+
+@pytest.mark.parametrize("path", ["/quality", f"/quality?day={DAY2}", "/operations"])
+def test_nothing_from_a_chain_is_markup(troubled, path):
+    answer = troubled.api.get(path, headers=HTML)
+    assert answer.status_code == 200
+    assert len(answer.content) < 150_000
+    assert "<img" not in answer.text
+    assert "\u202e" not in answer.text
+    assert "&lt;img src=x" in answer.text
+    for inline in ("<script", " style=", "<style"):
+        assert inline not in answer.text
+    assert "script" not in answer.headers["content-security-policy"]
+
+
+def test_what_is_unknown(troubled):
+    for path in ("/quality?network=nosuch", "/quality?day=2020-01-01"):
+        assert troubled.api.get(path).status_code == 404
+    assert troubled.api.get("/quality?start=x").status_code == 400
+
+
+def test_a_day_that_is_built_later_shows_although_nothing_is_published(troubled):
+    """An audit that fails moves no publication: the page must not be taken for unchanged."""
+    pages = ("/quality", "/operations", "/")
+    before = {path: troubled.api.get(path).headers["etag"] for path in pages}
+    unchanged = {path: troubled.api.get(path, headers={"If-None-Match": tag}) for path, tag in before.items()}
+    assert {answer.status_code for answer in unchanged.values()} == {304}
+    pinned = troubled.lake.pinned(NETWORK, "second")
+    pinned.verdict(DAY2, False, ["tags: tag_well_formed: something else"])
+    for path in ("/quality", "/"):  # the operations page tells of steps
+        answer = troubled.api.get(path, headers={"If-None-Match": before[path]})
+        assert answer.status_code == 200
+        assert "something else" in answer.text
+
+
+def test_an_empty_lake(tmp_path):
+    with TestClient(create_app(settings_of(tmp_path))) as api:
+        assert "Nothing is built yet" in api.get("/quality", headers=HTML).text
+        assert "No step has run yet" in api.get("/operations", headers=HTML).text
