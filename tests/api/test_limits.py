@@ -22,8 +22,10 @@ from permalake.local.services.daemon import free_port
 from permalake.web.mount import Mount
 from permalake.web.state import PublishedLake, of_network
 from support import lakes
+from support.live_api import live_api
 
 NETWORKS = {"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
+JSON = {"Content-Type": "application/json"}
 slow = APIRouter()
 
 
@@ -45,6 +47,12 @@ def nap(lake: PublishedLake) -> Response:
 def broken(lake: PublishedLake) -> Response:
     """Fail as no handler should."""
     raise RuntimeError("SELECT secret FROM /var/lib")
+
+
+@slow.post("/echo")
+def echo(body: dict[str, str]) -> Response:
+    """Read a body."""
+    return Response(str(len(body)))
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +92,23 @@ def test_an_address_or_a_body_too_long_is_refused(client):
         assert api.post("/shimmer/api/routes", content=b"x" * 101).status_code == 413
         assert api.post("/shimmer/api/routes", content=b"x" * 99).status_code == 405
         assert (refusals(api, "url"), refusals(api, "body")) == (1, 1)
+
+
+def test_a_body_in_chunks_is_refused_once_it_is_too_long(warehouse):
+    """Its length is not told before; what the framework makes of a body cut short does not matter."""
+
+    def chunks(size):
+        yield b'{"a": "'
+        for _ in range(size):
+            yield b"x" * 10
+        yield b'"}'
+
+    with live_api(application(warehouse, body_bytes=100)) as url:
+        path = f"{url}/shimmer/echo"
+        assert httpx.post(path, content=chunks(5), headers=JSON).text == "1"
+        answer = httpx.post(path, content=chunks(10), headers=JSON)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "413")
+        assert 'permalake_http_rejected_total{reason="body"} 1.0' in httpx.get(f"{url}/metrics").text
 
 
 def test_a_client_that_asks_too_often_waits(client):

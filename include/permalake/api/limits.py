@@ -81,7 +81,7 @@ class RequestLimits:
         try:
             self._check(scope, began)
             async with self._slot(scope["state"]["deadline"]):
-                await self._app(scope, self._bounded(receive), answer.send)
+                await self._app(scope, self._bounded(receive, answer), answer.send)
         except _RefusedRequest as refused:
             self._metrics.rejected.labels(refused.reason).inc()
             if not answer.status:
@@ -138,7 +138,7 @@ class RequestLimits:
             self._metrics.in_flight.dec()
             self._slots.release()
 
-    def _bounded(self, receive: Receive) -> Receive:
+    def _bounded(self, receive: Receive, answer: _Answer) -> Receive:
         read = 0
 
         async def bounded() -> Message:
@@ -146,7 +146,8 @@ class RequestLimits:
             message = await receive()
             read += len(message.get("body", b""))
             if read > self._settings.body_bytes:
-                raise _too_large(self._settings.body_bytes)
+                answer.refusal = _too_large(self._settings.body_bytes)
+                raise answer.refusal
             return message
 
         return bounded
@@ -161,14 +162,21 @@ class RequestLimits:
 
 
 class _Answer:
-    """Passes an answer on and remembers its status; 0 before it has begun."""
+    """Passes an answer on and remembers its status; 0 before it has begun.
+
+    ``refusal``: why the request's body was cut short. FastAPI makes a 400 of that, which is not passed on.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status = 0
+        self.refusal: _RefusedRequest | None = None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            if self.refusal is not None:
+                refusal, self.refusal = self.refusal, None
+                raise refusal
             self.status = message["status"]
         await self._send(message)
 
