@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
 
 from permalake.iota.contracts.ledger import MAX_U32
 from permalake.web.paging import NoQuery, PageQuery
@@ -16,14 +17,14 @@ _Count = Annotated[int | None, Field(ge=0, le=MAX_NATIVE_TOKENS)]
 
 
 class ChainQuery(NoQuery):
-    """Whether spent outputs count."""
+    """Whether spent outputs count. A parameter's name is its field's in camel case."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
 
     state: Literal["unspent", "all"] | None = Field(
         None, description="Unspent outputs, or spent ones too; unspent unless given."
     )
-    include_spent: bool | None = Field(
-        None, alias="includeSpent", description="Chronicle's name of state=all."
-    )
+    include_spent: bool | None = Field(None, description="Chronicle's name of state=all.")
 
     @model_validator(mode="after")
     def _check_state(self) -> Self:
@@ -42,12 +43,8 @@ class CreatedQuery(ChainQuery, PageQuery):
     """When an output was created, both bounds exclusive. A list begins with the oldest, as inx-indexer's."""
 
     sort: Literal["newest", "oldest"] = Field("oldest", description="Order of creation.")
-    created_before: _Time = Field(
-        None, alias="createdBefore", description="Created before this time (unix seconds)."
-    )
-    created_after: _Time = Field(
-        None, alias="createdAfter", description="Created after this time (unix seconds)."
-    )
+    created_before: _Time = Field(None, description="Created before this time (unix seconds).")
+    created_after: _Time = Field(None, description="Created after this time (unix seconds).")
 
     def filters(self) -> dict[str, Any]:
         """Return everything but paging that was asked for, by parameter."""
@@ -64,18 +61,11 @@ class LegacyQuery(CreatedQuery):
 class CommonQuery(CreatedQuery):
     """Filters of all Stardust outputs."""
 
-    has_native_tokens: bool | None = Field(
-        None, alias="hasNativeTokens", description="Outputs that hold native tokens, or none."
-    )
-    min_native_token_count: _Count = Field(
-        None, alias="minNativeTokenCount", description="At least so many distinct native tokens."
-    )
-    max_native_token_count: _Count = Field(
-        None, alias="maxNativeTokenCount", description="At most so many distinct native tokens."
-    )
+    has_native_tokens: bool | None = Field(None, description="Outputs that hold native tokens, or none.")
+    min_native_token_count: _Count = Field(None, description="At least so many distinct native tokens.")
+    max_native_token_count: _Count = Field(None, description="At most so many distinct native tokens.")
     unlockable_by_address: str | None = Field(
         None,
-        alias="unlockableByAddress",
         description="Address (bech32) that some unlock condition names: of a basic or NFT output its owner, "
         "or the return address of an expiration or a storage deposit; of an alias the state controller or "
         "governor; of a foundry its alias.",
@@ -85,9 +75,7 @@ class CommonQuery(CreatedQuery):
 class FoundryQuery(CommonQuery):
     """Filters of foundry outputs."""
 
-    alias_address: str | None = Field(
-        None, alias="aliasAddress", description="Alias that controls the foundry (bech32)."
-    )
+    alias_address: str | None = Field(None, description="Alias that controls the foundry (bech32).")
     address: str | None = Field(None, description="Seed 004's name of aliasAddress.")
 
     @model_validator(mode="after")
@@ -104,9 +92,7 @@ class _SenderQuery(CommonQuery):
 class AliasQuery(_SenderQuery):
     """Filters of alias outputs."""
 
-    state_controller: str | None = Field(
-        None, alias="stateController", description="State controller (bech32)."
-    )
+    state_controller: str | None = Field(None, description="State controller (bech32).")
     governor: str | None = Field(None, description="Governor (bech32).")
     governer: str | None = Field(None, description="Seed 004's spelling of governor.")
     issuer: str | None = Field(None, description="Address of the issuer feature (bech32).")
@@ -124,36 +110,19 @@ class BasicQuery(_SenderQuery):
     address: str | None = Field(None, description="Owner: the address unlock condition (bech32).")
     has_storage_deposit_return: bool | None = Field(
         None,
-        alias="hasStorageDepositReturn",
         description="Outputs with a storage deposit to return, or none.",
     )
-    requires_dust_return: bool | None = Field(
-        None, alias="requiresDustReturn", description="Seed 004's name of hasStorageDepositReturn."
-    )
+    requires_dust_return: bool | None = Field(None, description="Seed 004's name of hasStorageDepositReturn.")
     storage_deposit_return_address: str | None = Field(
-        None, alias="storageDepositReturnAddress", description="Who gets the deposit back (bech32)."
+        None, description="Who gets the deposit back (bech32)."
     )
-    has_timelock: bool | None = Field(
-        None, alias="hasTimelock", description="Outputs with a timelock, or without."
-    )
-    timelocked_before: _Time = Field(
-        None, alias="timelockedBefore", description="Locked until before this time (unix seconds)."
-    )
-    timelocked_after: _Time = Field(
-        None, alias="timelockedAfter", description="Locked until after this time (unix seconds)."
-    )
-    has_expiration: bool | None = Field(
-        None, alias="hasExpiration", description="Outputs with an expiration, or without."
-    )
-    expires_before: _Time = Field(
-        None, alias="expiresBefore", description="Expiring before this time (unix seconds)."
-    )
-    expires_after: _Time = Field(
-        None, alias="expiresAfter", description="Expiring after this time (unix seconds)."
-    )
-    expiration_return_address: str | None = Field(
-        None, alias="expirationReturnAddress", description="Owner after the expiration (bech32)."
-    )
+    has_timelock: bool | None = Field(None, description="Outputs with a timelock, or without.")
+    timelocked_before: _Time = Field(None, description="Locked until before this time (unix seconds).")
+    timelocked_after: _Time = Field(None, description="Locked until after this time (unix seconds).")
+    has_expiration: bool | None = Field(None, description="Outputs with an expiration, or without.")
+    expires_before: _Time = Field(None, description="Expiring before this time (unix seconds).")
+    expires_after: _Time = Field(None, description="Expiring after this time (unix seconds).")
+    expiration_return_address: str | None = Field(None, description="Owner after the expiration (bech32).")
     tag: str | None = Field(
         None,
         pattern=r"^(0[xX])?([0-9a-fA-F]{2}){1,64}$",
