@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from permalake.config import Settings
-from permalake.lake.serving import LakeReader, LakeSnapshot, Scan
+from permalake.lake.serving import LakeQuery, LakeReader, LakeSnapshot, Scan
 from permalake.web import responses
 from permalake.web.paging import ListPage, PageQuery, page_of
 
@@ -37,9 +37,14 @@ class RequestLake:
         self._reader = reader
         self._deadline: float = getattr(request.state, "deadline", time.monotonic() + settings.serve.timeout)
 
+    @property
+    def deadline(self) -> float:
+        """When the request's time is up, as of :func:`time.monotonic`."""
+        return self._deadline
+
     def arrow(self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan) -> pa.Table:
         """Return the rows of :meth:`rows` as Arrow, for many of them."""
-        return self._reader.arrow(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
+        return self._reader.arrow(self._query(sql, parameters, scans))
 
     def rows(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
@@ -49,13 +54,16 @@ class RequestLake:
         Raises:
             QueryTimeoutError: if the request's time is up (504).
         """
-        return self._reader.rows(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
+        return self._reader.rows(self._query(sql, parameters, scans))
 
     def batches(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of :meth:`arrow` batch by batch, for a streamed answer."""
-        return self._reader.batches(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
+        return self._reader.batches(self._query(sql, parameters, scans))
+
+    def _query(self, sql: str, parameters: Mapping[str, Any] | None, scans: Mapping[str, Scan]) -> LakeQuery:
+        return LakeQuery(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
 
     def find(self, table: str, column: str, value: str) -> Scan:
         """Return the scan of a table that holds every row where ``column`` is ``value``, by the id index.

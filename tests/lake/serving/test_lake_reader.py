@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from permalake.domains import domain_of
-from permalake.lake.serving import EVERYTHING, LakeReader, QueryTimeoutError, Scan
+from permalake.lake.serving import EVERYTHING, LakeQuery, LakeReader, QueryTimeoutError, Scan
 from support import lakes
 
 COUNT = "SELECT count(*) AS n FROM messages"
@@ -31,7 +31,8 @@ def reader(lake_settings, tmp_path):
 
 
 def count(reader, snapshot, scan=EVERYTHING, sql=COUNT, **parameters):
-    rows = reader.arrow(snapshot, lakes.NETWORK, sql, parameters, {"messages": scan}, time.monotonic() + 30)
+    until = time.monotonic() + 30
+    rows = reader.arrow(LakeQuery(snapshot, lakes.NETWORK, sql, parameters, {"messages": scan}, until))
     return rows.to_pylist()[0]["n"]
 
 
@@ -71,10 +72,11 @@ def test_a_statement_may_bring_its_own_with_clause(reader):
 def test_a_query_past_its_time_is_cancelled_and_the_connection_lives_on(reader):
     endless = "SELECT count(*) AS n FROM range(1000000) a, range(1000000) b, messages"
     began = time.monotonic()
+    query = LakeQuery(
+        reader.snapshot(), lakes.NETWORK, endless, {}, {"messages": EVERYTHING}, time.monotonic() + 0.2
+    )
     with pytest.raises(QueryTimeoutError):
-        reader.arrow(
-            reader.snapshot(), lakes.NETWORK, endless, {}, {"messages": EVERYTHING}, time.monotonic() + 0.2
-        )
+        reader.arrow(query)
     assert time.monotonic() - began < 5
     assert count(reader, reader.snapshot()) == 8
 

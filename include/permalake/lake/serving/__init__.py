@@ -1,7 +1,7 @@
 """Reading the lake for a server: many small queries over one published state, without Spark."""
 
 from permalake.lake.serving.pool import QueryTimeoutError
-from permalake.lake.serving.reader import LakeReader, has_lake
+from permalake.lake.serving.reader import LakeQuery, LakeReader, has_lake
 from permalake.lake.serving.snapshot import EVERYTHING, LakeSnapshot, Scan
 
-__all__ = ["EVERYTHING", "LakeReader", "LakeSnapshot", "QueryTimeoutError", "Scan", "has_lake"]
+__all__ = ["EVERYTHING", "LakeQuery", "LakeReader", "LakeSnapshot", "QueryTimeoutError", "Scan", "has_lake"]

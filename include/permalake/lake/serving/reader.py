@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,28 @@ _DUCKDB = {
 }
 
 
+@dataclass(frozen=True)
+class LakeQuery:
+    """A statement over tables of one network in one published state.
+
+    Attributes:
+        snapshot: The state.
+        network: The namespace of the tables.
+        sql: A SELECT that names tables and views alone (``FROM messages``).
+        parameters: What it takes as ``$name``.
+        scans: Each table or view that it reads, and what of it. A view reads its tables as far as their own
+            scans say.
+        deadline: See :meth:`QueryPool.connection`.
+    """
+
+    snapshot: LakeSnapshot
+    network: str
+    sql: str
+    parameters: Mapping[str, Any]
+    scans: Mapping[str, Scan]
+    deadline: float
+
+
 class LakeReader:
     """Reads published states for a server.
 
@@ -77,7 +100,7 @@ class LakeReader:
 
         def run(network: str, sql: str, table: str, scan: Scan) -> pa.Table:
             deadline = time.monotonic() + _INDEXING_SECONDS
-            return self._run(self._own, snapshot, network, sql, {}, {table: scan}, deadline)
+            return self._run(self._own, LakeQuery(snapshot, network, sql, {}, {table: scan}, deadline))
 
         if snapshot is not previous:
             self._index.update(snapshot, run)
@@ -112,45 +135,27 @@ class LakeReader:
         """Number of callers that wait for a connection."""
         return self._pool.waiting
 
-    def rows(  # noqa: PLR0917
-        self,
-        snapshot: LakeSnapshot,
-        network: str,
-        sql: str,
-        parameters: Mapping[str, Any],
-        scans: Mapping[str, Scan],
-        deadline: float,
-    ) -> list[dict[str, Any]]:
-        """Return the rows of a statement over tables of a network, as dictionaries.
-
-        ``scans`` names each table or view that ``sql`` reads, and what of it. ``sql`` names them alone
-        (``FROM messages``) and takes ``parameters`` as ``$name``. A view reads its tables as far as their
-        own scans say. ``deadline``: see :meth:`QueryPool.connection`.
+    def rows(self, query: LakeQuery) -> list[dict[str, Any]]:
+        """Return the rows of a statement as dictionaries.
 
         Raises:
             QueryTimeoutError: if it takes too long.
         """
-        with self._observed(scans), self._pool.connection(deadline) as connection:
-            statement, bound = self._prepared(connection, snapshot, network, sql, scans)
+        with self._observed(query.scans), self._pool.connection(query.deadline) as connection:
+            statement, bound = self._prepared(connection, query)
             with warnings.catch_warnings():
                 # A relation makes no copy of the rows, but binds the statement twice, which costs more.
                 warnings.simplefilter("ignore", UserWarning)
-                found: pa.Table = connection.execute(statement, {**bound, **parameters}).to_arrow_table()
+                found: pa.Table = connection.execute(
+                    statement, {**bound, **query.parameters}
+                ).to_arrow_table()
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows
 
-    def arrow(  # noqa: PLR0917
-        self,
-        snapshot: LakeSnapshot,
-        network: str,
-        sql: str,
-        parameters: Mapping[str, Any],
-        scans: Mapping[str, Scan],
-        deadline: float,
-    ) -> pa.Table:
+    def arrow(self, query: LakeQuery) -> pa.Table:
         """Return the rows of :meth:`rows` as Arrow, for many of them."""
-        with self._observed(scans):
-            return self._run(self._pool, snapshot, network, sql, parameters, scans, deadline)
+        with self._observed(query.scans):
+            return self._run(self._pool, query)
 
     @contextmanager
     def _observed(self, scans: Mapping[str, Scan]) -> Iterator[None]:
@@ -163,54 +168,33 @@ class LakeReader:
         finally:
             self.observe("+".join(sorted(scans)), time.monotonic() - began, error)
 
-    def _run(  # noqa: PLR0917
-        self,
-        pool: QueryPool,
-        snapshot: LakeSnapshot,
-        network: str,
-        sql: str,
-        parameters: Mapping[str, Any],
-        scans: Mapping[str, Scan],
-        deadline: float,
-    ) -> pa.Table:
-        with pool.connection(deadline) as connection:
-            statement, bound = self._prepared(connection, snapshot, network, sql, scans)
-            return connection.sql(statement, params={**bound, **parameters}).to_arrow_table()
+    def _run(self, pool: QueryPool, query: LakeQuery) -> pa.Table:
+        with pool.connection(query.deadline) as connection:
+            statement, bound = self._prepared(connection, query)
+            return connection.sql(statement, params={**bound, **query.parameters}).to_arrow_table()
 
-    def batches(  # noqa: PLR0917
-        self,
-        snapshot: LakeSnapshot,
-        network: str,
-        sql: str,
-        parameters: Mapping[str, Any],
-        scans: Mapping[str, Scan],
-        deadline: float,
-    ) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: LakeQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows of :meth:`arrow` batch by batch; a connection is taken until the last one."""
-        with self._pool.connection(deadline) as connection:
-            statement, bound = self._prepared(connection, snapshot, network, sql, scans)
-            rows = connection.sql(statement, params={**bound, **parameters}).to_arrow_reader(_BATCH)
+        with self._pool.connection(query.deadline) as connection:
+            statement, bound = self._prepared(connection, query)
+            rows = connection.sql(statement, params={**bound, **query.parameters}).to_arrow_reader(_BATCH)
             if rows is not None:
                 yield from rows
 
     def _prepared(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        snapshot: LakeSnapshot,
-        network: str,
-        sql: str,
-        scans: Mapping[str, Scan],
+        self, connection: duckdb.DuckDBPyConnection, query: LakeQuery
     ) -> tuple[str, dict[str, Any]]:
         """Return the statement behind a WITH clause that opens its tables, and what that clause binds."""
-        views = {view.name: view for view in self._namespaces(network).views if view.name in scans}
+        namespace, scans = self._namespaces(query.network), query.scans
+        views = {view.name: view for view in namespace.views if view.name in scans}
         below = {name: EVERYTHING for view in views.values() for name in view.tables}
         clauses, bound = [], {}
         for name, scan in {**below, **scans}.items():
             if name in views:
                 continue
-            contract = self._namespaces(network).tables[name]
-            locations = snapshot.locations(network, name, scan)
-            body = _relation(connection, contract, snapshot.table(network, name), locations)
+            locations = query.snapshot.locations(query.network, name, scan)
+            table = query.snapshot.table(query.network, name)
+            body = _relation(connection, namespace.tables[name], table, locations)
             body += scan.condition if locations else ""
             clauses.append(f"{name} AS NOT MATERIALIZED ({body})")
             if f"$files_{name}" in body:
@@ -218,7 +202,7 @@ class LakeReader:
         for name, view in views.items():
             body = re.sub(r"\bas_of\b", "DATE '9999-12-31'", view.sql.replace("{network}.", ""))
             clauses.append(f"{name} AS NOT MATERIALIZED ({body})")
-        own = re.sub(r"^\s*WITH\b", ", ", sql, flags=re.IGNORECASE)
+        own = re.sub(r"^\s*WITH\b", ", ", query.sql, flags=re.IGNORECASE)
         return f"WITH {', '.join(clauses)} {own}", bound
 
 
