@@ -96,10 +96,13 @@ def pytest_collection_modifyitems(items):
 def tier(item):
     """Return the name of the test's tier: the first that applies, else ``fast``."""
     path = item.path.relative_to(HERE)
+    # A parameter may name the server that the test is to use.
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    used = {*item.fixturenames, *(one for one in parameters if isinstance(one, str))}
     for name, (folders, fixtures, modules) in TIERS.items():
         if (
             any(path.is_relative_to(folder) for folder in folders)
-            or not fixtures.isdisjoint(item.fixturenames)
+            or not fixtures.isdisjoint(used)
             or not modules.isdisjoint(imported(item.module))
         ):
             return name
@@ -224,14 +227,31 @@ def served_settings(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def api(served_settings, tmp_path_factory):
-    """A client of the REST API over that lake, in this process."""
+def stored_settings(served_settings, cassandra_server):
+    """The settings of a server that reads that lake's networks from Cassandra, which has them."""
+    from support import served_stores
+
+    settings = served_stores.with_cassandra(served_settings, cassandra_server.port)
+    served_stores.fill_cassandra(settings)
+    return settings
+
+
+@pytest.fixture(scope="session", params=["lake", "cassandra_server"])
+def api(request, served_settings, tmp_path_factory):
+    """A client of the REST API over that lake, in this process, read from each backend."""
+    settings = served_settings if request.param == "lake" else request.getfixturevalue("stored_settings")
+    with _client(settings, tmp_path_factory.mktemp("index")) as client:
+        yield client
+
+
+@contextmanager
+def _client(settings, index):
     from fastapi.testclient import TestClient
 
     from permalake.api.app import create_app
     from permalake.domains import domain_of
     from permalake.lake.serving import LakeReader
 
-    reader = LakeReader(served_settings, domain_of, cache=tmp_path_factory.mktemp("index"))
-    with TestClient(create_app(served_settings, reader)) as client:
+    reader = LakeReader(settings, domain_of, cache=index)
+    with TestClient(create_app(settings, reader)) as client:
         yield client

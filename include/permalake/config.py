@@ -277,6 +277,9 @@ class ServeSettings(_Section):
     """Network whose node routes stand at the root too."""
     root_path: str = Field(default="", pattern=r"^(/[A-Za-z0-9._~-]+)*$")
     """Prefix under which a proxy publishes the API."""
+    backend: Literal["lake", "stores"] = "lake"
+    """Where single messages and events are read: from the lake alone, or from the configured stores as far as
+    they hold them."""
     lake_pool: int = Field(default=4, ge=1, le=64)
     """Queries that run at once."""
     concurrency: int = Field(default=64, ge=1)
@@ -337,6 +340,10 @@ class Settings(BaseSettings):
         if default is not None and default not in self.networks:
             known = ", ".join(sorted(self.networks)) or "none"
             raise ValueError(f"serve.default_network: {default} is not configured (configured: {known})")
+        if self.serve.backend == "stores" and not (self.cassandra.contact_points or self.bigtable.table):
+            raise ValueError(
+                "serve.backend: no store is configured; set [cassandra] or [bigtable], or 'lake'"
+            )
         return self
 
     def network(self, name: str) -> NetworkSettings:

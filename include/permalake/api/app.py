@@ -24,9 +24,10 @@ from permalake.api.quality import add_data_docs
 from permalake.api.quality import router as quality
 from permalake.api.refresh import keep_fresh
 from permalake.config import Settings
-from permalake.domains import DOMAINS, domain_of
+from permalake.domains import DOMAINS, domain_of, stores_of
 from permalake.lake.identity import open_database
 from permalake.lake.serving import LakeReader
+from permalake.stores.readers import StoreReaders
 from permalake.version import VERSION
 from permalake.web.problems import add_handlers
 from permalake.web.state import of_network
@@ -44,17 +45,22 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
         reader: The lake; opened when not given. It is closed with the application.
     """
     lake = reader or LakeReader(settings, domain_of, settings.serve.lake_pool)
+    stores = StoreReaders(
+        settings,
+        {name: store.name for name in settings.namespaces for store in stores_of(settings, name)},
+    )
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         # Handlers run in threads: as many as requests are answered at once.
         current_default_thread_limiter().total_tokens = settings.serve.concurrency
         ended = threading.Event()
-        checker = threading.Thread(target=keep_fresh, args=(lake, ended), name="refresh", daemon=True)
+        checker = threading.Thread(target=keep_fresh, args=(lake, stores, ended), name="refresh", daemon=True)
         checker.start()
         yield
         ended.set()
         checker.join()
+        stores.close()
         lake.close()
 
     app = FastAPI(
@@ -69,7 +75,8 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.reader = lake
-    app.state.metrics = ApiMetrics(lake)
+    app.state.stores = stores
+    app.state.metrics = ApiMetrics(lake, stores)
     app.state.database = open_database(settings)
     add_handlers(app)
     app.include_router(metrics)

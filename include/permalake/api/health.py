@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from permalake.lake.serving import LakeReader
+from permalake.stores.readers import StoreReaders
 
 router = APIRouter(tags=["service"])
 
@@ -13,9 +14,10 @@ router = APIRouter(tags=["service"])
     "/health",
     status_code=200,
     response_class=Response,
-    responses={503: {"description": "No day is published."}},
+    responses={503: {"description": "No day is published, or a store does not answer."}},
 )
 def health(request: Request) -> Response:
-    """Answer 200 once a day is published, else 503 (TIP-25). The age of that day does not matter."""
+    """Answer 200 if a day is published, of whatever age, and the stores answer, else 503 (TIP-25)."""
     reader: LakeReader = request.app.state.reader
-    return Response(status_code=200 if reader.snapshot().publication else 503)
+    stores: StoreReaders = request.app.state.stores
+    return Response(status_code=200 if reader.snapshot().publication and stores.answer() else 503)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import partial
 
 from fastapi import APIRouter, Request
 from prometheus_client import (
@@ -20,6 +21,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from permalake.lake.serving import LakeReader
+from permalake.stores.readers import StoreReaders
 
 _SECONDS = (0.002, 0.005, 0.01, 0.015, 0.025, 0.06, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0)
 router = APIRouter(tags=["service"])
@@ -28,7 +30,7 @@ router = APIRouter(tags=["service"])
 class ApiMetrics:
     """Counters of one application; the label ``route`` holds templates, never ids."""
 
-    def __init__(self, reader: LakeReader) -> None:
+    def __init__(self, reader: LakeReader, stores: StoreReaders) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "permalake_http_requests",
@@ -58,12 +60,14 @@ class ApiMetrics:
             "permalake_backend_errors", "Failed queries.", ("backend", "kind"), registry=self.registry
         )
         self.registry.register(_LakeState(reader))
-        reader.observe = self._query
+        reader.observe = partial(self._query, "lake")
+        for name, store in stores.by_name.items():
+            store.observe = partial(self._query, name)
 
-    def _query(self, tables: str, seconds: float, error: str | None) -> None:
-        self.backend.labels("lake", tables).observe(seconds)
+    def _query(self, backend: str, tables: str, seconds: float, error: str | None) -> None:
+        self.backend.labels(backend, tables).observe(seconds)
         if error:
-            self.backend_errors.labels("lake", error).inc()
+            self.backend_errors.labels(backend, error).inc()
 
 
 class _LakeState(Collector):

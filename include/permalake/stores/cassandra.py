@@ -16,11 +16,12 @@ from permalake.errors import PermalakeError
 from permalake.stores import connector
 
 if TYPE_CHECKING:
-    from cassandra.cluster import Session
+    from cassandra.cluster import Cluster, Session
     from pyspark.sql import DataFrame
 
 FORMAT = "org.apache.spark.sql.cassandra"
 _SECONDS = 60
+_RECONNECT_SECONDS = 1.0
 _IN_FLIGHT = 64
 _KEYS = 32
 _ROWS = 10_000
@@ -48,39 +49,49 @@ _ARROW = {
 }
 
 
-@contextmanager
-def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Session]:
-    """Open a session of the driver.
+def cluster_of(
+    settings: CassandraSettings, *, seconds: float = _SECONDS, rows: str = "dict", schema: bool = False
+) -> Cluster:
+    """Return the driver's cluster, which is not connected yet.
 
-    A ``plain`` one reads no schema, which takes longer than a task's work, and gives rows as tuples: a class
-    with names, made for each answer, costs more than a short answer itself.
-
-    Raises:
-        PermalakeError: if no contact point answers.
+    Args:
+        settings: Where it is.
+        seconds: Time-out of a request.
+        rows: ``dict``, ``named`` or ``tuple``. A class with names, made for each answer, costs more than a
+            short answer itself.
+        schema: Whether to read the schema, which takes longer than a task's work.
     """
-    from cassandra.cluster import (
-        EXEC_PROFILE_DEFAULT,
-        Cluster,
-        ExecutionProfile,
-        NoHostAvailable,
-    )
-    from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
-    from cassandra.query import named_tuple_factory, tuple_factory
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+    from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, TokenAwarePolicy
+    from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 
     profile = ExecutionProfile(
         load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(settings.local_dc)),
-        request_timeout=_SECONDS,
-        row_factory=tuple_factory if plain else named_tuple_factory,
+        request_timeout=seconds,
+        row_factory={"dict": dict_factory, "named": named_tuple_factory, "tuple": tuple_factory}[rows],
     )
-    cluster = Cluster(
+    return Cluster(
         list(settings.contact_points),
         port=settings.port,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=5,
-        connect_timeout=10,
-        schema_metadata_enabled=not plain,
-        token_metadata_enabled=not plain,
+        connect_timeout=min(10, seconds),
+        reconnection_policy=ConstantReconnectionPolicy(_RECONNECT_SECONDS, max_attempts=None),
+        schema_metadata_enabled=schema,
+        token_metadata_enabled=schema,
     )
+
+
+@contextmanager
+def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Session]:
+    """Open a session of the driver; a ``plain`` one reads no schema and gives rows as tuples.
+
+    Raises:
+        PermalakeError: if no contact point answers.
+    """
+    from cassandra.cluster import NoHostAvailable
+
+    cluster = cluster_of(settings, rows="tuple" if plain else "named", schema=not plain)
     try:
         yield cluster.connect()
     except NoHostAvailable as error:

@@ -41,6 +41,21 @@ def due(connection: Connection, network: str, store: str) -> list[DueDay]:
     return [DueDay(row.date, row.publication_id, tuple(json.loads(row.states or "[]"))) for row in rows]
 
 
+def whole(connection: Connection, network: str, store: str) -> dict[date, int]:
+    """Return the days that a store holds as they are published now, each with its publication."""
+    here = and_(served.c.network == days.c.network, served.c.date == days.c.date)
+    rows = connection.execute(
+        select(days.c.date, days.c.publication_id)
+        .select_from(days.join(served, here))
+        .where(
+            days.c.network == network,
+            served.c.store == store,
+            served.c.publication_id == days.c.publication_id,
+        )
+    )
+    return {row.date: row.publication_id for row in rows}
+
+
 def begun(connection: Connection, network: str, store: str) -> tuple[list[date], int]:
     """Return the days that were begun and are not whole, and a write time.
 

@@ -16,9 +16,12 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from permalake.errors import StoreUnavailableError
 from permalake.lake.serving import QueryTimeoutError
 
 PROBLEM_JSON = "application/problem+json"
+_RETRY_AFTER = "2"
+"""Seconds after which a store that was away is worth another request."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -100,6 +103,7 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(QueryTimeoutError, _timeout)
+    app.add_exception_handler(StoreUnavailableError, _unavailable)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -131,6 +135,10 @@ def _http(_: Request, error: Exception) -> Response:
 
 def _timeout(_: Request, error: Exception) -> Response:
     return problem_response(504, str(error))
+
+
+def _unavailable(_: Request, error: Exception) -> Response:
+    return problem_response(503, str(error), {"Retry-After": _RETRY_AFTER})
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

@@ -27,7 +27,7 @@ from support import expected_cassandra, lake_frames, permanode_selects, places
 from support.cassandra_rows import as_set, held, plain
 
 DATA = places.DATA / "synthetic"
-TANGLES = {"chrysalis": "chrysalis-mainnet", "stardust": "stardust-testnet"}
+TANGLES = {"chrysalis": "chrysalis-testnet", "stardust": "stardust-testnet"}
 SIZE = 7
 MICROS = 1_700_000_000_000_000
 

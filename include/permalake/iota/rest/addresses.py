@@ -126,23 +126,14 @@ def _balance(lake: RequestLake, target: Target) -> Response:
 
 def _outputs(lake: RequestLake, target: Target, query: OutputsQuery) -> Response:
     page = query.asked(lake, {"address": target[1], "type": query.type, "spent": query.include_spent})
-    rows = unspent_or_all(
-        lake,
-        page,
-        lambda part: ledger.listed(
-            lake,
-            "legacy_outputs",
-            ("address", target[0]),
-            part,
-            tie="output_id",
-            newest=query.newest,
-            columns="output_type",
-            where="true" if query.type is None else "output_type = $type",
-            parameters={} if query.type is None else {"type": query.type},
-        ),
-        include_spent=query.include_spent,
+    of_type = {} if query.type is None else {"output_type": query.type}
+    wanted = ledger.Listing(
+        "legacy_outputs", "address", target[0], "output_id", query.newest, ("output_type",), of_type
     )
-    shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["output_id"]))
+    rows = unspent_or_all(
+        lake, page, lambda part: ledger.listed(lake, wanted, part), include_spent=query.include_spent
+    )
+    shown, cursor = page.cut(rows, wanted.place)
     data = {
         "addressType": 0,
         "address": target[1],

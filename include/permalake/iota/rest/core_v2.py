@@ -84,7 +84,7 @@ def block(request: Request, lake: PublishedLake, block_id: BlockId, query: Nothi
 @router.get("/blocks/{blockId}/metadata")
 def block_metadata(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return how a block was referenced, and what the ledger made of it."""
-    return lake.current(_metadata(ledger.message(lake, hex_id(block_id, "blockId"))))
+    return lake.current(_metadata(lake, ledger.message(lake, hex_id(block_id, "blockId"))))
 
 
 @router.get("/transactions/{transactionId}/included-block")
@@ -105,7 +105,9 @@ def included_block_metadata(
     query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the metadata of the block with which a transaction was included."""
-    return lake.current(_metadata(ledger.included_message(lake, hex_id(transaction_id, "transactionId"))))
+    return lake.current(
+        _metadata(lake, ledger.included_message(lake, hex_id(transaction_id, "transactionId")))
+    )
 
 
 @router.get("/outputs/{outputId}")
@@ -201,7 +203,7 @@ def _block(request: Request, row: ledger.Row) -> Response:
     return immutable_json(request, row["message_id"], block_json(row["message"], "stardust"))
 
 
-def _metadata(row: ledger.Row) -> dict[str, Any]:
+def _metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     content = block_json(row["message"], "stardust")
     payload = content.get("payload") or {}
     conflicting = row["inclusion_state"] == 0
@@ -213,18 +215,13 @@ def _metadata(row: ledger.Row) -> dict[str, Any]:
         **({"milestoneIndex": payload["index"]} if payload.get("type") == 7 else {}),
         "ledgerInclusionState": ledger.STATES[row["inclusion_state"]],
         **({"conflictReason": row["conflict_reason"]} if conflicting else {}),
-        "whiteFlagIndex": row["white_flag_index"],
+        "whiteFlagIndex": ledger.white_flag_index(lake, row),
     }
 
 
 def _output_metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     wanted = row["output_id"]
     transaction_id = wanted[:64]
-    found = lake.rows(
-        "SELECT message_id FROM transactions WHERE transaction_id = $id AND inclusion_state = 1 LIMIT 1",
-        {"id": transaction_id},
-        transactions=Scan(milestones=[row["milestone_index"]]),
-    )
     use = ledger.spent(lake, [wanted]).get(wanted)
     spending = (
         {
@@ -236,7 +233,7 @@ def _output_metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         else {}
     )
     return {
-        "blockId": f"0x{found[0]['message_id'] if found else '0' * 64}",
+        "blockId": f"0x{_carrier(lake, row)}",
         "transactionId": f"0x{transaction_id}",
         "outputIndex": int.from_bytes(bytes.fromhex(wanted[64:]), "little"),
         "isSpent": bool(use),
@@ -245,6 +242,18 @@ def _output_metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         "milestoneTimestampBooked": int(row["ms_timestamp"].timestamp()),
         "ledgerIndex": ledger.ledger_index(lake),
     }
+
+
+def _carrier(lake: RequestLake, row: ledger.Row) -> str:
+    """Return the block with the transaction of an output; zeros for a receipt's, as Hornet has it."""
+    if row.get("message_id"):
+        return str(row["message_id"])
+    found = lake.rows(
+        "SELECT message_id FROM transactions WHERE transaction_id = $id AND inclusion_state = 1 LIMIT 1",
+        {"id": row["output_id"][:64]},
+        transactions=Scan(milestones=[row["milestone_index"]]),
+    )
+    return str(found[0]["message_id"]) if found else "0" * 64
 
 
 def _utxo_changes(lake: RequestLake, index: int) -> Response:

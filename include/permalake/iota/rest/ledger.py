@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from permalake.iota.rest.cassandra_ledger import CassandraLedger, held_milestones
+from permalake.iota.rest.lake_ledger import LakeLedger
+from permalake.iota.rest.ledger_reader import KINDS, OWNED_KINDS, LedgerReader, Listing, Row
 from permalake.lake.serving import EVERYTHING, Scan
+from permalake.stores.readers import StoreReaders
 from permalake.web.paging import ListPage
-from permalake.web.problems import ProblemError, not_found
+from permalake.web.problems import ProblemError
 from permalake.web.state import RequestLake
 
-Row = dict[str, Any]
-
-KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
+__all__ = ["KINDS", "OWNED_KINDS", "Listing", "Row"]
 STATES = {0: "conflicting", 1: "included", 2: "noTransaction"}
 """``ledgerInclusionState`` by ``inclusion_state``."""
 
@@ -50,52 +51,51 @@ def ledger_index(lake: RequestLake) -> int:
     return found[0][1]
 
 
-def message(lake: RequestLake, message_id: str, scan: Scan | None = None) -> Row:
+def reader_of(lake: RequestLake) -> LedgerReader:
+    """Return the backend that reads single rows and lists of the request's network."""
+    stores: StoreReaders = lake.request.app.state.stores
+    whole = stores.whole(lake.network)
+    if whole is None or stores.cassandra is None:
+        return LakeLedger(lake)
+    held = held_milestones(lake, whole)
+    return CassandraLedger(lake, stores.cassandra, held) if held.starts else LakeLedger(lake)
+
+
+def message(lake: RequestLake, message_id: str) -> Row:
     """Return a message's row; 404 where it is not published."""
+    return reader_of(lake).message(message_id)
+
+
+def white_flag_index(lake: RequestLake, row: Row) -> int:
+    """Return the place of a message in its milestone, from its row where the backend has it there."""
+    if "white_flag_index" in row:
+        return int(row["white_flag_index"])
     found = lake.rows(
-        "SELECT message_id, message, milestone_index, white_flag_index, inclusion_state, conflict_reason "
-        "FROM messages WHERE message_id = $id",
-        {"id": message_id},
-        messages=scan or lake.find("messages", "message_id", message_id),
+        "SELECT white_flag_index FROM messages WHERE message_id = $id",
+        {"id": row["message_id"]},
+        messages=Scan(milestones=[row["milestone_index"]]),
     )
-    if not found:
-        raise not_found(message_id)
-    return found[0]
+    return int(found[0]["white_flag_index"])
 
 
 def included_message(lake: RequestLake, transaction_id: str) -> Row:
-    """Return the row of the message that made the transaction count; 404 where none is published.
-
-    A transaction may sit in several messages, of which at most one is included.
-    """
-    found = lake.rows(
-        "SELECT message_id, milestone_index FROM transactions "
-        "WHERE transaction_id = $id AND inclusion_state = 1 LIMIT 1",
-        {"id": transaction_id},
-        transactions=lake.find("transactions", "transaction_id", transaction_id),
-    )
-    if not found:
-        raise not_found(f"an included message of transaction {transaction_id}")
-    return message(lake, found[0]["message_id"], Scan(milestones=[found[0]["milestone_index"]]))
+    """Return the message with which a transaction was included; 404 where there is none."""
+    return reader_of(lake).included_message(transaction_id)
 
 
-def output(lake: RequestLake, output_id: str, kinds: Iterable[str] = KINDS[:5]) -> Row:
+def output(lake: RequestLake, output_id: str, kinds: Iterable[str] = OWNED_KINDS) -> Row:
     """Return an output's row with its ``kind``; 404 where it is not published."""
-    for kind in kinds:
-        table = f"{kind}_outputs"
-        scan = lake.find(table, "output_id", output_id)
-        if scan.is_empty:
-            continue
-        own = ", message_id" if kind == "legacy" else ""
-        found = lake.rows(
-            f"SELECT output_id, '{kind}' AS kind, amount, data, milestone_index, ms_timestamp{own} "  # noqa: S608
-            f"FROM {table} WHERE output_id = $id",
-            {"id": output_id},
-            **{table: scan},
-        )
-        if found:
-            return found[0]
-    raise not_found(output_id)
+    return reader_of(lake).output(output_id, kinds)
+
+
+def milestone(lake: RequestLake, index: int) -> Row:
+    """Return a milestone's row; 404 where it is not published."""
+    return reader_of(lake).milestone(index)
+
+
+def listed(lake: RequestLake, wanted: Listing, page: ListPage) -> list[Row]:
+    """Return one page of a list, and one row more if there is one."""
+    return reader_of(lake).listed(wanted, page)
 
 
 def spent(lake: RequestLake, output_ids: Sequence[str]) -> dict[str, Row]:
@@ -116,70 +116,6 @@ def spent(lake: RequestLake, output_ids: Sequence[str]) -> dict[str, Row]:
     return {row["output_id"]: row for row in found}
 
 
-def milestone(lake: RequestLake, index: int) -> Row:
-    """Return a milestone's row; 404 where it is not published."""
-    found = lake.rows(
-        "SELECT milestone_index, message_id, timestamp, payload FROM milestones "
-        "WHERE milestone_index = $index",
-        {"index": index},
-        milestones=Scan(milestones=[index]),
-    )
-    if not found:
-        raise not_found(f"milestone {index}")
-    return found[0]
-
-
-def listed(
-    lake: RequestLake,
-    table: str,
-    lookup: tuple[str, str],
-    page: ListPage,
-    *,
-    tie: str,
-    newest: bool,
-    columns: str,
-    where: str = "true",
-    parameters: dict[str, Any] | None = None,
-) -> list[Row]:
-    """Return one page, and one row more if there is one, of a table's rows with a value, by milestone.
-
-    Only as many milestones are read as the page needs: the id index names those that hold such rows.
-
-    Args:
-        lake: The request's state.
-        table: The table.
-        lookup: A column of its ``lookups``, and the wanted value.
-        page: The page; its position is (milestone, ``tie``).
-        tie: Column that orders rows of a milestone.
-        newest: Whether the newest comes first; the order is the exact reverse of the other.
-        columns: Columns to select beside ``milestone_index`` and ``tie``.
-        where: Further condition.
-        parameters: What it binds.
-    """
-    column, value = lookup
-    places = sorted(lake.find(table, column, value).milestones or (), reverse=newest)
-    bound: dict[str, Any] = {"value": value, **(parameters or {})}
-    behind = "true"
-    if page.after:
-        at, last = page.after
-        places = [index for index in places if (index <= at if newest else index >= at)]
-        compare = "<" if newest else ">"
-        behind = f"(milestone_index, {tie}) {compare} ($at, $last)"
-        bound |= {"at": at, "last": last}
-    order = "DESC" if newest else "ASC"
-    rows: list[Row] = []
-    while places and len(rows) <= page.size:
-        portion, places = places[: page.size + 1], places[page.size + 1 :]
-        rows += lake.rows(
-            f"SELECT {columns}, milestone_index, {tie} FROM {table} "  # noqa: S608
-            f"WHERE {column} = $value AND {behind} AND {where} "
-            f"ORDER BY milestone_index {order}, {tie} {order} LIMIT {page.size + 1 - len(rows)}",
-            bound,
-            **{table: Scan(milestones=portion)},
-        )
-    return rows
-
-
 def utxo_changes(lake: RequestLake, index: int) -> tuple[list[str], list[str]]:
     """Return the outputs that a milestone created and consumed, treasury aside, in white-flag order.
 
@@ -188,7 +124,7 @@ def utxo_changes(lake: RequestLake, index: int) -> tuple[list[str], list[str]]:
     """
     milestone(lake, index)
     scan = Scan(milestones=[index])
-    kinds = KINDS[:5]
+    kinds = OWNED_KINDS
     created = " UNION ALL ".join(f"SELECT output_id FROM {kind}_outputs" for kind in kinds)  # noqa: S608
     included = (
         "included AS (SELECT DISTINCT transaction_id, white_flag_index FROM transactions JOIN messages "

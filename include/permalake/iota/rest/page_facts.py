@@ -46,7 +46,7 @@ def message_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         "id": row["message_id"],
         "noun": noun_of(lake),
         "milestone_index": row["milestone_index"],
-        "white_flag_index": row["white_flag_index"],
+        "white_flag_index": ledger.white_flag_index(lake, row),
         "state": ledger.STATES[row["inclusion_state"]],
         "conflict_reason": row["conflict_reason"] if row["inclusion_state"] == 0 else None,
         "parents": [parent.removeprefix("0x") for parent in parents],

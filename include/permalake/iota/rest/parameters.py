@@ -75,12 +75,19 @@ class NodePage(PageQuery):
             cursor=self.cursor or self.other_cursor,
             sort=self.sort,
         )
-        return lake.page(query, filters, positions=2)
+        page = lake.page(query, filters, positions=2)
+        if page.after and not (_is_index(page.after[0]) and isinstance(page.after[1], str)):
+            raise bad_request("cursor: not a cursor of this route; start again without it")
+        return page
 
     @property
     def newest(self) -> bool:
         """Whether the newest comes first."""
         return self.sort == "newest"
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value <= MAX_INDEX
 
 
 def bech32_address(text: str, network: NetworkSettings) -> tuple[int, bytes]:

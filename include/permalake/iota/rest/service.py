@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from permalake.stores.readers import StoreReaders
 from permalake.web.paging import NoQuery
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake
@@ -16,12 +17,17 @@ _PLUGINS = {
     "stardust": ["core/v2", "indexer/v1", "explorer/v2", "poi/v1"],
     "chrysalis": ["core/v1", "indexer/v1", "poi/v1"],
 }
+_UNHEALTHY: dict[int | str, dict[str, Any]] = {
+    503: {"description": "No day is published, or the store does not answer."}
+}
 
 
-@router.get("/health", response_class=Response, responses={503: {"description": "No day is published."}})
+@router.get("/health", response_class=Response, responses=_UNHEALTHY)
 def health(lake: PublishedLake) -> Response:
-    """Answer 200 once a day of the network is published, else 503, never by its age."""
-    return Response(status_code=200 if lake.snapshot.days(lake.network, "date_cache") else 503)
+    """Answer 200 once a day of the network is published and its store answers, else 503, never by its age."""
+    stores: StoreReaders = lake.request.app.state.stores
+    published = lake.snapshot.days(lake.network, "date_cache")
+    return Response(status_code=200 if published and stores.answer(lake.network) else 503)
 
 
 @router.get("/api/routes", responses=documented())

@@ -14,7 +14,7 @@ from typing import Any
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
-from pyiceberg.types import IntegerType, LongType, NestedField
+from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 from sqlalchemy import Connection, func, select
 
 from permalake.contracts import Table
@@ -30,7 +30,10 @@ _NAMED_MILESTONES = 200
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """A data file: its location, the day of its rows, and the inclusive bounds of its integer columns."""
+    """A data file: its location, the day of its rows, and the inclusive bounds of integers and times.
+
+    Times are in microseconds since 1970.
+    """
 
     location: str
     day: date
@@ -156,11 +159,10 @@ def _read_table(contract: Table, location: str) -> ServedTable:
 
 
 def _files(table: IcebergTable) -> Iterator[ServedFile]:
-    integers = [
-        field for field in table.schema().fields if isinstance(field.field_type, IntegerType | LongType)
-    ]
+    kinds = IntegerType | LongType | TimestamptzType
+    bounded = [field for field in table.schema().fields if isinstance(field.field_type, kinds)]
     for file in files(table):
-        bounds = {field.name: bound for field in integers if (bound := _bounds(file, field))}
+        bounds = {field.name: bound for field in bounded if (bound := _bounds(file, field))}
         yield ServedFile(file.file_path, day_of(file), file.record_count, bounds)
 
 

@@ -30,8 +30,15 @@ def _usd(name: str, doc: str, minimum: int | None = None) -> Column:
     return Column(name, _USD, text, required=False, minimum=minimum)
 
 
-def _per_vaa(name: str, doc: str, *own: Column, key: tuple[str, ...] = ("row_key",)) -> Table:
-    return Table(name, "wormhole", doc, (_row_key(), *own), key=key, sort=("row_key",), date_doc=_DATE)
+def _per_vaa(
+    name: str,
+    doc: str,
+    *own: Column,
+    key: tuple[str, ...] = ("row_key",),
+    lookups: tuple[str, ...] = (),
+) -> Table:
+    body = (_row_key(), *own)
+    return Table(name, "wormhole", doc, body, key=key, sort=("row_key",), lookups=lookups, date_doc=_DATE)
 
 
 def _daily(
@@ -56,6 +63,7 @@ MESSAGE_PUBLICATION = _per_vaa(
     _text("initiating_tx_id", "Transaction that emitted the message, as reported (0x-hex on EVM)."),
     Column("payload", "binary", "Payload of the message."),
     _word("digest", "keccak256(keccak256(body))"),
+    lookups=("row_key", "initiating_tx_id", "emitter_address"),
 )
 
 QUORUM_STATE = _per_vaa(
@@ -96,6 +104,7 @@ ASSET_META_PAYLOAD = _per_vaa(
     Column("decimals", "int", "Decimals on its own chain.", minimum=0, maximum=255),
     Column("symbol", "string", "Symbol, NUL padding removed."),
     Column("name", "string", "Name, NUL padding removed."),
+    lookups=("token_address",),
 )
 
 NFT_TRANSFER_PAYLOAD = _per_vaa(
@@ -177,6 +186,7 @@ CHAIN_DETAILS = _per_vaa(
     _text("resulting_token_address", "The token on the target chain."),
     _text("resulting_token_symbol", "Its symbol."),
     _text("resulting_token_name", "Its name."),
+    lookups=("sender_address", "receiver_address"),
 )
 
 TOKEN_PRICES = Table(

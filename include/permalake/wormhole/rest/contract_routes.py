@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from permalake.web.paging import NoQuery, PageQuery
+from permalake.web.paging import PageQuery
 from permalake.web.problems import documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.web.table_pages import ListedTable, json_value, table_page
 from permalake.wormhole.contracts import tables
 from permalake.wormhole.rest import identifiers
-from permalake.wormhole.rest.dependencies import read
+from permalake.wormhole.rest.dependencies import NamedMessage, Nothing, read
 from permalake.wormhole.rest.events import EventFilter, EventKey, find, list_events, load
 from permalake.wormhole.rest.rows import Row
 
 router = APIRouter(tags=["wormhole"])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EMITTER = "0000000000000000000000003ee18b2214aff97000d974cf647e7c347e8fa585"
 _MANY = frozenset({tables.OBSERVATIONS.name})
 """Tables that may hold several rows of a message."""
 
@@ -60,22 +59,14 @@ class _OfTransaction(PageQuery):
     tx_id: str = Field(alias="txId", description="Transaction id: hex with or without 0x, or base58.")
 
 
-Chain = Annotated[str, Path(description="Wormhole chain id.", examples=["2"])]
-Emitter = Annotated[str, Path(description="32 bytes in hex, or native form.", examples=[_EMITTER])]
-Sequence_ = Annotated[str, Path(description="Sequence (u64).", examples=["85075"])]
-
-
 @router.get("/events/{chain}/{emitter}/{sequence}", responses=documented())
 def event(
     lake: PublishedLake,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: Sequence_,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    message: NamedMessage,
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the rows of one message, an object per table of the lake."""
-    message = read(identifiers.message_id, chain, emitter, sequence)
-    key = find(lake.rows, message)
+    key = find(lake, message)
     if key is None:
         raise not_found(f"message {message.text}")
     return lake.current(_events(lake, [key])[0])
@@ -106,7 +97,7 @@ def _list(lake: RequestLake, query: PageQuery, wanted: EventFilter, filters: Map
     page = lake.page(query, filters, positions=2)
     after = None if page.after is None else (_EPOCH + timedelta(microseconds=page.after[0]), page.after[1])
     keys, cursor = page.cut(
-        list_events(lake.rows, wanted, page.size + 1, newest=query.sort == "newest", after=after), _position
+        list_events(lake, wanted, page.size + 1, newest=query.sort == "newest", after=after), _position
     )
     return lake.current({"items": _events(lake, keys), **({"cursor": cursor} if cursor else {})})
 
@@ -124,7 +115,7 @@ def _events(lake: RequestLake, keys: Sequence[EventKey]) -> list[dict[str, Any]]
                 for name, rows in found.items()
             },
         }
-        for key, found in zip(keys, load(lake.rows, keys), strict=True)
+        for key, found in zip(keys, load(lake, keys), strict=True)
     ]
 
 

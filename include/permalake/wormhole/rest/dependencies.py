@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends
+from fastapi import Depends, Path, Query
 from starlette.requests import Request
 
 from permalake.config import Settings
+from permalake.web.paging import NoQuery
 from permalake.web.problems import bad_request
 from permalake.wormhole.reference import Reference, load_reference
+from permalake.wormhole.rest import identifiers
+from permalake.wormhole.rest.identifiers import MessageId
 
 _Read = TypeVar("_Read")
 
@@ -20,6 +23,7 @@ def _reference(request: Request) -> Reference:
     return load_reference(settings.wormhole.reference if settings.wormhole else None)
 
 
+_EMITTER = "0000000000000000000000003ee18b2214aff97000d974cf647e7c347e8fa585"
 BundledReference = Annotated[Reference, Depends(_reference)]
 """A handler's argument: the reference data, read again after a change."""
 
@@ -30,3 +34,17 @@ def read(function: Callable[..., _Read], *text: Any) -> _Read:
         return function(*text)
     except ValueError as error:
         raise bad_request(str(error)) from None
+
+
+Chain = Annotated[str, Path(description="Wormhole chain id.", examples=["2"])]
+Emitter = Annotated[str, Path(description="32 bytes in hex, or native form.", examples=[_EMITTER])]
+MessageSequence = Annotated[str, Path(description="Sequence (u64).", examples=["85075"])]
+Nothing = Annotated[NoQuery, Query()]
+
+
+def _message(chain: Chain, emitter: Emitter, sequence: MessageSequence) -> MessageId:
+    return read(identifiers.message_id, chain, emitter, sequence)
+
+
+NamedMessage = Annotated[MessageId, Depends(_message)]
+"""A handler's argument: the message that its path names."""

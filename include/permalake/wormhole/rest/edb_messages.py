@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from permalake.lake.serving import Scan
+from permalake.web.state import RequestLake
 from permalake.wormhole.events.families import FAMILIES
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.event_database import ALL, DEFAULT_DAYS, EdbRequest
@@ -60,15 +61,15 @@ def full_row(tables: Tables, reference: Reference) -> dict[str, Any]:
 
 
 def recent_messages(
-    rows: Rows, request: EdbRequest, count: int, reference: Reference
+    lake: RequestLake, request: EdbRequest, count: int, reference: Reference
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the newest messages of 30 days, ``count`` by ``*``, ``chain`` or ``chain:address``."""
     group = request.group_by
     if group is None and request.chain is not None:
         group = "chain" if request.address is None else "address"
-    keys = _newest(rows, request, count, _GROUPS[group])
+    keys = _newest(lake.rows, request, count, _GROUPS[group])
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for key, tables in zip(keys, load(rows, keys, MESSAGE_TABLES), strict=True):
+    for key, tables in zip(keys, load(lake, keys, MESSAGE_TABLES, prices=False), strict=True):
         chain, emitter, _ = key.row_key.split(":")
         name = {"chain": chain, "address": f"{chain}:{emitter}"}.get(group or "", ALL)
         found[name].append(summary(tables, reference))

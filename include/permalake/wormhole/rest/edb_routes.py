@@ -217,7 +217,7 @@ def transaction_totals(lake: PublishedLake, query: _Figures) -> Response:
 @_route("/recent")
 def recent(lake: PublishedLake, reference: BundledReference, query: _Figures) -> Response:
     """Return the newest messages, grouped by ``*``, chain or chain:address."""
-    return lake.current(recent_messages(lake.rows, query.request(), query.num_rows, reference))
+    return lake.current(recent_messages(lake, query.request(), query.num_rows, reference))
 
 
 @_route("/transaction", _Transaction)
@@ -228,10 +228,10 @@ def transaction(
 ) -> Response:
     """Return the newest message that a transaction emitted."""
     spellings = read(identifiers.transaction_spellings, query.id)
-    keys = list_events(lake.rows, EventFilter(transactions=spellings), 1)
+    keys = list_events(lake, EventFilter(transactions=spellings), 1)
     if not keys:
         raise not_found(f"transaction {query.id}")
-    return lake.current(summary(load(lake.rows, keys, MESSAGE_TABLES)[0], reference))
+    return lake.current(summary(load(lake, keys, MESSAGE_TABLES, prices=False)[0], reference))
 
 
 @_route("/readrow", _RowId)
@@ -242,7 +242,7 @@ def read_row(
 ) -> Response:
     """Return one message with all its payloads and details."""
     message = read(identifiers.message_id, query.emitterChain, query.emitterAddress, query.sequence)
-    key = find(lake.rows, message)
+    key = find(lake, message)
     if key is None:
         raise not_found(f"message {message.text}")
-    return lake.current(full_row(load(lake.rows, [key], MESSAGE_TABLES)[0], reference))
+    return lake.current(full_row(load(lake, [key], MESSAGE_TABLES, prices=False)[0], reference))

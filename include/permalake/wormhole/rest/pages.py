@@ -108,10 +108,10 @@ def _drawn(pairs: list[Corridor], reference: BundledReference) -> Any:
 
 
 def _listed(lake: RequestLake, reference: BundledReference, wanted: EventFilter) -> list[dict[str, Any]]:
-    keys = list_events(lake.rows, wanted, _LISTED)
+    keys = list_events(lake, wanted, _LISTED)
     tables = ("message_publication", "token_transfer_payload", "token_transfer_details")
     found = []
-    for key, own in zip(keys, load(lake.rows, keys, tables), strict=True):
+    for key, own in zip(keys, load(lake, keys, tables, prices=False), strict=True):
         message = identifiers.of_row_key(key.row_key)
         transfer = (own.get("token_transfer_payload") or [{}])[0]
         details = (own.get("token_transfer_details") or [{}])[0]
@@ -159,8 +159,8 @@ def vaa(  # noqa: PLR0917
 ) -> Response:
     """Show a message: guardians, decoded payload, price, sender, receiver and resulting token."""
     message = read(identifiers.message_id, chain, emitter, sequence)
-    key = find(lake.rows, message)
+    key = find(lake, message)
     if key is None:
         raise not_found(f"message {message.text}")
-    content = {"network": lake.network, **described(load(lake.rows, [key])[0], reference)}
+    content = {"network": lake.network, **described(load(lake, [key])[0], reference)}
     return page(request, lake.snapshot.publication, "vaa.html", content, _SITE)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from permalake.lake.serving import Scan
 from permalake.web.paging import NoQuery
 from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.wormhole.rest import identifiers, scorecards
-from permalake.wormhole.rest.dependencies import BundledReference, read
-from permalake.wormhole.rest.events import EventFilter, find, list_events, load
+from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, Nothing, read
+from permalake.wormhole.rest.events import EventFilter, list_events, load
 from permalake.wormhole.rest.vaa_documents import VAA_TABLES, observations
 from permalake.wormhole.rest.wormholescan_errors import WormholescanRoute
-from permalake.wormhole.rest.wormholescan_vaas import Chain, Emitter, MessageSequence, NumberedPages
+from permalake.wormhole.rest.wormholescan_vaas import NumberedPages, tables_of
 
 router = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
 _OBSERVED = (*VAA_TABLES, "observations")
@@ -73,51 +72,37 @@ def _observations(
     lake: RequestLake, reference: BundledReference, query: NumberedPages, wanted: EventFilter
 ) -> Response:
     newest = query.sort_order.upper() == "DESC"
-    keys = list_events(lake.rows, wanted, query.page_size, newest=newest, skip=query.skip)
-    found = load(lake.rows, keys, _OBSERVED)
+    keys = list_events(lake, wanted, query.page_size, newest=newest, skip=query.skip)
+    found = load(lake, keys, _OBSERVED)
     return lake.current([one for tables in found for one in observations(tables, reference)])
 
 
 @router.get("/api/v1/observations/{chain}/{emitter}/{sequence}", responses=documented())
-def observations_of_message(  # noqa: PLR0917
+def observations_of_message(
     lake: PublishedLake,
     reference: BundledReference,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: MessageSequence,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    message: NamedMessage,
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return who signed a message: its observations, else the signatures of its VAA."""
-    return lake.current(_of_message(lake, reference, chain, emitter, sequence))
+    return lake.current(observations(tables_of(lake, message, _OBSERVED), reference))
 
 
 @router.get("/api/v1/observations/{chain}/{emitter}/{sequence}/{signer}/{hash}", responses=documented())
 def one_observation(  # noqa: PLR0917
     lake: PublishedLake,
     reference: BundledReference,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: MessageSequence,
+    message: NamedMessage,
     signer: Annotated[str, Path(description="Guardian: 20 bytes in hex.")],
     hash: Annotated[str, Path(description="Digest that was signed, in hex.")],
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return one guardian's signature of a message."""
     wanted = "/".join(text.lower().removeprefix("0x") for text in (signer, hash))
-    for one in _of_message(lake, reference, chain, emitter, sequence):
+    for one in observations(tables_of(lake, message, _OBSERVED), reference):
         if one["id"].endswith(f"/{wanted}"):
             return lake.current(one)
     raise not_found("this observation")
-
-
-def _of_message(
-    lake: RequestLake, reference: BundledReference, chain: str, emitter: str, sequence: str
-) -> list[dict[str, Any]]:
-    message = read(identifiers.message_id, chain, emitter, sequence)
-    key = find(lake.rows, message)
-    if key is None:
-        raise not_found(f"VAA {message.text}")
-    return observations(load(lake.rows, [key], _OBSERVED)[0], reference)
 
 
 @router.get("/api/v1/last-txs", responses=documented())
@@ -129,7 +114,7 @@ def last_txs(lake: PublishedLake, query: Annotated[_LastTransactions, Query()]) 
 
 
 @router.get("/api/v1/scorecards", responses=documented())
-def cards(lake: PublishedLake, query: Annotated[NoQuery, Query()]) -> Response:  # noqa: ARG001
+def cards(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return the main figures; zeros for an empty lake."""
     return lake.current(scorecards.scorecards(lake.rows))
 
@@ -158,7 +143,7 @@ def token(
     reference: BundledReference,
     chain: Chain,
     address: Annotated[str, Path(description="32 bytes in hex, or native form.", examples=[_TOKEN])],
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return a token's symbol, CoinGecko id and decimals, attested or listed."""
     token_id = read(identifiers.chain_id, chain), read(identifiers.emitter_address, address)
@@ -166,7 +151,7 @@ def token(
         "SELECT symbol, decimals FROM asset_meta_payload WHERE token_chain = $chain "
         "AND token_address = $address ORDER BY date DESC, row_key DESC LIMIT 1",
         {"chain": token_id[0], "address": token_id[1]},
-        asset_meta_payload=Scan(),
+        asset_meta_payload=lake.find("asset_meta_payload", "token_address", token_id[1]),
     )
     listed = reference.tokens.get(token_id)
     if not attested and listed is None:
@@ -189,7 +174,7 @@ def token(
 def guardian_set(
     lake: PublishedLake,
     reference: BundledReference,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the guardian set with the highest number that the reference data knows."""
     if not reference.guardian_sets:

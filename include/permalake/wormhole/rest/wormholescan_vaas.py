@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
@@ -14,7 +14,7 @@ from permalake.web.problems import bad_request, documented, not_found, not_serve
 from permalake.web.responses import immutable_json
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.wormhole.rest import identifiers
-from permalake.wormhole.rest.dependencies import BundledReference, read
+from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, Nothing, read
 from permalake.wormhole.rest.events import EventFilter, find, list_events, load
 from permalake.wormhole.rest.identifiers import MessageId
 from permalake.wormhole.rest.operations import OPERATION_TABLES, operation, transaction
@@ -30,13 +30,8 @@ from permalake.wormhole.rest.vaa_documents import (
 from permalake.wormhole.rest.wormholescan_errors import WormholescanRoute
 
 router = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
-_EMITTER = "0000000000000000000000003ee18b2214aff97000d974cf647e7c347e8fa585"
 _DEEPEST = 100_000
 """Rows that a page may pass over; further ones are reached by narrower filters."""
-
-Chain = Annotated[str, Path(description="Wormhole chain id.", examples=["2"])]
-Emitter = Annotated[str, Path(description="32 bytes in hex, or native form.", examples=[_EMITTER])]
-MessageSequence = Annotated[str, Path(description="Sequence (u64).", examples=["85075"])]
 
 
 class NumberedPages(NoQuery):
@@ -81,18 +76,18 @@ class _TransactionList(NumberedPages):
 
 def tables_of(lake: RequestLake, message: MessageId, names: tuple[str, ...]) -> Tables:
     """Return a message's rows; a 404 where it is not published."""
-    key = find(lake.rows, message)
+    key = find(lake, message)
     if key is None:
         raise not_found(f"VAA {message.text}")
-    return load(lake.rows, [key], names)[0]
+    return load(lake, [key], names, prices=False)[0]
 
 
 def _list(
     lake: RequestLake, query: NumberedPages, wanted: EventFilter, names: tuple[str, ...]
 ) -> list[dict[str, Any]]:
     newest = query.sort_order.upper() == "DESC"
-    keys = list_events(lake.rows, wanted, query.page_size, newest=newest, skip=query.skip)
-    return [dict(found) for found in load(lake.rows, keys, names)]
+    keys = list_events(lake, wanted, query.page_size, newest=newest, skip=query.skip)
+    return [dict(found) for found in load(lake, keys, names, prices=False)]
 
 
 def _transactions(text: str | None) -> tuple[str, ...]:
@@ -128,7 +123,7 @@ def vaas(lake: PublishedLake, reference: BundledReference, query: Annotated[_Vaa
 
 
 @router.get("/api/v1/vaas/vaa-counts", responses=documented())
-def vaa_counts(lake: PublishedLake, query: Annotated[NoQuery, Query()]) -> Response:  # noqa: ARG001
+def vaa_counts(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return the number of VAAs of each chain."""
     return lake.current({"data": message_counts(lake.rows), "pagination": {"next": ""}})
 
@@ -154,16 +149,13 @@ def vaas_of_emitter(
 
 
 @router.get("/api/v1/vaas/{chain}/{emitter}/{sequence}", responses=documented())
-def vaa(  # noqa: PLR0917
+def vaa(
     lake: PublishedLake,
     reference: BundledReference,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: MessageSequence,
+    message: NamedMessage,
     query: Annotated[_OneVaa, Query()],
 ) -> Response:
     """Return one VAA."""
-    message = read(identifiers.message_id, chain, emitter, sequence)
     found = tables_of(lake, message, PARSED_TABLES if query.parsed else VAA_TABLES)
     return lake.current(
         {"data": vaa_document(found, reference, parsed=query.parsed), "pagination": {"next": ""}}
@@ -171,29 +163,23 @@ def vaa(  # noqa: PLR0917
 
 
 @router.get("/api/v1/vaas/{chain}/{emitter}/{sequence}/duplicated", responses=documented())
-def duplicated(  # noqa: PLR0917
+def duplicated(
     lake: PublishedLake,
     reference: BundledReference,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: MessageSequence,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    message: NamedMessage,
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the quarantined VAAs of one message that guardians signed with different bodies."""
-    message = read(identifiers.message_id, chain, emitter, sequence)
     return lake.current({"data": duplicates(lake.rows, message, reference), "pagination": {"next": ""}})
 
 
 @router.get("/v1/signed_vaa/{chain}/{emitter}/{sequence}", responses=documented())
 def signed_vaa(
     lake: PublishedLake,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: MessageSequence,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    message: NamedMessage,
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the bytes of a VAA, as a guardian does."""
-    message = read(identifiers.message_id, chain, emitter, sequence)
     raw = tables_of(lake, message, ("quorum_state",))["quorum_state"][0]["signed_vaa"]
     return immutable_json(lake.request, f"signed_vaa {message.row_key}", {"vaaBytes": base64_text(raw)})
 
@@ -201,14 +187,11 @@ def signed_vaa(
 @router.get("/v1/governor/is_vaa_enqueued/{chain}/{emitter}/{sequence}", responses=documented(501))
 def is_enqueued(
     lake: PublishedLake,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: MessageSequence,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    message: NamedMessage,
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Answer false for a VAA that is published; what the governor holds is not known here."""
-    message = read(identifiers.message_id, chain, emitter, sequence)
-    if find(lake.rows, message) is None:
+    if find(lake, message) is None:
         raise not_served(f"VAA {message.text} is not published; whether it is enqueued only guardians know")
     return lake.current({"isEnqueued": False})
 
@@ -233,16 +216,13 @@ def operations(
 
 
 @router.get("/api/v1/operations/{chain}/{emitter}/{sequence}", responses=documented())
-def one_operation(  # noqa: PLR0917
+def one_operation(
     lake: PublishedLake,
     reference: BundledReference,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: MessageSequence,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    message: NamedMessage,
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return one operation."""
-    message = read(identifiers.message_id, chain, emitter, sequence)
     return lake.current(operation(tables_of(lake, message, OPERATION_TABLES), reference))
 
 
@@ -256,14 +236,11 @@ def transactions(
 
 
 @router.get("/api/v1/transactions/{chain}/{emitter}/{sequence}", responses=documented())
-def one_transaction(  # noqa: PLR0917
+def one_transaction(
     lake: PublishedLake,
     reference: BundledReference,
-    chain: Chain,
-    emitter: Emitter,
-    sequence: MessageSequence,
-    query: Annotated[NoQuery, Query()],  # noqa: ARG001
+    message: NamedMessage,
+    query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return one message as a transaction."""
-    message = read(identifiers.message_id, chain, emitter, sequence)
     return lake.current(transaction(tables_of(lake, message, OPERATION_TABLES), reference))

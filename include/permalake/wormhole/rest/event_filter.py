@@ -1,0 +1,89 @@
+"""Which messages a request asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from permalake.wormhole.rest.rows import Parameters
+
+_PUBLICATION = "message_publication"
+FIRST_REAL_TIME = datetime(2020, 8, 1, tzinfo=UTC)
+"""Bodies with an earlier time stand at another date (SPEC section 5)."""
+
+
+@dataclass(frozen=True)
+class EventKey:
+    """A message by row key, with its partition and its place in the order of time."""
+
+    row_key: str
+    date: date
+    timestamp: datetime
+
+
+@dataclass(frozen=True)
+class EventFilter:
+    """Which messages to list; None or an empty tuple asks for all."""
+
+    start: date | None = None
+    end: date | None = None
+    chain: int | None = None
+    emitter: str | None = None
+    target_chain: int | None = None
+    token: tuple[int, str] | None = None
+    transactions: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def first_day(self) -> date | None:
+        """First partition that can match."""
+        # A body's time tells its day only from then on.
+        timed = self.since.date() if self.since and aware(self.since) >= FIRST_REAL_TIME else None
+        return max(filter(None, (self.start, timed)), default=None)
+
+    @property
+    def lookups(self) -> list[list[tuple[str, str, str]]]:
+        """Values in the id index, one of each list at least: table, column and value."""
+        found = []
+        if self.transactions:
+            found.append([(_PUBLICATION, "initiating_tx_id", one) for one in self.transactions])
+        if self.addresses:
+            sides = ("sender_address", "receiver_address")
+            found.append([("chain_details", side, one) for side in sides for one in self.addresses])
+        if self.emitter is not None:
+            found.append([(_PUBLICATION, "emitter_address", self.emitter)])
+        return found
+
+    def conditions(self, bound: Parameters) -> list[str]:
+        """Return conditions on ``p`` (publication), ``t`` (transfer) and ``c`` (chain details)."""
+        single = {
+            "p.date >=": self.start,
+            "p.date <=": self.end,
+            "p.timestamp >=": self.since and aware(self.since),
+            "p.timestamp <=": self.until and aware(self.until),
+            "p.emitter_chain =": self.chain,
+            "p.emitter_address =": self.emitter,
+            "t.target_chain =": self.target_chain,
+            "t.origin_chain =": self.token[0] if self.token else None,
+            "t.origin_address =": self.token[1] if self.token else None,
+        }
+        found = [f"{text} {bound.add(value)}" for text, value in single.items() if value is not None]
+        if self.transactions:
+            found.append(f"p.initiating_tx_id IN ({bound.add_all(self.transactions)})")
+        if self.addresses:
+            names = bound.add_all(self.addresses)
+            found.append(f"(c.sender_address IN ({names}) OR c.receiver_address IN ({names}))")
+        return found
+
+    def joins(self) -> dict[str, str]:
+        """Return the tables beside message_publication that the conditions need, by alias."""
+        needed = {"t": self.target_chain is not None or self.token is not None, "c": bool(self.addresses)}
+        tables = {"t": "token_transfer_payload", "c": "chain_details"}
+        return {alias: table for alias, table in tables.items() if needed[alias]}
+
+
+def aware(moment: datetime) -> datetime:
+    """Return a time with its zone, UTC unless it has one."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,170 @@
+"""Lists of messages by time, which read no more days than a page needs.
+
+The id index and the daily counts name the days that hold a list's messages; they are read from one end, a
+portion at a time, until the page is full. Messages whose body has no real time are few, and stand at the old
+end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+from permalake.lake.serving import EVERYTHING, Scan
+from permalake.web.state import RequestLake
+from permalake.wormhole.contracts.tables import MESSAGE_PUBLICATION
+from permalake.wormhole.rest.event_filter import FIRST_REAL_TIME, EventFilter, EventKey
+from permalake.wormhole.rest.rows import Parameters
+
+_GROWTH = 4
+_PUBLICATION = MESSAGE_PUBLICATION.name
+Counts = dict[date, dict[int, int]]
+"""Messages by day and chain of the emitter."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A list: at most ``limit`` messages behind ``after`` (time and row key), in the order of time."""
+
+    wanted: EventFilter
+    limit: int
+    newest: bool
+    after: tuple[datetime, str] | None
+
+
+def list_events(
+    lake: RequestLake,
+    wanted: EventFilter,
+    limit: int,
+    *,
+    newest: bool = True,
+    skip: int = 0,
+    after: tuple[datetime, str] | None = None,
+) -> list[EventKey]:
+    """Return messages in the order of their time, then row key.
+
+    Args:
+        lake: The published state.
+        wanted: Which messages.
+        limit: How many at most.
+        newest: Whether the newest come first.
+        skip: Number of messages to pass over.
+        after: Time and row key of the last one of the page before.
+    """
+    question = _Question(wanted, limit + skip, newest, after)
+    days = _days(lake, wanted)
+    timeless = [day for day in days if day in _timeless_days(lake)]
+    found: list[EventKey] = []
+    if not newest:
+        found += _ask(lake, question, timeless, real=False)
+    for portion in _portions(lake, question, days):
+        if len(found) >= question.limit:
+            break
+        found += _ask(lake, replace(question, limit=question.limit - len(found)), portion, real=True)
+    if newest and len(found) < question.limit:
+        found += _ask(lake, replace(question, limit=question.limit - len(found)), timeless, real=False)
+    return found[skip : skip + limit]
+
+
+def _days(lake: RequestLake, wanted: EventFilter) -> list[date]:
+    """Return the days that may hold the messages, in order."""
+    days = set(lake.snapshot.days(lake.network, _PUBLICATION))
+    for lookups in wanted.lookups:
+        named: set[date] = set()
+        for table, column, value in lookups:
+            named.update(lake.find(table, column, value).days or ())
+        days &= named
+    if wanted.chain is not None:
+        days &= {day for day, chains in _counts(lake).items() if wanted.chain in chains}
+    if wanted.target_chain is not None or wanted.token is not None:
+        days &= _days_of_transfers(lake, wanted)
+    first, last = wanted.first_day, wanted.end
+    return sorted(day for day in days if (not first or day >= first) and (not last or day <= last))
+
+
+def _days_of_transfers(lake: RequestLake, wanted: EventFilter) -> set[date]:
+    bound = Parameters()
+    token = wanted.token or (None, None)
+    columns = {"target_chain": wanted.target_chain, "origin_chain": token[0], "origin_address": token[1]}
+    conditions = [f"{name} = {bound.add(value)}" for name, value in columns.items() if value is not None]
+    rows = lake.rows(
+        f"SELECT DISTINCT date FROM notional_transferred_daily WHERE {' AND '.join(conditions)}",  # noqa: S608
+        bound,
+        notional_transferred_daily=Scan(wanted.start, wanted.end),
+    )
+    return {row["date"] for row in rows}
+
+
+def _counts(lake: RequestLake) -> Counts:
+    def derive() -> Counts:
+        found: Counts = {}
+        for row in lake.rows(
+            "SELECT date, emitter_chain, verified FROM messages_daily WHERE verified > 0",
+            messages_daily=EVERYTHING,
+        ):
+            found.setdefault(row["date"], {})[row["emitter_chain"]] = row["verified"]
+        return found
+
+    return lake.once("messages by day and chain", derive)
+
+
+def _timeless_days(lake: RequestLake) -> set[date]:
+    """Return the days that may have messages whose body has no real time, by the bounds of their files."""
+
+    def derive() -> set[date]:
+        table = lake.snapshot.table(lake.network, _PUBLICATION)
+        first = int(FIRST_REAL_TIME.timestamp()) * 1_000_000
+        files = table.files if table else ()
+        return {one.day for one in files if one.bounds.get("timestamp", (0, 0))[0] < first}
+
+    return lake.once("days with timeless messages", derive)
+
+
+def _portions(lake: RequestLake, question: _Question, days: Sequence[date]) -> Iterator[list[date]]:
+    """Yield the days from the list's beginning, first as many as should fill the page, then ever more."""
+    wanted, counts = question.wanted, _counts(lake)
+    wished = 2 * question.limit
+    portion: list[date] = []
+    total = 0
+    for day in sorted(days, reverse=question.newest):
+        if question.after and (
+            day > question.after[0].date() if question.newest else day < question.after[0].date()
+        ):
+            continue
+        chains = counts.get(day, {})
+        total += chains.get(wanted.chain, 0) if wanted.chain is not None else sum(chains.values())
+        portion.append(day)
+        if total >= wished:
+            yield portion
+            portion, total, wished = [], 0, wished * _GROWTH
+    if portion:
+        yield portion
+
+
+def _ask(lake: RequestLake, question: _Question, days: Sequence[date], *, real: bool) -> list[EventKey]:
+    """Return the messages of some days whose time is, or is not, real."""
+    if not days or question.limit <= 0:
+        return []
+    bound = Parameters()
+    conditions = question.wanted.conditions(bound)
+    conditions.append(f"p.timestamp {'>=' if real else '<'} {bound.add(FIRST_REAL_TIME)}")
+    if question.after is not None:
+        time, key = bound.add(question.after[0]), bound.add(question.after[1])
+        sign = "<" if question.newest else ">"
+        conditions.append(f"(p.timestamp {sign} {time} OR (p.timestamp = {time} AND p.row_key {sign} {key}))")
+    joins = question.wanted.joins()
+    joined = "".join(
+        f"JOIN {table} {alias} ON {alias}.row_key = p.row_key AND {alias}.date = p.date "
+        for alias, table in joins.items()
+    )
+    order = "DESC" if question.newest else "ASC"
+    scan = Scan(days=frozenset(days))
+    found = lake.rows(
+        f"SELECT p.row_key, p.date, p.timestamp FROM message_publication p {joined}"  # noqa: S608
+        f"WHERE {' AND '.join(conditions)} "
+        f"ORDER BY p.timestamp {order}, p.row_key {order} LIMIT {bound.add(question.limit)}",
+        bound,
+        **dict.fromkeys((_PUBLICATION, *joins.values()), scan),
+    )
+    return [EventKey(**one) for one in found]
