@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import TableAlreadyExistsError
@@ -98,7 +99,7 @@ def check_readable(tables: Mapping[str, str]) -> None:
 
 
 def ensure(settings: Settings, database: Database, network: str, contracts: Mapping[str, Table]) -> None:
-    """Namespace and all contract tables of ``network`` exist, with every column of their contract.
+    """Namespace and all contract tables of ``network`` exist, with the columns of their contract in order.
 
     Safe when several processes do it at once.
     """
@@ -110,9 +111,9 @@ def ensure(settings: Settings, database: Database, network: str, contracts: Mapp
         if name not in existing:
             catalog = catalog or open_catalog(settings, PUBLISHED)
             _create(catalog, settings, network, contract)
-        elif _lacking(open_table(existing[name]), contract):
+        elif _columns(open_table(existing[name]))[: len(contract.names)] != list(contract.names):
             catalog = catalog or open_catalog(settings, PUBLISHED)
-            _add_columns(catalog, network, contract)
+            _take_columns(catalog, network, contract)
 
 
 def _ensure_network(connection: Connection, network: str) -> None:
@@ -163,22 +164,30 @@ def _optional(contract: Table) -> Schema:
     return Schema(*fields)
 
 
-def _lacking(table: IcebergTable, contract: Table) -> list[str]:
-    present = set(table.schema().column_names)
-    return [name for name in contract.names if name not in present]
+def _columns(table: IcebergTable) -> list[str]:
+    return [field.name for field in table.schema().fields]
 
 
-def _add_columns(catalog: SqlCatalog, network: str, contract: Table) -> None:
+def _take_columns(catalog: SqlCatalog, network: str, contract: Table) -> None:
+    """Give a table of an earlier version the columns of its contract, in their order; others stay behind."""
     table = catalog.load_table((network, contract.name))
-    present = set(table.schema().column_names)
+    present = _columns(table)
     with table.update_schema() as update:
-        for name in _lacking(table, contract):
+        for name in contract.names:
+            if name in present:
+                continue
             field = _optional(contract).find_field(name)
             former = contract.column(name).former_name
             # No rename: queries find the columns of data files by name, so both names would be null.
             if former in present:
                 update.delete_column(former)
             update.add_column(name, field.field_type, doc=field.doc)
+    if _columns(table)[: len(contract.names)] == list(contract.names):
+        return
+    with table.update_schema() as update:
+        update.move_first(contract.names[0])
+        for before, name in pairwise(contract.names):
+            update.move_after(name, before)
 
 
 def locations(connection: Connection, catalog: str, network: str) -> dict[str, str]:
