@@ -19,6 +19,11 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return result
 
 
+def dates(first: date, last: date) -> list[date]:
+    """Return the days first..last, inclusive."""
+    return [first + timedelta(days=number) for number in range((last - first).days + 1)]
+
+
 def without(span: Span, known: Iterable[Span]) -> list[Span]:
     """Return the parts of a span that no known span covers, in order."""
     left = []

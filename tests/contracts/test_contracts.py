@@ -38,7 +38,7 @@ def test_every_table_is_whole(table):
     assert len(set(table.names)) == len(table.names)
     assert set(table.key) <= set(table.names)
     assert set(table.sort) <= set(table.names)
-    assert {*table.first_value, *table.carries_state, *filter(None, [table.time_column])} <= set(table.names)
+    assert {*table.first_value, *filter(None, [table.time_column])} <= set(table.names)
     assert not table.first_value or table.commit == "side", "a day's own tables are rebuilt as a whole"
     assert table.doc.endswith(".")
     for column in table.columns:
@@ -51,14 +51,14 @@ def test_every_table_is_whole(table):
 
 
 def test_roles_of_tables():
-    """Side tables, tables with state, tables dated by a milestone's time: the lake, the audit and the API
+    """Side tables, carried tables, tables dated by a milestone's time: the lake, the audit and the API
     read these roles."""
     assert {name for name, table in EVERY.items() if table.commit == "side"} == {
         *("quarantine", "token_prices", "chain_answers")
     }
-    assert {name for name, table in EVERY.items() if table.carries_state} == {
+    assert {name for name, table in EVERY.items() if table.commit == "carried"} == {
         *("ledger_totals", "ledger_outputs", "unlock_conditions", "active_addresses"),
-        *("attested_tokens", "tvl_daily"),
+        *("address_balances", "token_distribution", "richest_addresses", "attested_tokens", "tvl_daily"),
     }
     timed = {name for name, table in IOTA_TABLES.items() if "ms_timestamp" in table.names}
     assert {name for name, table in EVERY.items() if table.time_column} == timed | {"milestones"}

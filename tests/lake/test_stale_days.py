@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
 from types import SimpleNamespace
 
 import pytest
 
-from permalake.domains import domain_of
 from permalake.iota.day import IOTA
 from permalake.lake.state import outdated
 from permalake.orchestrate.rebuild_runs import REBUILD, follow_up, start_stale
@@ -16,10 +14,6 @@ from permalake.pipeline import stale_days
 from permalake.pipeline.request import BuildRequest
 from permalake.pipeline.stale_days import oldest_stale
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit, put, stage_day
-
-CARRIED = replace(
-    domain_of(NETWORK).tables["ms_analytics"], carries_state=("milestone_index", "message_count")
-)
 
 
 @pytest.fixture
@@ -56,6 +50,8 @@ def test_what_is_marked_while_a_day_is_being_built_stays_true_of_that_build(sett
     assert lake.reader.stale(NETWORK) == [(DAY1, DAY2)]
     build(settings, lake, DAY2, 2, 6, "again")
     assert lake.reader.stale(NETWORK) == [(DAY1, DAY1)]
+    with lake.database.read() as connection:
+        assert not connection.execute(outdated.select()).all(), "the log of marks does not grow"
 
 
 def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_published(settings, three_days):
@@ -70,55 +66,6 @@ def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_publ
     pinned.verdict(DAY1, True)
     lake.builds.publish(pinned)
     assert reasons(lake)[DAY3] == "follows from the first day"
-
-
-@pytest.mark.parametrize(("count", "expected"), [(5, False), (6, True)])
-def test_a_state_that_changed_outdates_every_later_day(spark, settings, three_days, count, expected):
-    lake = three_days
-    waiting = lake.begin(NETWORK, DAY3, DAY3, "began before")
-    stage_day(settings, waiting, DAY3, 3, 5)
-    attempt = lake.begin(NETWORK, DAY1, DAY1, "rebuilt")
-    stage_day(settings, attempt, DAY1, 1, count)
-    attempt.stage(spark.createDataFrame(analytics(DAY1, 1, count), CARRIED.spark), CARRIED)
-    pinned = pass_audit(attempt)
-    assert pinned.changed_days == ({DAY1} if expected else set())
-    lake.builds.publish(pinned)
-    assert lake.reader.stale(NETWORK) == ([(DAY2, DAY3)] if expected else [])
-    lake.builds.publish(pass_audit(waiting))
-    assert lake.reader.stale(NETWORK) == ([(DAY2, DAY3)] if expected else [])
-    if expected:
-        assert reasons(lake)[DAY2] == f"ms_analytics of {DAY1} changed"
-    build(settings, lake, DAY3 + timedelta(1), 4, 1, "later")
-    with lake.database.read() as connection:
-        assert not connection.execute(outdated.select()).all(), "the log of marks does not grow"
-
-
-@pytest.mark.parametrize("counts", [(6, 6), (6, 5), (5, 6)])
-@pytest.mark.parametrize("second_passes", [True, False])
-def test_every_changed_day_of_a_range_outdates_the_days_that_follow(spark, three_days, counts, second_passes):
-    """Days that are published together are consistent; a withheld one still has its former basis."""
-    lake = three_days
-    attempt = lake.begin(NETWORK, DAY1, DAY2, "rebuilt")
-    rows = analytics(DAY1, 1, counts[0]) + analytics(DAY2, 2, counts[1])
-    attempt.stage(spark.createDataFrame(rows, CARRIED.spark), CARRIED)
-    pinned = attempt.pin()
-    pinned.verdict(DAY1, True)
-    pinned.verdict(DAY2, second_passes, [] if second_passes else ["broken"])
-    lake.builds.publish(pinned)
-    if second_passes:
-        expected = [(DAY3, DAY3)] if counts[1] == 6 else []
-    else:
-        expected = [(DAY2, DAY3)] if counts[0] == 6 else []
-    assert lake.reader.stale(NETWORK) == expected
-
-
-def test_a_day_built_for_the_first_time_outdates_later_ones_that_are_there(spark, settings, lake):
-    build(settings, lake, DAY2, 2, 5, "second")
-    attempt = lake.begin(NETWORK, DAY1, DAY1, "first")
-    stage_day(settings, attempt, DAY1, 1, 5)
-    attempt.stage(spark.createDataFrame(analytics(DAY1, 1, 5), CARRIED.spark), CARRIED)
-    lake.builds.publish(pass_audit(attempt))
-    assert lake.reader.stale(NETWORK) == [(DAY2, DAY2)]
 
 
 def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, monkeypatch):

@@ -12,6 +12,7 @@ from permalake.audit.scope import Scope
 from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.contracts.ledger_changes import KINDS, SIDES
 from support import places
 
 DAYS = (dt.date(2022, 9, 28), dt.date(2022, 9, 29), dt.date(2022, 9, 30))
@@ -71,6 +72,11 @@ def _metrics(rows, day, first, last):
             "booked_tokens": 0,
         }
     )
+    rows["ledger_changes"] += [
+        {**dict.fromkeys(IOTA_TABLES["ledger_changes"].names, 0), "kind": kind, "side": side, "date": day}
+        for kind in KINDS
+        for side in SIDES
+    ]
     empty = dict.fromkeys(("outputs", "amount", "key_bytes", "data_bytes", "storage_deposit", "holders"), 0)
     empty["fingerprint"] = 0
     rows["ledger_totals"].append(

@@ -18,7 +18,7 @@ from permalake.iota.cone.prove import decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
-from permalake.iota.tables.carried_tables import StateRules, state_tables
+from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
 from permalake.iota.tables.day_tables import analytics_tables, base_tables
 from support import places
 
@@ -69,9 +69,9 @@ def build(spark, path, start, end, landing, protocol="stardust", hrp="smr", keys
         return spark.createDataFrame([], IOTA_TABLES[name].spark)
 
     rules = StateRules(richest=RICHEST, v_byte_cost=100, rented=protocol == "stardust")
-    for group in analytics_tables(landed, made.__getitem__, 250_000):
+    for group in analytics_tables(landed, made.__getitem__, 250_000, 100):
         made |= {name: shaped(name, frame()) for name, frame in group.items()}
-    group = state_tables(landed, made.__getitem__, history, rules)
+    group = carried_tables(made.__getitem__, history, spans(made["date_cache"]), rules)
     made |= {name: shaped(name, frame()) for name, frame in group.items()}
     built.tables = made
     return built

@@ -170,6 +170,26 @@ def active_on_the_day(day):
 
 
 def outputs_moved(day):
+    day.find("ledger_changes", kind="basic", side="created")["count"] = 1
+    return "basic created count"
+
+
+def changes_belong_to_addresses(day):
+    day.add("balance_changes", address="smr1a", change=1, is_active=0)
+    return "change"
+
+
+def active_addresses_of_the_day(day):
+    day.add("balance_changes", address="smr1a", change=0, is_active=1)
+    return "addresses"
+
+
+def every_kind_every_day(day):
+    day.remove("ledger_changes", kind="nft", side="consumed")
+    return "rows"
+
+
+def changes_are_carried(day):
     day.add("ledger_outputs", kind="basic", created_count=1)
     return "basic created count"
 
@@ -233,9 +253,14 @@ CASES = {
     "day_adds_up": day_adds_up,
     "one_row_a_day": without_day("daily_extended"),
     "activity_of_days": changed("daily_activity", "milestones", milestones=9),
-    "metrics_of_a_day": without_day("ledger_totals"),
+    "metrics_of_a_day": without_day("daily_activity"),
+    "totals_of_a_day": without_day("ledger_totals"),
     "active_on_the_day": active_on_the_day,
     "outputs_moved": outputs_moved,
+    "every_kind_every_day": every_kind_every_day,
+    "changes_belong_to_addresses": changes_belong_to_addresses,
+    "active_addresses_of_the_day": active_addresses_of_the_day,
+    "changes_are_carried": changes_are_carried,
     "ledger_outputs_go_on": not_continued("ledger_outputs", "kind", "basic", ("count", "amount", "bytes")),
     "unlock_conditions_go_on": not_continued(
         "unlock_conditions", "condition", "timelock", ("count", "amount", "return_amount")

@@ -43,6 +43,7 @@ VALID = {
         "message_id": "ab" * 32,
     },
     "daily_analytics": {"year": DAY.year},
+    "balance_changes": {"change": 1},
     "token_distribution": {"bucket": 0, "amount": 1},
     "quorum_state": {"signed_vaa": b"\x01" + bytes(200)},
     "message_publication": {"emitter_chain": 2, "emitter_address": "ee" * 32, "sequence": Decimal(5)},
@@ -129,6 +130,11 @@ BROKEN = {
         "period_begins": {"start_date": DAY - ONE_DAY},
         "days_within_period": {"days": 2},
     },
+    "ledger_changes": {
+        "conditions_within_outputs": {"timelock_count": 1},
+        "deposit_within_amount": {"deposit": 1},
+    },
+    "balance_changes": {"something_changed": {"change": 0}},
     "ledger_outputs": {"known_ledger_is_not_negative": {"unspent_bytes": -1}},
     "unlock_conditions": {
         "only_deposits_are_returned": {"created_amount": 1, "created_return_amount": 1},

@@ -15,7 +15,7 @@ from permalake import pages as calendar
 from permalake.domains import domain_of, stores_of
 from permalake.lake import DayStatus
 from permalake.lake.serving import Scan
-from permalake.lake.status import status
+from permalake.lake.status import carried_until, status
 from permalake.pages.days import STATES, months, state_of
 from permalake.web import html
 from permalake.web.daily_charts import daily_chart, formatted
@@ -90,7 +90,8 @@ def _network(lake: RequestLake, days: Sequence[DayStatus]) -> dict[str, Any]:
     every = months(days, stores)
     return {
         "network": lake.network,
-        "last": max(published, default=None) and max(published).isoformat(),
+        "last": _iso(max(published, default=None)),
+        "carried": _iso(carried_until(days)),
         "published": len(published),
         "quarantined": sum(day.quarantined for day in days),
         "states": counts,
@@ -118,6 +119,10 @@ def _network(lake: RequestLake, days: Sequence[DayStatus]) -> dict[str, Any]:
         ],
         "calendar": _Calendar(every[:_MONTHS], len(every) - _MONTHS),
     }
+
+
+def _iso(day: date | None) -> str | None:
+    return day.isoformat() if day else None
 
 
 class _Calendar:

@@ -37,9 +37,8 @@ def table_page(table: Table | LakeView) -> str:
         lines += [f"- Keeps its first value when a day is rebuilt: {clocks}"]
     if isinstance(table, Table) and table.commit == "side":
         lines += ["- Side table: committed on its own, not with the day"]
-    if isinstance(table, Table) and table.carries_state:
-        state = ", ".join(f"`{name}`" for name in table.carries_state)
-        lines += [f"- Carries state to later days: {state}"]
+    if isinstance(table, Table) and table.commit == "carried":
+        lines += ["- Carried table: built by the step `carry` from published days, in order"]
     lines += ["", "| column | type | null | meaning | rule |", "| --- | --- | --- | --- | --- |"]
     for column in table.columns:
         null = "" if column.required else "yes"

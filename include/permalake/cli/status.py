@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, replace
+from itertools import groupby
 from typing import Annotated, Any, Literal
 
 import typer
@@ -11,8 +12,9 @@ import typer
 from permalake.cli.render import plain, write
 from permalake.config import Settings, load_settings
 from permalake.errors import ConfigError
-from permalake.lake import DayStatus
+from permalake.lake import DayStatus, carried_until
 from permalake.lake.step_ledger import StepLedger, StepRow
+from permalake.pipeline.domain import CARRY
 from permalake.stores.batch import Store
 
 _STEP = (
@@ -31,6 +33,8 @@ def command(
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
     """Show every day of the lake: its times of build and publication, audit result, rows and remarks.
+
+    Below, up to which day the tables that tell the state at a day's end are carried.
 
     Examples:
       permalake status
@@ -61,6 +65,8 @@ def command(
     if not days:
         sys.stderr.write("nothing is built yet; build a day with `permalake run`\n")
     write([_screen(day) for day in days], _SCREEN, "table", sys.stdout, sys.stderr)
+    for name, own in groupby(days, lambda day: day.network):
+        sys.stdout.write(f"{name}: carried up to {carried_until(own) or '-'}\n")
 
 
 def _mark_continued(settings: Settings, network: str | None) -> None:
@@ -92,7 +98,7 @@ def _step(row: StepRow) -> dict[str, Any]:
     result = row.result
     outcome = [f"{store} {count} days" for store, count in (result.served or {}).items()]
     if result.days is not None:
-        outcome.append(f"{len(result.days)} days published")
+        outcome.append(f"{len(result.days)} days {'carried' if row.key.step == CARRY else 'published'}")
     outcome += [result.reason] if result.reason else []
     return {
         "network": row.key.network,

@@ -27,8 +27,7 @@ ROW_KEY = r"^[0-9]{1,5}:[0-9a-f]{64}:[0-9]{16,20}$"
 UINT = r"^(0|[1-9][0-9]*)$"
 AMOUNT = r"^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
 
-Group = Literal["iota", "wormhole", "all"]
-Commit = Literal["day", "side"]
+Commit = Literal["day", "carried", "side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +62,17 @@ class Table:
         time_column: Column with the time of the row's milestone (``timestamptz``, or ``long`` in unix
             seconds); ``date`` is its UTC date.
         first_value: Columns that hold a clock and keep their first value when a day is rebuilt.
-        commit: ``day``: published with the day's other tables. ``side``: a side table, committed on its own,
-            visible to readers at once; a row there does not make a day.
-        carries_state: Columns that later days continue from; empty when no day depends on an earlier one.
+        group: Owner of the table; its suite is in ``expectations/{group}``.
+        commit: ``day``: published with the day's other tables. ``carried``: the state at the day's end, built
+            from published days in order and published by the step ``carry``. ``side``: a side table,
+            committed on its own, visible to readers at once. Only rows of ``day`` make a day.
         lookups: Columns by which the REST API finds single rows; see :mod:`permalake.lake.serving.ids`.
         lookup_keys: For a lookup that is not by the column's own value, the function (``module:function``)
             that returns the key of a value.
     """
 
     name: str
-    group: Group
+    group: str
     doc: str
     body: tuple[Column, ...]
     key: tuple[str, ...]
@@ -80,7 +80,6 @@ class Table:
     time_column: str | None = None
     first_value: tuple[str, ...] = ()
     commit: Commit = "day"
-    carries_state: tuple[str, ...] = ()
     lookups: tuple[str, ...] = ()
     lookup_keys: Mapping[str, str] = field(default_factory=dict)
     date_doc: str = "UTC date of the milestone's timestamp."

@@ -21,7 +21,8 @@ class Step:
     ``name``: the task id. ``phases``: names that ``--only`` takes for it. ``run``: the function that does the
     work, ``module:function``, imported when the step runs. ``job``: the Spark job ``spark/{job}.py`` that
     runs it; None for a step that runs in its task. ``writes``: tables that it stages. ``needs_landing``: it
-    also reads files that an earlier step of the same attempt landed.
+    also reads files that an earlier step of the same attempt landed. ``light``: it costs less than a submit
+    however large the days are, so a submit always goes on with it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Step:
     job: str | None = None
     writes: tuple[str, ...] = ()
     needs_landing: bool = False
+    light: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from permalake.contracts.schema import Column, Group
+from permalake.contracts.schema import Column
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class LakeView:
     """
 
     name: str
-    group: Group
+    group: str
     doc: str
     columns: tuple[Column, ...]
     tables: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.config import Settings
 from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
-from permalake.iota.contracts import IOTA_TABLES, metrics
+from permalake.iota.contracts import IOTA_TABLES, carried, metrics
 from permalake.iota.contracts.figures import CHARTS, FIGURES
 from permalake.iota.contracts.views import VIEWS
 from permalake.iota.laws import laws
@@ -23,7 +23,11 @@ _ANALYTICS = tuple(name for name, table in IOTA_TABLES.items() if table.commit =
 _ANALYTICS_TABLES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("ms_analytics", "daily_analytics", "daily_extended", "date_cache", "metrics_cache"), ()),
     "address_analytics": ("address",),
-    **{table.name: () for table in metrics.TABLES if table is not metrics.ADDRESS_BALANCES},
+    **{
+        table.name: ()
+        for table in (*metrics.TABLES, *carried.TABLES)
+        if table is not carried.ADDRESS_BALANCES
+    },
 }
 _STEPS = (
     Step(
@@ -40,11 +44,11 @@ _STEPS = (
         phases=("analytics",),
         run="permalake.iota.steps.analytics:run",
         job="iota_analytics",
-        doc="Computes milestone, address, tag and daily analytics from the staged tables.",
+        doc="Computes milestone, address, tag and daily analytics, and what the days changed in the ledger.",
         needs_landing=True,
         writes=_ANALYTICS,
     ),
-    *closing_steps("Cassandra"),
+    *closing_steps("Cassandra", tuple(table.name for table in carried.TABLES)),
 )
 
 
@@ -71,6 +75,7 @@ IOTA = Domain(
     tables=IOTA_TABLES,
     views=VIEWS,
     laws=laws,
+    carry="permalake.iota.steps.carry:stage",
     stores=(CassandraStore(),),
     networks=_networks,
     choose=_choose,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.contracts import QUARANTINE, Table
 from permalake.errors import PermalakeError
-from permalake.lake import record, side_tables, staging
+from permalake.lake import side_tables, staging
 from permalake.lake.catalog import move_pointer, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.day_record import DayRecord
@@ -57,14 +57,16 @@ class Attempt:
     def stage(self, frame: DataFrame, contract: Table) -> None:
         """Replace start..end of a staged table by the frame's rows (select, cast, sort by contract).
 
-        An empty frame leaves no rows. Where the table carries state, the days after each changed day become
-        stale once that day is published.
+        An empty frame leaves no rows.
 
         Raises:
-            PermalakeError: if a column is missing, a row lies outside start..end, or the staging is gone.
+            PermalakeError: if a column is missing, a row lies outside start..end, the table is carried, or
+                the staging is gone.
         """
         if contract.name == QUARANTINE.name:
             raise PermalakeError("quarantine rows are committed apart; use Attempt.quarantine")
+        if contract.commit == "carried":
+            raise PermalakeError(f"{contract.name} is carried, not built with a day; use Carries")
         before = self._held.location(contract.name)
         staging.bind(frame.sparkSession, self._settings, self.id)
         name = staging.full_name(self.id, self.network, contract.name)
@@ -77,33 +79,12 @@ class Attempt:
                 f"{contract.name}: rows of {spell(min(stray), max(stray))} do not belong to "
                 f"{spell(self.start, self.end)}"
             )
-        if contract.carries_state:
-            self._announce_later_days(frame.sparkSession, contract, after)
 
     def _stray_days(self, before: str, after: str) -> set[date]:
         known = {file.file_path for file in files(open_table(before))} if before != after else set()
         written = files(open_table(after)) if before != after else iter(())
         new = {day_of(file) for file in written if file.file_path not in known}
         return {day for day in new if not self.start <= day <= self.end}
-
-    def _announce_later_days(self, spark: SparkSession, contract: Table, staged: str) -> None:
-        """Compare the staged rows with the published ones, in the columns that later days continue from."""
-        with self._database.read() as connection:
-            base = record.base_locations(connection, self.id)[contract.name]
-        if staged == base:
-            return
-        columns = dict.fromkeys(["date", *contract.carries_state])
-        new, old = (
-            spark.read.format("iceberg")
-            .load(location)
-            .where(staging.span(self.start, self.end))
-            .select(*columns)
-            for location in (staged, base)
-        )
-        changed = new.exceptAll(old).union(old.exceptAll(new)).select("date").distinct().collect()
-        for day in sorted(row["date"] for row in changed):
-            reason = f"{contract.name} of {day} changed"
-            self.record.announce_stale(day + timedelta(days=1), date.max, reason, cause=day)
 
     def quarantine(self, frame: DataFrame) -> int:
         """Replace the quarantine rows of start..end, seen by readers at once; return how many there are.
@@ -129,10 +110,6 @@ class Attempt:
     def days(self, spark: SparkSession, name: str) -> DataFrame:
         """Return the staged rows of start..end."""
         return self._frames.days(spark, name)
-
-    def before(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return the rows of the latest day before start; an empty frame where there is none."""
-        return self._frames.before(spark, name)
 
     def published(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a whole table as it was published when the attempt began."""

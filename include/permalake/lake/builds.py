@@ -12,7 +12,7 @@ from permalake.errors import PermalakeError
 from permalake.intervals import ranges
 from permalake.lake import catalog, leases, record, stale
 from permalake.lake.attempt import Attempt
-from permalake.lake.held import HeldDays
+from permalake.lake.held import holding
 from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.publication_log import check_not_behind
 from permalake.lake.publish import Publication, publish
@@ -73,7 +73,7 @@ class Builds:
         self.lease(network, start, end, run_id, wait)
         with self._database.write() as connection:
             row = record.begin(connection, network, start, end, run_id=run_id, fingerprint=fingerprint)
-        with self._held(row) as held:
+        with holding(self._database, row) as held:
             yield Attempt(self._settings, held, self._namespaces(network).tables)
 
     @contextmanager
@@ -83,7 +83,7 @@ class Builds:
         Raises:
             PermalakeError: if there is none, or it is over.
         """
-        with self._held(self._newest(network, run_id, ("open",))) as held:
+        with holding(self._database, self._newest(network, run_id, ("open",))) as held:
             yield Attempt(self._settings, held, self._namespaces(network).tables)
 
     @contextmanager
@@ -112,7 +112,7 @@ class Builds:
                 f"{network} {leases.spell(row.start, row.end)}: nothing is pinned; audit it before it is "
                 "published"
             )
-        with self._held(row) as held:
+        with holding(self._database, row) as held:
             contracts = self._namespaces(network).tables
             state, frames = StagedState(self._database, row, contracts), StagedFrames(self._settings, held)
             yield PinnedAttempt(self._database, row, state, frames)
@@ -179,12 +179,3 @@ class Builds:
         if row.state == "open":
             leases.take(self._database, network, row.start, row.end, run_id=run_id)
         return row
-
-    @contextmanager
-    def _held(self, row: AttemptRow) -> Iterator[HeldDays]:
-        """Keep the lease of an open attempt alive as long as the block lasts."""
-        if row.state != "open":
-            yield HeldDays(self._database, row, None)
-            return
-        with leases.Heartbeat(self._database, row.network, row.run_id) as heartbeat:
-            yield HeldDays(self._database, row, heartbeat)

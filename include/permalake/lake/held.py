@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import locations
 from permalake.lake.leases import Heartbeat, beat, spell
@@ -28,7 +31,7 @@ class HeldDays:
             raise PermalakeError(
                 f"{self._days()}: the block of run {row.run_id} has ended; resume its attempt"
             )
-        if heartbeat is None or not beat(self.database, row.network, row.run_id):
+        if heartbeat is None or not beat(self.database, row.lease, row.run_id):
             raise self._gone()
         with self.database.read() as connection:
             staged = locations(connection, row.attempt_id, row.network)
@@ -51,3 +54,13 @@ class HeldDays:
             f"{self._days()}: the staging of run {self.row.run_id} was published or superseded meanwhile; "
             "run it again"
         )
+
+
+@contextmanager
+def holding(database: Database, row: AttemptRow) -> Iterator[HeldDays]:
+    """Keep the lease of an open attempt alive as long as the block lasts."""
+    if row.state != "open":
+        yield HeldDays(database, row, None)
+        return
+    with Heartbeat(database, row.lease, row.run_id) as heartbeat:
+        yield HeldDays(database, row, heartbeat)

@@ -69,7 +69,8 @@ def take(database: Database, network: str, start: date, end: date, *, run_id: st
 
 def _take(connection: Connection, network: str, start: date, end: date, run_id: str) -> str | None:
     """Acquire the lease, or return a line that names the holder."""
-    connection.execute(update(networks).where(networks.c.network == network).values(turn=networks.c.turn + 1))
+    row = networks.c.network == network.partition("/")[0]
+    connection.execute(update(networks).where(row).values(turn=networks.c.turn + 1))
     overlap = (leases.c.network == network, leases.c.start <= end, leases.c.end >= start)
     taken_at = clock(connection)
     others = connection.execute(

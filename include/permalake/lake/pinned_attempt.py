@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from permalake.errors import PermalakeError
-from permalake.lake import record, stale
+from permalake.lake import record
 from permalake.lake.day_record import check_day
 from permalake.lake.leases import spell
 from permalake.lake.record import AttemptRow
@@ -41,12 +41,6 @@ class PinnedAttempt:
         """Invalid days with their reasons."""
         with self._database.read() as connection:
             return record.refusals(connection, self.id)
-
-    @property
-    def changed_days(self) -> set[date]:
-        """Days whose carried state differs from the published one, so that later days become stale."""
-        with self._database.read() as connection:
-            return stale.changed_days(connection, self._row)
 
     def counts(self) -> dict[str, dict[date, int]]:
         """Return the rows per table and day of start..end as pinned, from metadata."""

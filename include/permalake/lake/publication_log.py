@@ -15,6 +15,7 @@ from sqlalchemy import Connection, func, select, update
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.identity import catalog_id
+from permalake.lake.record import CARRY
 from permalake.lake.state import Database, days, networks, publication_tables, publications
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
 
@@ -47,9 +48,10 @@ def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) 
         )
     )
     horizon = select(networks.c.history_from).where(networks.c.network == row["network"])
-    published = connection.execute(
-        select(days).where(days.c.publication_id == row["id"]).order_by(days.c.date)
-    ).mappings()
+    told = days.c.publication_id == row["id"]
+    if row["kind"] == CARRY:
+        told = (days.c.network == row["network"]) & days.c.date.between(row["start"], row["end"])
+    published = connection.execute(select(days).where(told).order_by(days.c.date)).mappings()
     return {
         **row,
         "format": _FORMAT,

@@ -12,10 +12,13 @@ from sqlalchemy import Connection, and_, insert, select, update
 from permalake.lake.catalog import copy_pointers, drop_pointers, locations
 from permalake.lake.state import PUBLISHED, attempt_days, attempt_tables, attempts, clock, days, now
 
+DAYS = "days"
+CARRY = "carry"
+
 
 @dataclass(frozen=True)
 class AttemptRow:
-    """One attempt as it was begun."""
+    """One attempt as it was begun. ``kind``: ``days`` builds days, ``carry`` their carried tables."""
 
     attempt_id: str
     network: str
@@ -27,25 +30,44 @@ class AttemptRow:
     pinned_at: str | None
     fingerprint: str
     publication_id: int | None
+    kind: str = DAYS
+
+    @property
+    def lease(self) -> str:
+        """Name that its lease is taken under: carrying and building do not exclude each other."""
+        return lease_of(self.network, self.kind)
+
+
+def lease_of(network: str, kind: str) -> str:
+    """Return the name that leases of an attempt are taken under."""
+    return network if kind == DAYS else f"{network}/{kind}"
 
 
 _COLUMNS = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
 
 
 def begin(
-    connection: Connection, network: str, start: date, end: date, *, run_id: str, fingerprint: str
+    connection: Connection,
+    network: str,
+    start: date,
+    end: date,
+    *,
+    run_id: str,
+    fingerprint: str = "",
+    kind: str = DAYS,
 ) -> AttemptRow:
     """Record a new attempt: a private copy of the published pointers.
 
     Earlier open attempts over any of its days are superseded: whoever began them has lost the lease, or
     begins anew.
     """
-    supersede(connection, network, start, end)
+    supersede(connection, network, start, end, kind)
     attempt_id = f"stage_{uuid.uuid4().hex[:12]}"
     base = locations(connection, PUBLISHED, network)
     copy_pointers(connection, attempt_id, network, base)
     row = {
         "attempt_id": attempt_id,
+        "kind": kind,
         "network": network,
         "start": start,
         "end": end,
@@ -62,10 +84,11 @@ def begin(
     return AttemptRow(**row, pinned_at=None, publication_id=None)  # type: ignore[arg-type]
 
 
-def supersede(connection: Connection, network: str, start: date, end: date) -> None:
-    """Open attempts over any day of start..end end here; their pointers go, their files stay."""
+def supersede(connection: Connection, network: str, start: date, end: date, kind: str = DAYS) -> None:
+    """End open attempts of a kind over any day of start..end; their pointers go, their files stay."""
     overlapping = (
         attempts.c.network == network,
+        attempts.c.kind == kind,
         attempts.c.state == "open",
         attempts.c.start <= end,
         attempts.c.end >= start,
@@ -91,10 +114,10 @@ def close(connection: Connection, attempt_id: str, state: str, publication_id: i
 
 
 def newest(connection: Connection, network: str, run_id: str) -> AttemptRow | None:
-    """Return the newest attempt of a run."""
+    """Return the newest attempt of a run to build its days."""
     found = connection.execute(
         select(*_COLUMNS)
-        .where(attempts.c.network == network, attempts.c.run_id == run_id)
+        .where(attempts.c.network == network, attempts.c.run_id == run_id, attempts.c.kind == DAYS)
         .order_by(attempts.c.begun_at.desc())
         .limit(1)
     )
@@ -108,6 +131,7 @@ def unfinished(connection: Connection, network: str, start: date, end: date) -> 
         select(attempts.c.run_id)
         .where(
             attempts.c.network == network,
+            attempts.c.kind == DAYS,
             attempts.c.start == start,
             attempts.c.end == end,
             attempts.c.state == "open",

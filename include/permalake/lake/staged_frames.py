@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.lake import record, staging
-from permalake.lake.counts import rows_per_day
 from permalake.lake.held import HeldDays
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_EARLIEST = date(1970, 1, 1)
 
 
 class StagedFrames:
@@ -33,20 +29,6 @@ class StagedFrames:
     def days(self, spark: SparkSession, name: str) -> DataFrame:
         """Return the rows of the attempt's days."""
         return self.table(spark, name).where(staging.span(self._row.start, self._row.end))
-
-    def before(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return the rows of the latest day before the attempt's days: the state that these days continue.
-
-        The frame is empty where there is no such day. The day is found by metadata, nearest days first.
-        """
-        table, location = self.table(spark, name), self._held.location(name)
-        until, reach = self._row.start - timedelta(days=1), timedelta(days=8)
-        while until >= _EARLIEST:
-            since = max(until - reach, _EARLIEST)
-            if found := rows_per_day(location, since, until):
-                return table.where(staging.span(max(found), max(found)))
-            until, reach = since - timedelta(days=1), 4 * reach
-        return table.limit(0)
 
     def published(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a whole table as it was published when the attempt began."""

@@ -14,7 +14,10 @@ from permalake.lake.state import Database
 
 
 class StagedState:
-    """The tables of one attempt as staged, or as pinned once they are pinned."""
+    """The tables of one attempt as staged, or as pinned once they are pinned.
+
+    It counts the tables that the attempt publishes: those of days, or the carried ones.
+    """
 
     def __init__(self, database: Database, row: AttemptRow, contracts: Mapping[str, Table]) -> None:
         self.id = row.attempt_id
@@ -41,11 +44,12 @@ class StagedState:
     def counts(self) -> dict[str, dict[date, int]]:
         """Return the rows per table and day of the attempt.
 
-        Side tables are left out: a row there does not make a day.
+        Tables that are published apart are left out: a row there does not make a day.
         """
         contracts = self._contracts
+        commit = "day" if self._row.kind == record.DAYS else "carried"
         return {
             name: rows_per_day(location, self._row.start, self._row.end)
             for name, location in self.locations().items()
-            if name in contracts and contracts[name].commit == "day"
+            if name in contracts and contracts[name].commit == commit
         }

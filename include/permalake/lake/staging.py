@@ -78,6 +78,28 @@ def replace(frame: DataFrame, contract: Table, name: str, start: date, end: date
     arrange(frame, contract).writeTo(name).overwrite(span(start, end))
 
 
+def merge(frame: DataFrame, contract: Table, name: str, start: date, end: date) -> None:
+    """Make start..end of the table ``name`` hold the rows of ``frame``; only files with a changed row change.
+
+    Rows are told apart by the contract's key.
+    """
+    from pyspark.sql import functions as f
+
+    spark, key = frame.sparkSession, list(contract.key)
+    new = frame.localCheckpoint()
+    old = spark.read.table(name).where(span(start, end)).select(*new.columns)
+    gone = old.join(new.select(*key), key, "left_anti")
+    changed = new.exceptAll(old).withColumn("_gone", f.lit(False))
+    source = changed.unionByName(gone.withColumn("_gone", f.lit(True))).localCheckpoint()
+    if source.isEmpty():
+        return
+    same = " AND ".join(f"{name}.{column} = source.{column}" for column in key)
+    merging = source.alias("source").mergeInto(name, f.expr(same))
+    merging.whenMatched(
+        f.col("source._gone")
+    ).delete().whenMatched().updateAll().whenNotMatched().insertAll().merge()
+
+
 def append(frame: DataFrame, contract: Table, name: str) -> None:
     """Add rows of any day."""
     arrange(frame, contract).writeTo(name).append()

@@ -46,8 +46,7 @@ def expect(
 def published(connection: Connection, attempt: AttemptRow, published_days: Collection[date]) -> None:
     """Apply what the attempt announced, and to its published days what others marked since it began.
 
-    Days published together are consistent: announcements do not touch them. One for all later days counts
-    only where the next day was not published with its cause; otherwise that day has its own.
+    Days published together are consistent: announcements do not touch them.
     """
     for row in connection.execute(
         select(outdated).where(
@@ -65,20 +64,8 @@ def published(connection: Connection, attempt: AttemptRow, published_days: Colle
     for row in announced:
         if row.cause not in published_days:
             continue
-        if row.end == date.max and _next_day(connection, attempt.network, row.cause) in published_days:
-            continue
         connection.execute(update(outdated).where(outdated.c.id == row.id).values(marked_at=now()))
         _apply(connection, attempt.network, row.start, row.end, row.reason, besides=published_days)
-
-
-def changed_days(connection: Connection, attempt: AttemptRow) -> set[date]:
-    """Return the attempt's days that announced that all later days become stale."""
-    rows = connection.execute(
-        select(outdated.c.cause).where(
-            outdated.c.attempt_id == attempt.attempt_id, outdated.c.end == date.max
-        )
-    )
-    return {row.cause for row in rows}
 
 
 def forget(connection: Connection, network: str) -> None:
@@ -98,11 +85,6 @@ def listed(connection: Connection, network: str) -> list[date]:
         .order_by(days.c.date)
     )
     return [row.date for row in rows]
-
-
-def _next_day(connection: Connection, network: str, day: date) -> date | None:
-    later = (days.c.network == network, days.c.date > day, days.c.published_at.is_not(None))
-    return connection.execute(select(func.min(days.c.date)).where(*later)).scalar()
 
 
 def _apply(

@@ -31,6 +31,7 @@ from sqlalchemy import (
     event,
     func,
     select,
+    update,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import IntegrityError, ProgrammingError
@@ -83,6 +84,7 @@ attempts = Table(
     "permalake_attempts",
     _metadata,
     Column("attempt_id", String(64), primary_key=True),
+    Column("kind", String(16), nullable=False, server_default="days"),  # days, carry
     Column("network", String(64), nullable=False, index=True),
     Column("start", Date, nullable=False),
     Column("end", Date, nullable=False),
@@ -167,6 +169,7 @@ days = Table(
     Column("refused", Text),
     Column("published_at", _TIME),
     Column("publication_id", Integer),
+    Column("carried_id", Integer),  # publication of the day that the carried tables rest on
     Column("rows", Text),  # JSON object: table -> rows as published
     Column("quarantined", BigInteger, nullable=False, default=0),
     Column("notes", Text),
@@ -193,7 +196,7 @@ publications = Table(
     "permalake_publications",
     _metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("kind", String(16), nullable=False),  # days, quarantine, cache
+    Column("kind", String(16), nullable=False),  # days, carry, quarantine, cache
     Column("network", String(64), nullable=False, index=True),
     Column("start", Date, nullable=False),
     Column("end", Date, nullable=False),
@@ -245,6 +248,14 @@ def _create_all(connection: Connection) -> None:
     _metadata.create_all(connection)
 
 
+def _carried_by_their_builds(connection: Connection) -> None:
+    """In lakes of earlier versions the build of a day published its carried tables as well."""
+    add_column(days.c.carried_id)(connection)
+    connection.execute(
+        update(days).where(days.c.published_at.is_not(None)).values(carried_id=days.c.publication_id)
+    )
+
+
 MIGRATIONS: Mapping[str, Migration] = {
     "the first tables": _create_all,
     "leases name the process that they end with": add_column(leases.c.owner),
@@ -258,6 +269,8 @@ MIGRATIONS: Mapping[str, Migration] = {
     "the id of the lake": add_table(lake_ids),
     "publications on record in the warehouse": add_column(publications.c.logged),
     "the step ledger": add_table(step_runs),
+    "attempts that carry": add_column(attempts.c.kind),
+    "days that are carried": _carried_by_their_builds,
 }
 """In the order in which they were added; a released step is never changed."""
 

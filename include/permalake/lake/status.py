@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import pairwise
@@ -25,8 +26,8 @@ class DayStatus:
 
     ``audited`` is ``passed`` or ``failed``; ``rows`` per table as published; ``gaps`` say what is missing
     between this day and the one before, or in its source; ``error`` is why it is not published as built
-    last; ``stores`` says when each store (cassandra, bigtable) was given the day as it is published, None
-    while it waits.
+    last; ``carried`` says whether the carried tables rest on the day as it is published; ``stores`` says
+    when each store (cassandra, bigtable) was given the day as it is published, None while it waits.
     """
 
     network: str
@@ -40,6 +41,7 @@ class DayStatus:
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     stale: str | None = None
+    carried: bool = False
     error: str | None = None
     run_id: str | None = None
     attempt: str | None = None
@@ -61,6 +63,17 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
         _day(row, gaps.get(row.network, {}).get(row.date, []), stores.get((row.network, row.date), []))
         for row in rows
     ]
+
+
+def carried_until(days: Iterable[DayStatus]) -> date | None:
+    """Return the last published day of one network up to which all are carried; None before the first."""
+    published = sorted((day for day in days if day.published), key=lambda day: day.date)
+    last = None
+    for day in published:
+        if not day.carried:
+            break
+        last = day.date
+    return last
 
 
 def _stores(connection: Connection) -> dict[tuple[str, date], list[Row[Any]]]:
@@ -87,6 +100,7 @@ def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
         notes=[*json.loads(row.notes or "[]"), *(f"{one.store}: {one.error}" for one in stores if one.error)],
         failures=failures,
         stale=row.stale_reason,
+        carried=row.published_at is not None and row.carried_id == row.publication_id,
         error=error,
         run_id=row.run_id,
         attempt=row.attempt_id,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from permalake.pipeline.domain import CARRY
+
 
 class RunReport:
     """Turns the events of a run into lines on standard output.
@@ -65,6 +67,8 @@ class RunReport:
             self._served = served
             return f"  {self._given()}"
         if (days := event.get("days")) is not None:
+            if event["step"] == CARRY:
+                return f"  {_count(len(days))} carried"
             self._days, self._rows = days, event["rows"]
             return f"  {_count(len(days))} published"
         rows = event.get("rows") or {}

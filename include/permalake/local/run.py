@@ -81,7 +81,8 @@ def _run(
     request = BuildRequest(domain, network, start, end, f"cli-{stamp}", only, force)
     report = RunReport(f"{domain.dag_id} {network} {request.days}")
     stores = domain.configured_stores(work.settings)
-    if is_unchanged(work, request) and not waiting(work.settings, network, stores):
+    idle = not waiting(work.settings, network, stores) and work.carries.waiting(network) is None
+    if idle and is_unchanged(work, request):
         report.say("published and unchanged; --force builds it again")
         return 0
     run = Run(request, _log_file(request, stamp), config)

@@ -10,11 +10,12 @@ from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRul
 
 from permalake.contracts.steps import Step
 from permalake.orchestrate.alerts import on_failure
+from permalake.orchestrate.carry_task import CarryStep
 from permalake.orchestrate.deadline import deadline
 from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.serve_task import ServeStep
 from permalake.orchestrate.submit_task import SparkStep, spark_task
-from permalake.pipeline.domain import POOL, PUBLISH, SERVE, Domain
+from permalake.pipeline.domain import CARRY, POOL, PUBLISH, SERVE, Domain
 
 # Days before this one have no data anywhere; runs by hand may still name them (governance VAAs of 1970).
 FIRST_DAY = datetime(2018, 1, 1, tzinfo=UTC)
@@ -117,6 +118,16 @@ def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep:
             outlets=[served_day(domain.name)],
             trigger_rule=TriggerRule.NONE_FAILED,
             retries=5,
+            execution_timeout=timedelta(hours=6),
+        )
+    if step.name == CARRY:
+        # It also runs when nothing had to be built: an earlier run may have left days to carry.
+        return CarryStep(
+            domain=domain,
+            step=step,
+            doc_md=step.doc,
+            inlets=[published_day(domain.name)],
+            trigger_rule=TriggerRule.NONE_FAILED,
             execution_timeout=timedelta(hours=6),
         )
     first = step == domain.steps[0]

@@ -43,7 +43,9 @@ class InTaskStep(StepTask, BaseOperator):
         emit("start", step=self.task_id)
         try:
             request = self.continued(work, request, context)
-            result = run_step(work, order_of(request), self.step)
+            starts = self.domain.is_first(self.step, request.only)
+            result = None if starts else self.claimed(work, request)
+            result = result or run_step(work, order_of(request), self.step)
         except PermalakeError as error:
             work.builds.release(request.run_id)
             raise self._failed(started, AirflowFailException(str(error))) from None

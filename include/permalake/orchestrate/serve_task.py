@@ -51,7 +51,8 @@ class ServeStep(SparkStep):
         jars.resolve(self._store_jars(work))
         return request
 
-    def _claimed(self, work: Workspace, request: BuildRequest) -> StepResult | None:  # noqa: ARG002
+    def claimed(self, work: Workspace, request: BuildRequest) -> StepResult | None:  # noqa: ARG002
+        """Claim nothing: no other submit writes into the stores."""
         return None
 
     def _chained(self) -> tuple[Step, ...]:

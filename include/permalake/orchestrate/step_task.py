@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from permalake.pipeline.request import BuildRequest
 if TYPE_CHECKING:
     from permalake.pipeline.workspace import Workspace
 
+log = logging.getLogger("airflow.task")
 _EXIT_CODE = re.compile(r"Error code is: (\d+)")
 _FINAL = {error.exit_code for error in (ConfigError, InvalidInputError)}
 Flow = tuple[list[Dataset], list[Dataset]]
@@ -51,6 +53,30 @@ class StepTask:
         request = runs.continued(work, request)
         context["ti"].xcom_push(RUN_ID, request.run_id)
         return request
+
+    def claimed(self, work: Workspace, request: BuildRequest) -> StepResult | None:
+        """Claim what an earlier submit of this run did of this step, if it did, and show its log."""
+        result = self.claim(work, request)
+        if result is not None:
+            log.info("done in the submit of an earlier task, in %.1f s", result.seconds)
+            for line in result.log:
+                log.info(line)
+        return result
+
+    def claim(self, work: Workspace, request: BuildRequest) -> StepResult | None:
+        """Claim the newest result of this step as it works on what is staged now."""
+        attempt_id, inputs = None, ""
+        # None: the staging is gone, or was never begun; the step's own row says why.
+        if staged := work.builds.staged(request.network, request.run_id):
+            attempt_id, inputs = staged.id, work.staged_state(staged, self.step)
+        return work.steps.claim(
+            request.network,
+            request.run_id,
+            self.step.name,
+            by=request.dag_run,
+            attempt_id=attempt_id,
+            inputs=inputs,
+        )
 
     def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
         """Return what the step has read and written, for OpenLineage."""

@@ -55,7 +55,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         emit("start", step=self.task_id)
         try:
             request = self._begin(work, request, context)
-            result = None if self.domain.is_first(self.step, request.only) else self._claimed(work, request)
+            result = None if self.domain.is_first(self.step, request.only) else self.claimed(work, request)
             if result is None:
                 result = self._submitted(work, request, context)
             if result.state != "done":
@@ -100,29 +100,6 @@ class SparkStep(StepTask, SparkSubmitOperator):
                 )
         return request
 
-    def _claimed(self, work: Workspace, request: BuildRequest) -> StepResult | None:
-        """Claim what an earlier submit of this run did of this step, if it did."""
-        result = self._claim(work, request)
-        if result is not None:
-            self.log.info("done in the submit of an earlier task, in %.1f s", result.seconds)
-            for line in result.log:
-                self.log.info(line)
-        return result
-
-    def _claim(self, work: Workspace, request: BuildRequest) -> StepResult | None:
-        attempt_id, inputs = None, ""
-        # None: the staging is gone, or was never begun; the step's own row says why.
-        if staged := work.builds.staged(request.network, request.run_id):
-            attempt_id, inputs = staged.id, work.staged_state(staged, self.step)
-        return work.steps.claim(
-            request.network,
-            request.run_id,
-            self.step.name,
-            by=request.dag_run,
-            attempt_id=attempt_id,
-            inputs=inputs,
-        )
-
     def _submitted(self, work: Workspace, request: BuildRequest, context: Any) -> StepResult:
         """Submit, wait, and return what the step did."""
         before = work.steps.latest(request.network, request.run_id, self.step.name)
@@ -140,7 +117,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         row = work.steps.latest(request.network, request.run_id, self.step.name)
         if row is None or row == before:
             raise AirflowException("the Spark job ended without a result; see its output above")
-        return self._claim(work, request) or row.result
+        return self.claim(work, request) or row.result
 
     def _chained(self) -> tuple[Step, ...]:
         """Return the steps that the submit goes on with while the days are small."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from permalake.lake import DayStatus
+from permalake.lake import DayStatus, carried_until
 
 Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "built", "missing", "none"]
 
@@ -111,6 +111,8 @@ class Freshness:
 
     network: str
     latest: date
+    carried: date | None
+    """Day up to which the carried tables are there."""
     seconds: float
     days: dict[str, int]
     """Days by the name of their state."""
@@ -133,7 +135,7 @@ def freshness(
         if published := [day.date for day in own if day.published]:
             end = datetime.combine(max(published) + timedelta(1), datetime.min.time(), UTC)
             age = max(0.0, (moment - end).total_seconds())
-            found.append(Freshness(network, max(published), age, counts))
+            found.append(Freshness(network, max(published), carried_until(own), age, counts))
     return found
 
 

@@ -1,13 +1,16 @@
-"""The steps that end a day of every domain: audit, publish, serve."""
+"""The steps that end a day of every domain: audit, publish, carry, serve."""
 
 from __future__ import annotations
 
 from permalake.contracts.steps import Step
-from permalake.pipeline.domain import PUBLISH, SERVE
+from permalake.pipeline.domain import CARRY, PUBLISH, SERVE
 
 
-def closing_steps(store: str) -> tuple[Step, ...]:
-    """Return the steps that follow a domain's own; ``store`` names where its published days go."""
+def closing_steps(store: str, carried: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return the steps that follow a domain's own.
+
+    ``store`` names where its published days go, ``carried`` the carried tables.
+    """
     return (
         Step(
             "audit",
@@ -22,6 +25,17 @@ def closing_steps(store: str) -> tuple[Step, ...]:
             phases=("publish",),
             run="permalake.pipeline.steps.publish:run",
             doc="Publishes the passing days, all tables in one transaction, and fails naming the others.",
+            light=True,
+        ),
+        Step(
+            CARRY,
+            phases=("carry",),
+            run="permalake.pipeline.steps.carry:run",
+            job="carry",
+            doc="Builds the tables that tell the state at a day's end, from the first published day that is "
+            "not carried yet to the last one, audits them, and publishes them in one transaction.",
+            writes=carried,
+            light=True,
         ),
         Step(
             SERVE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
@@ -32,13 +33,15 @@ class Domain:
     """One of the products that share the lake.
 
     ``namespace``: the lake namespace where the domain has exactly one; None where every configured network
-    has its own. ``laws``: gives the laws across its tables, and loads PySpark. ``networks``: the
-    configured ones. ``choose``: the network of a run that may name one, else :class:`ConfigError`.
-    ``routes``: the function that gives the routes of the REST API, ``module:function``; see
-    :mod:`permalake.web.mount`. It is imported by the server alone. ``analytics``: the tables and views that
-    the REST API lists and exports, each with the columns that a request must name.
-    ``figures`` and ``charts``: what the pages show of a network; ``open_requests``: what its days still wait
-    for; ``explorer``: where, below its page, single items are searched.
+    has its own. ``laws``: gives the laws across its tables, and loads PySpark; a law is judged with the table
+    that it names. ``carry``: the function that stages its carried tables
+    (:mod:`permalake.pipeline.steps.carry`), and ``routes`` the one that gives the routes of the REST API
+    (:mod:`permalake.web.mount`), as ``module:function``; the latter is imported by the server alone.
+    ``networks``: the configured ones. ``choose``: the network of a run that may name one, else
+    :class:`ConfigError`. ``analytics``: the tables and views that the REST API lists and exports, each with
+    the columns that a request must name. ``figures`` and ``charts``: what the pages show of a network;
+    ``open_requests``: what its days still wait for; ``explorer``: where, below its page, single items are
+    searched.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Domain:
     tables: Mapping[str, Table]
     views: tuple[LakeView, ...]
     laws: Callable[[], tuple[Law, ...]]
+    carry: str
     stores: tuple[Store, ...]
     networks: Callable[[Settings], tuple[str, ...]]
     choose: Callable[[Settings, str | None], str]
@@ -101,13 +105,9 @@ class Domain:
         return only is not None and self.steps.index(step) < self.steps.index(self.step_of(only))
 
     def chained(self, step: Step) -> tuple[Step, ...]:
-        """Return the steps that one submit may run after ``step``: the Spark steps before the first other."""
-        following = []
-        for later in self.steps[self.steps.index(step) + 1 :]:
-            if later.job is None or later.name == SERVE:
-                break
-            following.append(later)
-        return tuple(following)
+        """Return the steps that one submit may run after ``step``: all but what the stores need."""
+        later = self.steps[self.steps.index(step) + 1 :]
+        return tuple(takewhile(lambda one: one.name != SERVE, later))
 
     def configured_stores(self, settings: Settings) -> tuple[Store, ...]:
         """Return the stores that days of this domain are published into."""
@@ -115,5 +115,7 @@ class Domain:
 
 
 PUBLISH = "publish"
+CARRY = "carry"
+"""The step that builds the carried tables of all published days that wait for it, whoever published them."""
 SERVE = "serve"
 """The step that works on what is published, not on a staging."""

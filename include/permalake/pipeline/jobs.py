@@ -19,7 +19,7 @@ import psutil
 from permalake.config import load_settings
 from permalake.contracts.steps import Step, StepResult
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError
-from permalake.lake import Attempt, PinnedAttempt
+from permalake.lake import Attempt, CarryAttempt, PinnedAttempt
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.workspace import Workspace
 from permalake.spark import sizes
@@ -69,7 +69,7 @@ class StepContext:
     @property
     def spark(self) -> SparkSession:
         """The Spark session of this process, started when it is first asked for."""
-        self.given = self.given or session(f"{self.step.job} {self.order}")
+        self.given = self.given or session(f"{self.step.name} {self.order}")
         return self.given
 
     def report(self, line: str) -> None:
@@ -142,15 +142,17 @@ class _Facts:
 
 def _facts(work: Workspace, order: Order, step: Step, result: StepResult) -> _Facts:
     """Return a step's outcome with what the lake knows of it: rows staged so far and quarantined input."""
-    if step.job is None or result.served is not None:
+    if result.served is not None:
         return _Facts(result)
-    quarantined = work.reader.quarantined(order.network, order.start, order.end)
     staged = work.builds.staged(order.network, order.run_id)
+    if result.days is None and step.job is not None:
+        result = replace(result, quarantined=work.reader.quarantined(order.network, order.start, order.end))
+        if staged is not None:
+            rows = {table: sum(per_day.values()) for table, per_day in sorted(staged.counts().items())}
+            result = replace(result, rows=rows)
     if staged is None:
-        return _Facts(replace(result, quarantined=quarantined))
-    rows = {table: sum(per_day.values()) for table, per_day in sorted(staged.counts().items())}
-    inputs = work.staged_state(staged, step)
-    return _Facts(replace(result, rows=rows, quarantined=quarantined), staged.id, inputs)
+        return _Facts(result)
+    return _Facts(result, staged.id, work.staged_state(staged, step))
 
 
 class Job:
@@ -172,11 +174,11 @@ class Job:
         result = run_step(work, order, first, spark=spark, submit=first.name)
         if result.state == "invalid":
             raise InvalidInputError(result.failure)
-        for name in order.then:
-            if not sizes.goes_on(result.rows):
-                LOG.info("%s %s: large, so %s has a submit of its own", self.name, order, name)
+        for step in map(domain.step, order.then):
+            if not (step.light or sizes.goes_on(result.rows)):
+                LOG.info("%s %s: large, so %s has a submit of its own", self.name, order, step.name)
                 return
-            following = self._go_on(work, order, domain.step(name), first)
+            following = self._go_on(work, order, step, first)
             if following is None or following.state != "done":
                 return
             result = following
@@ -232,7 +234,9 @@ def land(frame: DataFrame, folder: str, *, more: bool = False) -> DataFrame:
     return frame.sparkSession.read.schema(frame.schema).parquet(folder)
 
 
-def stage(attempt: Attempt, frames: Mapping[str, DataFrame], contracts: Mapping[str, Table]) -> None:
+def stage(
+    attempt: Attempt | CarryAttempt, frames: Mapping[str, DataFrame], contracts: Mapping[str, Table]
+) -> None:
     """Stage independent tables, a few at once: small ones cost more in commits than in data."""
     with ThreadPoolExecutor(_STAGED_AT_ONCE) as pool:
         done = [pool.submit(attempt.stage, frame, contracts[name]) for name, frame in frames.items()]

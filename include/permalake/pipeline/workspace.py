@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from permalake.config import Settings
 from permalake.contracts.steps import DayInputs, Step
 from permalake.lake.builds import Builds
+from permalake.lake.carry import Carries
 from permalake.lake.identity import open_database
 from permalake.lake.reader import Reader
 from permalake.lake.staged_state import StagedState
@@ -20,8 +21,9 @@ from permalake.pipeline.domain import Domain
 class Workspace:
     """One network of one domain, with the lake that it is built into.
 
-    ``reader`` shows what is published, ``builds`` changes it, ``steps`` is the step ledger. ``database`` is
-    the catalog database that they share, for state that a domain keeps beside the lake's own.
+    ``reader`` shows what is published, ``builds`` changes it, ``carries`` changes the carried tables,
+    ``steps`` is the step ledger. ``database`` is the catalog database that they share, for state that a
+    domain keeps beside the lake's own.
     """
 
     settings: Settings
@@ -30,6 +32,7 @@ class Workspace:
     database: Database = field(repr=False)
     reader: Reader = field(repr=False)
     builds: Builds = field(repr=False)
+    carries: Carries = field(repr=False)
     steps: StepLedger = field(repr=False)
 
     @classmethod
@@ -43,6 +46,7 @@ class Workspace:
             database,
             Reader(settings, database, lambda _: domain),
             Builds(settings, database, lambda _: domain),
+            Carries(settings, database, lambda _: domain),
             StepLedger(database),
         )
 

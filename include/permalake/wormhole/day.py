@@ -17,11 +17,12 @@ from permalake.wormhole.sources.inputs import wormhole_inputs
 
 _ANALYTICS = (
     *("token_transfer_details", "chain_details"),
-    *("notional_transferred_daily", "addresses_daily", "tvl_daily"),
+    *("notional_transferred_daily", "addresses_daily"),
 )
 _EVENTS = tuple(
     name for name, table in WORMHOLE_TABLES.items() if table.commit == "day" and name not in _ANALYTICS
 )
+_CARRIED = tuple(name for name, table in WORMHOLE_TABLES.items() if table.commit == "carried")
 _STEPS = (
     Step(
         "ingest_decode",
@@ -41,7 +42,7 @@ _STEPS = (
         "analytics of the staged days.",
         writes=_ANALYTICS,
     ),
-    *closing_steps("Bigtable"),
+    *closing_steps("Bigtable", _CARRIED),
 )
 
 
@@ -62,6 +63,7 @@ WORMHOLE = Domain(
     tables=WORMHOLE_TABLES,
     views=VIEWS,
     laws=laws,
+    carry="permalake.wormhole.steps.carry:stage",
     stores=(BigtableStore(),),
     networks=_networks,
     choose=_choose,

@@ -10,8 +10,7 @@ from permalake.audit.law_violations import law_violations
 from permalake.audit.laws import Law
 from permalake.audit.runner import Auditor, interpreted
 from permalake.domains import domain_of
-from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.contracts.metrics import TABLES as METRIC_TABLES
+from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics
 from support.audit_days import DAYS, find, scope, small_network, tangle_rows
 from support.law_cases import CASES, DamagedDay, time_goes_on
 
@@ -20,7 +19,7 @@ UNTOLD = {
     *(
         law.name
         for law in domain_of("shimmer").laws()
-        if law.table in {table.name for table in METRIC_TABLES}
+        if law.table in {table.name for table in (*metrics.TABLES, *ledger_changes.TABLES, *carried.TABLES)}
     ),
     *("inputs_of_transactions", "supply_is_conserved", "supply_of_milestones", "sent_adds_up"),
 }

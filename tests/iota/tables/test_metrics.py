@@ -17,10 +17,10 @@ from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.cone.decoded import DECODED
-from permalake.iota.contracts import IOTA_TABLES, metrics
-from permalake.iota.tables import known_ledger, ledger_daily
+from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics
+from permalake.iota.tables import address_state, known_ledger, ledger_daily
 from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
-from permalake.iota.tables.carried_tables import StateRules, state_tables
+from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
 from permalake.paths import SAMPLE
 from support.iota_days import (
     DATA,
@@ -60,19 +60,18 @@ class World:
         )
 
     def state_of(self, day, knows_before=True):
-        """The running tables of one day alone, going on from what the range says of the days before."""
+        """The carried tables of one day alone, going on from what the range says of the days before."""
         earlier = F.col("date") < day if knows_before else F.lit(False)
         return collected(
-            self.built.decoded.where(F.col("date") == day),
             lambda name: self.built.tables[name].where(F.col("date") == day),
             lambda name: self.built.tables[name].where(earlier),
             rented=self.protocol == "stardust",
         )
 
 
-def collected(decoded, staged, history, rented=True, ledger=None):
-    """Rows of the running tables by table."""
-    made = state_tables(decoded, staged, history, StateRules(RICHEST, 100, rented, ledger))
+def collected(own, history, rented=True, ledger=None):
+    """Rows of the carried tables by table."""
+    made = carried_tables(own, history, spans(own("date_cache")), StateRules(RICHEST, 100, rented, ledger))
     return {name: [plain(row.asDict()) for row in frame().collect()] for name, frame in made.items()}
 
 
@@ -115,7 +114,9 @@ def test_the_ledger_weighs_what_its_outputs_weigh(world):
 def test_a_storage_deposit_is_the_rent_and_at_most_the_amount(world, v_byte_cost):
     """The high cost makes the rent exceed some amounts."""
     days = chained([(day.date, day.first, day.last) for day in world.walked], None)
-    flows = ledger_daily.flows(world.built.decoded, v_byte_cost).collect()
+    flows = ledger_daily.ledger_changes(
+        world.built.decoded, world.built.tables["date_cache"], v_byte_cost
+    ).collect()
     total, walked, limited = 0, {}, 0
     for day in world.walked:
         for sign, outputs in ((1, day.created), (-1, day.consumed)):
@@ -131,13 +132,15 @@ def test_a_storage_deposit_is_the_rent_and_at_most_the_amount(world, v_byte_cost
 def test_a_storage_deposit_goes_on_from_a_known_one_only():
     day = date(2022, 9, 28)
     flows = [
-        {"date": day, "kind": "basic", "is_created": True, "deposit": 30},
-        {"date": day, "kind": "treasury", "is_created": True, "deposit": 9},
-        {"date": day, "kind": "nft", "is_created": False, "deposit": 10},
+        {"date": day, "kind": "basic", "side": "created", "deposit": 30},
+        {"date": day, "kind": "treasury", "side": "created", "deposit": 9},
+        {"date": day, "kind": "nft", "side": "consumed", "deposit": 10},
     ]
     days = chained([(day, 11, 20)], Ending(date(2022, 9, 27), 10, 3, date(2022, 9, 1)))
     assert ledger_daily.storage_deposits(flows, days, 5) == {day: 25}
     assert ledger_daily.storage_deposits(flows, days, None) == {day: None}
+    unknown = [*flows, {"date": day, "kind": "alias", "side": "created", "deposit": None}]
+    assert ledger_daily.storage_deposits(unknown, days, 5) == {day: None}
 
 
 def test_tokens_move_to_whoever_may_unlock_them(world):
@@ -214,7 +217,7 @@ def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_p
     def nothing(name):
         return spark.createDataFrame([], IOTA_TABLES[name].spark)
 
-    rows = collected(built.decoded, built.tables.__getitem__, nothing, protocol == "stardust", ledger)
+    rows = collected(built.tables.__getitem__, nothing, protocol == "stardust", ledger)
     held = {}
     for day in expected(protocol, "ledger"):
         balances = holdings(day)
@@ -272,7 +275,9 @@ def test_laws_name_what_is_damaged_and_nothing_else(world, spark):
         tables[name] = tables[name].withColumn(column, value)
         wanted |= found
     laws = [
-        law for law in domain_of("shimmer").laws() if law.table in {table.name for table in metrics.TABLES}
+        law
+        for law in domain_of("shimmer").laws()
+        if law.table in {table.name for table in (*metrics.TABLES, *ledger_changes.TABLES, *carried.TABLES)}
     ]
     scope = Scope(tables.__getitem__, chunk_size=250_000)
     rows = law_violations(spark, laws, scope).collect()
@@ -307,8 +312,8 @@ def history_of_days(seed=7):
     return days
 
 
-def analytics(spark, days):
-    """address_analytics and date_cache of days."""
+def own_tables(spark, days):
+    """What carrying reads of days: date_cache, ledger_changes (none) and balance_changes."""
     moves = [
         (day.date, day.first, one.owner, sent * one.amount, (1 - sent) * one.amount)
         for day in days
@@ -317,16 +322,19 @@ def analytics(spark, days):
     ]
     bounds = [(day.date, day.first, day.last) for day in days]
     schema = "date date, milestone_index int, address string, sent_tokens long, recv_tokens long"
+    nothing = spark.createDataFrame([], DECODED)
+    cache = spark.createDataFrame(bounds, "date date, start_ms int, end_ms int").coalesce(1)
+    moved = spark.createDataFrame(moves, schema).coalesce(1)
     return {
-        "address_analytics": spark.createDataFrame(moves, schema).coalesce(1),
-        "date_cache": spark.createDataFrame(bounds, "date date, start_ms int, end_ms int").coalesce(1),
+        "date_cache": cache,
+        "ledger_changes": ledger_daily.ledger_changes(nothing, cache, 100),
+        "balance_changes": address_state.balance_changes(nothing, moved),
     }
 
 
 def test_days_in_parts_of_any_length_are_the_days_at_once(spark):
     days = history_of_days()
     assert sum(a.last + 1 != b.first for a, b in pairwise(days)) >= 2
-    nothing = spark.createDataFrame([], DECODED)
     known = {name: [] for name in RUNNING}
 
     def history(name):
@@ -337,8 +345,8 @@ def test_days_in_parts_of_any_length_are_the_days_at_once(spark):
         return spark.createDataFrame(dated, IOTA_TABLES[name].spark).coalesce(1)
 
     for start, end in ((0, 9), (9, 10), (10, len(days))):
-        here = analytics(spark, days[start:end])
-        for name, rows in collected(nothing, here.__getitem__, history).items():
+        here = own_tables(spark, days[start:end])
+        for name, rows in collected(here.__getitem__, history).items():
             known[name] += rows
     walked = measured(days, RICHEST)
     for name in OF_ADDRESSES:
@@ -347,8 +355,8 @@ def test_days_in_parts_of_any_length_are_the_days_at_once(spark):
 
 def tables_at_once(spark, days):
     """The carried tables of days that are built together, as frames of the contracts' types."""
-    nothing = spark.createDataFrame([], DECODED)
-    made = state_tables(nothing, analytics(spark, days).__getitem__, empty(spark), StateRules(RICHEST, 100))
+    own = own_tables(spark, days)
+    made = carried_tables(own.__getitem__, empty(spark), spans(own["date_cache"]), StateRules(RICHEST, 100))
     return {name: shaped(name, frame()) for name, frame in made.items()}
 
 
@@ -386,44 +394,50 @@ def test_carried_rows_do_not_depend_on_where_a_run_began(spark):
     )
     last = days[-1].date
     together = tables_at_once(spark, days)
-    made = state_tables(
-        spark.createDataFrame([], DECODED),
-        analytics(spark, days[-1:]).__getitem__,
-        lambda name: together[name].where(F.col("date") < last),
-        StateRules(RICHEST, 100),
+    own = own_tables(spark, days[-1:])
+    made = carried_tables(
+        own.__getitem__, together.__getitem__, spans(own["date_cache"]), StateRules(RICHEST, 100)
     )
     alone = {name: shaped(name, frame()) for name, frame in made.items()}
     assert rows_of(alone, last) == rows_of(together, last)
 
 
-def test_days_after_a_refused_one_continue_from_its_publication(spark):
-    days = days_in_a_row(
-        ("2022-03-01", "aaaaaa", None),
-        ("2022-03-02", "cccccc", "aaaaaa"),
-        ("2022-03-03", "dddddd", "cccccc"),
-        ("2022-03-04", "aaaaaa", "dddddd"),
-    )
-    refused = days[1].date
-    published = tables_at_once(spark, days)
-    made = state_tables(
-        spark.createDataFrame([], DECODED),
-        analytics(spark, days).__getitem__,
-        published.__getitem__,
-        StateRules(RICHEST, 100),
-        [refused],
+@pytest.mark.parametrize("old", [slice(0, 40), slice(12, 20), slice(39, 40)])
+def test_days_built_without_their_changes_are_told_by_their_carried_rows(spark, old):
+    """Days of an earlier version lie before, between and after days that say what they changed."""
+    days = history_of_days(11)[:40]
+    dates = [day.date for day in days[old]]
+    own = own_tables(spark, days)
+    carried = tables_at_once(spark, days)
+    told = {name: frame.where(~F.col("date").isin(dates)) for name, frame in own.items()}
+    told["date_cache"] = own["date_cache"]
+    begin = days[max(old.start, 1)].date
+    here = {name: frame.where(F.col("date") >= begin) for name, frame in (told | carried).items()}
+    made = carried_tables(
+        here.__getitem__, carried.__getitem__, spans(here["date_cache"]), StateRules(RICHEST, 100)
     )
     again = {name: shaped(name, frame()) for name, frame in made.items()}
-    kept = {name: frame.where(F.col("date") != refused) for name, frame in published.items()}
-    assert rows_of(again, days[0].date) == rows_of(kept, days[0].date)
-    unpublished = state_tables(
-        spark.createDataFrame([], DECODED),
-        analytics(spark, days).__getitem__,
-        empty(spark),
-        StateRules(RICHEST, 100),
-        [refused],
-    )
-    cut = {row["since_milestone"] for row in unpublished["ledger_totals"]().collect()}
-    assert cut == {days[0].first, days[2].first}
+    assert rows_of(again, begin) == rows_of(carried, begin)
+    with pytest.raises(PermalakeError, match="built by an earlier version"):
+        carried_tables(
+            here.__getitem__,
+            carried.__getitem__,
+            spans(here["date_cache"]),
+            StateRules(RICHEST, 100),
+            stale=dates[-1:],
+        )
+
+
+def test_deposits_of_days_built_without_their_changes(world):
+    """A synthetic tangle has outputs of every kind, with conditions and deposits."""
+    tables, second = world.built.tables, SPANS[world.protocol][1]
+    here = {name: frame.where(F.col("date") >= second) for name, frame in tables.items()}
+    here["ledger_changes"] = here["ledger_changes"].limit(0)
+    here["balance_changes"] = here["balance_changes"].limit(0)
+    again = collected(here.__getitem__, tables.__getitem__, rented=world.protocol == "stardust")
+    for name in RUNNING:
+        later = [row for row in world.built.rows(name) if row["date"] >= second]
+        assert keyed(again[name], name) == keyed(later, name)
 
 
 def _value(kind, value):
@@ -457,7 +471,7 @@ def test_the_sample_changes_the_ledger_as_the_indexer_measured(spark, tmp_path):
     built = build(spark, SAMPLE / "shimmer", "2022-09-28", "2022-09-28", tmp_path / "decoded")
     later = built.decoded.where("milestone_index = 17340")
     days = chained([(date(2022, 9, 28), 17340, 17340)], None)
-    flows = ledger_daily.flows(later, 100).collect()
+    flows = ledger_daily.ledger_changes(later, built.tables["date_cache"], 100).collect()
     outputs = ledger_daily.ledger_outputs(flows, days, [])
     deposits = ledger_daily.storage_deposits(flows, days, None)
     size = ledger_daily.ledger_size(outputs, days[0].day, deposits[days[0].day], rented=True)

@@ -7,7 +7,7 @@ import pytest
 
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.cone.decoded import DECODED, Row
-from permalake.iota.contracts import IOTA_TABLES, metrics
+from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics
 from permalake.iota.tables import tangle as tangle_tables
 from permalake.spark.session import CONF, SMALL_CONF
 from support.iota_days import (
@@ -28,7 +28,7 @@ DAYS = {"stardust": ("2022-09-28", "2022-09-30"), "chrysalis": ("2021-05-10", "2
 # Not among the expected rows of the generator.
 OWN = {
     *("quarantine", "consumed_outputs", "receipts", "protocol_parameters"),
-    *(table.name for table in metrics.TABLES),
+    *(table.name for table in (*metrics.TABLES, *ledger_changes.TABLES, *carried.TABLES)),
 }
 
 

@@ -35,7 +35,6 @@ TABLES = (
     "chain_details",
     "notional_transferred_daily",
     "addresses_daily",
-    "tvl_daily",
 )
 # Long enough for an honest answer of a busy machine: what was answered must not be asked for again.
 HASTY = http.Patience(read=2, back_off=0.01, attempts=12, longest_pause=3)
@@ -105,7 +104,13 @@ class World:
         with Chains(rpcs(settings), answers) as chains:
             tables = partial(attempt.table, self.spark)
             enriched(
-                self.spark, settings, tables, *DAYS, providers=providers(settings, quotes), chains=chains
+                self.spark,
+                settings,
+                tables,
+                *DAYS,
+                sound_before=DAYS[0],
+                providers=providers(settings, quotes),
+                chains=chains,
             )
 
     def rows(self, attempt):

@@ -35,6 +35,7 @@ def build(spark, settings, start, end):
         job(name)(arguments, spark)
     attempt = lake.resume("wormhole", run_id)
     lake.builds.publish(pass_audit(attempt))
+    job("carry")(arguments, spark)
     return lake
 
 

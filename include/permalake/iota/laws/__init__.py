@@ -15,6 +15,7 @@ def laws() -> tuple[Law, ...]:
     """Return all laws of the domain. Loads PySpark."""
     from permalake.iota.laws import (
         carried_laws,
+        change_laws,
         count_laws,
         ledger_laws,
         message_laws,
@@ -30,6 +31,7 @@ def laws() -> tuple[Law, ...]:
         ledger_laws,
         treasury_laws,
         count_laws,
+        change_laws,
         carried_laws,
     )
     return tuple(law for module in modules for law in module.LAWS)

@@ -7,36 +7,26 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from permalake.audit.laws import Frame, balance, entries, per_day, per_row, union, violations
+from permalake.audit.laws import Frame, balance, per_day, per_row, violations
 from permalake.audit.scope import Scope
+from permalake.iota.contracts.ledger_changes import SIDES
+from permalake.iota.laws.change_laws import of_kind
 from permalake.iota.laws.count_laws import one_row_a_day
-from permalake.iota.laws.tangle_sides import KINDS
 
 
-def _outputs_moved(scope: Scope) -> DataFrame:
-    """Return number, amount and bytes of outputs created, number and amount of outputs consumed, by kind."""
-    sides = [
-        _of_kind(
-            scope(f"{kind}_outputs"), f"'{kind} created '", count="1", amount="amount", bytes="length(data)"
-        )
-        for kind in (*KINDS, "treasury")
-    ]
-    consumed = _of_kind(scope("consumed_outputs"), "concat(kind, ' consumed ')", count="1", amount="amount")
-    return union([*sides, consumed])
+def _changes(scope: Scope) -> DataFrame:
+    """Return what days created and consumed, by kind."""
+    values = {one: one for one in ("count", "amount", "bytes")}
+    return of_kind(scope("ledger_changes"), "concat(kind, ' ', side, ' ')", **values)
 
 
-def _outputs_stated(scope: Scope) -> DataFrame:
-    """Return the same as ledger_outputs has it."""
-    names = [f"created_{one}" for one in ("count", "amount", "bytes")]
-    names += [f"consumed_{one}" for one in ("count", "amount")]
+def _changes_carried(scope: Scope) -> DataFrame:
+    """Return the same as ledger_outputs has it, of days that were built with their changes."""
+    names = [f"{side}_{one}" for side in SIDES for one in ("count", "amount", "bytes")]
     values = {name.replace("_", " "): name for name in names}
-    return _of_kind(scope("ledger_outputs"), "concat(kind, ' ')", **values)
-
-
-def _of_kind(frame: DataFrame, kind: str, **values: str) -> DataFrame:
-    pairs = ", ".join(f"'{name}', cast({value} AS decimal(38,8))" for name, value in values.items())
-    stacked = frame.selectExpr("date", f"{kind} AS kind", f"stack({len(values)}, {pairs}) AS (name, value)")
-    return entries(stacked, "concat(kind, name)", "value")
+    told = scope("ledger_changes").select("date").distinct()
+    rows = scope("ledger_outputs").join(F.broadcast(told), "date", "left_semi")
+    return of_kind(rows, "concat(kind, ' ')", **values)
 
 
 def _continued(table: str, key: str, measures: Sequence[str]) -> Frame:
@@ -48,7 +38,7 @@ def _continued(table: str, key: str, measures: Sequence[str]) -> Frame:
             f"unspent {one}": f"coalesce(before_{one}, 0) + created_{one} - consumed_{one}"
             for one in measures
         }
-        return _of_kind(frame, f"concat({key}, ' ')", **values)
+        return of_kind(frame, f"concat({key}, ' ')", **values)
 
     return side
 
@@ -58,7 +48,7 @@ def _unspent(table: str, key: str, measures: Sequence[str]) -> Frame:
 
     def side(scope: Scope) -> DataFrame:
         frame = _after_the_day_before(scope, table, key, measures)
-        return _of_kind(
+        return of_kind(
             frame, f"concat({key}, ' ')", **{f"unspent {one}": f"unspent_{one}" for one in measures}
         )
 
@@ -134,7 +124,7 @@ def _misranked(scope: Scope) -> DataFrame:
 
 
 LAWS = (
-    one_row_a_day("metrics_of_a_day", "ledger_totals", "daily_activity", "ledger_totals"),
+    one_row_a_day("totals_of_a_day", "ledger_totals", "ledger_totals"),
     balance(
         "active_on_the_day",
         "active_addresses",
@@ -143,11 +133,11 @@ LAWS = (
         found=lambda scope: per_row(scope("active_addresses").where("period = 'day'"), addresses="addresses"),
     ),
     balance(
-        "outputs_moved",
+        "changes_are_carried",
         "ledger_outputs",
-        "What the day created and consumed is in the output tables.",
-        expected=_outputs_moved,
-        found=_outputs_stated,
+        "What the day created and consumed is in ledger_changes.",
+        expected=_changes,
+        found=_changes_carried,
     ),
     *(
         balance(

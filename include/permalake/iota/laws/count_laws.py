@@ -160,6 +160,7 @@ LAWS = (
         found=lambda scope: per_row(scope("daily_extended"), **{name: name for name in _DAILY_FIGURES}),
     ),
     one_row_a_day("one_row_a_day", "daily_extended", "date_cache", "daily_analytics", "daily_extended"),
+    one_row_a_day("metrics_of_a_day", "daily_activity", "daily_activity"),
     balance(
         "activity_of_days",
         "daily_activity",

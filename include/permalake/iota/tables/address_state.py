@@ -1,8 +1,9 @@
 """Addresses: how days change them, and balances at the days' ends.
 
-Makes ``address_balances``, ``token_distribution``, ``richest_addresses`` and ``active_addresses``. An output
-belongs to its address unlock condition or state controller, expired or not (as in inx-chronicle). ``state``
-frames are (address, balance, active_on) at the end of the day before the range.
+Makes ``balance_changes``, and the carried ``address_balances``, ``token_distribution``, ``richest_addresses``
+and ``active_addresses``. An output belongs to its address unlock condition or state controller, expired or
+not (as in inx-chronicle). ``state`` frames are (address, balance, active_on) at the end of the day before the
+range.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from permalake.iota.cone.decoded import Row, of_kind
-from permalake.iota.contracts.metrics import PERIODS
+from permalake.iota.contracts.carried import PERIODS
 from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
 
 _BELOW_ZERO, _MOST_DIGITS = -1, 19
@@ -28,18 +29,36 @@ def state(balances: DataFrame) -> DataFrame:
     return balances.groupBy("address").agg(last).select("address", "last.*")
 
 
-def touched(decoded: DataFrame, address_analytics: DataFrame) -> DataFrame:
-    """Return (date, address, delta, is_active) of every address whose balance or activity the days touch."""
+def balance_changes(decoded: DataFrame, address_analytics: DataFrame) -> DataFrame:
+    """Return ``balance_changes``: every address whose balance or activity the days touch."""
     moved = address_analytics.select(
         "date",
         "address",
-        (F.col("recv_tokens") - F.col("sent_tokens")).alias("delta"),
-        F.lit(True).alias("is_active"),
+        (F.col("recv_tokens") - F.col("sent_tokens")).alias("change"),
+        F.lit(1).alias("is_active"),
     )
     every = moved.unionByName(_corrections(decoded))
     return every.groupBy("date", "address").agg(
-        F.sum("delta").alias("delta"), F.bool_or("is_active").alias("is_active")
+        F.sum("change").alias("change"), F.max("is_active").alias("is_active")
     )
+
+
+def touched(balance_changes: DataFrame) -> DataFrame:
+    """Return (date, address, delta, is_active) from rows of ``balance_changes``."""
+    active = (F.col("is_active") == 1).alias("is_active")
+    return balance_changes.select("date", "address", F.col("change").alias("delta"), active)
+
+
+def touched_before(balances: DataFrame) -> DataFrame:
+    """Return the same from rows of ``address_balances``, for days that were built without their changes.
+
+    ``balances`` begin with a checkpoint, whose own changes are not to be read from the result.
+    """
+    earlier = Window.partitionBy("address", "since_milestone").orderBy("date")
+    delta = F.col("balance") - F.coalesce(F.lag("balance").over(earlier), F.lit(0))
+    active = F.coalesce(F.col("active_on") == F.col("date"), F.lit(False))
+    rows = balances.select("date", "address", delta.alias("delta"), active.alias("is_active"))
+    return rows.where("delta <> 0 OR is_active")
 
 
 def changes(touched: DataFrame, days: DataFrame, state: DataFrame) -> DataFrame:
@@ -211,7 +230,7 @@ def _corrections(decoded: DataFrame) -> DataFrame:
     """
 
     def change(address: Column, delta: Column) -> Column:
-        return F.struct(address.alias("address"), delta.alias("delta"))
+        return F.struct(address.alias("address"), delta.alias("change"))
 
     fields = ("owner", "address", "amount")
     expired = F.filter(
@@ -222,10 +241,10 @@ def _corrections(decoded: DataFrame) -> DataFrame:
         F.transform(expired, lambda spent: change(spent["address"], spent["amount"])),
         F.transform(expired, lambda spent: change(spent["owner"], -spent["amount"])),
     )
-    spent = of_kind(decoded, Row.BLOCK).select("date", F.explode(undone).alias("change"))
+    spent = of_kind(decoded, Row.BLOCK).select("date", F.explode(undone).alias("moved"))
     paid = F.transform("receipt.funds", lambda fund: change(fund["address"], fund["amount"]))
-    received = of_kind(decoded, Row.MILESTONE).select("date", F.explode(paid).alias("change"))
-    return spent.unionByName(received).select("date", "change.*", F.lit(False).alias("is_active"))
+    received = of_kind(decoded, Row.MILESTONE).select("date", F.explode(paid).alias("moved"))
+    return spent.unionByName(received).select("date", "moved.*", F.lit(0).alias("is_active"))
 
 
 def _at_ends(standing: DataFrame, days: DataFrame) -> DataFrame:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from permalake.iota.contracts import IOTA_TABLES
+from permalake.errors import PermalakeError
+from permalake.iota.contracts import IOTA_TABLES, carried
 from permalake.iota.tables import address_state as addresses
 from permalake.iota.tables import ledger_daily as ledger
-from permalake.iota.tables.carried_sums import Chained, Ending, chained, frame
+from permalake.iota.tables.carried_sums import Chained, Ending, Rows, chained, frame
 from permalake.iota.tables.day_tables import Group, Tables
 from permalake.iota.tables.known_ledger import beginning
 
@@ -44,54 +44,71 @@ class StateRules:
     ledger: Callable[[], tuple[DataFrame, int]] | None = None
 
 
-def state_tables(
-    decoded: DataFrame, staged: Tables, published: Tables, rules: StateRules, refused: Collection[date] = ()
+def carried_tables(
+    own: Tables, published: Tables, days: Sequence[Span], rules: StateRules, stale: Collection[date] = ()
 ) -> Group:
     """Return the carried tables of a range of days.
 
     Args:
-        decoded: Decoded rows of the range.
-        staged: Gives a table of the range that was staged before.
-        published: Gives a table as it was published when the attempt began.
+        own: Gives the rows of these days of a table, as published.
+        published: Gives a whole table, as published.
+        days: (date, first milestone, last milestone) in order.
         rules: Settings of the network.
-        refused: Days of the range that stay as they were published. Later days continue from that
-            publication, and without one from the day before.
+        stale: Days whose carried rows cannot be trusted.
+
+    Raises:
+        PermalakeError: A day was built by a version without ``ledger_changes``, and its carried rows are
+            missing or stale.
     """
-    touched = addresses.touched(decoded, staged("address_analytics"))
-    flows = ledger.flows(decoded, rules.v_byte_cost)
-    parts = []
-    for days in _parts(_days(staged("date_cache"), refused), _published_days(published, refused)):
-        history = _until(published, days[0][0]) if days else published
-        before = _ending(history)
-        if before is None and rules.ledger:
-            history = _beginning(*rules.ledger(), rules)
-            before = _ending(history)
-        parts.append(_built(flows, touched, chained(days, before), _Prior(history, before), rules))
-    return {name: partial(_united, [part[name] for part in parts]) for name in parts[0]}
-
-
-def _until(tables: Tables, day: date) -> Tables:
-    return lambda name: tables(name).where(F.col("date") < F.lit(day))
-
-
-def _united(frames: Sequence[Callable[[], DataFrame]]) -> DataFrame:
-    return reduce(DataFrame.unionByName, (frame() for frame in frames))
-
-
-def _published_days(published: Tables, days: Collection[date]) -> list[date]:
-    """Return which of the days were published, in order."""
     if not days:
-        return []
-    rows = published("ledger_totals").where(F.col("date").isin(list(days))).select("date").collect()
-    return sorted(row["date"] for row in rows)
+        return _nothing(own)
+    earlier = F.col("date") < F.lit(days[0][0])
+    history: Tables = lambda name: published(name).where(earlier)  # noqa: E731
+    before = _ending(history)
+    if before is None and rules.ledger:
+        history = _beginning(*rules.ledger(), rules)
+        before = _ending(history)
+    flows, touched = _changes(own, _Prior(history, before), days, stale)
+    return _built(flows, touched, chained(days, before), _Prior(history, before), rules)
 
 
-def _parts(days: Sequence[Span], kept: Sequence[date]) -> list[list[Span]]:
-    """Split the days after each ``kept`` date; one empty part when there is no day."""
-    parts: dict[int, list[Span]] = {}
-    for day in days:
-        parts.setdefault(bisect(kept, day[0]), []).append(day)
-    return list(parts.values()) or [[]]
+def _nothing(own: Tables) -> Group:
+    return {table.name: partial(own(table.name).limit, 0) for table in carried.TABLES}
+
+
+def _changes(
+    own: Tables, prior: _Prior, days: Sequence[Span], stale: Collection[date]
+) -> tuple[Rows, DataFrame]:
+    """Return what the days changed in the ledger: rows of ``ledger_changes``, and addresses touched.
+
+    Days that were published by a version without these tables are told by their carried rows, which hold
+    sums and balances of consecutive days.
+    """
+    flows = _dicts(own("ledger_changes").collect())  # a dozen rows a day
+    touched = addresses.touched(own("balance_changes"))
+    old = sorted({day for day, _, _ in days} - {row["date"] for row in flows})
+    if not old:
+        return flows, touched
+    of_old = F.col("date").isin(old)
+    totals = _dicts(own("ledger_totals").where(F.col("date") <= F.lit(old[-1])).collect())
+    if untold := set(old) - ({row["date"] for row in totals} - set(stale)):
+        raise PermalakeError(
+            f"{min(untold)} was built by an earlier version, which did not say what it changed in the "
+            "ledger; build it again with --force"
+        )
+    flows += ledger.changes_before(
+        _dicts(own("ledger_outputs").where(of_old).collect()),
+        _dicts(own("unlock_conditions").where(of_old).collect()),
+        [*_dicts(prior.last("ledger_totals")), *totals],
+    )
+    kept = {row["date"] for row in flows if row["kind"] is not None}
+    balances = prior.since_checkpoint("address_balances").unionByName(own("address_balances"))
+    known = addresses.touched_before(balances).where(of_old)
+    return [row for row in flows if row["date"] in kept], touched.unionByName(known)
+
+
+def _dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [row.asDict() for row in rows]
 
 
 def _beginning(outputs: DataFrame, milestone: int, rules: StateRules) -> Tables:
@@ -103,7 +120,7 @@ def _beginning(outputs: DataFrame, milestone: int, rules: StateRules) -> Tables:
     held = outputs.where(F.col("owner").isNotNull()).groupBy("date", F.col("owner").alias("address"))
     touched = held.agg(F.sum("amount").alias("delta"), F.lit(False).alias("is_active"))
     tables = _built(
-        ledger.sums(outputs, rules.v_byte_cost),
+        _dicts(ledger.sums(outputs, rules.v_byte_cost).collect()),
         touched,
         [beginning(milestone)],
         _Prior(nothing, None),
@@ -112,20 +129,17 @@ def _beginning(outputs: DataFrame, milestone: int, rules: StateRules) -> Tables:
     return lambda name: tables[name]()
 
 
-def _built(
-    flows: DataFrame, touched: DataFrame, days: list[Chained], prior: _Prior, rules: StateRules
-) -> Group:
-    spark = flows.sparkSession
+def _built(flows: Rows, touched: DataFrame, days: list[Chained], prior: _Prior, rules: StateRules) -> Group:
+    spark = touched.sparkSession
     here = frame(spark, days)
     state = addresses.state(prior.since_checkpoint("address_balances")).persist(_KEPT)
     changes = addresses.changes(touched, here, state).persist(_KEPT)
     standing = addresses.standing(changes, state)
     counted = _at_once(
-        flows=flows.collect,
         summaries=addresses.summary(changes).collect,
         **{name: partial(prior.last, name) for name in _FEW_ROWS},
     )
-    figures = _figures(counted, days, prior, rules)
+    figures = _figures(flows, counted, days, prior, rules)
 
     def small(name: str) -> DataFrame:
         contract = IOTA_TABLES[name]
@@ -140,21 +154,25 @@ def _built(
 
 
 def _figures(
-    counted: dict[str, list[dict[str, Any]]], days: list[Chained], prior: _Prior, rules: StateRules
+    flows: Rows,
+    counted: dict[str, list[dict[str, Any]]],
+    days: list[Chained],
+    prior: _Prior,
+    rules: StateRules,
 ) -> dict[str, list[dict[str, Any]]]:
     """Return rows of the tables with a few rows a day.
 
-    ``counted`` holds figures per day from two passes, and the tables' own rows of the day before the range.
+    ``flows`` are rows of ``ledger_changes``; ``counted`` holds sums over addresses per day, and the tables'
+    own rows of the day before the range.
     """
-    flows, summaries = counted["flows"], counted["summaries"]
+    summaries = counted["summaries"]
     outputs = ledger.ledger_outputs(flows, days, counted["ledger_outputs"])
     distribution = addresses.token_distribution(summaries, days, counted["token_distribution"])
     fingerprints = addresses.fingerprints(summaries, days, prior.fingerprint)
-    is_priced = rules.v_byte_cost is not None
-    deposits = ledger.storage_deposits(flows, days, prior.storage_deposit) if is_priced else {}
+    deposits = ledger.storage_deposits(flows, days, prior.storage_deposit)
     totals = [
         {
-            **ledger.ledger_size(outputs, day.day, deposits.get(day.day), rules.rented),
+            **ledger.ledger_size(outputs, day.day, deposits[day.day], rules.rented),
             "milestone_index": day.end_ms,
             "holders": sum(row["addresses"] for row in distribution if row["date"] == day.day),
             "checkpoint": day.checkpoint,
@@ -176,7 +194,7 @@ def _at_once(**queries: Callable[[], list[Row]]) -> dict[str, list[dict[str, Any
     """Run queries with small results in parallel."""
     with ThreadPoolExecutor(len(queries)) as pool:
         asked = {name: pool.submit(query) for name, query in queries.items()}
-        return {name: [row.asDict() for row in one.result()] for name, one in asked.items()}
+        return {name: _dicts(one.result()) for name, one in asked.items()}
 
 
 class _Prior:
@@ -229,6 +247,7 @@ def _ending(history: Tables) -> Ending | None:
     )
 
 
-def _days(date_cache: DataFrame, refused: Collection[date]) -> list[Span]:
+def spans(date_cache: DataFrame) -> list[Span]:
+    """Return days with milestones in order: (date, first milestone, last milestone)."""
     rows = date_cache.select("date", "start_ms", "end_ms").collect()  # a row a day
-    return sorted(tuple(row) for row in rows if row["date"] not in refused)
+    return sorted(tuple(row) for row in rows)

@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from permalake.iota.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE, TREASURY
-from permalake.iota.tables import activity, daily, output_tables, tangle
+from permalake.iota.tables import activity, address_state, daily, ledger_daily, output_tables, tangle
 
 _OUTPUTS = {
     "basic_outputs": (output_tables.basic_outputs, (BASIC,)),
@@ -42,10 +42,13 @@ def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
     }
 
 
-def analytics_tables(decoded: DataFrame, staged: Tables, chunk_size: int) -> list[Group]:
+def analytics_tables(
+    decoded: DataFrame, staged: Tables, chunk_size: int, v_byte_cost: int | None = None
+) -> list[Group]:
     """Return analytics of the days alone, in groups of which each reads what an earlier one staged.
 
-    ``staged`` gives a table of these days that was staged before.
+    ``staged`` gives a table of these days that was staged before. ``v_byte_cost``: rent per weighted byte in
+    base tokens (TIP-19), where it is known.
     """
     per_milestone = activity.per_milestone(decoded).persist()
     return [
@@ -57,6 +60,8 @@ def analytics_tables(decoded: DataFrame, staged: Tables, chunk_size: int) -> lis
         {
             "ms_activity": lambda: activity.ms_activity(per_milestone, staged("address_analytics")),
             "metrics_cache": lambda: daily.metrics_cache(staged("address_analytics"), staged("tags")),
+            "ledger_changes": lambda: ledger_daily.ledger_changes(decoded, staged("date_cache"), v_byte_cost),
+            "balance_changes": lambda: address_state.balance_changes(decoded, staged("address_analytics")),
         },
         {
             "daily_analytics": lambda: daily.daily_analytics(staged("metrics_cache"), staged("date_cache")),

@@ -1,15 +1,15 @@
 """The ledger by kind of output and by unlock condition: what days change, and its state at their ends.
 
-Makes ``ledger_outputs``, ``unlock_conditions`` and the sizes in ``ledger_totals``, with the definitions of
-inx-chronicle's ``ledger`` analytics. An output weighs its id (34 bytes) as key, and its bytes and 40 bytes of
-metadata (block id, milestone index and time) as data (TIP-19). Its storage deposit is the rent for that
-weight, at most its amount.
+Makes ``ledger_changes``, and the carried ``ledger_outputs``, ``unlock_conditions`` and sizes in
+``ledger_totals``, with the definitions of inx-chronicle's ``ledger`` analytics. An output weighs its id (34
+bytes) as key, and its bytes and 40 bytes of metadata (block id, milestone index and time) as data (TIP-19).
+Its storage deposit is the rent for that weight, at most its amount.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from permalake.iota.codec.outputs import TREASURY
 from permalake.iota.cone.decoded import Row, of_kind
 from permalake.iota.cone.source_records import InclusionState
-from permalake.iota.contracts.metrics import CONDITIONS, KINDS
+from permalake.iota.contracts.ledger_changes import CONDITIONS, KINDS, SIDES
 from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
 from permalake.iota.tables.output_tables import kind_name
 
@@ -33,22 +33,37 @@ _HOLDS = {
 }
 _OUTPUTS = ("count", "amount", "bytes")
 _CONDITIONED = ("count", "amount", "return_amount")
+_NOTHING = dict.fromkeys(
+    (
+        *_OUTPUTS,
+        *(f"{condition}_{measure}" for condition in CONDITIONS for measure in ("count", "amount")),
+        *("returned", "deposit"),
+    ),
+    0,
+)
 
 
-def flows(decoded: DataFrame, v_byte_cost: int | None) -> DataFrame:
-    """Return what included transactions and receipts created and consumed, in one pass, as :func:`sums`."""
-    return sums(_of_transactions(decoded).unionByName(_of_receipts(decoded)), v_byte_cost)
+def ledger_changes(decoded: DataFrame, date_cache: DataFrame, v_byte_cost: int | None) -> DataFrame:
+    """Return ``ledger_changes``: every kind and side on every day, of transactions and receipts."""
+    moved = sums(_of_transactions(decoded).unionByName(_of_receipts(decoded)), v_byte_cost)
+    every = date_cache.select(
+        "date",
+        F.explode(F.array(*map(F.lit, KINDS))).alias("kind"),
+    ).select("*", F.explode(F.array(*map(F.lit, SIDES))).alias("side"))
+    zeros = [name for name in _NOTHING if name != "deposit" or v_byte_cost is not None]
+    return every.join(moved, ["date", "kind", "side"], "left").fillna(0, subset=zeros)
 
 
 def sums(moves: DataFrame, v_byte_cost: int | None) -> DataFrame:
-    """Return sums per (date, is_created, kind), a dozen rows a day.
+    """Return sums per (date, kind, side), at most a dozen rows a day.
 
     Args:
         moves: Outputs with the wire's kind, ``amount``, ``length`` and unlock conditions.
-        v_byte_cost: Rent per weighted byte in base tokens; ``deposit`` means nothing without it.
+        v_byte_cost: Rent per weighted byte in base tokens; ``deposit`` is null without it.
     """
     weight = F.col("length") + (_KEY_WEIGHT * _KEY_BYTES + _METADATA_BYTES)
-    rent = F.lit(v_byte_cost or 0).cast("long") * weight
+    rent = F.lit(v_byte_cost).cast("long") * weight
+    deposit = F.when(rent.isNotNull(), F.least(rent, "amount"))
     conditioned = [
         total.alias(f"{condition}_{measure}")
         for condition, field in _HOLDS.items()
@@ -57,14 +72,45 @@ def sums(moves: DataFrame, v_byte_cost: int | None) -> DataFrame:
             ("amount", F.coalesce(F.sum(F.when(F.col(field) > 0, F.col("amount"))), F.lit(0))),
         )
     ]
-    return moves.groupBy("date", "is_created", kind_name(F.col("kind")).alias("kind")).agg(
+    side = F.when(F.col("is_created"), SIDES[0]).otherwise(SIDES[1])
+    return moves.groupBy("date", kind_name(F.col("kind")).alias("kind"), side.alias("side")).agg(
         F.count("*").alias("count"),
         F.sum("amount").alias("amount"),
         F.sum("length").alias("bytes"),
         *conditioned,
         F.sum("storage_return_amount").alias("returned"),
-        F.sum(F.least(rent, "amount")).alias("deposit"),
+        F.sum(deposit).alias("deposit"),
     )
+
+
+def changes_before(outputs: Rows, conditions: Rows, totals: Rows) -> list[dict[str, Any]]:
+    """Return the same from the carried tables, for days that were built without their changes.
+
+    ``outputs``, ``conditions`` and ``totals`` are rows of ``ledger_outputs``, ``unlock_conditions`` and, with
+    the day before them, ``ledger_totals``. What these do not tell by kind stands in rows without a kind.
+    """
+    found = []
+    for row in outputs:
+        for side in SIDES:
+            values = {name: row[f"{side}_{name}"] for name in _OUTPUTS}
+            found.append({"date": row["date"], "kind": row["kind"], "side": side, **_NOTHING, **values})
+    for row in conditions:
+        at = row["condition"]
+        for side in SIDES:
+            held = {f"{at}_count": row[f"{side}_count"], f"{at}_amount": row[f"{side}_amount"]}
+            returned = row[f"{side}_return_amount"]
+            found.append(
+                {"date": row["date"], "kind": None, "side": side, **_NOTHING, **held, "returned": returned}
+            )
+    last: Mapping[str, Any] | None = None
+    for row in sorted(totals, key=lambda one: one["date"]):
+        goes_on = last is not None and last["since_milestone"] == row["since_milestone"]
+        known = last["storage_deposit"] if last and goes_on else 0
+        total = row["storage_deposit"]
+        deposit = None if total is None or known is None else total - known
+        found.append({"date": row["date"], "kind": None, "side": SIDES[0], **_NOTHING, "deposit": deposit})
+        last = row
+    return found
 
 
 def ledger_outputs(flows: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
@@ -77,7 +123,7 @@ def unlock_conditions(flows: Rows, days: Sequence[Chained], state: Rows) -> list
     each = [
         {
             "date": flow["date"],
-            "is_created": flow["is_created"],
+            "side": flow["side"],
             "condition": condition,
             "count": flow[f"{condition}_count"],
             "amount": flow[f"{condition}_amount"],
@@ -95,17 +141,26 @@ def storage_deposits(flows: Rows, days: Sequence[Chained], before: int | None) -
     ``before`` is that of the day before the range; where it is None, days that continue from it have None.
     """
     changes: Counter[date] = Counter()
+    unknown = set()
     for flow in flows:
-        if flow["kind"] != "treasury":
-            changes[flow["date"]] += flow["deposit"] if flow["is_created"] else -flow["deposit"]
+        if flow["kind"] == "treasury":
+            continue
+        if flow["deposit"] is None:
+            unknown.add(flow["date"])
+        else:
+            changes[flow["date"]] += _sign(flow) * flow["deposit"]
     found: dict[date, int | None] = {}
     chapter, total = GOES_ON, before
     for day in days:
         if day.chapter != chapter:
             chapter, total = day.chapter, 0
-        total = None if total is None else total + changes[day.day]
+        total = None if total is None or day.day in unknown else total + changes[day.day]
         found[day.day] = total
     return found
+
+
+def _sign(flow: Mapping[str, Any]) -> int:
+    return 1 if flow["side"] == SIDES[0] else -1
 
 
 def ledger_size(ledger_outputs: Rows, day: date, storage_deposit: int | None, rented: bool) -> dict[str, Any]:
@@ -137,12 +192,11 @@ def _ledger(
     moved = {(day.day, value): dict.fromkeys(columns, 0) for day in days for value in values}
     for flow in flows:
         row = moved.get((flow["date"], flow[key]))
-        if row is None:  # a day that is refused
+        if row is None:  # without a kind, or without milestones
             continue
-        side, sign = ("created", 1) if flow["is_created"] else ("consumed", -1)
         for name in measures:
-            row[f"{side}_{name}"] += flow[name]
-            row[f"unspent_{name}"] += sign * flow[name]
+            row[f"{flow['side']}_{name}"] += flow[name]
+            row[f"unspent_{name}"] += _sign(flow) * flow[name]
     changes = [{"date": day, key: value, **row} for (day, value), row in moved.items()]
     unspent = running(days, key, [f"unspent_{name}" for name in measures], changes, state)
     return [moved[row["date"], row[key]] | row for row in unspent]

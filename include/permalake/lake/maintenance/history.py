@@ -95,7 +95,6 @@ def forget(connection: Connection, network: str, limits: Limits) -> list[PastSta
 def abandoned(connection: Connection, network: str, limits: Limits) -> list[str]:
     """List open attempts that were begun before ``limits.abandoned`` and that no run holds any more."""
     held = exists().where(
-        lease_table.c.network == network,
         lease_table.c.run_id == attempts.c.run_id,
         lease_table.c.beat_at >= leases.oldest_beat(connection),
     )

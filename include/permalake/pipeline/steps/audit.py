@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
 from importlib import import_module
 
 from permalake.audit import docs
@@ -31,11 +29,13 @@ def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
         return StepResult()
     folder = docs.folder(order.network, pinned.id)
     scope = scope_of(context.spark, work.settings, work.reader, pinned, work.domain.tables)
-    tables, laws = work.domain.tables, work.domain.laws()
-    auditor = RUNNER.result().Auditor(context.spark, tables.values(), laws, folder)
+    tables = [table for table in work.domain.tables.values() if table.commit != "carried"]
+    names = {table.name for table in tables}
+    laws = [law for law in work.domain.laws() if law.table in names]
+    auditor = RUNNER.result().Auditor(context.spark, tables, laws, folder)
     report = auditor.run(scope, days)
     page = docs.write(report, folder, title=str(order), run_id=order.run_id)
-    failures = withheld({day: report.failures(day) for day in days}, pinned.changed_days)
+    failures = {day: report.failures(day) for day in days}
     for day in days:
         pinned.verdict(day, not failures[day], failures[day])
     for finding in (*report.failed, *report.warnings):
@@ -46,14 +46,3 @@ def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
         return StepResult(docs=str(page))
     reason = f"audit of {order} failed: {report.summary()}"
     return StepResult("invalid", docs=str(page), reason=reason, retryable=False)
-
-
-def withheld(failures: Mapping[date, list[str]], changed: Collection[date]) -> dict[date, list[str]]:
-    """Return the failures per day, days added that continue from a failed one.
-
-    Carried tables of later days continue from rows that readers never see, unless the failed day hands on
-    what is published of it already. ``changed`` are the days that hand on something else.
-    """
-    failed = min((day for day, lines in failures.items() if lines and day in changed), default=None)
-    reason = f"continues from {failed}, which failed its audit; build it again once that day is published"
-    return {day: lines or ([reason] if failed and day > failed else []) for day, lines in failures.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import AMOUNT, HEX, HEX32, ROW_KEY, UINT, Column, Table
+from permalake.contracts.schema import AMOUNT, HEX, HEX32, ROW_KEY, UINT, Column, Commit, Table
 
 NAMESPACE = "wormhole"
 _DATE = "UTC date of the VAA body's timestamp (of the source document where the body has none)."
@@ -41,13 +41,9 @@ def _per_vaa(
     return Table(name, "wormhole", doc, body, key=key, sort=("row_key",), lookups=lookups, date_doc=_DATE)
 
 
-def _daily(
-    name: str, doc: str, *own: Column, key: tuple[str, ...], carries_state: tuple[str, ...] = ()
-) -> Table:
+def _daily(name: str, doc: str, *own: Column, key: tuple[str, ...], commit: Commit = "day") -> Table:
     date = Column("date", "date", "UTC date.")
-    return Table(
-        name, "wormhole", doc, (date, *own), key=("date", *key), sort=key, carries_state=carries_state
-    )
+    return Table(name, "wormhole", doc, (date, *own), key=("date", *key), sort=key, commit=commit)
 
 
 MESSAGE_PUBLICATION = _per_vaa(
@@ -145,9 +141,7 @@ ATTESTED_TOKENS = _daily(
     Column("attested_on", "date", "Day of the attestation."),
     _row_key(),
     key=("origin_chain", "origin_address"),
-    carries_state=(
-        *("origin_chain", "origin_address", "decimals", "symbol", "name", "attested_on", "row_key"),
-    ),
+    commit="carried",
 )
 
 TOKEN_TRANSFER_DETAILS = _per_vaa(
@@ -285,7 +279,7 @@ TVL_DAILY = _daily(
     ),
     _usd("notional_usd", "amount x the quote nearest to the day's end"),
     key=("origin_chain", "origin_address"),
-    carries_state=("origin_chain", "origin_address", "amount"),
+    commit="carried",
 )
 
 TABLES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,13 +16,11 @@ from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.tables import token_transfer_details as transfers
 from permalake.wormhole.tables import transfers_daily as daily
-from permalake.wormhole.tables import tvl_daily as tvl
+from permalake.wormhole.tables.carried_state import Tables, attested_until
 from permalake.wormhole.tables.chain_details import chain_details
 from permalake.wormhole.tables.chain_questions import questions
 from permalake.wormhole.tables.nearest_quotes import WANTED
 from permalake.wormhole.tables.token_metadata import TOKEN, completed, token_metadata
-
-Tables = Callable[[str], DataFrame]
 
 
 def enriched(
@@ -32,13 +30,15 @@ def enriched(
     start: dt.date,
     end: dt.date,
     *,
+    sound_before: dt.date,
     providers: Sequence[PriceProvider],
     chains: Chains,
 ) -> dict[str, DataFrame]:
     """Frames of the tables that follow from the events of ``start..end``, by table name.
 
-    ``table`` gives a whole table by name: history as published, and the range as staged. ``providers`` tell
-    prices, the first one first; ``chains`` what only RPCs know.
+    ``table`` gives a whole table by name: history as published, and the range as staged. ``sound_before``:
+    see :func:`~permalake.wormhole.tables.carried_state.attested_until`. ``providers`` tell prices, the first
+    one first; ``chains`` what only RPCs know.
     """
     # Kept by checkpoint, here and in what this calls: of cached frames that stand in each other Spark writes
     # the whole plan at every stage of every query, and works them out again when a cache below them grows.
@@ -47,16 +47,14 @@ def enriched(
     events, payloads = table("message_publication"), table("token_transfer_payload").where(inside)
     listed = spark.createDataFrame(load_reference(reference).token_table())
     known_chains = load_reference(reference).chains
-    metadata = token_metadata(payloads, table("attested_tokens").where(inside), listed)
+    attested = attested_until(table, end, sound_before).where(inside)
+    metadata = token_metadata(payloads, attested, listed)
     nfts, published = table("nft_transfer_payload").where(inside), events.where(inside)
     asked = questions(payloads, nfts, published, metadata, known_chains, reference=reference)
     told = chains.answers(spark, asked).localCheckpoint()
     known = transfers.identified(payloads, published, completed(metadata, payloads, told))
     known = transfers.named(known, told, reference).localCheckpoint()
-    held = tvl.balances(
-        known, _state(table("tvl_daily"), start), published.select("date").distinct()
-    ).localCheckpoint()
-    wanted = _priceable(spark, reference, known.select(*WANTED).union(held.select(*WANTED)))
+    wanted = priceable(spark, reference, known.select(*WANTED))
     priced = price_providers.priced(spark, providers, wanted, settings.prices.window_hours)
     details = transfers.token_transfer_details(known, priced).localCheckpoint()
     on_chain = chain_details(known, nfts, told, reference).localCheckpoint()
@@ -66,17 +64,10 @@ def enriched(
         "token_prices": transfers.token_prices(priced),
         "notional_transferred_daily": daily.notional_transferred_daily(known, details),
         "addresses_daily": daily.addresses_daily(known, on_chain),
-        "tvl_daily": tvl.tvl_daily(held, priced),
     }
 
 
-def _state(balances: DataFrame, start: dt.date) -> DataFrame:
-    """Return the balances of the latest day before ``start``: one partition, however long the history is."""
-    before = balances.where(F.col("date") < F.lit(start))
-    latest = before.agg(F.max("date")).first()[0]  # type: ignore[index]
-    return before.where(F.col("date") == F.lit(latest)) if latest else before.limit(0)
-
-
-def _priceable(spark: SparkSession, reference: Path | None, wanted: DataFrame) -> DataFrame:
+def priceable(spark: SparkSession, reference: Path | None, wanted: DataFrame) -> DataFrame:
+    """Return the distinct wants of tokens that are not denied."""
     denied = spark.createDataFrame(load_reference(reference).denied_table()).toDF(*TOKEN)
     return wanted.join(F.broadcast(denied), [*TOKEN], "left_anti").select(*WANTED).distinct()

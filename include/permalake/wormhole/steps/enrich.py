@@ -41,6 +41,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
         add=lambda rows: attempt.append_new(rows, CHAIN_ANSWERS),
         remark=attempt.record.note,
     )
+    waiting = context.work.carries.waiting(order.network)
     with Chains(rpcs(settings), answers, again=again, recheck=order.force) as chains:
         frames = enriched(
             spark,
@@ -48,6 +49,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
             partial(attempt.table, spark),
             order.start,
             order.end,
+            sound_before=min(order.start, waiting.span[0]) if waiting else order.start,
             providers=providers(settings, cache, again),
             chains=chains,
         )

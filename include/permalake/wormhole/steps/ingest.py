@@ -6,7 +6,7 @@ from permalake.contracts.steps import StepResult
 from permalake.pipeline import jobs
 from permalake.pipeline.jobs import StepContext
 from permalake.wormhole.contracts import WORMHOLE_TABLES
-from permalake.wormhole.contracts.tables import ATTESTED_TOKENS, CHAIN_ANSWERS
+from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
 from permalake.wormhole.sources.day_input import WormholeInput
 from permalake.wormhole.sources.wormhole_source import Days, section
 from permalake.wormhole.tables.documents import candidates
@@ -29,7 +29,7 @@ def run(context: StepContext) -> StepResult:
         # Kept by checkpoint: of cached frames that stand in each other Spark writes the whole plan each time.
         vaas = judged(candidates(given.documents, order.start, order.end), reference).localCheckpoint()
         quarantined = attempt.quarantine(quarantine(vaas))
-        frames = events(vaas, attempt.before(spark, ATTESTED_TOKENS.name))
+        frames = events(vaas)
         if (observed := given.observations) is not None:
             frames["observations"] = observations(observed, frames["message_publication"], reference)
         jobs.stage(attempt, frames, WORMHOLE_TABLES)

@@ -1,0 +1,72 @@
+"""Contracts of what a day changed in the ledger: all that the carried tables need of a day."""
+
+from __future__ import annotations
+
+from permalake.contracts.schema import BECH32, Column, Table
+
+KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
+CONDITIONS = ("timelock", "expiration", "storage_deposit_return")
+SIDES = ("created", "consumed")
+
+_DATE = Column("date", "date", "UTC date.")
+
+
+def _long(name: str, doc: str) -> Column:
+    return Column(name, "long", doc, minimum=0)
+
+
+LEDGER_CHANGES = Table(
+    "ledger_changes",
+    "iota",
+    "What the day created and consumed, every kind of output: included transactions, receipts and the "
+    "treasury (TIP-17, TIP-18). The carried tables of the ledger continue from it.",
+    (
+        Column("kind", "string", "Kind of the outputs.", values=KINDS),
+        Column("side", "string", "Whether the day created or consumed them.", values=SIDES),
+        _long("count", "Number of outputs."),
+        _long("amount", "Their amount (base tokens)."),
+        _long("bytes", "Their serialized bytes."),
+        *(
+            one
+            for condition in CONDITIONS
+            for one in (
+                _long(f"{condition}_count", f"Outputs with the unlock condition {condition}."),
+                _long(f"{condition}_amount", "Amount of these outputs (base tokens)."),
+            )
+        ),
+        _long("returned", "Storage deposit to be returned (base tokens)."),
+        Column(
+            "deposit",
+            "long",
+            "Their storage deposit: of each the smaller of its amount and its rent (TIP-19, base tokens). "
+            "Null where the network's v_byte_cost is not configured.",
+            required=False,
+            minimum=0,
+        ),
+        _DATE,
+    ),
+    key=("date", "kind", "side"),
+    sort=("kind", "side"),
+)
+
+BALANCE_CHANGES = Table(
+    "balance_changes",
+    "iota",
+    "What the day changed of the balance of each address that it touched. An output belongs to its address "
+    "unlock condition or state controller, expired or not. The carried tables of addresses continue from it.",
+    (
+        Column("address", "string", "Owner (bech32).", pattern=BECH32),
+        Column("change", "long", "Amount created less amount consumed (base tokens)."),
+        Column(
+            "is_active",
+            "int",
+            "1: it sent or received in an included transaction (address_analytics).",
+            values=(0, 1),
+        ),
+        _DATE,
+    ),
+    key=("date", "address"),
+    sort=("address",),
+)
+
+TABLES = (LEDGER_CHANGES, BALANCE_CHANGES)

@@ -1,0 +1,236 @@
+"""Carrying: staging the carried tables of published days, and publishing them at once.
+
+A day's record names the publication of the day that its carried rows rest on (``carried_id``). A day is
+carried while that is the day's own, current publication. Carrying begins at the first published day that is
+not, and ends at the last published day.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, select
+
+from permalake.config import Settings
+from permalake.contracts import Table
+from permalake.contracts.namespaces import Namespaces
+from permalake.errors import PermalakeError
+from permalake.lake import catalog, leases, record, side_tables, staging
+from permalake.lake.catalog import locations, move_pointer
+from permalake.lake.commit import back_off, record_publication
+from permalake.lake.counts import rows_per_day
+from permalake.lake.held import HeldDays, holding
+from permalake.lake.publication_log import check_not_behind, write_log
+from permalake.lake.replay import Moves, replay
+from permalake.lake.staged_frames import StagedFrames
+from permalake.lake.staged_state import StagedState
+from permalake.lake.state import PUBLISHED, Database, days
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Published days of a network in order that carrying has to go through: date -> publication."""
+
+    days: Mapping[date, int]
+
+    @property
+    def span(self) -> tuple[date, date]:
+        """First and last of them."""
+        return min(self.days), max(self.days)
+
+
+def waiting(connection: Connection, network: str) -> Waiting | None:
+    """Return the published days from the first one that is not carried; None when all are."""
+    rows = connection.execute(
+        select(days.c.date, days.c.publication_id, days.c.carried_id)
+        .where(days.c.network == network, days.c.publication_id.is_not(None))
+        .order_by(days.c.date)
+    ).all()
+    first = next((row.date for row in rows if row.carried_id != row.publication_id), None)
+    if first is None:
+        return None
+    return Waiting({row.date: row.publication_id for row in rows if row.date >= first})
+
+
+class CarryAttempt:
+    """A private staging of the carried tables of start..end, on the published state of one moment.
+
+    :meth:`Carries.begin` gives it to a ``with`` block and keeps the network's lease for carrying alive until
+    the block ends.
+    """
+
+    def __init__(
+        self, settings: Settings, held: HeldDays, contracts: Mapping[str, Table], basis: Waiting
+    ) -> None:
+        row = held.row
+        self.id = row.attempt_id
+        self.network = row.network
+        self.start = row.start
+        self.end = row.end
+        self.refused: dict[date, str] = {}
+        self._settings = settings
+        self._held = held
+        self._row = row
+        self._contracts = contracts
+        self._basis = basis
+        self._state = StagedState(held.database, row, contracts)
+        self._frames = StagedFrames(settings, held)
+
+    @property
+    def published_days(self) -> list[date]:
+        """The published days of start..end, in order."""
+        return sorted(self._basis.days)
+
+    def stage(self, frame: DataFrame, contract: Table) -> None:
+        """Stage the rows of start..end of a carried table; files without a changed row stay as they are.
+
+        Raises:
+            PermalakeError: if a column is missing, or the staging is gone.
+        """
+        location = self._held.location(contract.name)
+        staging.bind(frame.sparkSession, self._settings, self.id)
+        name = staging.full_name(self.id, self.network, contract.name)
+        rows = staging.shape(frame, contract)
+        if rows_per_day(location, self.start, self.end):
+            staging.merge(rows, contract, name, self.start, self.end)
+        else:
+            staging.replace(rows, contract, name, self.start, self.end)
+
+    def append_new(self, frame: DataFrame, contract: Table) -> int:
+        """Add the rows whose key is new to a side table, seen by readers at once; return their number."""
+        self._held.location(contract.name)
+        return side_tables.append_new(self._settings, self._held.database, self._row, frame, contract)
+
+    def table(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return a whole table: as published when the attempt began, and what it staged."""
+        return self._frames.table(spark, name)
+
+    def days(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return the rows of start..end."""
+        return self._frames.days(spark, name)
+
+    def published(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return a whole table as it was published when the attempt began."""
+        return self._frames.published(spark, name)
+
+    def counts(self) -> dict[str, dict[date, int]]:
+        """Return the rows per table and day of start..end, from metadata; side tables are left out."""
+        found = self._held.locations()
+        return {
+            name: rows_per_day(found[name], self.start, self.end)
+            for name, contract in self._contracts.items()
+            if contract.commit != "side" and name in found
+        }
+
+    def publish(self) -> dict[str, int]:
+        """Move the pointers of all staged tables in one transaction; return their rows of start..end.
+
+        Days that were published since the attempt began stay uncarried.
+        """
+        staged = self._state.changed()
+        counts = self._state.counts()
+        for number in range(_TRIES):
+            moves = self._moves(staged)
+            if self._move(moves, staged, counts):
+                write_log(self._settings, self._held.database)
+                return {name: sum(per_day.values()) for name, per_day in sorted(counts.items())}
+            back_off(number)
+        raise PermalakeError(f"{self.network}: others kept on writing its carried tables; run it again")
+
+    def _moves(self, staged: Mapping[str, str]) -> Moves:
+        """Return the staged state, on top of what maintenance has written meanwhile."""
+        with self._held.database.read() as connection:
+            current = locations(connection, PUBLISHED, self.network)
+            base = record.base_locations(connection, self.id)
+        moves = {name: (current[name], at) for name, at in staged.items()}
+        late = {name: move for name, move in moves.items() if move[0] != base[name]}
+        if late:
+            moves |= replay(self._settings, self._held.database, self._row, late, lambda _: True)
+        return moves
+
+    def _move(self, moves: Moves, staged: Mapping[str, str], counts: Mapping[str, dict[date, int]]) -> bool:
+        """Move all pointers by compare and set, and record it; False, and nothing, where one has moved."""
+        self._held.locations()  # the lease still holds
+        try:
+            with self._held.database.write() as connection:
+                for name, (old, new) in sorted(moves.items()):
+                    if not move_pointer(connection, PUBLISHED, self.network, name, old=old, new=new):
+                        raise _MovedError
+                moved = {name: new for name, (_, new) in moves.items()}
+                replayed = any(moved[name] != at for name, at in staged.items())
+                publication, _ = record_publication(connection, self._row, record.CARRY, moved, replayed)
+                self._record_days(connection, counts)
+                record.close(connection, self.id, "published", publication)
+        except _MovedError:
+            return False
+        return True
+
+    def _record_days(self, connection: Connection, counts: Mapping[str, dict[date, int]]) -> None:
+        for row in connection.execute(
+            select(days.c.date, days.c.rows).where(
+                days.c.network == self.network, days.c.date.in_(self.published_days)
+            )
+        ).all():
+            rows = {name: n for name, n in json.loads(row.rows or "{}").items() if name not in counts}
+            rows |= {name: per_day[row.date] for name, per_day in counts.items() if row.date in per_day}
+            record.set_day(
+                connection,
+                self.network,
+                row.date,
+                carried_id=self._basis.days[row.date],
+                rows=json.dumps(dict(sorted(rows.items()))),
+            )
+
+
+class _MovedError(Exception):
+    """A pointer was moved meanwhile; the transaction is rolled back."""
+
+
+class Carries:
+    """Carrying the networks of a lake: one run at a time for each."""
+
+    def __init__(self, settings: Settings, database: Database, namespaces: Namespaces) -> None:
+        self._settings = settings
+        self._database = database
+        self._namespaces = namespaces
+
+    def waiting(self, network: str) -> Waiting | None:
+        """Return the published days from the first one that is not carried; None when all are."""
+        with self._database.read() as connection:
+            return waiting(connection, network)
+
+    @contextmanager
+    def begin(self, network: str, run_id: str, *, wait: float = 0.0) -> Iterator[CarryAttempt | None]:
+        """Begin to carry what is published now; None when every published day is carried.
+
+        Raises:
+            PermalakeError: if another run still carries this network after ``wait`` seconds; it names it.
+        """
+        check_not_behind(self._settings, self._database)
+        contracts = self._namespaces(network).tables
+        catalog.ensure(self._settings, self._database, network, contracts)
+        name = record.lease_of(network, record.CARRY)
+        leases.take(self._database, name, date.min, date.max, run_id=run_id, wait=wait)
+        try:
+            with self._database.write() as connection:
+                basis = waiting(connection, network)
+                if basis is not None:
+                    row = record.begin(connection, network, *basis.span, run_id=run_id, kind=record.CARRY)
+            if basis is None:
+                yield None
+                return
+            with holding(self._database, row) as held:
+                yield CarryAttempt(self._settings, held, contracts, basis)
+        finally:
+            with self._database.write() as connection:
+                leases.release_days(connection, name, date.min, date.max, run_id)

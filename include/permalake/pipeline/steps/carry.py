@@ -1,0 +1,67 @@
+"""Step ``carry``: published days → the carried tables, audited and published at once.
+
+It begins at the first published day that is not carried, whichever run published it, and ends at the last
+published day. One run at a time carries a network; others wait for it, and find their days carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from importlib import import_module
+
+from permalake.audit import docs
+from permalake.audit.findings import AuditReport
+from permalake.audit.staged import scope_of
+from permalake.contracts.steps import StepResult
+from permalake.lake import CarryAttempt
+from permalake.pipeline.jobs import StepContext
+from permalake.pipeline.steps.audit import RUNNER
+
+Carry = Callable[[StepContext, CarryAttempt], Mapping[date, str]]
+"""Stages the carried tables of an attempt; returns the published days that are stale now, with the reason."""
+WAIT_SECONDS = 1800
+"""How long a run waits for another one that carries the same network."""
+
+
+def run(context: StepContext) -> StepResult:
+    """Carry what waits; the result is invalid, and nothing is published, when the audit fails."""
+    order, work = context.order, context.work
+    with work.carries.begin(order.network, order.run_id, wait=WAIT_SECONDS) as attempt:
+        if attempt is None:
+            context.report(f"carry {order.network}: every published day is carried")
+            return StepResult(days=())
+        return _carried(context, attempt)
+
+
+def _carried(context: StepContext, attempt: CarryAttempt) -> StepResult:
+    network, work = context.order.network, context.work
+    module, _, function = work.domain.carry.partition(":")
+    build: Carry = getattr(import_module(module), function)
+    stale = build(context, attempt)
+    days = attempt.published_days
+    report = _audited(context, attempt, days)
+    span = f"{days[0]}" if len(days) == 1 else f"{days[0]}..{days[-1]}"
+    folder = docs.folder(network, attempt.id)
+    page = docs.write(report, folder, title=f"{network} {span}, carried tables", run_id=context.order.run_id)
+    for finding in (*report.failed, *report.warnings):
+        context.report(f"carry {network} {span}: {finding.severity}: {finding.line()}")
+    if report.failed:
+        reason = f"audit of the carried tables of {network} {span} failed: {report.summary()}"
+        return StepResult("invalid", docs=str(page), reason=reason, retryable=False, days=())
+    rows = attempt.publish()
+    for day, line in stale.items():
+        work.builds.mark_stale(network, [day], line)
+    context.report(f"carry {network}: {len(days)} day{'s' * (len(days) != 1)}, {span}; docs: {page}")
+    return StepResult(rows=rows, docs=str(page), days=tuple(days))
+
+
+def _audited(context: StepContext, attempt: CarryAttempt, days: list[date]) -> AuditReport:
+    work, spark = context.work, context.spark
+    tables = work.domain.tables
+    scope = scope_of(spark, work.settings, work.reader, attempt, tables)
+    carried = [table for table in tables.values() if table.commit == "carried"]
+    laws = [law for law in work.domain.laws() if tables[law.table].commit == "carried"]
+    folder = docs.folder(attempt.network, attempt.id)
+    report: AuditReport = RUNNER.result().Auditor(spark, carried, laws, folder).run(scope, days)
+    return report

@@ -1,0 +1,73 @@
+"""Step ``carry`` of Wormhole: published days → attested tokens and locked value at the days' ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from permalake.lake import CarryAttempt
+from permalake.pipeline import jobs
+from permalake.pipeline.jobs import StepContext
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.tables import TOKEN_PRICES
+from permalake.wormhole.enrich import price_providers
+from permalake.wormhole.enrich.asked_prices import AskedPrices
+from permalake.wormhole.enrich.enriched_days import priceable
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.tables import token_transfer_details as transfers
+from permalake.wormhole.tables import tvl_daily as tvl
+from permalake.wormhole.tables.attested_tokens import attested_tokens
+from permalake.wormhole.tables.carried_state import Tables, latest_before
+from permalake.wormhole.tables.nearest_quotes import WANTED
+from permalake.wormhole.tables.used_attestations import outdated_days
+
+
+def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
+    """Stage the carried tables; return days that used an attestation that has changed.
+
+    Quotes at the days' ends that ``token_prices`` lacks are asked for, and kept there.
+    """
+    own, published = partial(attempt.days, context.spark), partial(attempt.published, context.spark)
+    publications = own("message_publication")
+    before = latest_before(published("attested_tokens"), attempt.start)
+    attested = attested_tokens(own("asset_meta_payload"), publications, before).localCheckpoint()
+    state = latest_before(published("tvl_daily"), attempt.start)
+    held = tvl.balances(_known(own), state, publications.select("date").distinct()).localCheckpoint()
+    priced = _priced(context, attempt, held)
+    attempt.append_new(transfers.token_prices(priced), TOKEN_PRICES)
+    frames = {"attested_tokens": attested, "tvl_daily": tvl.tvl_daily(held, priced)}
+    jobs.stage(attempt, frames, WORMHOLE_TABLES)
+    then = published("attested_tokens").where(_inside(attempt))
+    return outdated_days(own("token_transfer_payload"), own("token_transfer_details"), attested, then)
+
+
+def _inside(attempt: CarryAttempt) -> str:
+    return f"date BETWEEN DATE'{attempt.start}' AND DATE'{attempt.end}'"
+
+
+def _known(own: Tables) -> DataFrame:
+    """Return the published transfers with their routes and amounts."""
+    chains = own("message_publication").select("date", "row_key", "emitter_chain")
+    routes = own("token_transfer_payload").select(
+        "date", "row_key", "target_chain", "origin_chain", "origin_address"
+    )
+    amounts = own("token_transfer_details").select("date", "row_key", "amount")
+    return routes.join(chains, ["date", "row_key"]).join(amounts, ["date", "row_key"])
+
+
+def _priced(context: StepContext, attempt: CarryAttempt, held: DataFrame) -> DataFrame:
+    """Return the quote nearest to each day's end of the tokens held then."""
+    settings = context.work.settings
+    cache = LakeCache(
+        read=lambda session: attempt.table(session, TOKEN_PRICES.name),
+        add=lambda quotes: attempt.append_new(quotes, TOKEN_PRICES),
+        memory=partial(AskedPrices, context.work.database),
+        remark=context.report,
+    )
+    reference = settings.wormhole.reference if settings.wormhole else None
+    wanted = priceable(context.spark, reference, held.select(*WANTED))
+    providers = price_providers.providers(settings, cache)
+    return price_providers.priced(context.spark, providers, wanted, settings.prices.window_hours)
