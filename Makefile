@@ -9,8 +9,9 @@ ON_S3 := tests/cluster/test_warehouse_on_s3.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 JARS := $(HOME_FOLDER)/jars/.fetched
-# Official client libraries in JavaScript, for tests that compare with them.
+# Official client libraries in JavaScript, for tests that compare with them; what tests of the pages need.
 CLIENTS := tests/support/clients/node_modules/.package-lock.json
+BROWSER := tests/support/web_tools/node_modules/.package-lock.json
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 18
@@ -23,7 +24,7 @@ demo: install ## build the bundled real days through Airflow and say what came o
 fast: install ## tests without JVM, server or other process: run them before each commit
 	@$(PYTHON) -m pytest -m fast --numprocesses 2 --quiet
 
-test: install $(CLIENTS) ## the whole test suite, in two processes
+test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in two processes
 	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 40 --ignore $(ON_S3)
 
 long: install ## tests at full length: ten days under a killed scheduler, kills at every point, a warehouse on S3
@@ -46,7 +47,7 @@ env: ## fresh secrets for docker compose, in .env
 tour: install ## Airflow in a real browser (Chromium), with screenshots into docs/tour
 	@PYTHONPATH=tests $(PYTHON) -m browser.tour
 
-site-tour: install ## the pages of permalake serve in a real browser (Chromium), over the demo's lake
+site-tour: install $(BROWSER) ## the pages of permalake serve in a real browser, over the demo's lake
 	@PYTHONPATH=tests $(PYTHON) -m browser.site_tour
 
 lint: install ## style, types, direction of imports, generated docs
@@ -84,8 +85,8 @@ $(STAMP): requirements.txt pyproject.toml
 	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --no-deps --editable .
 	@touch $@
 
-$(CLIENTS): tests/support/clients/package-lock.json | $(STAMP)
-	@$(PYTHON) tests/support/official_clients.py
+$(CLIENTS) $(BROWSER): tests/support/%/node_modules/.package-lock.json: tests/support/%/package-lock.json | $(STAMP)
+	@PYTHONPATH=tests $(PYTHON) -m support.npm tests/support/$*
 
 $(JARS): $(STAMP) include/permalake/spark/jars.py
 	@$(PYTHON) -m permalake.spark.jars

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import iota_sdk
 
+from support import npm
+from support.npm import BIN
+
 HERE = Path(__file__).parent / "clients"
-BIN = Path(sys.executable).parent
-INSTALLED = HERE / "node_modules" / ".package-lock.json"
 
 
 def install():
     """Install the npm packages of the lock if they are absent or older than the lock."""
-    lock = HERE / "package-lock.json"
-    with (HERE / ".install.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        if not INSTALLED.exists() or INSTALLED.stat().st_mtime < lock.stat().st_mtime:
-            arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-            subprocess.run([BIN / "npm", *arguments], cwd=HERE, check=True, timeout=300)
-            INSTALLED.touch()
+    npm.install(HERE)
 
 
 def iota_js(objects):
@@ -46,7 +39,3 @@ def sdk(method, **data):
     answer = json.loads(iota_sdk.call_utils_method(json.dumps({"name": method, "data": data})))
     assert answer["type"] not in {"error", "panic"}, answer
     return answer["payload"]
-
-
-if __name__ == "__main__":
-    install()

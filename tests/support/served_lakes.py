@@ -6,6 +6,7 @@ that the project did not compute. Consumed outputs are told by the inputs of inc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
@@ -44,10 +45,11 @@ def settings_of(folder: Path, **serve: Any) -> Settings:
     return Settings(lake={"warehouse": str(folder / "lake")}, networks=networks, serve=serve)  # type: ignore[arg-type]
 
 
-def write(settings: Settings) -> None:
-    """Publish every day of both worlds, each world in one publication."""
+def write(settings: Settings, protocols: Iterable[str] = tuple(NETWORKS)) -> None:
+    """Publish every day of the worlds, each world in one publication."""
     lake = lakes.OpenLake(settings)
-    for protocol, network in NETWORKS.items():
+    for protocol in protocols:
+        network = NETWORKS[protocol]
         days = [date.fromisoformat(row["date"]) for row in expected(protocol, "date_cache")]
         attempt = lake.begin(network, min(days), max(days), f"write-{network}")
         for name, contract in IOTA_TABLES.items():

@@ -40,9 +40,10 @@ def settings_of(warehouse, **serve):
     return Settings(lake={"warehouse": str(warehouse)}, networks=networks, serve=serve)
 
 
-def build(settings):
+def build(settings, networks=NETWORKS):
     """Publish every day of every network."""
-    for network, protocol in NETWORKS.items():
+    for network in networks:
+        protocol = NETWORKS[network]
         rows = tables(protocol)
         if network == "old":
             rows = {name: [_as_of_old(row) for row in found] for name, found in rows.items()}

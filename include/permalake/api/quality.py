@@ -27,8 +27,7 @@ from permalake.web.table_pages import json_value
 
 Json = dict[str, Any]
 router = APIRouter(tags=["pages"], include_in_schema=False)
-_LISTED_DAYS = 31
-_COMPARED_DAYS = 14
+_DAYS = 14
 _INPUTS = 40
 _RAW_BYTES = 300
 # Data Docs hold their style sheet; nothing else may be loaded or run.
@@ -78,13 +77,11 @@ def _audits(lake: RequestLake, days: Sequence[DayStatus], query: QualityOptions)
     if query.day and chosen is None:
         raise not_found(f"day {query.day} of {lake.network}")
     chosen = chosen or (days[0] if days else None)
-    results = [day_results(lake, day) for day in days[:_LISTED_DAYS]]
-    compared = results[:_COMPARED_DAYS]
+    results = [day_results(lake, day) for day in days[:_DAYS]]
     return {
         "days": results,
-        "earlier": days[_LISTED_DAYS].date.isoformat() if len(days) > _LISTED_DAYS else None,
-        "compared": [one["date"] for one in compared],
-        "tables": by_table(compared, staged_tables(domain_of(lake.network))),
+        "earlier": days[_DAYS].date.isoformat() if len(days) > _DAYS else None,
+        "tables": by_table(results, staged_tables(domain_of(lake.network))),
         "lineage": {"date": chosen.date.isoformat(), **day_lineage(lake, chosen)} if chosen else None,
     }
 
