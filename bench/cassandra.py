@@ -41,8 +41,8 @@ from permalake.lake.state import STORES, Database
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
 from permalake.stores import cassandra, served
+from permalake.stores.batch import StoreBatch
 from permalake.stores.pinned import Pinned
-from permalake.stores.serve import Batch
 
 MESSAGES, DAYS, SINGLES = 128_000, 64, 4
 PROTOCOLS = ("stardust", "chrysalis")
@@ -147,7 +147,7 @@ def _seconds(
         gc.collect()
         spark._jvm.System.gc()
         at_rest(pid)
-        ours[part] = timed(lambda: target.write(Batch(NETWORK, days, state, micros)))  # noqa: B023
+        ours[part] = timed(lambda: target.write(StoreBatch(NETWORK, days, state, micros)))  # noqa: B023
         at_rest(pid)
         bare[part] = timed(lambda: _bare(settings, finished[part]))  # noqa: B023
         say(f"{part}: {ours[part]:.1f} s, the bare connector {bare[part]:.1f} s")

@@ -127,7 +127,7 @@ def _balance(lake: RequestLake, target: Target) -> Response:
 def _outputs(lake: RequestLake, target: Target, query: OutputsQuery) -> Response:
     page = query.asked(lake, {"address": target[1], "type": query.type, "spent": query.include_spent})
     of_type = {} if query.type is None else {"output_type": query.type}
-    wanted = ledger.Listing(
+    wanted = ledger.LedgerList(
         "legacy_outputs", "address", target[0], "output_id", query.newest, ("output_type",), of_type
     )
     rows = unspent_or_all(

@@ -17,7 +17,7 @@ from typing import Any
 
 from permalake.iota.permanode.chrysalis_schema import keyspace_of
 from permalake.iota.rest.lake_ledger import LakeLedger
-from permalake.iota.rest.ledger_reader import Listing, Row
+from permalake.iota.rest.ledger_reader import LedgerList, Row
 from permalake.lake.serving import EVERYTHING
 from permalake.stores.cassandra_reader import CassandraReader
 from permalake.stores.readers import WholeDays
@@ -144,7 +144,7 @@ class CassandraLedger:
         found = self._valid(self._milestone(index))
         return found[0] if found else self._lake.milestone(index)
 
-    def listed(self, wanted: Listing, page: ListPage) -> list[Row]:
+    def listed(self, wanted: LedgerList, page: ListPage) -> list[Row]:
         """Return one page of a list, and one row more if there is one."""
         source = _SOURCES.get((wanted.table, wanted.column))
         at = self._milestone(page.after[0]) if page.after else []
@@ -160,7 +160,7 @@ class CassandraLedger:
             rows.sort(key=wanted.place, reverse=wanted.newest)
         return rows[: page.size + 1]
 
-    def _page(self, rows: Iterator[Row], wanted: Listing, page: ListPage) -> list[Row]:
+    def _page(self, rows: Iterator[Row], wanted: LedgerList, page: ListPage) -> list[Row]:
         """Return whole milestones of a list until the page is full; the store orders them by time alone."""
         found: list[Row] = []
         for _, group in groupby(rows, key=lambda row: row["ms_timestamp"]):
@@ -170,7 +170,7 @@ class CassandraLedger:
                 break
         return found
 
-    def _matches(self, row: Row, wanted: Listing, page: ListPage) -> bool:
+    def _matches(self, row: Row, wanted: LedgerList, page: ListPage) -> bool:
         if isinstance(row.get("inclusion_state"), bytes):
             row["inclusion_state"] = row["inclusion_state"][0]
         return (
@@ -180,7 +180,7 @@ class CassandraLedger:
         )
 
     def _ordered(
-        self, source: _Source, wanted: Listing, page: ListPage, since: datetime | None
+        self, source: _Source, wanted: LedgerList, page: ListPage, since: datetime | None
     ) -> Iterator[Row]:
         """Yield the rows of a list in order of time, from the milestone of the page's position on."""
         columns = ", ".join(dict.fromkeys((*wanted.columns, "milestone_index", "ms_timestamp", wanted.tie)))
@@ -202,7 +202,7 @@ class CassandraLedger:
                 reverse=wanted.newest,
             )
 
-    def _ranges(self, source: _Source, wanted: Listing, page: ListPage) -> list[tuple[int, ...]]:
+    def _ranges(self, source: _Source, wanted: LedgerList, page: ListPage) -> list[tuple[int, ...]]:
         """Return the partitions of a key, as values of ``ms_range_id``, in the order of the list."""
         if source.hints is None:
             return [()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from permalake.iota.rest.ledger_reader import Listing, Row
+from permalake.iota.rest.ledger_reader import LedgerList, Row
 from permalake.lake.serving import Scan
 from permalake.web.paging import ListPage
 from permalake.web.problems import not_found
@@ -75,7 +75,7 @@ class LakeLedger:
             raise not_found(f"milestone {index}")
         return found[0]
 
-    def listed(self, wanted: Listing, page: ListPage, among: Iterable[int] | None = None) -> list[Row]:
+    def listed(self, wanted: LedgerList, page: ListPage, among: Iterable[int] | None = None) -> list[Row]:
         """Return one page of a list, and one row more if there is one.
 
         Only as many milestones are read as the page needs: the id index names those that hold such rows.
@@ -104,6 +104,6 @@ class LakeLedger:
             )
         return rows
 
-    def places(self, wanted: Listing) -> Sequence[int]:
+    def places(self, wanted: LedgerList) -> Sequence[int]:
         """Return the milestones that may hold rows of a list."""
         return list(self._lake.find(wanted.table, wanted.column, wanted.value).milestones or ())

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from permalake.iota.rest.cassandra_ledger import CassandraLedger, held_milestones
 from permalake.iota.rest.lake_ledger import LakeLedger
-from permalake.iota.rest.ledger_reader import KINDS, OWNED_KINDS, LedgerReader, Listing, Row
+from permalake.iota.rest.ledger_reader import KINDS, OWNED_KINDS, LedgerList, LedgerReader, Row
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.stores.readers import StoreReaders
 from permalake.web.paging import ListPage
 from permalake.web.problems import ProblemError
 from permalake.web.state import RequestLake
 
-__all__ = ["KINDS", "OWNED_KINDS", "Listing", "Row"]
+__all__ = ["KINDS", "OWNED_KINDS", "LedgerList", "Row"]
 STATES = {0: "conflicting", 1: "included", 2: "noTransaction"}
 """``ledgerInclusionState`` by ``inclusion_state``."""
 
@@ -93,7 +93,7 @@ def milestone(lake: RequestLake, index: int) -> Row:
     return reader_of(lake).milestone(index)
 
 
-def listed(lake: RequestLake, wanted: Listing, page: ListPage) -> list[Row]:
+def listed(lake: RequestLake, wanted: LedgerList, page: ListPage) -> list[Row]:
     """Return one page of a list, and one row more if there is one."""
     return reader_of(lake).listed(wanted, page)
 

@@ -16,7 +16,7 @@ OWNED_KINDS = KINDS[:5]
 
 
 @dataclass(frozen=True)
-class Listing:
+class LedgerList:
     """A list of a table's rows with one value, by milestone and ``tie``.
 
     Attributes:
@@ -70,5 +70,5 @@ class LedgerReader(Protocol):
     def milestone(self, index: int) -> Row:
         """Return milestone_index, message_id, timestamp and payload of a milestone."""
 
-    def listed(self, wanted: Listing, page: ListPage) -> list[Row]:
+    def listed(self, wanted: LedgerList, page: ListPage) -> list[Row]:
         """Return one page of a list, and one row more if there is one."""

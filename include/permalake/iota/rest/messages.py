@@ -158,7 +158,7 @@ def _children(lake: RequestLake, message_id: str, query: ChildrenQuery) -> Respo
 def _found(
     lake: RequestLake, table: str, lookup: tuple[str, str], page: ListPage, query: ChildrenQuery
 ) -> tuple[list[Any], str | None]:
-    wanted = ledger.Listing(table, *lookup, "message_id", query.newest, ("inclusion_state",))
+    wanted = ledger.LedgerList(table, *lookup, "message_id", query.newest, ("inclusion_state",))
     shown, cursor = page.cut(ledger.listed(lake, wanted, page), wanted.place)
     return [_expanded(row) if query.expanded else row["message_id"] for row in shown], cursor
 

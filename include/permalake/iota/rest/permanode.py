@@ -170,7 +170,7 @@ def _owned(lake: RequestLake, address: str, page: ListPage, *, newest: bool) -> 
     """Return a page of outputs by owner over all kinds, and one more."""
     rows: list[ledger.Row] = []
     for kind, column in _OWNED.items():
-        wanted = ledger.Listing(f"{kind}_outputs", column, address, "output_id", newest, ("amount",))
+        wanted = ledger.LedgerList(f"{kind}_outputs", column, address, "output_id", newest, ("amount",))
         rows += ledger.listed(lake, wanted, page)
     rows.sort(key=lambda row: (row["milestone_index"], row["output_id"]), reverse=newest)
     return rows[: page.size + 1]
