@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+from airflow.sdk import BaseSensorOperator
 
 from permalake.contracts.steps import Step
 from permalake.domains import named
@@ -148,12 +149,13 @@ def test_publish_tells_downstream_dags(dag):
 
 
 def test_a_store_that_is_down_delays_its_own_step_only(dag):
-    serve = dag.task_dict["serve"]
-    assert serve.upstream_task_ids == {"publish"}
-    # Half an hour of its own; and it catches up when there was nothing to build.
-    waits = [min(serve.retry_delay * 2**n, serve.max_retry_delay) for n in range(serve.retries)]
-    assert sum(waits, timedelta()) >= timedelta(minutes=30)
-    assert serve.trigger_rule == "none_failed"
+    serve, sensor = dag.task_dict["serve"], dag.task_dict["wait_for_store"]
+    assert serve.upstream_task_ids == {"wait_for_store"}
+    # It waits without a worker, and both catch up when there was nothing to build.
+    assert isinstance(sensor, BaseSensorOperator)
+    assert sensor.reschedule
+    assert timedelta(seconds=sensor.timeout) >= timedelta(minutes=30)
+    assert (sensor.trigger_rule, serve.trigger_rule) == ("none_failed", "none_failed")
 
 
 @pytest.mark.parametrize(

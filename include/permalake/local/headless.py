@@ -24,7 +24,7 @@ from permalake.pipeline.domain import Domain
 def run(domain: Domain, conf: dict[str, Any]) -> bool:
     """Run the DAG of ``domain`` with ``conf`` through to its end; return whether it succeeded."""
     from airflow.dag_processing.dagbag import DagBag
-    from airflow.sdk import DagRunState
+    from airflow.sdk import BaseSensorOperator, DagRunState
     from airflow.sdk.listener import get_listener_manager
 
     from permalake.local.task_logs import TaskLogs
@@ -37,6 +37,8 @@ def run(domain: Domain, conf: dict[str, Any]) -> bool:
     dag.deadline = None  # nobody waits for an alert at a terminal, and Airflow cannot test a DAG that has one
     for task in dag.tasks:
         task.retries = 0  # whoever waits at a terminal wants the reason now, not after three back-offs
+        if isinstance(task, BaseSensorOperator):
+            task.timeout = 0
     logs = TaskLogs(Path(os.environ["AIRFLOW__LOGGING__BASE_LOG_FOLDER"]))
     get_listener_manager().add_listener(logs)  # type: ignore[no-untyped-call]
     return bool(dag.test(run_conf=conf).state == DagRunState.SUCCESS)

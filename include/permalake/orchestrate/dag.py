@@ -14,8 +14,9 @@ from permalake.orchestrate.carry_task import CarryStep
 from permalake.orchestrate.deadline import deadline
 from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.serve_task import ServeStep
+from permalake.orchestrate.store_sensor import StoreSensor
 from permalake.orchestrate.submit_task import SparkStep, spark_task
-from permalake.pipeline.domain import CARRY, POOL, PUBLISH, SERVE, Domain
+from permalake.pipeline.domain import CARRY, POOL, PUBLISH, SERVE, WAIT, Domain
 
 # Days before this one have no data anywhere; runs by hand may still name them (governance VAAs of 1970).
 FIRST_DAY = datetime(2018, 1, 1, tzinfo=UTC)
@@ -97,7 +98,15 @@ def daily_dag(domain: Domain, *, doc: str, tags: Iterable[str] = ()) -> DAG:
     return dag
 
 
-def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep:
+def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep | StoreSensor:
+    if step.name == WAIT:
+        return StoreSensor(
+            domain=domain,
+            step=step,
+            doc_md=step.doc,
+            trigger_rule=TriggerRule.NONE_FAILED,
+            execution_timeout=timedelta(minutes=15),
+        )
     if step.job is None:
         # The asset of publish lets other DAGs run on a published day.
         return InTaskStep(
@@ -108,8 +117,7 @@ def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep:
             execution_timeout=timedelta(hours=1),
         )
     if step.name == SERVE:
-        # It also runs when nothing had to be built: a store may have missed days. Its retries span half an
-        # hour, the time of a store's restart or upgrade.
+        # It also runs when nothing had to be built: a store may have missed days.
         return ServeStep(
             domain=domain,
             step=step,
@@ -117,7 +125,6 @@ def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep:
             inlets=[published_day(domain.name)],
             outlets=[served_day(domain.name)],
             trigger_rule=TriggerRule.NONE_FAILED,
-            retries=5,
             execution_timeout=timedelta(hours=6),
         )
     if step.name == CARRY:

@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from permalake.contracts.steps import Step, StepResult
 from permalake.orchestrate import lineage
+from permalake.orchestrate.connections import store_variables
 from permalake.orchestrate.rebuild_runs import follow_up
 from permalake.orchestrate.step_task import Flow
 from permalake.orchestrate.submit_task import SparkStep
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
 class ServeStep(SparkStep):
     """Submits the job when a store has days to receive; skipped with its reason otherwise.
 
-    A store that does not answer fails the task before anything is submitted, so that waiting for it costs
-    nothing but a retry.
+    The sensor before it has waited for the stores.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._due: dict[str, list[date]] = {}
+
+    def execute(self, context: Any) -> dict[str, Any] | None:  # type: ignore[override]
+        """Do as every Spark step, with what Airflow's connections say of the stores."""
+        with store_variables(self.domain):
+            return super().execute(context)
 
     def _begin(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
         from permalake.stores import serve
@@ -44,8 +49,10 @@ class ServeStep(SparkStep):
             self._skip(f"no store is configured for {network} ({sections})")
         if request.force and request.only == SERVE:
             serve.again(settings, network, stores, request.start, request.end)
-        serve.prepare(settings, network, stores)
         self._due = serve.waiting(settings, network, stores)
+        if not self._due:  # This task alone may have been cleared, because a store has lost its tables.
+            serve.prepare(settings, network, stores)
+            self._due = serve.waiting(settings, network, stores)
         if not self._due:
             self._skip("the stores have every published day")
         jars.resolve(self._store_jars(work))

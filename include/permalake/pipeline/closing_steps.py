@@ -1,9 +1,9 @@
-"""The steps that end a day of every domain: audit, publish, carry, serve."""
+"""The steps that end a day of every domain: audit, publish, carry, wait for the store, serve."""
 
 from __future__ import annotations
 
 from permalake.contracts.steps import Step
-from permalake.pipeline.domain import CARRY, PUBLISH, SERVE
+from permalake.pipeline.domain import CARRY, PUBLISH, SERVE, WAIT
 
 
 def closing_steps(store: str, carried: tuple[str, ...]) -> tuple[Step, ...]:
@@ -38,11 +38,18 @@ def closing_steps(store: str, carried: tuple[str, ...]) -> tuple[Step, ...]:
             light=True,
         ),
         Step(
+            WAIT,
+            phases=(),
+            run="permalake.pipeline.steps.wait:run",
+            doc=f"Waits until {store} answers, an hour at most, and creates tables that it lacks. Skipped "
+            "where no store is configured.",
+        ),
+        Step(
             SERVE,
             phases=("serve",),
             run="permalake.pipeline.steps.serve:run",
             job="serve",
             doc=f"Writes every published day that {store} does not have yet, this run's and any it missed "
-            "before. Skipped where no store is configured; a store that is down delays this step alone.",
+            "before. Skipped where no store is configured.",
         ),
     )

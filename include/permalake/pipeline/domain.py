@@ -117,5 +117,7 @@ class Domain:
 PUBLISH = "publish"
 CARRY = "carry"
 """The step that builds the carried tables of all published days that wait for it, whoever published them."""
+WAIT = "wait_for_store"
+"""The step that runs as a sensor."""
 SERVE = "serve"
 """The step that works on what is published, not on a staging."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from permalake.config import BigtableSettings
+from permalake.stores.bigtable_client import client
 from permalake.stores.bigtable_send import Sender, unreachable
 from permalake.stores.bigtable_wire import entries, requests
 
@@ -81,9 +82,7 @@ def delete(keys: DataFrame, settings: BigtableSettings, table: str) -> int:
 
 
 def _instance(settings: BigtableSettings) -> Any:
-    from google.cloud.bigtable import Client
-
-    return Client(project=settings.project, admin=True).instance(settings.instance)
+    return client(settings, admin=True).instance(settings.instance)
 
 
 def _writer(

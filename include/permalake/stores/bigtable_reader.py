@@ -11,6 +11,7 @@ from typing import Any
 
 from permalake.config import BigtableSettings
 from permalake.errors import StoreUnavailableError
+from permalake.stores.bigtable_client import credentials
 
 Cells = dict[str, bytes]
 """Cells of a row, by ``FAMILY:QUALIFIER``."""
@@ -90,7 +91,7 @@ def _client(settings: BigtableSettings) -> Any:
     with warnings.catch_warnings():
         # It warns of every emulator.
         warnings.simplefilter("ignore", RuntimeWarning)
-        return BigtableDataClient(project=settings.project)
+        return BigtableDataClient(project=settings.project, credentials=credentials(settings))
 
 
 def _cells(row: Any) -> Cells:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from permalake.config import BigtableSettings
 from permalake.errors import PermalakeError
+from permalake.stores.bigtable_client import client
 from permalake.stores.bigtable_wire import requests
 
 _METHOD = "/google.bigtable.v2.Bigtable/MutateRows"
@@ -24,11 +25,9 @@ class Sender:
     """Sends entries of one table; what fails for good fails the write, at the latest in :meth:`finish`."""
 
     def __init__(self, settings: BigtableSettings, table: str, name: str) -> None:
-        from google.cloud.bigtable import Client
         from google.cloud.bigtable_v2.types import MutateRowsResponse
 
-        client = Client(project=settings.project).table_data_client
-        self._call = client.transport.grpc_channel.unary_stream(
+        self._call = client(settings).table_data_client.transport.grpc_channel.unary_stream(
             _METHOD, request_serializer=None, response_deserializer=MutateRowsResponse.pb().FromString
         )
         # What routes a request to the servers of its table.

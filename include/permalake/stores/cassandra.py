@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from permalake.config import CassandraSettings
 from permalake.contracts.cql import StoreTable
-from permalake.errors import PermalakeError
-from permalake.stores import connector
+from permalake.errors import ConfigError, PermalakeError
+from permalake.stores import cassandra_tls, connector
 
 if TYPE_CHECKING:
     from cassandra.cluster import Cluster, Session
@@ -60,18 +60,32 @@ def cluster_of(
         rows: ``dict``, ``named`` or ``tuple``. A class with names, made for each answer, costs more than a
             short answer itself.
         schema: Whether to read the schema, which takes longer than a task's work.
+
+    Raises:
+        ConfigError: No contact point is set.
     """
+    from cassandra.auth import PlainTextAuthProvider
     from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
     from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, TokenAwarePolicy
     from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 
+    if not settings.contact_points:
+        raise ConfigError(
+            "cassandra.contact_points: not set; the Airflow connection "
+            f"{settings.connection} counts in DAGs alone"
+        )
     profile = ExecutionProfile(
         load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(settings.local_dc)),
         request_timeout=seconds,
         row_factory={"dict": dict_factory, "named": named_tuple_factory, "tuple": tuple_factory}[rows],
     )
+    login = None
+    if settings.username and settings.password:
+        login = PlainTextAuthProvider(settings.username, settings.password.get_secret_value())
     return Cluster(
         list(settings.contact_points),
+        auth_provider=login,
+        ssl_context=cassandra_tls.context(settings),
         port=settings.port,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=5,
@@ -87,7 +101,7 @@ def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Ses
     """Open a session of the driver; a ``plain`` one reads no schema and gives rows as tuples.
 
     Raises:
-        PermalakeError: if no contact point answers.
+        PermalakeError: No contact point answers, or (a :class:`ConfigError`) the login is refused.
     """
     from cassandra.cluster import NoHostAvailable
 
@@ -95,14 +109,28 @@ def session(settings: CassandraSettings, *, plain: bool = False) -> Iterator[Ses
     try:
         yield cluster.connect()
     except NoHostAvailable as error:
-        where = ", ".join(f"{point}:{settings.port}" for point in settings.contact_points)
-        reason = next((str(fault) for fault in getattr(error, "errors", {}).values()), str(error))
-        raise PermalakeError(
-            f"Cassandra does not answer at {where} ({' '.join(reason.split())}); check cassandra.* and that "
-            "the server is up (`permalake services status`)"
-        ) from None
+        raise _unreachable(settings, error) from None
     finally:
         cluster.shutdown()
+
+
+def _unreachable(settings: CassandraSettings, error: Exception) -> PermalakeError:
+    """Return the error that says which servers do not answer, or refuse the login, and what to look at."""
+    from cassandra import AuthenticationFailed
+
+    where = ", ".join(f"{point}:{settings.port}" for point in settings.contact_points)
+    faults = list(getattr(error, "errors", {}).values()) or [error]
+    reason = " ".join(str(faults[0]).split())
+    if isinstance(faults[0], AuthenticationFailed):
+        login = f"the login {settings.username}" if settings.username else "a session without a login"
+        return ConfigError(
+            f"Cassandra at {where} refuses {login} ({reason}); check cassandra.username and "
+            "PERMALAKE_CASSANDRA__PASSWORD, or the Airflow connection"
+        )
+    return PermalakeError(
+        f"Cassandra does not answer at {where} ({reason}); check cassandra.* and that the server is up "
+        "(`permalake services status`)"
+    )
 
 
 def ensure(

@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from permalake.config import CassandraSettings
+from permalake.stores import cassandra_tls
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,8 +21,16 @@ _CACHE = "com.datastax.spark.connector.cql.CassandraConnector$"
 
 
 def options(settings: CassandraSettings) -> dict[str, str]:
-    """How the connector reaches the servers."""
+    """Return how the connector reaches the servers; Spark redacts the passwords among these options."""
+    login = {}
+    if settings.username and settings.password:
+        login = {
+            "spark.cassandra.auth.username": settings.username,
+            "spark.cassandra.auth.password": settings.password.get_secret_value(),
+        }
     return {
+        **login,
+        **cassandra_tls.connector_options(settings),
         "spark.cassandra.connection.host": ",".join(settings.contact_points),
         "spark.cassandra.connection.port": str(settings.port),
         "spark.cassandra.connection.localDC": settings.local_dc,

@@ -24,7 +24,7 @@ class CassandraStore:
 
     def configured(self, settings: Settings) -> bool:
         """Return whether contact points are configured."""
-        return bool(settings.cassandra.contact_points)
+        return settings.cassandra.configured
 
     def ensure(self, settings: Settings, network: str) -> bool:
         """Create missing keyspaces, tables, indexes and views; return whether a table was missing."""

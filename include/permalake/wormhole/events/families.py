@@ -116,8 +116,9 @@ def prefix_of_emitter(chain: int, address: str) -> str:
 
 
 def tables_of(settings: BigtableSettings) -> dict[str, str]:
-    """Return the published tables by version (``v2``, ``v1``); none when Bigtable is not configured."""
-    if not (settings.project and settings.instance):
-        return {}
+    """Return the published tables by version (``v2``, ``v1``); none when Bigtable is not configured.
+
+    Project and instance may come from an Airflow connection, so they are looked at when a client is opened.
+    """
     tables = {"v2": settings.table, "v1": settings.table_v1}
     return {version: name for version, name in tables.items() if name}

@@ -1,0 +1,131 @@
+"""A login and TLS towards a real Cassandra that refuses everybody without them, from driver and Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from permalake.config import CassandraSettings
+from permalake.contracts.cql import StoreTable, create_keyspace
+from permalake.errors import ConfigError, PermalakeError
+from permalake.local.services import control
+from permalake.local.services.daemon import LOOPBACK, free_port
+from permalake.stores import cassandra, cassandra_tls
+from support.cassandra_rows import held
+from support.secured_cassandra import Authority, SecuredCassandra, write_pem
+
+USER, PASSWORD = "writer", "cassandraZ7s3cr3tZ7"
+TABLE = StoreTable(
+    "blocks", "Blocks by id.", {"id": "text", "milestone": "int"}, ("id",), (("milestone", "ASC"),)
+)
+KEYSPACE = "secured"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("secured")
+
+
+@pytest.fixture(scope="module")
+def settings(cassandra_server, folder):
+    """The settings of a role that may write, at a node of its own; its first settings name the superuser."""
+    authority = Authority("cluster")
+    node = SecuredCassandra(folder / "node", cassandra_server.library, free_port(), authority)
+    control.up({"cassandra": node}, lambda line: None, folder)
+    chain, key = write_pem(folder, "client", *authority.issue("permalake"))
+    reached = CassandraSettings(
+        contact_points=(LOOPBACK,),
+        port=node.port,
+        username="cassandra",
+        password=SecretStr("cassandra"),
+        ssl_ca_file=authority.pem(folder / "ca.pem"),
+        ssl_cert_file=chain,
+        ssl_key_file=key,
+    )
+    try:
+        with cassandra.session(reached) as session:
+            session.execute(f"CREATE ROLE {USER} WITH PASSWORD = '{PASSWORD}' AND LOGIN = true")
+            session.execute(f"GRANT ALL ON ALL KEYSPACES TO {USER}")
+        yield with_values(reached, username=USER, password=SecretStr(PASSWORD))
+    finally:
+        node.daemon.stop()
+
+
+def with_values(settings, **values):
+    return CassandraSettings(**dict(settings) | values)
+
+
+def refusal(settings):
+    with pytest.raises(PermalakeError) as caught, cassandra.session(settings):
+        pass
+    assert "\n" not in str(caught.value)
+    assert PASSWORD not in str(caught.value)
+    return caught.value
+
+
+def test_rows_are_written_read_and_deleted_by_connector_and_driver(settings, spark):
+    statements = [create_keyspace(KEYSPACE, settings.local_dc, 1), *TABLE.ddl(KEYSPACE)]
+    assert cassandra.ensure(settings, statements, [(KEYSPACE, TABLE)])
+    frame = spark.createDataFrame([("a", 1), ("b", 2), ("c", 3)], TABLE.spark)
+    cassandra.write(frame, settings, KEYSPACE, TABLE, 1_000)
+    assert sorted(row["id"] for row in held(settings, KEYSPACE, "blocks")) == ["a", "b", "c"]
+    found = cassandra.lookup(frame.where("id = 'b'"), settings, KEYSPACE, TABLE).collect()
+    assert [tuple(row) for row in found] == [("b", 2)]
+    assert cassandra.delete(frame.where("id <> 'b'"), settings, KEYSPACE, TABLE, 1_001) == 2
+    assert [row["id"] for row in held(settings, KEYSPACE, "blocks")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"password": SecretStr("wrong")}, f"refuses the login {USER}"),
+        ({"username": None, "password": None}, "refuses a session without a login"),
+    ],
+)
+def test_a_refused_login_is_final_and_says_which(settings, values, told):
+    error = refusal(with_values(settings, **values))
+    assert isinstance(error, ConfigError)
+    assert told in str(error)
+    assert "PERMALAKE_CASSANDRA__PASSWORD" in str(error)
+
+
+@pytest.mark.parametrize(
+    "without",
+    [("ssl_ca_file", "ssl_cert_file", "ssl_key_file"), ("ssl_cert_file", "ssl_key_file")],
+    ids=["TLS", "a certificate"],
+)
+def test_nobody_gets_in_without(settings, without):
+    assert "does not answer" in str(refusal(with_values(settings, **dict.fromkeys(without))))
+
+
+def test_a_server_of_another_authority_is_not_trusted(settings, folder):
+    stranger = Authority("cluster").pem(folder / "stranger.pem")
+    error = refusal(with_values(settings, ssl_ca_file=stranger))
+    assert "certificate verify failed" in str(error).lower()
+
+
+def test_the_connector_does_not_trust_it_either(settings, spark, folder):
+    stranger = Authority("cluster").pem(folder / "other.pem")
+    frame = spark.createDataFrame([("z", 1)], TABLE.spark)
+    with pytest.raises(Exception, match=r"Failed to open native connection"):
+        cassandra.write(frame, with_values(settings, ssl_ca_file=stranger), KEYSPACE, TABLE, 2_000)
+    assert "z" not in [row["id"] for row in held(settings, KEYSPACE, "blocks")]
+
+
+def test_a_file_that_is_no_certificate_names_its_key(settings, folder):
+    (folder / "empty.pem").write_text("nothing\n")
+    for file in (folder / "empty.pem", folder / "absent.pem"):
+        wrong = with_values(settings, ssl_ca_file=file)
+        told = f"cassandra.ssl_ca_file: {file} cannot be used"
+        assert str(refusal(wrong)).startswith(told)
+        with pytest.raises(ConfigError, match=told):
+            cassandra_tls.connector_options(wrong)
+
+
+def test_files_made_for_java_are_readable_by_their_user_alone(settings):
+    options = cassandra_tls.connector_options(settings)
+    for store in ("trustStore", "keyStore"):
+        file = Path(options[f"spark.cassandra.connection.ssl.{store}.path"])
+        assert file.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,113 @@
+"""A real Cassandra that wants a login, and TLS with certificates of both sides, made for the test."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    pkcs12,
+)
+from cryptography.x509.oid import NameOID
+
+from permalake.local.services.cassandra import Cassandra
+from permalake.local.services.daemon import LOOPBACK
+
+STORE_PASSWORD = "store-of-a-test"
+
+
+class Authority:
+    """A certificate authority, and what it signs for either side."""
+
+    def __init__(self, name: str) -> None:
+        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.certificate = self._signed(self.name, self.key.public_key(), authority=True)
+
+    def issue(self, name: str, *hosts: str):
+        """A key and a certificate for it."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        return key, self._signed(subject, key.public_key(), hosts=hosts)
+
+    def pem(self, file):
+        file.write_bytes(self.certificate.public_bytes(Encoding.PEM))
+        return file
+
+    def _signed(self, subject, public, *, hosts=(), authority=False):
+        now = datetime.now(UTC)
+        built = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self.name)
+            .public_key(public)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+        )
+        if hosts:
+            built = built.add_extension(x509.SubjectAlternativeName([_general(one) for one in hosts]), False)
+        return built.sign(self.key, hashes.SHA256())
+
+
+def _general(host):
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def write_pem(folder, name, key, certificate):
+    """The key and the certificate as PEM files; returns (certificate, key)."""
+    chain, private = folder / f"{name}.pem", folder / f"{name}.key"
+    chain.write_bytes(certificate.public_bytes(Encoding.PEM))
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return chain, private
+
+
+@dataclass(frozen=True)
+class SecuredCassandra(Cassandra):
+    """A node with PasswordAuthenticator and mandatory client encryption on its only port."""
+
+    authority: Authority | None = None
+
+    def healthy(self) -> bool:
+        """Whether the node shows its certificate."""
+        try:
+            ssl.get_server_certificate((LOOPBACK, self.port), timeout=2)
+        except OSError:
+            return False
+        return True
+
+    def _settings(self, storage_port):
+        key, certificate = self.authority.issue("cassandra", LOOPBACK)
+        protection = BestAvailableEncryption(STORE_PASSWORD.encode())
+        own, trusted = self.folder / "node.p12", self.folder / "clients.p12"
+        own.write_bytes(pkcs12.serialize_key_and_certificates(b"node", key, certificate, None, protection))
+        accepted = [pkcs12.PKCS12Certificate(self.authority.certificate, None)]
+        trusted.write_bytes(pkcs12.serialize_java_truststore(accepted, protection))
+        return {
+            **super()._settings(storage_port),
+            "authenticator": "PasswordAuthenticator",
+            "authorizer": "CassandraAuthorizer",
+            "client_encryption_options": {
+                "enabled": True,
+                "optional": False,
+                "require_client_auth": True,
+                "keystore": str(own),
+                "keystore_password": STORE_PASSWORD,
+                "truststore": str(trusted),
+                "truststore_password": STORE_PASSWORD,
+                "store_type": "PKCS12",
+            },
+        }
