@@ -20,11 +20,15 @@ PAYLOADS_ARE_STATES = rule(
 )
 
 
+_BUCKETS = 11
+
+
 def buckets_add_up(side: str) -> Rule:
     """Return the rule of ``input_buckets`` or ``output_buckets``: they count included transactions."""
+    total = " + ".join(f"coalesce(try_element_at({side}_buckets, {at}), 0)" for at in range(1, _BUCKETS + 1))
     return rule(
         f"{side}_buckets_add_up",
-        f"aggregate({side}_buckets, 0, (total, n) -> total + n) = confirmed_count",
+        f"array_size({side}_buckets) = {_BUCKETS} AND {total} = confirmed_count",
         f"Every included transaction is in one bucket of {side}s.",
     )
 
@@ -32,7 +36,7 @@ def buckets_add_up(side: str) -> Rule:
 def kind_in_data(kind: str, byte: str) -> Rule:
     """Return the rule that ``data`` starts with the type of its output, an SQL string of two hex digits."""
     return rule(
-        "kind_in_data", f"hex(substring(data, 1, 1)) = {byte}", f"data starts with the type of {kind}."
+        "kind_in_data", f"substring(hex(data), 1, 2) = {byte}", f"data starts with the type of {kind}."
     )
 
 
@@ -57,5 +61,10 @@ def not_negative_when_whole(*columns: str) -> Rule:
 
 def little_endian(column: str, start: int, size: int) -> str:
     """Return SQL for the unsigned integer of ``size`` bytes at ``start`` (from 1) of a binary column."""
-    pairs = ", ".join(f"hex(substring({column}, {at}, 1))" for at in range(start + size - 1, start - 1, -1))
-    return f"cast(conv(concat({pairs}), 16, 10) AS decimal(20,0))"
+    places = range(start + size - 1, start - 1, -1)
+    return unsigned(" || ".join(f"substring(hex({column}), {2 * at - 1}, 2)" for at in places))
+
+
+def unsigned(digits: str) -> str:
+    """Return SQL for the integer that hex digits write."""
+    return f"CAST(conv({digits}, 16, 10) AS decimal(20,0))"

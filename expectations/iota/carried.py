@@ -5,7 +5,7 @@ from permalake.audit.suite import rule, suite
 
 
 def _power_of_ten(exponent: str) -> str:
-    return f"cast(concat('1', repeat('0', {exponent})) AS decimal(20,0))"
+    return f"CAST('1' || repeat('0', {exponent}) AS decimal(20,0))"
 
 
 SUITES = (
@@ -13,7 +13,11 @@ SUITES = (
         "active_addresses",
         rule(
             "period_begins",
-            "start_date = CASE period WHEN 'day' THEN date ELSE to_date(date_trunc(period, date)) END",
+            # DuckDB stops at a period that it does not know.
+            "start_date = CASE period WHEN 'day' THEN date "
+            "WHEN 'week' THEN to_date(date_trunc('week', date)) "
+            "WHEN 'month' THEN to_date(date_trunc('month', date)) "
+            "WHEN 'year' THEN to_date(date_trunc('year', date)) END",
             "start_date is the first date of the period that date lies in.",
         ),
         rule(

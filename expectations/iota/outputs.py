@@ -1,12 +1,12 @@
 """Outputs, created and consumed. Serialized outputs: TIP-7 (Chrysalis), TIP-18 (Stardust)."""
 
-from expectations.common import amount_in_data, kind_in_data
+from expectations.common import amount_in_data, kind_in_data, little_endian, unsigned
 from permalake.audit.suite import Rule, rule, suite
 
 _STARDUST = {"basic": "03", "alias": "04", "foundry": "05", "nft": "06"}
 _NATIVE_TOKENS = rule(
     "native_tokens_in_data",
-    "native_token_count = cast(conv(hex(substring(data, 10, 1)), 16, 10) AS int)",
+    f"native_token_count = {little_endian('data', 10, 1)}",
     "native_token_count is the number at byte 10 of data.",
 )
 
@@ -55,7 +55,7 @@ SUITES = (
         "receipts",
         rule(
             "output_of_position",
-            "idx = cast(conv(substring(output_id, 67, 2) || substring(output_id, 65, 2), 16, 10) AS int)",
+            f"idx = {unsigned('substring(output_id, 67, 2) || substring(output_id, 65, 2)')}",
             "output_id ends with the position among the funds.",
         ),
     ),

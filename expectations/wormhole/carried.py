@@ -9,7 +9,7 @@ SUITES = (
         rule("attested_by_then", "attested_on <= date", "The attestation is not after date."),
         rule(
             "attested_at_home",
-            "try_cast(substring_index(row_key, ':', 1) AS INT) = origin_chain",
+            "try_cast(split_part(row_key, ':', 1) AS INT) = origin_chain",
             "The attestation is from the token's own chain.",
         ),
     ),

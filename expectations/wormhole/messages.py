@@ -7,8 +7,8 @@ SUITES = (
         "message_publication",
         rule(
             "key_of_parts",
-            "row_key = concat_ws(':', emitter_chain, emitter_address, "
-            "lpad(string(sequence), greatest(16, length(string(sequence))), '0'))",
+            "row_key = concat_ws(':', emitter_chain, emitter_address, lpad(CAST(sequence AS STRING), "
+            "CAST(greatest(16, length(CAST(sequence AS STRING))) AS INT), '0'))",
             "row_key is emitter chain, emitter address and padded sequence.",
         ),
         rule(
@@ -19,10 +19,10 @@ SUITES = (
     ),
     suite(
         "quorum_state",
-        rule("version_1", "hex(substring(signed_vaa, 1, 1)) = '01'", "The VAA is of version 1."),
+        rule("version_1", "substring(hex(signed_vaa), 1, 2) = '01'", "The VAA is of version 1."),
         rule(
             "holds_signatures",
-            "length(signed_vaa) >= 6 + 66 + 51",
+            "octet_length(signed_vaa) >= 6 + 66 + 51",
             "The VAA holds a header, a signature and a body.",
         ),
     ),

@@ -17,11 +17,12 @@ NETWORKS = {"shimmer": IOTA_TABLES, "wormhole": WORMHOLE_TABLES}
 EVERY = [table for tables in NETWORKS.values() for table in audited(tables.values())]
 WORDS = {
     *("and", "or", "not", "is", "null", "in", "between", "case", "when", "then", "else", "end", "as"),
-    *("cast", "int", "decimal", "timestamp", "total", "n"),
+    *("cast", "int", "decimal", "string", "timestamp"),
 }
-"""Words of a predicate that are no columns: SQL, and the variables of a lambda."""
+"""Words of a predicate that are no columns: SQL, and its types."""
 RANGE_OF_ONE_COLUMN = (
-    r"\w+ (>=|<=|>|<|=|<>) -?\d+|\w+ BETWEEN -?\d+ AND -?\d+|\w+ (NOT )?(IN|RLIKE) .*|\w+ IS NOT NULL"
+    r"\w+ (>=|<=|>|<|=|<>) -?\d+|\w+ BETWEEN -?\d+ AND -?\d+|\w+ (NOT )?IN .*|\w+ IS NOT NULL"
+    r"|regexp_like\(\w+, .*\)"
 )
 
 

@@ -1,4 +1,4 @@
-"""The job on a real lake: a bad day of a range stays back, readers keep its last good state."""
+"""The job on a real lake, without Spark: a bad day stays back, readers keep its last good state."""
 
 import json
 from pathlib import Path
@@ -9,9 +9,10 @@ from permalake import paths
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
+from permalake.pipeline import jobs
 from support.audit_days import DAYS, FIRST, find, small_network
 from support.jobs import job
-from support.lakes import OpenLake
+from support.lakes import OpenLake, put
 
 NETWORK = "shimmer"
 
@@ -28,18 +29,25 @@ def lake(tmp_path, monkeypatch):
     return OpenLake(load_settings())
 
 
-def audit(spark, start, end, run_id):
+@pytest.fixture(autouse=True)
+def _without_spark(monkeypatch):
+    """Small days start no session."""
+    monkeypatch.setattr(jobs, "session", None)
+
+
+def audit(start, end, run_id):
     arguments = ["--network", NETWORK, "--start", str(start), "--end", str(end), "--run-id", run_id]
-    job("audit")(arguments, spark)
+    job("audit")(arguments)
 
 
-def staged(spark, lake, rows, days, run_id):
+def staged(lake, rows, days, run_id):
     """An attempt with rows of these days in every table."""
     attempt = lake.begin(NETWORK, days[0], days[-1], run_id)
     for name, table in IOTA_TABLES.items():
-        here = [tuple(row[c] for c in table.names) for row in rows[name] if row["date"] in days]
+        here = [row for row in rows[name] if row["date"] in days]
         if here and table.commit == "day":
-            attempt.stage(spark.createDataFrame(here, table.spark), table)
+            named = [{column: row[column] for column in table.names} for row in here]
+            put(load_settings(), attempt, name, named)
     return attempt
 
 
@@ -49,9 +57,9 @@ def published(lake):
     return [tuple(row.values()) for row in lake.query(sql).to_pylist()]
 
 
-def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
+def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, capsys):
     good = small_network()
-    first = staged(spark, lake, good, DAYS[1:2], "first")
+    first = staged(lake, good, DAYS[1:2], "first")
     pinned = first.pin()
     pinned.verdict(DAYS[1], True)
     lake.builds.publish(pinned)
@@ -60,8 +68,8 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
 
     bad = small_network()
     find(bad, "ms_analytics", milestone_index=FIRST + 2)["message_count"] = 38
-    staged(spark, lake, bad, DAYS, "range")
-    audit(spark, DAYS[0], DAYS[-1], "range")
+    staged(lake, bad, DAYS, "range")
+    audit(DAYS[0], DAYS[-1], "range")
     verdicts = lake.pinned(NETWORK, "range").verdicts()
     assert {day: ok for day, (ok, _) in verdicts.items()} == {DAYS[0]: True, DAYS[1]: False, DAYS[2]: True}
     line = "ms_analytics: messages_add_up: milestone 102 expected 3, found 38"
@@ -71,9 +79,9 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
     assert line in publication.withheld[DAYS[1]]
     assert published(lake) == [(FIRST + index, 3) for index in range(6)]
 
-    staged(spark, lake, bad, DAYS[1:2], "again")
+    staged(lake, bad, DAYS[1:2], "again")
     with pytest.raises(PermalakeError) as failure:
-        audit(spark, DAYS[1], DAYS[1], "again")
+        audit(DAYS[1], DAYS[1], "again")
     told, page = str(failure.value).split("; docs: ")
     assert told == f"audit of shimmer 2022-09-29 failed: {line}"
     text = Path(page).read_text()
@@ -88,7 +96,7 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(spark, lake, capsys):
     assert (summary["passed"], summary["days"]) == (0, 1)
 
 
-def test_a_range_without_rows_has_nothing_to_judge(spark, lake):
+def test_a_range_without_rows_has_nothing_to_judge(lake):
     lake.begin(NETWORK, DAYS[0], DAYS[2], "empty")
-    audit(spark, DAYS[0], DAYS[2], "empty")
+    audit(DAYS[0], DAYS[2], "empty")
     assert lake.pinned(NETWORK, "empty").verdicts() == {}

@@ -1,19 +1,13 @@
 """Every rule of every table has a row that violates it: here, and through Great Expectations."""
 
 import pytest
-from pyspark.sql import functions as F
 
-from permalake.audit.catalogue import audited, suite_of
+from permalake.audit.catalogue import suite_of
 from permalake.audit.runner import Auditor
-from permalake.audit.scope import Scope
 from permalake.audit.suite import contract_rules
-from permalake.audit.validation import of_rows
-from permalake.iota.contracts import IOTA_TABLES
-from permalake.wormhole.contracts import WORMHOLE_TABLES
-from support.violating_rows import BROKEN, DAY, ONE_DAY, broken_by_contract, valid_row
-
-DOMAINS = {"iota": audited(IOTA_TABLES.values()), "wormhole": audited(WORMHOLE_TABLES.values())}
-EVERY = {table.name: table for tables in DOMAINS.values() for table in tables}
+from permalake.audit.validation import of_rows, rules_of
+from support.audit_days import scope
+from support.violating_rows import BROKEN, DAY, DOMAINS, EVERY, broken_by_contract, valid_row, violating
 
 
 def test_every_rule_has_a_violating_row_and_none_is_left_over():
@@ -23,21 +17,19 @@ def test_every_rule_has_a_violating_row_and_none_is_left_over():
     assert set(BROKEN) <= set(EVERY)
 
 
-def frame(spark, table, rows):
-    """Rows as a frame; every column may be null, as in damaged data."""
-    schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in table.spark)
-    return spark.createDataFrame([tuple(row[name] for name in table.names) for row in rows], schema)
-
-
 @pytest.mark.parametrize("table", EVERY.values(), ids=EVERY)
-def test_each_row_violates_its_rule(spark, table):
+def test_each_row_violates_its_rule(table):
     """A row made for a rule of the suite violates this rule alone; the valid row violates none."""
     contract, own = broken_by_contract(table), BROKEN.get(table.name, {})
     rules = [*contract_rules(table), *suite_of(table).rules]
     cases = [("valid", {}), *contract.items(), *own.items()]
-    rows = frame(spark, table, [valid_row(table) | change for _, change in cases])
-    judged = rows.coalesce(1).select(*(F.expr(rule.predicate).alias(rule.name) for rule in rules)).collect()
-    violated = [{rule.name for rule in rules if row[rule.name] is False} for row in judged]
+    rows = {table.name: [valid_row(table) | change for _, change in cases]}
+    engine = scope(rows, {table.name: table}).engine(table.name)
+    judged = ", ".join(f"{rule.predicate} AS rule_{at}" for at, rule in enumerate(rules))
+    violated = [
+        {rule.name for at, rule in enumerate(rules) if row[f"rule_{at}"] is False}
+        for row in engine.rows(f"SELECT {judged} FROM {table.name}")
+    ]
     for (name, _), found in zip(cases, violated, strict=True):
         if name in contract:
             assert name in found
@@ -46,19 +38,14 @@ def test_each_row_violates_its_rule(spark, table):
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_great_expectations_finds_every_violation(spark, tmp_path, domain):
-    """All violating rows of a table, its valid row twice and on another day: every expectation fails."""
-    frames = {}
-    for table in DOMAINS[domain]:
-        valid = valid_row(table)
-        broken = {**broken_by_contract(table), **BROKEN.get(table.name, {})}
-        elsewhere = valid | {"date": DAY + 3 * ONE_DAY}
-        frames[table.name] = frame(
-            spark, table, [valid, valid, elsewhere, *(valid | change for change in broken.values())]
-        ).coalesce(1)
-    auditor = Auditor(spark, DOMAINS[domain], (), tmp_path)
-    scope = Scope(frames.__getitem__, rows=dict.fromkeys(frames, 1))
-    report = auditor.run(scope, [DAY], only=list(frames))
+def test_great_expectations_finds_every_violation(tmp_path, domain):
+    """Every expectation of every table fails."""
+    tables = {table.name: table for table in DOMAINS[domain]}
+    auditor = Auditor(DOMAINS[domain], (), tmp_path)
+    report = auditor.run(scope(violating(DOMAINS[domain]), tables), [DAY], only=list(tables))
     found = {(finding.table, finding.name) for finding in report.findings if not finding.ok}
-    assert found == {(table.name, name) for table in DOMAINS[domain] for name in of_rows(table, [DAY])}
+    wanted = {
+        (table.name, name) for table in DOMAINS[domain] for name in of_rows(table, rules_of(table, [DAY]))
+    }
+    assert found == wanted
     assert report.passed == []

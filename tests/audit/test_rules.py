@@ -1,25 +1,28 @@
 """One table through Great Expectations: good rows pass, one wrong value fails the one rule it breaks."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from permalake.audit.memory_engine import MemoryEngine
 from permalake.audit.runner import Auditor
+from permalake.audit.spark_engine import SparkEngine
 from permalake.domains import domain_of
 from permalake.iota.contracts import IOTA_TABLES
-from support.audit_days import DAYS, FIRST, find, scope, small_network
+from support.audit_days import DAYS, FIRST, arrow, find, frame, scope, small_network
 
 
-def auditor(spark, store):
-    return Auditor(spark, IOTA_TABLES.values(), domain_of("shimmer").laws(), store)
+def auditor(store):
+    return Auditor(IOTA_TABLES.values(), domain_of("shimmer").laws(), store)
 
 
 @pytest.fixture(scope="module")
-def audit(spark, tmp_path_factory):
-    judge = auditor(spark, tmp_path_factory.mktemp("store"))
+def audit(tmp_path_factory):
+    judge = auditor(tmp_path_factory.mktemp("store"))
 
     def run(rows, *only):
-        return judge.run(scope(spark, rows), DAYS, only=only)
+        return judge.run(scope(rows), DAYS, only=only)
 
     return run
 
@@ -72,10 +75,14 @@ def test_a_key_that_stands_twice_is_named(audit):
     assert report.passed == list(DAYS[1:])
 
 
-def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(spark, audit, tmp_path):
-    rows = scope(spark, small_network())
-    damaged = type(rows)(lambda name: rows.table(name).drop("version"), rows=rows.rows)
-    report = auditor(spark, tmp_path).run(damaged, DAYS, only=["messages"])
+def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(tmp_path):
+    rows = small_network()
+
+    def without_version(name):
+        return arrow(IOTA_TABLES[name], rows[name]).drop_columns("version")
+
+    damaged = replace(scope(rows), memory=MemoryEngine(without_version))
+    report = auditor(tmp_path).run(damaged, DAYS, only=["messages"])
     assert {finding.name for finding in report.failed} == {"columns", "types"}
     assert report.passed == []
     assert "version" in report.failures(DAYS[0])[0]
@@ -83,14 +90,14 @@ def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(spark, audit
 
 def test_an_exception_counts_as_failure_and_is_pinned_to_its_day(spark, tmp_path):
     """A column that cannot be computed on one day of two; critical even for a rule that only warns."""
-    rows = scope(spark, small_network())
+    rows = small_network()
 
-    def table(name):
-        frame = rows.table(name)
+    def table(session, name):
+        damaged = frame(session, IOTA_TABLES[name], rows[name])
         spoilt = f"if(milestone_index = {FIRST + 2}, raise_error('lost in transit'), version)"
-        return frame.selectExpr(*(f"{spoilt} AS version" if c == "version" else c for c in frame.columns))
+        return damaged.selectExpr(*(f"{spoilt} AS version" if c == "version" else c for c in damaged.columns))
 
-    damaged = type(rows)(table, rows=rows.rows)
-    report = auditor(spark, tmp_path).run(damaged, DAYS[:2], only=["messages"])
+    damaged = replace(scope(rows), memory=None, spark=SparkEngine(lambda: spark, table))
+    report = auditor(tmp_path).run(damaged, DAYS[:2], only=["messages"])
     assert report.passed == [DAYS[0]]
     assert any("lost in transit" in line for line in report.failures(DAYS[1]))

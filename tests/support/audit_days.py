@@ -8,7 +8,13 @@ import gzip
 import json
 from hashlib import blake2b
 
+import pyarrow as pa
+
+from permalake.audit.configuration import Configuration
+from permalake.audit.memory_engine import MemoryEngine
+from permalake.audit.outcomes import law_outcomes
 from permalake.audit.scope import Scope
+from permalake.audit.spark_engine import SparkEngine
 from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.contracts import IOTA_TABLES
@@ -175,12 +181,43 @@ def find(rows, table, **where):
     return next(row for row in rows[table] if all(row[name] == value for name, value in where.items()))
 
 
-def scope(spark, rows):
-    """A scope over rows by table. Frames are nullable, as damage may be."""
-    frames = {}
-    for name, table in IOTA_TABLES.items():
-        schema = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in table.spark)
-        frames[name] = spark.createDataFrame(
-            [tuple(row[column] for column in table.names) for row in rows[name]], schema
-        )
-    return Scope(frames.__getitem__, chunk_size=250_000, rows={name: len(rows[name]) for name in rows})
+def arrow(table, rows):
+    """Rows as Arrow; every column may be null, as in damaged data."""
+    schema = pa.schema([pa.field(field.name, field.type) for field in table.arrow])
+    return pa.Table.from_pylist([{name: row.get(name) for name in table.names} for row in rows], schema)
+
+
+def frame(spark, table, rows):
+    """Rows as a frame; every column may be null, as in damaged data."""
+    schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in table.spark)
+    return spark.createDataFrame([tuple(row.get(name) for name in table.names) for row in rows], schema)
+
+
+def scope(rows, tables=IOTA_TABLES, **configuration):
+    """A scope over rows by table, in memory."""
+    engine = MemoryEngine(lambda name: arrow(tables[name], rows[name]))
+    return _scope(rows, tables, configuration, memory=engine)
+
+
+def spark_scope(spark, rows, tables=IOTA_TABLES, **configuration):
+    """The same scope in Spark."""
+    engine = SparkEngine(lambda: spark, lambda session, name: frame(session, tables[name], rows[name]))
+    return _scope(rows, tables, configuration, memory=None, spark=engine)
+
+
+def _scope(rows, tables, configuration, **engines):
+    counted = {name: len(rows[name]) for name in tables}
+    settings = Configuration(**{"chunk_size": 250_000} | configuration)
+    return Scope(frozenset(tables), configuration=settings, rows=counted, **engines)
+
+
+def violations(laws, scope):
+    """What a scope violates: rows of law, date, place, expected and found; some of each law and day."""
+    outcomes = law_outcomes(laws, scope)
+    scope.release()
+    found = [{"law": name, **row} for name, outcome in outcomes.items() for row in outcome.sample]
+    return found + [
+        {"law": name, "date": None, "place": None, "found": outcome.error}
+        for name, outcome in outcomes.items()
+        if outcome.error
+    ]

@@ -9,6 +9,13 @@ import datetime as dt
 import re
 from decimal import Decimal
 
+from permalake.audit.catalogue import audited
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+
+DOMAINS = {"iota": audited(IOTA_TABLES.values()), "wormhole": audited(WORMHOLE_TABLES.values())}
+EVERY = {table.name: table for tables in DOMAINS.values() for table in tables}
+
 DAY = dt.date(2024, 3, 10)
 NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
 ONE_DAY = dt.timedelta(1)
@@ -230,6 +237,17 @@ def broken_by_contract(table):
         later = value + 86_400 if isinstance(value, int) else value + ONE_DAY
         broken["date_of_milestone"] = {table.time_column: later}
     return broken
+
+
+def violating(tables):
+    """All violating rows of tables, the valid row twice and on another day."""
+    rows = {}
+    for table in tables:
+        valid = valid_row(table)
+        broken = {**broken_by_contract(table), **BROKEN.get(table.name, {})}
+        elsewhere = valid | {"date": DAY + 3 * ONE_DAY}
+        rows[table.name] = [valid, valid, elsewhere, *(valid | change for change in broken.values())]
+    return rows
 
 
 def _valid(column):

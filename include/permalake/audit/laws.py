@@ -1,27 +1,33 @@
-"""Laws across tables, as double-entry bookkeeping.
+"""Laws across tables, as double-entry bookkeeping, in SQL that Spark and DuckDB both execute.
 
 Most laws state that two ways of counting agree, per day and place (a milestone, a transaction, a row key).
-Each side returns entries; one aggregation over the entries of all laws finds where sides differ, so thirty
-laws cost little more than one. A law of another form returns its violations.
+Each side returns entries, and a law is violated where the sums of its sides differ. A law of another form
+returns its violations. Sides are text: the helpers below compose it, and whoever evaluates a law chooses the
+engine (:mod:`permalake.audit.scope`). :mod:`permalake.audit.memory_engine` lists what the two engines share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from permalake.audit.scope import Scope
 from permalake.audit.suite import CRITICAL, WARNING, Severity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from permalake.audit.configuration import Configuration
 
 VALUE_TYPE = "decimal(38,8)"
 Kind = Literal["balance", "covered", "violations"]
-Frame = Callable[[Scope], DataFrame]
-"""A side of a law, or its violations."""
+Check = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+"""What Python finds wrong in rows: batches of (date, place, expected, found), the last three text."""
+Given = Callable[["Configuration"], "pa.Table"]
+
+SHARED: dict[str, str | Given] = {}
+"""Rows by name that several laws read: a query, or a table that follows from the configuration."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +39,20 @@ class Law:
         table: Table that violations are reported under.
         text: What is expected, in one sentence.
         kind: How ``sides`` are compared; see :func:`balance`, :func:`covered` and :func:`violations`.
-        sides: Two frames of :func:`entries`, or one of violations.
+        sides: Two queries of :func:`entries`, or one of violations.
         severity: Severity of a violation.
         warns_on: Protocols on which a violation is a warning whatever the severity.
+        check: For a law that SQL cannot state: finds the violations in the rows of the query.
     """
 
     name: str
     table: str
     text: str
     kind: Kind
-    sides: tuple[Frame, ...] = field(repr=False)
+    sides: tuple[str, ...] = field(repr=False)
     severity: Severity = CRITICAL
     warns_on: tuple[str, ...] = ()
+    check: Check | None = field(default=None, repr=False)
 
     def severity_on(self, protocol: str | None) -> Severity:
         """Return the severity of a violation on a network of ``protocol``."""
@@ -52,14 +60,14 @@ class Law:
 
 
 def balance(
-    name: str, table: str, text: str, *, expected: Frame, found: Frame, severity: Severity = CRITICAL
+    name: str, table: str, text: str, *, expected: str, found: str, severity: Severity = CRITICAL
 ) -> Law:
     """Return a law: the values of both sides add up to the same at every date and place."""
     return Law(name, table, text, "balance", (expected, found), severity)
 
 
 def covered(
-    name: str, table: str, text: str, *, things: Frame, known: Frame, severity: Severity = CRITICAL
+    name: str, table: str, text: str, *, things: str, known: str, severity: Severity = CRITICAL
 ) -> Law:
     """Return a law: every date and place of ``things`` is among ``known``."""
     return Law(name, table, text, "covered", (things, known), severity)
@@ -69,51 +77,94 @@ def violations(
     name: str,
     table: str,
     text: str,
-    find: Frame,
+    find: str,
     *,
+    check: Check | None = None,
     severity: Severity = CRITICAL,
     warns_on: tuple[str, ...] = (),
 ) -> Law:
-    """Return a law whose violations ``find`` returns: (date, place, expected, found)."""
-    return Law(name, table, text, "violations", (find,), severity, warns_on)
+    """Return a law whose violations ``find`` returns: (date, place, expected, found).
+
+    With ``check``, ``find`` returns the rows in which ``check`` finds them.
+    """
+    return Law(name, table, text, "violations", (find,), severity, warns_on, check)
 
 
-def entries(frame: DataFrame, place: str, value: str = "1") -> DataFrame:
+def shared(name: str, rows: str | Given) -> str:
+    """Return ``name`` as that of rows which laws select from as from a table."""
+    SHARED[name] = rows
+    return name
+
+
+def entries(rows: str, place: str, value: str = "1") -> str:
     """Return entries of a side: (date, place, value). ``place`` and ``value`` are SQL; rows count as 1."""
-    return frame.selectExpr(
-        "date", f"cast({place} AS string) AS place", f"cast({value} AS {VALUE_TYPE}) AS value"
+    return (
+        f"SELECT date, CAST({place} AS STRING) AS place, CAST({value} AS {VALUE_TYPE}) AS value "
+        f"FROM {_source(rows)}"
     )
 
 
-def side(table: str, place: str, value: str = "1", where: str = "true") -> Frame:
+def side(table: str, place: str, value: str = "1", where: str = "true") -> str:
     """Return a side with an entry per row of ``table`` that meets ``where``."""
-    return lambda scope: entries(scope(table).where(where), place, value)
+    return f"{entries(table, place, value)} WHERE {where}"
 
 
-def by(frame: Frame, place: str, value: str = "1") -> Frame:
-    """Return a side with an entry per row of ``frame`` that has a place."""
-    return lambda scope: entries(frame(scope), place, value).where("place IS NOT NULL")
+def by(rows: str, place: str, value: str = "1") -> str:
+    """Return a side with an entry per row of ``rows`` that has a place."""
+    return f"SELECT date, place, value FROM ({entries(rows, place, value)}) WHERE place IS NOT NULL"
 
 
-def per_row(frame: DataFrame, **values: str) -> DataFrame:
+def unpivoted(rows: str, place: str, values: dict[str, str]) -> str:
+    """Return an entry per row and value that is not null; ``place`` may read ``name``, that of the value."""
+    names = ", ".join(f"('{name}')" for name in values)
+    cases = " ".join(f"WHEN '{name}' THEN CAST({value} AS {VALUE_TYPE})" for name, value in values.items())
+    return (
+        f"SELECT date, place, value FROM (SELECT date, {place} AS place, CASE name {cases} END AS value "
+        f"FROM {_source(rows)} CROSS JOIN (VALUES {names}) AS named(name)) WHERE value IS NOT NULL"
+    )
+
+
+def per_row(rows: str, /, **values: str) -> str:
     """Return an entry per row and value that is not null; the name of the value is the place."""
-    pairs = ", ".join(f"'{place}', cast({value} AS {VALUE_TYPE})" for place, value in values.items())
-    stacked = frame.selectExpr("date", f"stack({len(values)}, {pairs}) AS (place, value)")
-    return stacked.where("value IS NOT NULL")
+    return unpivoted(rows, "name", values)
 
 
-def per_day(frame: DataFrame, **values: str) -> DataFrame:
+def per_day(rows: str, /, **values: str) -> str:
     """Return an entry per day and aggregate; the name of the aggregate is the place."""
-    aggregates = (F.expr(value).alias(place) for place, value in values.items())
-    return per_row(frame.groupBy("date").agg(*aggregates), **{place: place for place in values})
+    aggregates = ", ".join(f"{value} AS {place}" for place, value in values.items())
+    of_days = f"SELECT date, {aggregates} FROM {_source(rows)} GROUP BY date"
+    return per_row(of_days, **{place: place for place in values})
 
 
-def union(frames: Iterable[DataFrame]) -> DataFrame:
-    """Return all rows of frames with the same columns.
+def union(queries: Iterable[str]) -> str:
+    """Return all rows of queries with the same columns."""
+    return " UNION ALL ".join(queries)
 
-    Frames are joined in pairs: Spark analyses the whole plan again with each union.
-    """
-    parts = list(frames)
-    while len(parts) > 1:
-        parts = [reduce(DataFrame.unionByName, parts[at : at + 2]) for at in range(0, len(parts), 2)]
-    return parts[0]
+
+def violations_of(law: Law) -> str:
+    """Return the query of a law's violations: (date, place, expected, found)."""
+    if law.kind == "violations":
+        texts = (f"CAST({name} AS STRING) AS {name}" for name in ("place", "expected", "found"))
+        found = f"checked_{law.name}" if law.check else f"({law.sides[0]})"
+        return f"SELECT date, {', '.join(texts)} FROM {found}"
+    first, second = law.sides
+    sums = (
+        "SELECT date, place, sum(expected) AS expected, sum(found) AS found FROM ("
+        f"SELECT date, place, value AS expected, CAST(0 AS {VALUE_TYPE}) AS found FROM ({first}) UNION ALL "
+        f"SELECT date, place, CAST(0 AS {VALUE_TYPE}), value FROM ({second})) GROUP BY date, place"
+    )
+    if law.kind == "covered":
+        return (
+            f"SELECT date, place, 'known' AS expected, 'nothing' AS found FROM ({sums}) "
+            "WHERE expected > 0 AND found = 0"
+        )
+    return f"SELECT date, place, expected, found FROM ({sums}) WHERE expected IS DISTINCT FROM found"
+
+
+def names_in(query: str) -> set[str]:
+    """Return what a query selects from: tables, shared rows, and its own common table expressions."""
+    return set(re.findall(r"\b(?:FROM|JOIN)\s+([a-z_]\w*)", query))
+
+
+def _source(rows: str) -> str:
+    return rows if rows.isidentifier() else f"({rows})"

@@ -1,91 +1,139 @@
-"""The rows and the configuration that laws read."""
+"""What an audit reads: the rows of its days, and the configuration of their network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
-from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
-from permalake.config import PRICE_WINDOW_HOURS, PricesSettings
-from permalake.spark.sizes import ONE_PARTITION_ROWS
+from permalake.audit.configuration import Configuration
+from permalake.audit.laws import SHARED, Check, names_in
+
+PREVIOUS = "previous_"
+"""Prefix of a table: its rows of the latest day before the audited ones."""
+CONFIGURATION = "configuration"
+"""Name of the configuration's numbers, as a table with one row."""
+
+
+class Engine(Protocol):
+    """What executes queries of an audit: Spark, or DuckDB in memory."""
+
+    def open(self, name: str) -> None:
+        """Make the audited rows of a table known by its name, or with ``previous_`` those before."""
+
+    def put(self, name: str, rows: pa.Table) -> None:
+        """Make rows known by name."""
+
+    def keep(self, name: str, query: str, check: Check | None = None) -> None:
+        """Make the rows of a query known by name, or what ``check`` finds wrong in them; computed once."""
+
+    def types(self, name: str) -> dict[str, str]:
+        """Return the columns of a table with the types that they have, by Spark's names."""
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """Return the rows of a query over known names."""
+
+    def surplus(self, name: str, key: Sequence[str]) -> int:
+        """Return the number of rows of a table beyond one per key."""
+
+    def narrowed(self, start: date, end: date) -> Engine:
+        """Return an engine for ``start`` to ``end`` only, both inclusive."""
+
+    def release(self) -> None:
+        """Drop what was made known."""
+
+
+def _all(name: str) -> bool:  # noqa: ARG001
+    return True
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The audited days, callable with a table's name, and the configuration of their network.
+    """The audited days of some tables.
 
     Attributes:
-        table: Returns the audited days of a table.
-        protocol: Protocol of the network, where it has one.
-        chunk_size: Milestones per ``ms_range_id``.
-        reference: Folder with the reference data of the configuration.
-        window_hours: Greatest distance in time between a quote and what it prices.
-        max_missing: Greatest share of transfers of listed tokens without a price.
-        rows: Number of rows by table, where known. Empty tables are then not read, and few rows are read
-            once and kept in one partition: every task of a query receives the plan of all laws, so tasks
-            without work would cost more than the work.
-        history: Returns a table's rows of the latest day before the audited ones, or None.
+        tables: Names of the tables.
+        memory: Executes what reads small tables only: a day of few rows needs no Spark.
+        spark: Executes everything else; None where all is small.
+        is_small: Whether a table is read in memory.
+        rows: Number of rows by table, where known. Empty tables are not judged row by row.
     """
 
-    table: Callable[[str], DataFrame]
-    protocol: str | None = None
-    chunk_size: int | None = None
-    reference: Path | None = None
-    window_hours: float = PRICE_WINDOW_HOURS
-    max_missing: float = PricesSettings().max_missing
-    rows: Mapping[str, int] | None = None
-    history: Callable[[str], DataFrame | None] | None = None
-    _shared: dict[str, DataFrame] = field(default_factory=dict, repr=False)
+    tables: Collection[str]
+    memory: Engine | None
+    spark: Engine | None = None
+    configuration: Configuration = field(default_factory=Configuration)
+    is_small: Callable[[str], bool] = _all
+    rows: Mapping[str, int] = field(default_factory=dict)
+    _known: dict[int, set[str]] = field(default_factory=dict, repr=False, compare=False)
+    _lock: Any = field(default_factory=RLock, repr=False, compare=False)
 
-    def __call__(self, name: str) -> DataFrame:
-        """Return the audited rows of a table."""
-        if self.is_empty(name):
-            # Spark folds away whatever an empty local relation takes part in.
-            frame = self.table(name)
-            return frame.sparkSession.createDataFrame([], frame.schema)
-        if self.is_small:
-            return self.shared(f"table {name}", lambda: self.table(name).coalesce(1))
-        return self.table(name)
+    def engine(self, *queries: str) -> Engine:
+        """Return the engine of some queries, with all that they read made known to it.
 
-    @property
-    def is_small(self) -> bool:
-        """Whether all rows are known to fit one partition in memory."""
-        return self.rows is not None and sum(self.rows.values()) <= ONE_PARTITION_ROWS
+        A table's name is a query too.
+        """
+        names: set[str] = set()
+        for query in queries:
+            names |= {query} if query.isidentifier() else names_in(query)
+        engine = self._chosen(names)
+        with self._lock:
+            for name in sorted(names):
+                self._make_known(engine, name)
+        return engine
 
-    def before(self, name: str) -> DataFrame | None:
-        """Return a table's rows of the latest day before the audited ones; None when not known."""
-        return self.history(name) if self.history else None
+    def engine_of(self, *queries: str) -> Engine:
+        """Return the engine of some queries; nothing is read."""
+        return self._chosen({name for query in queries for name in names_in(query)})
 
     def is_empty(self, name: str) -> bool:
         """Return whether the table is known to have no rows."""
-        return self.rows is not None and name in self.rows and not self.rows[name]
-
-    def shared(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
-        """Return a frame that several laws read: computed once, kept until :meth:`release`.
-
-        Few rows are kept by a checkpoint: Spark compiles code for the columns of each frame that it caches.
-        """
-        if name not in self._shared:
-            frame = make()
-            kept = frame.localCheckpoint(eager=False) if self.is_small else frame.persist()
-            self._shared.setdefault(name, kept)
-        return self._shared[name]
-
-    def release(self) -> None:
-        """Drop the shared frames."""
-        while self._shared:
-            self._shared.popitem()[1].unpersist()
+        return self.rows.get(name) == 0
 
     def narrowed(self, start: date, end: date) -> Scope:
         """Return the same scope for ``start`` to ``end`` only, both inclusive."""
+        memory, spark = (one.narrowed(start, end) if one else None for one in (self.memory, self.spark))
+        return replace(self, memory=memory, spark=spark, rows={}, _known={}, _lock=RLock())
 
-        def table(name: str) -> DataFrame:
-            return self.table(name).where(F.col("date").between(F.lit(start), F.lit(end)))
+    def release(self) -> None:
+        """Drop what the engines keep."""
+        for engine in filter(None, (self.memory, self.spark)):
+            engine.release()
+        self._known.clear()
 
-        return Scope(
-            table, self.protocol, self.chunk_size, self.reference, self.window_hours, self.max_missing
-        )
+    def _chosen(self, names: Collection[str]) -> Engine:
+        read = {name.removeprefix(PREVIOUS) for name in self._reached(names)} & set(self.tables)
+        is_small = self.spark is None or all(map(self.is_small, read))
+        engine = self.memory if self.memory and is_small else self.spark
+        if engine is None:
+            raise ValueError("an audit needs an engine")
+        return engine
+
+    def _reached(self, names: Collection[str]) -> set[str]:
+        """Return names and those that shared queries among them read."""
+        reached = set(names)
+        for name in names:
+            if isinstance(query := SHARED.get(name), str):
+                reached |= self._reached(names_in(query))
+        return reached
+
+    def _make_known(self, engine: Engine, name: str) -> None:
+        known = self._known.setdefault(id(engine), set())
+        if name in known:
+            return
+        rows = SHARED.get(name)
+        if name.removeprefix(PREVIOUS) in self.tables:
+            engine.open(name)
+        elif isinstance(rows, str):
+            for one in sorted(names_in(rows)):
+                self._make_known(engine, one)
+            engine.keep(name, rows)
+        elif rows is not None:
+            engine.put(name, rows(self.configuration))
+        elif name == CONFIGURATION:
+            engine.put(name, self.configuration.row())
+        known.add(name)

@@ -1,7 +1,8 @@
 """Rules for the rows of one table: those that follow from its contract, and its suite.
 
 A rule is a SQL predicate over one row with the semantics of a CHECK constraint: a row fails where the
-predicate is false, not where it is null. A column that must not be null has a rule for that.
+predicate is false, not where it is null. A column that must not be null has a rule for that. Spark and DuckDB
+both execute it: :mod:`permalake.audit.memory_engine` lists the functions that they share.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _value_rules(column: Column) -> list[Rule]:
         rules.append(
             Rule(
                 f"{column.name}_well_formed",
-                f"{column.name} RLIKE {_literal(column.pattern)}",
+                f"regexp_like({column.name}, {_literal(column.pattern)})",
                 f"{column.name} matches {column.pattern}",
             )
         )
@@ -106,5 +107,13 @@ def shown(table: Table, predicate: str) -> tuple[str, ...]:
 
 
 def _literal(value: int | str) -> str:
-    # A raw literal: in a plain one Spark takes a backslash of a pattern for an escape.
-    return str(value) if isinstance(value, int) else f"r'{value}'"
+    """Return a literal that both engines read alike.
+
+    Raises:
+        ValueError: The text holds a quote or a backslash, which Spark takes for an escape.
+    """
+    if isinstance(value, int):
+        return str(value)
+    if "'" in value or "\\" in value:
+        raise ValueError(f"{value}: neither quotes nor backslashes; write a dot of a pattern as [.]")
+    return f"'{value}'"

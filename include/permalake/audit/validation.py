@@ -15,6 +15,7 @@ from permalake.audit.catalogue import suite_of
 from permalake.audit.expectations import ExpectColumnTypes, ExpectKeyToBeUnique, ExpectRowsToMeet
 from permalake.audit.findings import Finding, one_line
 from permalake.audit.laws import Law
+from permalake.audit.outcomes import KEY_UNIQUE
 from permalake.audit.suite import CRITICAL, WARNING, Rule, contract_rules, shown
 from permalake.contracts.schema import Table
 
@@ -41,20 +42,24 @@ def of_schema(table: Table) -> Wanted:
     }
 
 
-def of_rows(table: Table, days: Sequence[date]) -> Wanted:
-    """Return the expectations of a table's rows: its key, its contract's rules, its suite."""
+def rules_of(table: Table, days: Sequence[date]) -> list[Rule]:
+    """Return the rules of a table's rows: its contract's, that of the audited days, its suite."""
     span = f"date BETWEEN DATE'{min(days)}' AND DATE'{max(days)}'"
     if table.commit == "side":  # A quote may be some hours older or younger than what it prices.
         span = f"date BETWEEN DATE'{min(days) - timedelta(1)}' AND DATE'{max(days) + timedelta(1)}'"
     within = Rule("date_within_range", span, "date is one of the audited days.")
+    return [*contract_rules(table), within, *suite_of(table).rules]
+
+
+def of_rows(table: Table, rules: Sequence[Rule]) -> Wanted:
+    """Return the expectations of a table's rows: its key and its rules."""
     wanted: Wanted = {
-        rule.name: (table.name, rule.text, _of_rule(rule, shown(table, rule.predicate)))
-        for rule in (*contract_rules(table), within, *suite_of(table).rules)
+        rule.name: (table.name, rule.text, _of_rule(rule, shown(table, rule.predicate))) for rule in rules
     }
     key = ExpectKeyToBeUnique(
-        rule="key_unique", key=list(table.key), severity=FailureSeverity.CRITICAL, meta={"rule": "key_unique"}
+        rule=KEY_UNIQUE, key=list(table.key), severity=FailureSeverity.CRITICAL, meta={"rule": KEY_UNIQUE}
     )
-    return {"key_unique": (table.name, f"({', '.join(table.key)}) identifies a row.", key)} | wanted
+    return {KEY_UNIQUE: (table.name, f"({', '.join(table.key)}) identifies a row.", key)} | wanted
 
 
 def _of_rule(rule: Rule, columns: Sequence[str]) -> Expectation:
@@ -69,7 +74,7 @@ def _of_rule(rule: Rule, columns: Sequence[str]) -> Expectation:
 
 
 def of_laws(laws: Sequence[Law], protocol: str | None) -> Wanted:
-    """Return the expectations of laws, over the frame of their violations."""
+    """Return the expectations of laws, over what is found of them."""
     return {law.name: (law.table, law.text, _of_law(law, protocol)) for law in laws}
 
 
@@ -107,10 +112,6 @@ def _outcome(result: Mapping[str, Any], exception: Mapping[str, Any]) -> dict[st
     if "mismatched" in details:
         wrong = (details["mismatched"], list(result["observed_value"]))
         return {"count": 1, "sample": ({"columns": "columns", "expected": wrong[0], "found": wrong[1]},)}
-    # A law without a date is one that could not be computed.
-    errors = [row["found"] for row in rows if "found" in row and row.get("date", "") is None]
-    if errors:
-        return {"error": str(errors[0]), "count": result["observed_value"]}
     days = {date.fromisoformat(day): count for day, count in (details.get("days") or {}).items() if day}
     count = result.get("observed_value")
     return {"count": count if isinstance(count, int) else 0, "days": days, "sample": rows}

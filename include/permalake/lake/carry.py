@@ -27,6 +27,7 @@ from permalake.lake.counts import rows_per_day
 from permalake.lake.held import HeldDays, holding
 from permalake.lake.publication_log import check_not_behind, write_log
 from permalake.lake.replay import Moves, replay
+from permalake.lake.staged_files import StagedFiles
 from permalake.lake.staged_frames import StagedFrames
 from permalake.lake.staged_state import StagedState
 from permalake.lake.state import PUBLISHED, Database, days
@@ -85,6 +86,7 @@ class CarryAttempt:
         self._basis = basis
         self._state = StagedState(held.database, row, contracts)
         self._frames = StagedFrames(settings, held)
+        self.files = StagedFiles(held.database, row, self._state)
 
     @property
     def published_days(self) -> list[date]:

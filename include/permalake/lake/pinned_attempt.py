@@ -12,6 +12,7 @@ from permalake.lake import record
 from permalake.lake.day_record import check_day
 from permalake.lake.leases import spell
 from permalake.lake.record import AttemptRow
+from permalake.lake.staged_files import StagedFiles
 from permalake.lake.staged_frames import StagedFrames
 from permalake.lake.staged_state import StagedState
 from permalake.lake.state import Database, now
@@ -33,6 +34,7 @@ class PinnedAttempt:
         self._row = row
         self._state = state
         self._frames = frames
+        self.files = StagedFiles(database, row, state)
         with database.read() as connection:
             self._pinned = record.pinned_locations(connection, row.attempt_id)
 
@@ -55,10 +57,6 @@ class PinnedAttempt:
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a whole table: history as published when the attempt began, and what it staged."""
         return self._frames.table(spark, name)
-
-    def days(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return the rows of start..end."""
-        return self._frames.days(spark, name)
 
     def published(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a whole table as it was published when the attempt began."""

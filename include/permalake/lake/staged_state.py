@@ -41,6 +41,11 @@ class StagedState:
             base = record.base_locations(connection, self.id)
         return base | self.changed()
 
+    @property
+    def side_tables(self) -> list[str]:
+        """Tables that are committed apart from the attempt."""
+        return [name for name, table in self._contracts.items() if table.commit == "side"]
+
     def counts(self) -> dict[str, dict[date, int]]:
         """Return the rows per table and day of the attempt.
 

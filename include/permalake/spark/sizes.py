@@ -16,11 +16,12 @@ CHAINED_ROWS = 500_000
 """Staged rows up to which a submit goes on with the next steps: a submit takes longer than their work."""
 
 
-ONE_PARTITION_ROWS = 50_000
-"""Rows of an audit up to which a table is held in one partition in memory."""
+DRIVER_ROWS = 200_000
+"""Rows of an audit that are read in memory on the driver, of all tables together: Spark would take longer to
+plan its queries than these rows take to judge."""
 
-INTERPRETED_ROWS = 500_000
-"""Rows of an audit up to which its queries are interpreted: they end before generated code would pay."""
+DRIVER_BYTES = 64 << 20
+"""Size of the data files (compressed) of these rows, at most."""
 
 FEW_PENDING_ROWS = 200_000
 """Transactions with open conflict reasons up to which these are resolved in one task."""
@@ -41,6 +42,20 @@ def is_small(archive: Path | None) -> bool:
 def goes_on(rows: Mapping[str, int]) -> bool:
     """Return whether a submit goes on with the next step after staging so many rows, by table."""
     return sum(rows.values()) <= CHAINED_ROWS
+
+
+def fits_driver(tables: Mapping[str, tuple[int, int]]) -> set[str]:
+    """Return the tables that an audit reads on the driver: the smallest, as many as fit together.
+
+    ``tables`` gives the rows of each table and the bytes of its files.
+    """
+    chosen, rows, size = set(), 0, 0
+    for name, (more_rows, more_size) in sorted(tables.items(), key=lambda item: item[1]):
+        rows, size = rows + more_rows, size + more_size
+        if rows > DRIVER_ROWS or size > DRIVER_BYTES:
+            break
+        chosen.add(name)
+    return chosen
 
 
 def _sizes(root: Path) -> Iterator[int]:

@@ -1,17 +1,15 @@
 """Laws across tables: good days keep them, and each break shows up as that law, where it is broken."""
 
 import datetime as dt
-from dataclasses import replace
 
 import pytest
 
 from permalake.audit.findings import Finding
-from permalake.audit.law_violations import law_violations
 from permalake.audit.laws import Law
-from permalake.audit.runner import Auditor, interpreted
+from permalake.audit.runner import Auditor
 from permalake.domains import domain_of
 from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics
-from support.audit_days import DAYS, find, scope, small_network, tangle_rows
+from support.audit_days import DAYS, find, scope, small_network, tangle_rows, violations
 from support.law_cases import CASES, DamagedDay, time_goes_on
 
 # The expected rows tell nothing of consumed_outputs and the metrics: tests of their own cover these.
@@ -26,14 +24,8 @@ UNTOLD = {
 LAWS = [law for law in domain_of("shimmer").laws() if law.name not in UNTOLD]
 
 
-def found(spark, rows, laws=LAWS):
-    read = scope(spark, rows)
-    with interpreted(spark, read):
-        kept = law_violations(spark, laws, read)
-        violations = [row.asDict() for row in kept.collect()]
-    kept.unpersist()
-    read.release()
-    return violations
+def found(rows, laws=LAWS):
+    return violations(laws, scope(rows))
 
 
 def damage(rows):
@@ -78,14 +70,14 @@ def damage(rows):
     }
 
 
-def test_good_days_keep_every_law(spark):
-    assert found(spark, tangle_rows()) == []
+def test_good_days_keep_every_law():
+    assert found(tangle_rows()) == []
 
 
-def test_each_break_is_found_where_it_is_and_no_other(spark):
+def test_each_break_is_found_where_it_is_and_no_other():
     rows = tangle_rows()
     told = damage(rows)
-    violations = found(spark, rows)
+    violations = found(rows)
     # Whether the applied root breaks too depends on what the blocks held that lost their places.
     applied = {("roots_match", f"milestone {index} applied root") for index in (249_997, 250_003)}
     assert {(row["law"], row["place"]) for row in violations} - applied == told
@@ -95,7 +87,7 @@ def test_each_break_is_found_where_it_is_and_no_other(spark):
     assert int(size["found"]) == int(size["expected"]) + 1
 
 
-def test_every_law_is_violated_by_its_case(spark):
+def test_every_law_is_violated_by_its_case():
     """A day per law, each damaged for its law; other laws may be violated by the same damage."""
     laws = domain_of("shimmer").laws()
     assert set(CASES) == {law.name for law in laws}
@@ -105,16 +97,16 @@ def test_every_law_is_violated_by_its_case(spark):
         (name, day, damage(DamagedDay(rows, day)))
         for day, (name, damage) in zip(days, CASES.items(), strict=True)
     }
-    violated = {(row["law"], row["date"], row["place"]) for row in found(spark, rows, laws)}
+    violated = {(row["law"], dt.date.fromisoformat(row["date"]), row["place"]) for row in found(rows, laws)}
     assert wanted - violated == set()
 
 
-def test_a_day_without_damage_keeps_every_law(spark):
-    assert found(spark, small_network(), domain_of("shimmer").laws()) == []
+def test_a_day_without_damage_keeps_every_law():
+    assert found(small_network(), domain_of("shimmer").laws()) == []
 
 
 @pytest.mark.parametrize(("protocol", "is_published"), [("chrysalis", True), ("stardust", False)])
-def test_time_may_step_back_on_chrysalis(spark, tmp_path, protocol, is_published):
+def test_time_may_step_back_on_chrysalis(tmp_path, protocol, is_published):
     """Chrysalis milestones may step back in time: a warning. On Stardust the day stays unpublished."""
     rows = small_network()
     place = time_goes_on(DamagedDay(rows, DAYS[1]))
@@ -122,31 +114,25 @@ def test_time_may_step_back_on_chrysalis(spark, tmp_path, protocol, is_published
         if place == f"milestone {row['milestone_index']}":
             row["ms_timestamp"] = find(rows, "tags", date=DAYS[1])["ms_timestamp"]
     laws = [law for law in domain_of(protocol).laws() if law.table == "milestones"]
-    auditor = Auditor(spark, IOTA_TABLES.values(), laws, tmp_path)
-    report = auditor.run(replace(scope(spark, rows), protocol=protocol), DAYS, only=["laws"])
+    auditor = Auditor(IOTA_TABLES.values(), laws, tmp_path)
+    report = auditor.run(scope(rows, protocol=protocol), DAYS, only=["laws"])
     line = f"milestones: time_goes_on: {place} expected later than "
     [finding] = report.warnings if is_published else report.failed
     assert finding.line().startswith(line)
     assert report.passed == (list(DAYS) if is_published else [DAYS[0], DAYS[2]])
 
 
-def test_a_law_that_cannot_be_computed_is_broken_and_the_others_are_judged(spark):
-    def fails(scope):
-        return scope("milestones").selectExpr(
-            "date", "'here' AS place", "'x' AS expected", "raise_error('out of reach') AS found"
-        )
-
-    def is_absurd(scope):
-        return scope("milestones").selectExpr("no_such_column")
-
+def test_a_law_that_cannot_be_computed_is_broken_and_the_others_are_judged():
+    absurd = "SELECT no_such_column FROM milestones"
+    fails = "SELECT date, 'here' AS place, 'x' AS expected, error('out of reach') AS found FROM milestones"
     rows = tangle_rows()
     find(rows, "ms_analytics", milestone_index=249_993)["message_count"] += 1
     laws = [
         Law("fails", "milestones", "It fails.", "violations", (fails,)),
-        Law("absurd", "milestones", "It is absurd.", "violations", (is_absurd,)),
+        Law("absurd", "milestones", "It is absurd.", "violations", (absurd,)),
         next(law for law in LAWS if law.name == "messages_add_up"),
     ]
-    violations = {row["law"]: row for row in found(spark, rows, laws)}
+    violations = {row["law"]: row for row in found(rows, laws)}
     assert set(violations) == {"fails", "absurd", "messages_add_up"}
     assert violations["fails"]["date"] is violations["absurd"]["date"] is None
     assert "out of reach" in violations["fails"]["found"]

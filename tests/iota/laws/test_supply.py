@@ -2,12 +2,10 @@
 
 import datetime as dt
 
-from permalake.audit.law_violations import law_violations
-from permalake.audit.runner import interpreted
 from permalake.iota.codec import chrysalis
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.day import IOTA
-from support.audit_days import scope
+from support.audit_days import scope, violations
 
 SUPPLY = {
     *("supply_is_conserved", "supply_of_milestones", "treasury_pays_receipts"),
@@ -43,28 +41,23 @@ def ledger():
     }
 
 
-def violated(spark, rows):
+def violated(rows):
     laws = [law for law in IOTA.laws() if law.name in SUPPLY]
     assert {law.name for law in laws} == SUPPLY
-    read = scope(spark, rows)
-    with interpreted(spark, read):
-        kept = law_violations(spark, laws, read)
-        found = {(row["law"], row["date"], row["place"]) for row in kept.collect()}
-    kept.unpersist()
-    read.release()
-    return found
+    found = violations(laws, scope(rows))
+    return {(row["law"], dt.date.fromisoformat(row["date"]), row["place"]) for row in found}
 
 
-def test_a_sound_ledger_conserves_the_supply(spark):
-    assert violated(spark, ledger()) == set()
+def test_a_sound_ledger_conserves_the_supply():
+    assert violated(ledger()) == set()
 
 
-def test_a_day_after_a_withheld_one_with_a_receipt_is_sound(spark):
+def test_a_day_after_a_withheld_one_with_a_receipt_is_sound():
     rows = {name: [row for row in made if row["date"] != DAYS[2]] for name, made in ledger().items()}
-    assert violated(spark, rows) == set()
+    assert violated(rows) == set()
 
 
-def test_a_token_too_many_or_too_few_fails_where_it_is(spark):
+def test_a_token_too_many_or_too_few_fails_where_it_is():
     rows = ledger()
     legacy, treasury, consumed = (rows[f"{kind}_outputs"] for kind in ("legacy", "treasury", "consumed"))
     legacy[MADE.index("sent")]["amount"] += 1
@@ -90,6 +83,6 @@ def test_a_token_too_many_or_too_few_fails_where_it_is(spark):
         5: [("treasury_in_line", "milestone 5")],
         6: [("treasury_goes_on", f"treasury {'05' * 32}"), ("supply_of_the_ledger", "supply")],
     }
-    assert violated(spark, rows) == {
+    assert violated(rows) == {
         (law, DAYS[day - 1], place) for day, places in wrong.items() for law, place in places
     }

@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
-from permalake.audit.law_violations import law_violations
+from permalake.audit.memory_engine import MemoryEngine
 from permalake.audit.scope import Scope
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
@@ -22,6 +22,7 @@ from permalake.iota.tables import address_state, known_ledger, ledger_daily
 from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
 from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
 from permalake.paths import SAMPLE
+from support.audit_days import violations
 from support.iota_days import (
     DATA,
     RICHEST,
@@ -267,7 +268,7 @@ DAMAGE = {
 }
 
 
-def test_laws_name_what_is_damaged_and_nothing_else(world, spark):
+def test_laws_name_what_is_damaged_and_nothing_else(world):
     day = SPANS[world.protocol][1]
     tables, wanted = dict(world.built.tables), set()
     for name, (column, where, found) in DAMAGE.items():
@@ -279,10 +280,9 @@ def test_laws_name_what_is_damaged_and_nothing_else(world, spark):
         for law in domain_of("shimmer").laws()
         if law.table in {table.name for table in (*metrics.TABLES, *ledger_changes.TABLES, *carried.TABLES)}
     ]
-    scope = Scope(tables.__getitem__, chunk_size=250_000)
-    rows = law_violations(spark, laws, scope).collect()
-    scope.release()
-    assert {(row["law"], row["place"], row["date"].isoformat()) for row in rows} == {
+    engine = MemoryEngine(lambda name: tables[name].toArrow())
+    rows = violations(laws, Scope(frozenset(tables), engine))
+    assert {(row["law"], row["place"], row["date"]) for row in rows} == {
         (law, place, day) for law, place in wanted
     }
 

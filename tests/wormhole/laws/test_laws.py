@@ -7,11 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from permalake.audit.law_violations import law_violations
-from permalake.audit.runner import interpreted
-from permalake.audit.scope import Scope
 from permalake.domains import domain_of
 from permalake.wormhole.contracts import WORMHOLE_TABLES
+from support.audit_days import scope, violations
 
 DAY, NEXT = dt.date(2024, 3, 10), dt.date(2024, 3, 11)
 TOKEN, DENIED, OTHER = "aa" * 32, "dd" * 32, "bb" * 32
@@ -114,7 +112,7 @@ def _quote(token):
 
 
 @pytest.fixture(scope="module")
-def found(spark, tmp_path_factory):
+def found(tmp_path_factory):
     reference = tmp_path_factory.mktemp("reference")
     (reference / "deny.json").write_text(
         f'[{{"chain": 2, "token_address": "{DENIED}", "reason": "synthetic"}}]'
@@ -124,24 +122,8 @@ def found(spark, tmp_path_factory):
     (reference / "token_list.csv").write_text("\n".join(listed))
 
     def judge(rows, window_hours=36, max_missing=1.0):
-        frames = {}
-        for name, table in WORMHOLE_TABLES.items():
-            schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in table.spark)
-            values = [tuple(row.get(column) for column in table.names) for row in rows[name]]
-            frames[name] = spark.createDataFrame(values, schema)
-        scope = Scope(
-            frames.__getitem__,
-            reference=reference,
-            window_hours=window_hours,
-            max_missing=max_missing,
-            rows={name: len(rows[name]) for name in rows},
-        )
-        with interpreted(spark, scope):
-            kept = law_violations(spark, LAWS, scope)
-            violations = [row.asDict() for row in kept.collect()]
-        kept.unpersist()
-        scope.release()
-        return violations
+        configuration = {"window_hours": window_hours, "max_missing": max_missing}
+        return violations(LAWS, scope(rows, WORMHOLE_TABLES, reference=reference, **configuration))
 
     return judge
 
@@ -238,7 +220,10 @@ DAMAGES = {damage: {}, from_afar: {"window_hours": 12}, missing: {"max_missing":
 def test_each_break_is_found_where_it_is_and_no_other(found, spoil):
     rows = days()
     wanted = spoil(rows)
-    assert {(row["law"], row["date"], row["place"]) for row in found(rows, **DAMAGES[spoil])} == wanted
+    assert {
+        (row["law"], dt.date.fromisoformat(row["date"]), row["place"])
+        for row in found(rows, **DAMAGES[spoil])
+    } == wanted
 
 
 @pytest.mark.parametrize("max_missing", [0.5, 1.0])

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
-from permalake.audit.laws import balance, entries, per_day, per_row, union
-from permalake.audit.scope import Scope
+from permalake.audit.laws import balance, per_day, per_row, union, unpivoted
 from permalake.iota.laws.tangle_sides import KINDS
 
 
-def of_kind(frame: DataFrame, kind: str, **values: str) -> DataFrame:
-    """Return entries of several columns of a frame, at ``kind`` and the column's name."""
-    pairs = ", ".join(f"'{name}', cast({value} AS decimal(38,8))" for name, value in values.items())
-    stacked = frame.selectExpr("date", f"{kind} AS kind", f"stack({len(values)}, {pairs}) AS (name, value)")
-    return entries(stacked, "concat(kind, name)", "value")
-
-
-def _moved(scope: Scope) -> DataFrame:
-    """Return number, amount and bytes of outputs created, number and amount of outputs consumed, by kind."""
+def _moved() -> str:
+    """Return a side of number, amount and bytes of outputs created, number and amount consumed, by kind."""
+    created = {"count": "1", "amount": "amount", "bytes": "octet_length(data)"}
     sides = [
-        of_kind(
-            scope(f"{kind}_outputs"), f"'{kind} created '", count="1", amount="amount", bytes="length(data)"
-        )
-        for kind in (*KINDS, "treasury")
+        unpivoted(f"{kind}_outputs", f"'{kind} created ' || name", created) for kind in (*KINDS, "treasury")
     ]
-    consumed = of_kind(scope("consumed_outputs"), "concat(kind, ' consumed ')", count="1", amount="amount")
-    return union([*sides, consumed])
+    consumed = {"count": "1", "amount": "amount"}
+    return union([*sides, unpivoted("consumed_outputs", "kind || ' consumed ' || name", consumed)])
 
 
-def _stated(scope: Scope) -> DataFrame:
+def _stated() -> str:
     """Return the same as ledger_changes has it; the bytes of consumed outputs are nowhere else."""
-    rows = scope("ledger_changes")
+    told = (("created", ("count", "amount", "bytes")), ("consumed", ("count", "amount")))
     return union(
-        [
-            of_kind(
-                rows.where(f"side = '{side}'"), f"concat(kind, ' {side} ')", **{name: name for name in names}
-            )
-            for side, names in (("created", ("count", "amount", "bytes")), ("consumed", ("count", "amount")))
-        ]
+        unpivoted(
+            f"SELECT * FROM ledger_changes WHERE side = '{side}'",
+            f"kind || ' {side} ' || name",
+            {name: name for name in names},
+        )
+        for side, names in told
     )
 
 
@@ -46,31 +34,31 @@ LAWS = (
         "outputs_moved",
         "ledger_changes",
         "What the day created and consumed is in the output tables.",
-        expected=_moved,
-        found=_stated,
+        expected=_moved(),
+        found=_stated(),
     ),
     balance(
         "every_kind_every_day",
         "ledger_changes",
         "Each day with milestones has a row of every kind and side.",
-        expected=lambda scope: per_row(scope("date_cache"), rows="12"),
-        found=lambda scope: per_day(scope("ledger_changes"), rows="count(*)"),
+        expected=per_row("date_cache", rows="12"),
+        found=per_day("ledger_changes", rows="count(*)"),
     ),
     balance(
         "changes_belong_to_addresses",
         "balance_changes",
         "Balances change by what the day created less what it consumed.",
-        expected=lambda scope: per_day(
-            scope("ledger_changes").where("kind <> 'treasury'"),
+        expected=per_day(
+            "SELECT * FROM ledger_changes WHERE kind <> 'treasury'",
             change="sum(CASE side WHEN 'created' THEN amount ELSE -amount END)",
         ),
-        found=lambda scope: per_day(scope("balance_changes"), change="sum(change)"),
+        found=per_day("balance_changes", change="sum(change)"),
     ),
     balance(
         "active_addresses_of_the_day",
         "balance_changes",
         "Active addresses are those of daily_analytics.",
-        expected=lambda scope: per_row(scope("daily_analytics"), addresses="total_addresses"),
-        found=lambda scope: per_day(scope("balance_changes"), addresses="sum(is_active)"),
+        expected=per_row("daily_analytics", addresses="total_addresses"),
+        found=per_day("balance_changes", addresses="sum(is_active)"),
     ),
 )

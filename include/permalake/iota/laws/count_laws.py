@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from permalake.audit.laws import Law, balance, by, entries, per_day, per_row, side, union
-from permalake.audit.scope import Scope
-from permalake.iota.laws.tangle_sides import AT_MILESTONE, INCLUDED, created, spent
+from permalake.audit.laws import Law, balance, by, entries, per_day, per_row, side, union, unpivoted
+from permalake.iota.laws.tangle_sides import AT_MILESTONE, CREATED, INCLUDED, SPENT
 
 _DAILY_FIGURES = (
     *("message_count", "included_transaction_count", "conflicting_transaction_count"),
@@ -26,45 +22,41 @@ def one_row_a_day(name: str, table: str, *tables: str) -> Law:
         name,
         table,
         f"Each day with milestones has one row in {listed}.",
-        expected=lambda scope: per_row(
-            scope("milestones").select("date").distinct(), **dict.fromkeys(tables, "1")
-        ),
-        found=lambda scope: union(side(one, f"'{one}'")(scope) for one in tables),
+        expected=per_row("SELECT DISTINCT date FROM milestones", **dict.fromkeys(tables, "1")),
+        found=union(side(one, f"'{one}'") for one in tables),
     )
 
 
-def _states_counted(scope: Scope) -> DataFrame:
-    """Return messages per milestone and state, as ms_activity counts them."""
-    counts = {0: "conflicting_count", 1: "confirmed_count", 2: "no_transaction_count"}
-    rows = scope("ms_activity").selectExpr(
-        *("date", "milestone_index"),
-        f"stack(3, {', '.join(f'{state}, {count}' for state, count in counts.items())}) AS (state, n)",
-    )
-    return entries(rows, f"concat({AT_MILESTONE}, ' state ', state)", "n")
+_STATES_COUNTED = unpivoted(
+    "SELECT * FROM ms_activity",
+    f"{AT_MILESTONE} || ' state ' || name",
+    {"0": "conflicting_count", "1": "confirmed_count", "2": "no_transaction_count"},
+)
+"""Messages per milestone and state, as ms_activity counts them."""
 
 
-def _metric_values(scope: Scope) -> DataFrame:
-    """Return distinct addresses by what they did, and distinct tags, from the rows behind them."""
+def _metric_values() -> str:
+    """Return a side of distinct addresses by what they did, and of distinct tags."""
     did = {"sent": "sent_tokens > 0", "received": "recv_tokens > 0", "sent_or_received": "true"}
-    frames = [
-        scope("address_analytics").where(what).selectExpr("date", f"'{metric} ' || address AS place")
+    places = [
+        f"SELECT DISTINCT date, '{metric} ' || address AS place FROM address_analytics WHERE {what}"
         for metric, what in did.items()
     ]
-    tags = scope("tags").selectExpr("date", "'used ' || tag AS place")
-    return entries(union([*frames, tags]).distinct(), "place")
+    places.append("SELECT DISTINCT date, 'used ' || tag AS place FROM tags")
+    return entries(union(places), "place")
 
 
-def _day_counted(scope: Scope) -> DataFrame:
-    """Return the figures of daily_extended, counted again."""
+def _day_counted() -> str:
+    """Return a side of the figures of daily_extended, counted again."""
     tangle = per_day(
-        scope("messages"),
+        "messages",
         message_count="count(*)",
         included_transaction_count=f"count_if({INCLUDED})",
         conflicting_transaction_count="count_if(inclusion_state = 0)",
     )
-    tokens = per_day(scope("ms_analytics"), transferred_tokens="sum(transferred_tokens)")
-    tags = per_day(scope("tags"), used_tags="count(DISTINCT tag)")
-    sizes = created(scope).groupBy("date", "transaction_id").agg(F.count("*").alias("size"))
+    tokens = per_day("ms_analytics", transferred_tokens="sum(transferred_tokens)")
+    tags = per_day("tags", used_tags="count(DISTINCT tag)")
+    sizes = f"SELECT date, transaction_id, count(*) AS size FROM {CREATED} GROUP BY date, transaction_id"
     outputs = per_day(sizes, max_outputs="max(size)", avg_outputs="avg(size)")
     return union([tangle, tokens, tags, outputs])
 
@@ -88,65 +80,63 @@ LAWS = (
         "tokens_add_up",
         "ms_analytics",
         "transferred_tokens is the sum of the created outputs.",
-        expected=by(created, AT_MILESTONE, "amount"),
+        expected=by(CREATED, AT_MILESTONE, "amount"),
         found=side("ms_analytics", AT_MILESTONE, "transferred_tokens"),
     ),
     balance(
         "states_add_up",
         "ms_activity",
         "Messages by state are as many as in messages.",
-        expected=side("messages", f"concat({AT_MILESTONE}, ' state ', inclusion_state)"),
-        found=_states_counted,
+        expected=side("messages", f"{AT_MILESTONE} || ' state ' || inclusion_state"),
+        found=_STATES_COUNTED,
     ),
     balance(
         "bytes_add_up",
         "ms_activity",
         "message_bytes is the size of the messages.",
-        expected=side("messages", AT_MILESTONE, "length(message)"),
+        expected=side("messages", AT_MILESTONE, "octet_length(message)"),
         found=side("ms_activity", AT_MILESTONE, "message_bytes"),
     ),
     balance(
         "sent_adds_up",
         "address_analytics",
         "sent_tokens is the sum of what the address unlocked.",
-        expected=by(spent, f"concat(address, ' ', {AT_MILESTONE})", "amount"),
-        found=side("address_analytics", f"concat(address, ' ', {AT_MILESTONE})", "sent_tokens"),
+        expected=by(SPENT, f"address || ' ' || {AT_MILESTONE}", "amount"),
+        found=side("address_analytics", f"address || ' ' || {AT_MILESTONE}", "sent_tokens"),
     ),
     balance(
         "received_adds_up",
         "address_analytics",
         "recv_tokens is the sum of the created outputs that the address owns.",
-        expected=by(created, f"concat(owner, ' ', {AT_MILESTONE})", "amount"),
-        found=side("address_analytics", f"concat(address, ' ', {AT_MILESTONE})", "recv_tokens"),
+        expected=by(CREATED, f"owner || ' ' || {AT_MILESTONE}", "amount"),
+        found=side("address_analytics", f"address || ' ' || {AT_MILESTONE}", "recv_tokens"),
     ),
     balance(
         "first_and_last_milestone",
         "date_cache",
         "start_ms and end_ms are the day's first and last milestone.",
-        expected=lambda scope: per_day(
-            scope("milestones"), start_ms="min(milestone_index)", end_ms="max(milestone_index)"
-        ),
-        found=lambda scope: per_row(scope("date_cache"), start_ms="start_ms", end_ms="end_ms"),
+        expected=per_day("milestones", start_ms="min(milestone_index)", end_ms="max(milestone_index)"),
+        found=per_row("date_cache", start_ms="start_ms", end_ms="end_ms"),
     ),
     balance(
         "values_are_those_of_the_day",
         "metrics_cache",
         "Values are the day's distinct addresses, by what they did, and tags.",
-        expected=_metric_values,
-        found=side("metrics_cache", "concat(metric, ' ', value)"),
+        expected=_metric_values(),
+        found=side("metrics_cache", "metric || ' ' || value"),
     ),
     balance(
         "addresses_add_up",
         "daily_analytics",
         "Counts are those of metrics_cache.",
-        expected=lambda scope: per_day(
-            scope("metrics_cache"),
+        expected=per_day(
+            "metrics_cache",
             total_addresses="count_if(metric = 'sent_or_received')",
             send_addresses="count_if(metric = 'sent')",
             recv_addresses="count_if(metric = 'received')",
         ),
-        found=lambda scope: per_row(
-            scope("daily_analytics"),
+        found=per_row(
+            "daily_analytics",
             total_addresses="total_addresses",
             send_addresses="send_addresses",
             recv_addresses="recv_addresses",
@@ -156,8 +146,8 @@ LAWS = (
         "day_adds_up",
         "daily_extended",
         "The day's figures follow from the other tables.",
-        expected=_day_counted,
-        found=lambda scope: per_row(scope("daily_extended"), **{name: name for name in _DAILY_FIGURES}),
+        expected=_day_counted(),
+        found=per_row("daily_extended", **{name: name for name in _DAILY_FIGURES}),
     ),
     one_row_a_day("one_row_a_day", "daily_extended", "date_cache", "daily_analytics", "daily_extended"),
     one_row_a_day("metrics_of_a_day", "daily_activity", "daily_activity"),
@@ -165,15 +155,15 @@ LAWS = (
         "activity_of_days",
         "daily_activity",
         "The day's figures are those of its milestones.",
-        expected=lambda scope: union(
+        expected=union(
             [
-                per_day(scope("ms_activity"), **{name: f"sum({name})" for name in _ACTIVITY_SUMS}),
-                per_day(scope("ms_activity"), milestones="count(*)"),
-                per_day(scope("ms_analytics"), booked_tokens="sum(transferred_tokens)"),
+                per_day("ms_activity", **{name: f"sum({name})" for name in _ACTIVITY_SUMS}),
+                per_day("ms_activity", milestones="count(*)"),
+                per_day("ms_analytics", booked_tokens="sum(transferred_tokens)"),
             ]
         ),
-        found=lambda scope: per_row(
-            scope("daily_activity"),
+        found=per_row(
+            "daily_activity",
             **{name: name for name in (*_ACTIVITY_SUMS, "milestones", "booked_tokens")},
         ),
     ),

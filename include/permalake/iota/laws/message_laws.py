@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from permalake.audit.laws import Frame, covered, entries, violations
-from permalake.audit.scope import Scope
+from permalake.audit.laws import covered, entries, violations
 from permalake.iota.laws.tangle_sides import AT_MILESTONE, messages_of
 
-
-def _disordered(scope: Scope) -> DataFrame:
-    index = F.col("white_flag_index")
-    found = (
-        scope("messages")
-        .groupBy("date", "milestone_index")
-        .agg(
-            F.count("*").alias("n"),
-            F.min(index).alias("low"),
-            F.max(index).alias("high"),
-            F.count_distinct(index).alias("distinct"),
-        )
-    )
-    return found.where("low <> 0 OR high <> n - 1 OR distinct <> n").selectExpr(
-        "date",
-        f"{AT_MILESTONE} AS place",
-        "format_string('0 to %d, each once', n - 1) AS expected",
-        "format_string('%d to %d, %d distinct', low, high, distinct) AS found",
-    )
+_DISORDERED = f"""
+SELECT date, {AT_MILESTONE} AS place, '0 to ' || (n - 1) || ', each once' AS expected,
+    low || ' to ' || high || ', ' || places || ' distinct' AS found
+FROM (
+    SELECT date, milestone_index, count(*) AS n, min(white_flag_index) AS low, max(white_flag_index) AS high,
+        count(DISTINCT white_flag_index) AS places
+    FROM messages GROUP BY date, milestone_index
+) WHERE low <> 0 OR high <> n - 1 OR places <> n
+"""
 
 
-def _states_of(table: str) -> Frame:
-    """Return a side of the distinct messages of a table with their milestone and state."""
-    place = f"concat_ws(' ', message_id, {AT_MILESTONE}, 'state', inclusion_state)"
-    return lambda scope: entries(scope(table).selectExpr("date", f"{place} AS place").distinct(), "place")
+def _states_of(table: str) -> str:
+    """Return a side of the messages of a table with their milestone and state."""
+    return entries(table, f"concat_ws(' ', message_id, {AT_MILESTONE}, 'state', inclusion_state)")
 
 
 LAWS = (
@@ -41,7 +26,7 @@ LAWS = (
         "white_flag_order",
         "messages",
         "white_flag_index runs from 0 in each milestone, without gap or repetition.",
-        _disordered,
+        _DISORDERED,
     ),
     *(
         covered(

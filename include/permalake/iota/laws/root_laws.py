@@ -6,37 +6,36 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from permalake.audit.laws import violations
-from permalake.audit.scope import Scope
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.codec.milestones import decode_milestone
 
-_SCHEMA = "date date, place string, expected string, found string"
 _TYPE_OF_CHRYSALIS = (1).to_bytes(4, "little")
-_INCLUDED = 1
+_INCLUDED = "1"
+_ORDER = 10
+"""Digits of a position in white-flag order, so that its text sorts as the number."""
+
+_CONES = f"""
+SELECT milestones.date AS date, milestones.milestone_index AS milestone_index, milestones.payload AS payload,
+    cones.cone AS cone
+FROM milestones AS milestones LEFT JOIN (
+    SELECT date, milestone_index, array_agg(
+        lpad(CAST(white_flag_index AS STRING), {_ORDER}, '0') || inclusion_state || ' ' || message_id
+    ) AS cone
+    FROM messages GROUP BY date, milestone_index
+) AS cones ON milestones.date = cones.date AND milestones.milestone_index = cones.milestone_index
+"""
+"""Milestones, each with its messages: position, state and id in one text."""
 
 
-def _broken_roots(scope: Scope) -> DataFrame:
-    """Return the milestones whose roots differ from those of their messages.
+def _broken_roots(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find the milestones whose roots differ from those of their messages.
 
     Chrysalis: one root over the included transactions' messages (TIP-4). Stardust: an inclusion root over all
     blocks and an applied root over those with an included transaction (TIP-29).
     """
-    row = F.struct("white_flag_index", "inclusion_state", F.unhex("message_id").alias("id"))
-    cones = (
-        scope("messages")
-        .groupBy("date", "milestone_index")
-        .agg(F.sort_array(F.collect_list(row)).alias("cone"))
-    )
-    milestones = scope("milestones").select("date", "milestone_index", "payload")
-    return milestones.join(cones, ["date", "milestone_index"], "left").mapInArrow(_check, _SCHEMA)
-
-
-def _check(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = [wrong for row in batch.to_pylist() for wrong in _wrong(row)]
         columns = [pa.array(column) for column in zip(*rows, strict=True)]
@@ -50,18 +49,23 @@ def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
     place = f"milestone {row['milestone_index']}"
     try:
         milestone = decode_milestone(payload, "chrysalis" if is_chrysalis else "stardust")
-    except DecodeError as error:
+        cone = [(state, bytes.fromhex(name)) for state, name in _in_order(row["cone"])]
+    except (DecodeError, ValueError) as error:
         yield row["date"], place, "a milestone", str(error)
         return
-    cone = row["cone"] or []
-    applied = [bytes(one["id"]) for one in cone if one["inclusion_state"] == _INCLUDED]
-    roots = [("applied", milestone.applied_root, applied)]
+    roots = [("applied", milestone.applied_root, [name for state, name in cone if state == _INCLUDED])]
     if milestone.inclusion_root is not None:
-        roots.append(("inclusion", milestone.inclusion_root, [bytes(one["id"]) for one in cone]))
-    for name, signed, ids in roots:
+        roots.append(("inclusion", milestone.inclusion_root, [name for _, name in cone]))
+    for which, signed, ids in roots:
         found = merkle_root(ids)
         if found != signed:
-            yield row["date"], f"{place} {name} root", signed.hex(), found.hex()
+            yield row["date"], f"{place} {which} root", signed.hex(), found.hex()
+
+
+def _in_order(cone: list[str | None] | None) -> Iterator[list[str]]:
+    """Yield state and id of messages in white-flag order; those that lack one are left out."""
+    for one in sorted(filter(None, cone or [])):
+        yield one[_ORDER:].split(" ")
 
 
 LAWS = (
@@ -69,6 +73,7 @@ LAWS = (
         "roots_match",
         "messages",
         "Ids in white-flag order lead to the Merkle roots that the milestone was signed with.",
-        _broken_roots,
+        _CONES,
+        check=_broken_roots,
     ),
 )

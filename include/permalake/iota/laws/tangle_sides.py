@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from permalake.audit.laws import Frame, entries, union
-from permalake.audit.scope import Scope
+from permalake.audit.laws import entries, shared, union
 
 INCLUDED = "inclusion_state = 1"
-AT_MILESTONE = "concat('milestone ', milestone_index)"
+AT_MILESTONE = "'milestone ' || milestone_index"
 KINDS = ("basic", "alias", "foundry", "nft", "legacy")
 """Kinds of outputs that transactions create."""
 
-
-def created(scope: Scope) -> DataFrame:
-    """Return the outputs that transactions created, with their owner.
-
-    The ids of a receipt's outputs start with a milestone's id, which is the id of a treasury output.
-    """
-
-    def make() -> DataFrame:
-        frames = (
-            scope(f"{kind}_outputs").selectExpr(
-                *("date", "milestone_index", "output_id", "amount"),
-                "substring(output_id, 1, 64) AS transaction_id",
-                f"{'state_controller' if kind == 'alias' else 'address'} AS owner",
-            )
-            for kind in KINDS
-        )
-        receipts = scope("treasury_outputs").selectExpr("output_id AS transaction_id")
-        return union(frames).join(F.broadcast(receipts), "transaction_id", "left_anti")
-
-    return scope.shared("created", make)
+_MADE = union(
+    "SELECT date, milestone_index, output_id, amount, substring(output_id, 1, 64) AS transaction_id, "
+    f"{'state_controller' if kind == 'alias' else 'address'} AS owner FROM {kind}_outputs"
+    for kind in KINDS
+)
+# The ids of a receipt's outputs start with a milestone's id, which is the id of a treasury output.
+CREATED = shared(
+    "created",
+    f"SELECT made.* FROM ({_MADE}) AS made "
+    "ANTI JOIN treasury_outputs AS receipts ON made.transaction_id = receipts.output_id",
+)
+"""The outputs that transactions created, with their owner."""
+SPENT = "SELECT * FROM consumed_outputs WHERE transaction_id IS NOT NULL"
+"""The outputs that transactions consumed."""
 
 
-def spent(scope: Scope) -> DataFrame:
-    """Return the outputs that transactions consumed."""
-    return scope("consumed_outputs").where("transaction_id IS NOT NULL")
-
-
-def messages_of(table: str) -> Frame:
-    """Return a side of the distinct messages that a table's rows name."""
-    return lambda scope: entries(
-        scope(table).select("date", "message_id").distinct().where("message_id IS NOT NULL"), "message_id"
-    )
+def messages_of(table: str) -> str:
+    """Return a side of the messages that a table's rows name."""
+    return entries(f"SELECT date, message_id FROM {table} WHERE message_id IS NOT NULL", "message_id")

@@ -2,85 +2,67 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
-
 from permalake.audit.laws import balance, entries, union, violations
-from permalake.audit.scope import Scope
 from permalake.iota.laws.tangle_sides import AT_MILESTONE
 
-
-def treasury_before(scope: Scope) -> DataFrame:
-    """Return a side of what receipts consumed, per milestone."""
-    return entries(scope("consumed_outputs").where("kind = 'treasury'"), AT_MILESTONE, "amount")
-
-
-def treasury_after(scope: Scope) -> DataFrame:
-    """Return a side of what receipts left and created, per milestone."""
-    left = scope("treasury_outputs").selectExpr("date", "milestone_index", "amount", "output_id AS id")
-    migrated = union(
-        scope(f"{kind}_outputs").selectExpr(
-            *("date", "milestone_index", "amount", "substring(output_id, 1, 64) AS id")
-        )
-        for kind in ("legacy", "basic")
-    ).join(F.broadcast(left.select("id")), "id", "left_semi")
-    return entries(left.unionByName(migrated), AT_MILESTONE, "amount")
-
-
-def _changed(scope: Scope) -> DataFrame:
-    made = scope("treasury_outputs").selectExpr("output_id", "amount AS expected")
-    used = scope("consumed_outputs").where("kind = 'treasury'")
-    return (
-        used.join(made, "output_id")
-        .where("expected <> amount")
-        .selectExpr("date", "concat('treasury ', output_id) AS place", "expected", "amount AS found")
-    )
-
-
-def _skipped(scope: Scope) -> DataFrame:
-    """Return receipts that spend another treasury than the one that the receipt before them left.
-
-    Only receipts without a missing milestone between them are compared.
-    """
-    left = scope("treasury_outputs").select("date", "milestone_index", "output_id")
-    used = (
-        scope("consumed_outputs")
-        .where("kind = 'treasury'")
-        .selectExpr("date", "milestone_index", "output_id AS used")
-    )
-    by_date = Window.orderBy("date")
-    ended = F.lag("end_ms").over(by_date)
-    cuts = scope("date_cache").select("date", (F.col("start_ms") != ended + 1).cast("int").alias("is_cut"))
-    unbroken = cuts.select("date", F.coalesce(F.sum("is_cut").over(by_date), F.lit(0)).alias("unbroken"))
-    before = F.lag("output_id").over(Window.partitionBy("unbroken").orderBy("milestone_index"))
-    in_line = left.join(F.broadcast(unbroken), "date").select(
-        "date", "milestone_index", before.alias("before")
-    )
-    return (
-        in_line.join(used, ["date", "milestone_index"], "left")
-        .where("before IS NOT NULL AND NOT before <=> used")
-        .selectExpr("date", f"{AT_MILESTONE} AS place", "before AS expected", "used AS found")
-    )
-
+TREASURY_BEFORE = entries("SELECT * FROM consumed_outputs WHERE kind = 'treasury'", AT_MILESTONE, "amount")
+"""A side of what receipts consumed, per milestone."""
+_MIGRATED = union(
+    "SELECT made.date, made.milestone_index, made.amount "
+    f"FROM {kind}_outputs AS made SEMI JOIN treasury_outputs AS receipts "
+    "ON substring(made.output_id, 1, 64) = receipts.output_id"
+    for kind in ("legacy", "basic")
+)
+TREASURY_AFTER = entries(
+    f"SELECT date, milestone_index, amount FROM treasury_outputs UNION ALL {_MIGRATED}",
+    AT_MILESTONE,
+    "amount",
+)
+"""A side of what receipts left and created, per milestone."""
+_CHANGED = """
+SELECT used.date AS date, 'treasury ' || used.output_id AS place, made.amount AS expected,
+    used.amount AS found
+FROM consumed_outputs AS used JOIN treasury_outputs AS made ON used.output_id = made.output_id
+WHERE used.kind = 'treasury' AND made.amount <> used.amount
+"""
+# Only receipts without a missing milestone between them are compared.
+_SKIPPED = """
+WITH cuts AS (
+    SELECT date, CASE WHEN start_ms <> 1 + lag(end_ms) OVER (ORDER BY date) THEN 1 ELSE 0 END AS is_cut
+    FROM date_cache
+),
+stretches AS (SELECT date, sum(is_cut) OVER (ORDER BY date) AS stretch FROM cuts),
+in_line AS (
+    SELECT made.date AS date, made.milestone_index AS milestone_index,
+        lag(made.output_id) OVER (PARTITION BY stretch ORDER BY made.milestone_index) AS earlier
+    FROM treasury_outputs AS made JOIN stretches ON made.date = stretches.date
+),
+spent AS (SELECT date, milestone_index, output_id AS used FROM consumed_outputs WHERE kind = 'treasury')
+SELECT in_line.date AS date, 'milestone ' || in_line.milestone_index AS place, earlier AS expected,
+    used AS found
+FROM in_line LEFT JOIN spent
+    ON in_line.date = spent.date AND in_line.milestone_index = spent.milestone_index
+WHERE earlier IS NOT NULL AND earlier IS DISTINCT FROM used
+"""
 
 LAWS = (
     balance(
         "treasury_pays_receipts",
         "treasury_outputs",
         "What a receipt takes from the treasury is what it creates and leaves.",
-        expected=treasury_before,
-        found=treasury_after,
+        expected=TREASURY_BEFORE,
+        found=TREASURY_AFTER,
     ),
     violations(
         "treasury_goes_on",
         "treasury_outputs",
         "A treasury is spent with the amount that it was created with.",
-        _changed,
+        _CHANGED,
     ),
     violations(
         "treasury_in_line",
         "treasury_outputs",
         "Each receipt spends the treasury that the one before it left.",
-        _skipped,
+        _SKIPPED,
     ),
 )

@@ -28,11 +28,11 @@ def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
         context.report(f"audit {order}: no rows to audit")
         return StepResult()
     folder = docs.folder(order.network, pinned.id)
-    scope = scope_of(context.spark, work.settings, work.reader, pinned, work.domain.tables)
+    scope = scope_of(lambda: context.spark, work.settings, work.reader, pinned, work.domain.tables)
     tables = [table for table in work.domain.tables.values() if table.commit != "carried"]
     names = {table.name for table in tables}
     laws = [law for law in work.domain.laws() if law.table in names]
-    auditor = RUNNER.result().Auditor(context.spark, tables, laws, folder)
+    auditor = RUNNER.result().Auditor(tables, laws, folder)
     report = auditor.run(scope, days)
     page = docs.write(report, folder, title=str(order), run_id=order.run_id)
     failures = {day: report.failures(day) for day in days}

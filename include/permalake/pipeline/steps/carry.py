@@ -57,11 +57,11 @@ def _carried(context: StepContext, attempt: CarryAttempt) -> StepResult:
 
 
 def _audited(context: StepContext, attempt: CarryAttempt, days: list[date]) -> AuditReport:
-    work, spark = context.work, context.spark
+    work = context.work
     tables = work.domain.tables
-    scope = scope_of(spark, work.settings, work.reader, attempt, tables)
+    scope = scope_of(lambda: context.spark, work.settings, work.reader, attempt, tables)
     carried = [table for table in tables.values() if table.commit == "carried"]
     laws = [law for law in work.domain.laws() if tables[law.table].commit == "carried"]
     folder = docs.folder(attempt.network, attempt.id)
-    report: AuditReport = RUNNER.result().Auditor(spark, carried, laws, folder).run(scope, days)
+    report: AuditReport = RUNNER.result().Auditor(carried, laws, folder).run(scope, days)
     return report

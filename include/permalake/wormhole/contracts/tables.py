@@ -275,7 +275,7 @@ TVL_DAILY = _daily(
     _chain("origin_chain", "The token's own chain"),
     _word("origin_address", "The token on its own chain"),
     Column(
-        "amount", "string", "Amount locked.", required=False, pattern=r"^-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$"
+        "amount", "string", "Amount locked.", required=False, pattern=r"^-?(0|[1-9][0-9]*)([.][0-9]*[1-9])?$"
     ),
     _usd("notional_usd", "amount x the quote nearest to the day's end"),
     key=("origin_chain", "origin_address"),

@@ -2,60 +2,80 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Iterator
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
 
 from permalake.audit.laws import balance, by, entries, side, violations
-from permalake.audit.scope import Scope
-from permalake.wormhole.laws.transfer_sides import AT_ROUTE, ROUTE, in_words, routed
-from permalake.wormhole.tables.exact_amounts import LIMB_NAMES, joined, limbs
+from permalake.wormhole.laws.transfer_sides import AT_ROUTE, ROUTE, ROUTED
 
-_EMITTER_CHAIN = "concat('chain ', emitter_chain)"
-
-
-def _receivers(scope: Scope) -> DataFrame:
-    """Return a side of the number of distinct receivers per target chain."""
-    known = scope("chain_details").select("date", "row_key", "receiver_address")
-    rows = scope("token_transfer_payload").join(known, ["date", "row_key"], "left")
-    counted = rows.groupBy("date", "target_chain").agg(
-        F.count_distinct(F.coalesce("receiver_address", "target_address")).alias("n")
-    )
-    return entries(counted, "concat('chain ', target_chain)", "n")
-
-
-def _wrong_sums(scope: Scope) -> DataFrame:
-    """Return the routes whose amount or value is not the sum over their transfers."""
-    sums = (
-        routed(scope)
-        .select(*ROUTE, "notional_usd", *limbs(F.col("amount")))
-        .groupBy(*ROUTE)
-        .agg(
-            *(F.sum(limb).alias(limb) for limb in LIMB_NAMES),
-            F.try_sum("notional_usd").alias("notional_expected"),
-        )
-        .withColumn("amount_expected", joined(*(F.col(limb) for limb in LIMB_NAMES)))
-    )
-    daily = scope("notional_transferred_daily").select(*ROUTE, "amount", "notional_usd")
-    both = daily.join(sums, list(ROUTE))
-    pairs = both.selectExpr(
-        "date",
-        f"stack(2, {AT_ROUTE} || ' amount', amount_expected, amount, {AT_ROUTE} || ' notional_usd', "
-        "cast(notional_expected AS string), cast(notional_usd AS string)) AS (place, expected, found)",
-    )
-    return in_words(pairs.where("NOT expected <=> found"))
+_EMITTER_CHAIN = "'chain ' || emitter_chain"
+_EXACT = Context(prec=200)
+_LIMIT = Decimal(10) ** 30
+"""What a decimal(38,8) holds."""
+_BY_ROUTE = " AND ".join(f"daily.{name} = sums.{name}" for name in ROUTE)
+_ROUTES = f"""
+SELECT daily.date AS date, daily.place AS place, daily.amount AS amount, daily.notional_usd AS notional_usd,
+    sums.amounts AS amounts, sums.notionals AS notionals
+FROM (SELECT {", ".join(ROUTE)}, {AT_ROUTE} AS place, amount, notional_usd
+      FROM notional_transferred_daily) AS daily
+JOIN (SELECT {", ".join(ROUTE)}, array_agg(amount) AS amounts, array_agg(notional_usd) AS notionals
+      FROM {ROUTED} GROUP BY {", ".join(ROUTE)}) AS sums ON {_BY_ROUTE}
+"""
+"""Routes with the amounts and values of their transfers."""
+# Distinct receivers per target chain.
+_RECEIVERS = """
+SELECT date, target_chain, count(DISTINCT receiver) AS n
+FROM (
+    SELECT transfers.date AS date, target_chain,
+        coalesce(details.receiver_address, transfers.target_address) AS receiver
+    FROM token_transfer_payload AS transfers LEFT JOIN chain_details AS details
+        ON transfers.date = details.date AND transfers.row_key = details.row_key
+) GROUP BY date, target_chain
+"""
+# Days that count more quarantined VAAs than the quarantine holds. It may hold more: also input that names no
+# chain.
+_UNEXPLAINED = """
+SELECT counted.date AS date, 'quarantined' AS place, 'at most ' || coalesce(held.n, 0) AS expected,
+    counted.n AS found
+FROM (SELECT date, sum(quarantined) AS n FROM messages_daily GROUP BY date) AS counted
+LEFT JOIN (SELECT date, count(*) AS n FROM quarantine GROUP BY date) AS held ON counted.date = held.date
+WHERE counted.n > coalesce(held.n, 0)
+"""
 
 
-def _unexplained(scope: Scope) -> DataFrame:
-    """Return the days that count more quarantined VAAs than the quarantine holds.
+def _wrong_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find the routes whose amount or value is not the sum over their transfers."""
+    for batch in batches:
+        rows = [wrong for row in batch.to_pylist() for wrong in _wrong(row)]
+        columns = [pa.array(column) for column in zip(*rows, strict=True)]
+        if rows:
+            yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
 
-    The quarantine may hold more: also input that names no chain.
-    """
-    held = scope("quarantine").groupBy("date").agg(F.count("*").alias("held"))
-    counted = scope("messages_daily").groupBy("date").agg(F.sum("quarantined").alias("counted"))
-    rows = counted.join(held, "date", "left").selectExpr("date", "counted", "coalesce(held, 0) AS held")
-    return rows.where("counted > held").selectExpr(
-        "date", "'quarantined' AS place", "'at most ' || held AS expected", "counted AS found"
-    )
+
+def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    amount = _total(Decimal(one) for one in row["amounts"] or () if one is not None)
+    value = _total(one for one in row["notionals"] or () if one is not None)
+    if value is not None and abs(value) >= _LIMIT:
+        value = None
+    stated = row["amount"]
+    if amount != (None if stated is None else Decimal(stated)):
+        yield row["date"], f"{row['place']} amount", _text(amount), stated or "null"
+    if value != row["notional_usd"]:
+        yield row["date"], f"{row['place']} notional_usd", _text(value), _text(row["notional_usd"])
+
+
+def _total(values: Iterable[Decimal]) -> Decimal | None:
+    total = None
+    for value in values:
+        total = value if total is None else _EXACT.add(total, value)
+    return total
+
+
+def _text(value: Decimal | None) -> str:
+    return "null" if value is None else f"{value:f}"
 
 
 LAWS = (
@@ -70,26 +90,27 @@ LAWS = (
         "quarantined_is_in_quarantine",
         "messages_daily",
         "No more VAAs are counted as quarantined than quarantine holds.",
-        _unexplained,
+        _UNEXPLAINED,
     ),
     balance(
         "transfers_add_up",
         "notional_transferred_daily",
         "transfers is the number of transfers of the route and token.",
-        expected=by(routed, AT_ROUTE),
+        expected=by(ROUTED, AT_ROUTE),
         found=side("notional_transferred_daily", AT_ROUTE, "transfers"),
     ),
     violations(
         "sums_add_up",
         "notional_transferred_daily",
         "amount and notional_usd are the sums of the transfers of the route and token.",
-        _wrong_sums,
+        _ROUTES,
+        check=_wrong_sums,
     ),
     balance(
         "receivers_add_up",
         "addresses_daily",
         "addresses is the number of distinct receivers on the chain.",
-        expected=_receivers,
-        found=side("addresses_daily", "concat('chain ', target_chain)", "addresses"),
+        expected=entries(_RECEIVERS, "'chain ' || target_chain", "n"),
+        found=side("addresses_daily", "'chain ' || target_chain", "addresses"),
     ),
 )

@@ -1,31 +1,25 @@
-"""Sides that several laws compare: token transfers with their route, amount and value."""
+"""Rows that several laws read: token transfers with their route, amount and value."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
-from permalake.audit.scope import Scope
+from permalake.audit.laws import shared
 
 ROUTE = ("date", "emitter_chain", "target_chain", "origin_chain", "origin_address")
 AT_ROUTE = (
-    "format_string('chain %d to %d, token %d:%s', emitter_chain, target_chain, origin_chain, origin_address)"
+    "'chain ' || emitter_chain || ' to ' || target_chain "
+    "|| ', token ' || origin_chain || ':' || origin_address"
 )
-
-
-def routed(scope: Scope) -> DataFrame:
-    """Return token transfers with their route, amount and value."""
-
-    def make() -> DataFrame:
-        events = scope("message_publication").select("date", "row_key", "emitter_chain", "timestamp")
-        transfers = scope("token_transfer_payload").drop("amount", "app_payload")
-        return transfers.join(events, ["date", "row_key"]).join(
-            scope("token_transfer_details"), ["date", "row_key"], "left"
-        )
-
-    return scope.shared("routed", make)
-
-
-def in_words(rows: DataFrame) -> DataFrame:
-    """Return violations with ``null`` in words, so that a missing value shows."""
-    texts = (f"coalesce(cast({name} AS string), 'null') AS {name}" for name in ("expected", "found"))
-    return rows.selectExpr("date", "place", *texts)
+ROUTED = shared(
+    "routed",
+    """
+    SELECT transfers.date AS date, transfers.row_key AS row_key, emitter_chain, target_chain, origin_chain,
+        origin_address, events.timestamp AS timestamp, details.amount AS amount, token_price_usd,
+        notional_usd, price_timestamp, price_source
+    FROM token_transfer_payload AS transfers
+    JOIN message_publication AS events
+        ON transfers.date = events.date AND transfers.row_key = events.row_key
+    LEFT JOIN token_transfer_details AS details
+        ON transfers.date = details.date AND transfers.row_key = details.row_key
+    """,
+)
+"""Token transfers with their route, amount and value."""

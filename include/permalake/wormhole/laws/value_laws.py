@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import DecimalType
 
-from permalake.audit.laws import violations
-from permalake.audit.scope import Scope
+from permalake.audit.configuration import Configuration
+from permalake.audit.laws import shared, violations
 from permalake.audit.suite import WARNING
-from permalake.wormhole.laws.transfer_sides import in_words, routed
+from permalake.wormhole.laws.transfer_sides import ROUTED
 from permalake.wormhole.reference import load_reference
 
 _UNPRICED_AT_MOST = 0.5
@@ -21,21 +18,89 @@ _PLACES = 8
 _LIMIT = 10**38
 
 
-def _wrong_values(scope: Scope) -> DataFrame:
-    """Return the transfers whose value is not that of :func:`_times`."""
-    details = scope("token_transfer_details").where("amount IS NOT NULL AND token_price_usd IS NOT NULL")
-    checked = details.withColumn("product", _product("amount", "token_price_usd"))
-    return in_words(
-        checked.where("NOT product <=> notional_usd").selectExpr(
-            "date", "row_key AS place", "product AS expected", "notional_usd AS found"
-        )
-    )
+def _denied(configuration: Configuration) -> pa.Table:
+    """Return the denied tokens: (chain, address)."""
+    return load_reference(configuration.reference).denied_table()
 
 
-@arrow_udf(returnType=DecimalType(38, _PLACES))  # type: ignore[call-overload, untyped-decorator, unused-ignore]
-def _product(amounts: pa.Array, prices: pa.Array) -> pa.Array:
-    pairs = zip(amounts.to_pylist(), prices.to_pylist(), strict=True)
-    return pa.array([_times(*pair) for pair in pairs], pa.decimal128(38, _PLACES))
+def _priceable(configuration: Configuration) -> pa.Table:
+    """Return the tokens that providers know: those with a CoinGecko id in a list, unless denied."""
+    known = load_reference(configuration.reference)
+    tokens = [
+        {"chain": token["chain"], "token_address": token["token_address"]}
+        for token in known.token_table().to_pylist()
+        if token["coingecko_id"] and (token["chain"], token["token_address"]) not in known.denied
+    ]
+    return pa.Table.from_pylist(tokens, pa.schema({"chain": pa.int32(), "token_address": pa.string()}))
+
+
+shared("denied_tokens", _denied)
+shared("priceable_tokens", _priceable)
+_SAME = "transfers.origin_chain = tokens.chain AND transfers.origin_address = tokens.token_address"
+_VALUED = """
+SELECT date, row_key, amount, token_price_usd, notional_usd FROM token_transfer_details
+WHERE amount IS NOT NULL AND token_price_usd IS NOT NULL
+"""
+_PRICED_DENIED = f"""
+SELECT transfers.date AS date, row_key AS place, 'no price' AS expected, token_price_usd AS found
+FROM {ROUTED} AS transfers SEMI JOIN denied_tokens AS tokens ON {_SAME}
+WHERE token_price_usd IS NOT NULL OR notional_usd IS NOT NULL
+"""
+_FAR_QUOTES = f"""
+SELECT date, row_key AS place, 'a quote within ' || window_seconds || ' s' AS expected,
+    apart || ' s' AS found
+FROM (
+    SELECT date, row_key, abs(unix_seconds(price_timestamp) - unix_seconds(timestamp)) AS apart
+    FROM {ROUTED}
+) CROSS JOIN configuration
+WHERE apart > window_seconds
+"""
+_LOST_QUOTES = f"""
+SELECT transfers.date AS date, row_key AS place, 'its quote in token_prices' AS expected, 'none' AS found
+FROM {ROUTED} AS transfers ANTI JOIN token_prices AS quotes
+    ON transfers.origin_chain = quotes.origin_chain AND transfers.origin_address = quotes.origin_address
+    AND price_source = quotes.provider AND price_timestamp = quotes.quote_time
+    AND token_price_usd = quotes.price_usd
+WHERE token_price_usd IS NOT NULL
+"""
+# Days on which too large a share of transfers with a known amount has no value.
+_UNPRICED = f"""
+SELECT date, 'share without value' AS place, 'at most {_UNPRICED_AT_MOST:.0%}' AS expected,
+    CAST(round(share * 100) AS INT) || '%' AS found
+FROM (
+    SELECT date, avg(CASE WHEN notional_usd IS NULL THEN 1.0 ELSE 0.0 END) AS share
+    FROM token_transfer_details WHERE amount IS NOT NULL GROUP BY date
+) WHERE share > {_UNPRICED_AT_MOST}
+"""
+# Days on which more transfers of tokens that providers know lack a price than the configuration allows.
+_MISSING_PRICES = f"""
+SELECT date, 'share without price' AS place,
+    'at most ' || CAST(round(max_missing * 100) AS INT) || '% (prices.max_missing)' AS expected,
+    CAST(round(share * 100) AS INT) || '%' AS found
+FROM (
+    SELECT transfers.date AS date, avg(CASE WHEN token_price_usd IS NULL THEN 1.0 ELSE 0.0 END) AS share
+    FROM {ROUTED} AS transfers SEMI JOIN priceable_tokens AS tokens ON {_SAME}
+    WHERE amount IS NOT NULL GROUP BY transfers.date
+) CROSS JOIN configuration
+WHERE share > max_missing
+"""
+
+
+def _wrong_values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find the transfers whose value is not that of :func:`_times`."""
+    for batch in batches:
+        rows = [
+            (row["date"], row["row_key"], _text(value), _text(row["notional_usd"]))
+            for row in batch.to_pylist()
+            if (value := _times(row["amount"], row["token_price_usd"])) != row["notional_usd"]
+        ]
+        columns = [pa.array(column) for column in zip(*rows, strict=True)]
+        if rows:
+            yield pa.RecordBatch.from_arrays(columns, names=["date", "place", "expected", "found"])
+
+
+def _text(value: Decimal | None) -> str:
+    return "null" if value is None else f"{value:f}"
 
 
 def _times(amount: str, price: Decimal) -> Decimal | None:
@@ -54,105 +119,32 @@ def _times(amount: str, price: Decimal) -> Decimal | None:
     return Decimal(f"{scaled}e-{_PLACES}") if abs(scaled) < _LIMIT else None
 
 
-def _priced_denied(scope: Scope) -> DataFrame:
-    """Return the transfers of denied tokens that have a price."""
-    rows = routed(scope)
-    denied = rows.sparkSession.createDataFrame(load_reference(scope.reference).denied_table())
-    denied = denied.toDF("origin_chain", "origin_address")
-    return (
-        rows.join(F.broadcast(denied), ["origin_chain", "origin_address"], "left_semi")
-        .where("token_price_usd IS NOT NULL OR notional_usd IS NOT NULL")
-        .selectExpr("date", "row_key AS place", "'no price' AS expected", "token_price_usd AS found")
-    )
-
-
-def _far_quotes(scope: Scope) -> DataFrame:
-    """Return the transfers priced by a quote from outside the window."""
-    seconds = round(scope.window_hours * 3600)
-    rows = routed(scope).withColumn(
-        "off", F.expr("abs(unix_seconds(price_timestamp) - unix_seconds(timestamp))")
-    )
-    return rows.where(f"off > {seconds}").selectExpr(
-        "date", "row_key AS place", f"'a quote within {seconds} s' AS expected", "off || ' s' AS found"
-    )
-
-
-def _lost_quotes(scope: Scope) -> DataFrame:
-    """Return the transfers whose quote is not in token_prices."""
-    kept = scope("token_prices").selectExpr(
-        *("origin_chain", "origin_address", "provider AS price_source", "quote_time AS price_timestamp"),
-        "price_usd AS token_price_usd",
-    )
-    priced = routed(scope).where("token_price_usd IS NOT NULL")
-    return priced.join(kept, kept.columns, "left_anti").selectExpr(
-        "date", "row_key AS place", "'its quote in token_prices' AS expected", "'none' AS found"
-    )
-
-
-def _unpriced(scope: Scope) -> DataFrame:
-    """Return the days on which too large a share of transfers with a known amount has no value."""
-    days = scope("token_transfer_details").where("amount IS NOT NULL").groupBy("date")
-    share = days.agg(F.avg(F.expr("if(notional_usd IS NULL, 1.0, 0.0)")).alias("share"))
-    return share.where(f"share > {_UNPRICED_AT_MOST}").selectExpr(
-        "date",
-        "'share without value' AS place",
-        f"'at most {_UNPRICED_AT_MOST:.0%}' AS expected",
-        "format_string('%.0f%%', cast(share * 100 AS double)) AS found",
-    )
-
-
-def _missing_prices(scope: Scope) -> DataFrame:
-    """Return the days on which more transfers lack a price than the configuration allows.
-
-    Only tokens that providers know count: those with a CoinGecko id in a list, unless denied.
-    """
-    rows = routed(scope).where("amount IS NOT NULL")
-    known = load_reference(scope.reference)
-    priceable = known.token_table().to_pylist() if scope.max_missing < 1 else []
-    tokens = [
-        (token["chain"], token["token_address"])
-        for token in priceable
-        if token["coingecko_id"] and (token["chain"], token["token_address"]) not in known.denied
-    ]
-    listed = rows.sparkSession.createDataFrame(tokens, "origin_chain int, origin_address string")
-    share = (
-        rows.join(F.broadcast(listed), ["origin_chain", "origin_address"], "left_semi")
-        .groupBy("date")
-        .agg(F.avg(F.expr("if(token_price_usd IS NULL, 1.0, 0.0)")).alias("share"))
-    )
-    return share.where(f"share > {scope.max_missing}").selectExpr(
-        "date",
-        "'share without price' AS place",
-        f"'at most {scope.max_missing:.0%} (prices.max_missing)' AS expected",
-        "format_string('%.0f%%', cast(share * 100 AS double)) AS found",
-    )
-
-
 LAWS = (
     violations(
         "notional_is_amount_times_price",
         "token_transfer_details",
         "notional_usd is amount x token_price_usd, half-even to 8 places.",
-        _wrong_values,
+        _VALUED,
+        check=_wrong_values,
     ),
     violations(
-        "denied_tokens_have_no_price", "token_transfer_details", "Denied tokens get no price.", _priced_denied
+        "denied_tokens_have_no_price", "token_transfer_details", "Denied tokens get no price.", _PRICED_DENIED
     ),
     violations(
-        "quote_within_window", "token_transfer_details", "A quote is near the VAA in time.", _far_quotes
+        "quote_within_window", "token_transfer_details", "A quote is near the VAA in time.", _FAR_QUOTES
     ),
-    violations("quotes_are_kept", "token_prices", "Every quote that served is kept.", _lost_quotes),
+    violations("quotes_are_kept", "token_prices", "Every quote that served is kept.", _LOST_QUOTES),
     violations(
         "few_prices_missing",
         "token_transfer_details",
         "No more transfers of listed tokens lack a price than prices.max_missing allows.",
-        _missing_prices,
+        _MISSING_PRICES,
     ),
     violations(
         "few_without_value",
         "token_transfer_details",
         "Most transfers with a known amount have a value.",
-        _unpriced,
+        _UNPRICED,
         severity=WARNING,
     ),
 )

@@ -1,0 +1,123 @@
+"""Queries of an audit over small tables: DuckDB over Arrow, in this process.
+
+Predicates of rules and queries of laws are written in the SQL that Spark and DuckDB share: ``||`` for
+``concat`` (which takes null for nothing in DuckDB), ``octet_length`` for bytes, ``IS DISTINCT FROM``,
+``VALUES``, ``CASE``, windows, ``SEMI JOIN`` and ``ANTI JOIN``, aggregates with ``count_if`` and
+``array_agg``. Functions of Spark that DuckDB lacks are macros here. Moments are in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import from_arrow_type
+
+from permalake.audit.laws import Check
+from permalake.audit.scope import PREVIOUS
+
+Rows = Callable[[str], pa.Table]
+VIOLATIONS = pa.schema(
+    {"date": pa.date32(), "place": pa.string(), "expected": pa.string(), "found": pa.string()}
+)
+_SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET default_null_order = 'nulls_first'",
+    "SET python_enable_replacements = false",
+)
+_MACROS = (
+    "octet_length(x) AS length(hex(x)) // 2",
+    "conv(x, base, into_base) AS CAST(try_cast('0x' || x AS UBIGINT) AS VARCHAR)",
+    "datediff(later, earlier) AS date_diff('day', earlier, later)",
+    "to_date(x) AS CAST(x AS DATE)",
+    "timestamp_seconds(x) AS make_timestamp(CAST(x AS BIGINT) * 1000000)",
+    "unix_seconds(x) AS CAST(floor(epoch(x)) AS BIGINT)",
+    "regexp_like(x, pattern) AS regexp_matches(x, pattern)",
+    "startswith(x, start) AS starts_with(x, start)",
+    "try_element_at(list, place) AS list[place]",
+    "array_size(list) AS len(list)",
+)
+_BATCH = 10_000
+
+
+class MemoryEngine:
+    """A DuckDB connection that knows tables as Arrow.
+
+    ``table`` returns the audited rows of a table, ``previous`` those of the latest day before.
+    """
+
+    def __init__(self, table: Rows, previous: Rows | None = None) -> None:
+        self._table = table
+        self._previous = previous
+        self._types: dict[str, dict[str, str]] = {}
+        self._connection = duckdb.connect(":memory:")
+        for setting in _SETTINGS:
+            self._connection.execute(setting)
+        for macro in _MACROS:
+            self._connection.execute(f"CREATE MACRO {macro}")
+
+    def open(self, name: str) -> None:
+        """Read a table."""
+        if not name.startswith(PREVIOUS):
+            rows = self._table(name)
+        elif self._previous is not None:
+            rows = self._previous(name.removeprefix(PREVIOUS))
+        else:
+            rows = self._table(name.removeprefix(PREVIOUS)).slice(0, 0)
+        self._types[name] = {field.name: from_arrow_type(field.type).simpleString() for field in rows.schema}
+        self.put(name, _without_zones(rows))
+
+    def put(self, name: str, rows: pa.Table) -> None:
+        """Make rows known by name."""
+        self._connection.register(name, rows)
+
+    def keep(self, name: str, query: str, check: Check | None = None) -> None:
+        """Make the rows of a query known by name, or what ``check`` finds wrong in them."""
+        if check is None:
+            self._connection.execute(f"CREATE TEMP TABLE {name} AS {query}")
+            return
+        batches = self._connection.sql(query).to_arrow_reader(_BATCH)
+        found = [pa.table(dict(zip(VIOLATIONS.names, one.columns, strict=True))) for one in check(batches)]
+        self.put(name, pa.concat_tables([VIOLATIONS.empty_table(), *(one.cast(VIOLATIONS) for one in found)]))
+
+    def types(self, name: str) -> dict[str, str]:
+        """Return the columns of an open table with Spark's names of their types."""
+        return self._types[name]
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """Return the rows of a query."""
+        rows: list[dict[str, Any]] = self._connection.sql(query).to_arrow_table().to_pylist()
+        return rows
+
+    def surplus(self, name: str, key: Sequence[str]) -> int:
+        """Return the number of rows beyond one per key."""
+        counted = f"SELECT count(*) AS n FROM {name} GROUP BY {', '.join(key)} HAVING count(*) > 1"
+        [row] = self.rows(f"SELECT coalesce(sum(n - 1), 0) AS surplus FROM ({counted})")
+        return int(row["surplus"])
+
+    def narrowed(self, start: date, end: date) -> MemoryEngine:
+        """Return an engine for ``start`` to ``end`` only."""
+
+        def table(name: str) -> pa.Table:
+            rows = self._table(name)
+            day = rows.column("date")
+            return rows.filter(pc.and_(pc.greater_equal(day, start), pc.less_equal(day, end)))
+
+        return MemoryEngine(table)
+
+    def release(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _without_zones(rows: pa.Table) -> pa.Table:
+    """Return rows with moments as UTC without a zone: Spark writes and compares them so."""
+    fields = [
+        field.with_type(pa.timestamp(field.type.unit)) if pa.types.is_timestamp(field.type) else field
+        for field in rows.schema
+    ]
+    return rows.cast(pa.schema(fields))

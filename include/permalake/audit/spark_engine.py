@@ -1,0 +1,113 @@
+"""Queries of an audit over large tables, in Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.audit.laws import Check
+from permalake.audit.scope import PREVIOUS
+
+Frame = Callable[[SparkSession, str], DataFrame]
+_VIOLATIONS = "date date, place string, expected string, found string"
+_NUMBERS = count(1)
+
+
+class SparkEngine:
+    """Temporary views of a session, under names that no other audit uses.
+
+    ``spark`` gives the session when it is first needed. ``table`` returns the audited rows of a table,
+    ``previous`` those of the latest day before.
+    """
+
+    def __init__(
+        self, spark: Callable[[], SparkSession], table: Frame, previous: Frame | None = None
+    ) -> None:
+        self._session = spark
+        self._table = table
+        self._previous = previous
+        self._prefix = f"audit_{next(_NUMBERS)}_"
+        self._frames: dict[str, DataFrame] = {}
+        self._kept: list[DataFrame] = []
+
+    @cached_property
+    def _spark(self) -> SparkSession:
+        return self._session()
+
+    def open(self, name: str) -> None:
+        """Make a table known by name."""
+        table = name.removeprefix(PREVIOUS)
+        if name == table:
+            rows = self._table(self._spark, name)
+        elif self._previous is not None:
+            rows = self._previous(self._spark, table)
+        else:
+            rows = self._table(self._spark, table).limit(0)
+        self._view(name, rows)
+
+    def put(self, name: str, rows: pa.Table) -> None:
+        """Make rows known by name."""
+        self._view(name, self._spark.createDataFrame(rows))
+
+    def keep(self, name: str, query: str, check: Check | None = None) -> None:
+        """Make the rows of a query known by name, or what ``check`` finds wrong in them; computed once."""
+        rows = self._query(query)
+        if check is not None:
+            rows = rows.mapInArrow(check, _VIOLATIONS)
+        self._kept.append(rows.persist())
+        self._view(name, rows)
+
+    def types(self, name: str) -> dict[str, str]:
+        """Return the columns of a known table with their types."""
+        return {field.name: field.dataType.simpleString() for field in self._frames[name].schema}
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """Return the rows of a query."""
+        return [row.asDict() for row in self._query(query).collect()]
+
+    def surplus(self, name: str, key: Sequence[str]) -> int:
+        """Return the number of rows beyond one per key.
+
+        Keys are compared by their hashes first: these are short to exchange. Equal keys have equal hashes.
+        """
+        hashed = f"SELECT xxhash64({', '.join(key)}) AS h FROM {name}"
+        if not self.rows(f"SELECT h FROM ({hashed}) GROUP BY h HAVING count(*) > 1 LIMIT 1"):
+            return 0
+        counted = f"SELECT count(*) AS n FROM {name} GROUP BY {', '.join(key)} HAVING count(*) > 1"
+        [row] = self.rows(f"SELECT coalesce(sum(n - 1), 0) AS surplus FROM ({counted})")
+        return int(row["surplus"])
+
+    def narrowed(self, start: date, end: date) -> SparkEngine:
+        """Return an engine for ``start`` to ``end`` only."""
+
+        def table(spark: SparkSession, name: str) -> DataFrame:
+            return self._table(spark, name).where(F.col("date").between(F.lit(start), F.lit(end)))
+
+        return SparkEngine(self._session, table)
+
+    def release(self) -> None:
+        """Drop views and what was kept."""
+        while self._kept:
+            self._kept.pop().unpersist()
+        while self._frames:
+            name, _ = self._frames.popitem()
+            self._spark.catalog.dropTempView(self._prefix + name)
+
+    def _view(self, name: str, rows: DataFrame) -> None:
+        rows.createOrReplaceTempView(self._prefix + name)
+        self._frames[name] = rows
+
+    def _query(self, query: str) -> DataFrame:
+        def named(found: re.Match[str]) -> str:
+            word, name = found.groups()
+            return f"{word} {self._prefix}{name}" if name in self._frames else found.group()
+
+        return self._spark.sql(re.sub(r"\b(FROM|JOIN)\s+([a-z_]\w*)", named, query))

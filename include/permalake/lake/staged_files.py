@@ -1,0 +1,43 @@
+"""Rows of an attempt, read from their files in this process: no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+from functools import cached_property
+
+from permalake.lake import record
+from permalake.lake.catalog import locations
+from permalake.lake.day_rows import DayRows, latest_day_before
+from permalake.lake.record import AttemptRow
+from permalake.lake.staged_state import StagedState
+from permalake.lake.state import PUBLISHED, Database
+
+
+class StagedFiles:
+    """The tables of one attempt as its audit reads them; side tables as they are published."""
+
+    def __init__(self, database: Database, row: AttemptRow, state: StagedState) -> None:
+        self._database = database
+        self._row = row
+        self._state = state
+
+    def rows(self, name: str, start: date, end: date, without: Collection[date] = ()) -> DayRows:
+        """Return the rows of start..end, but for some days."""
+        return DayRows(self._locations[name], start, end, without)
+
+    def published_rows(self, name: str, start: date, end: date) -> DayRows:
+        """Return the rows of start..end as they were published when the attempt began."""
+        with self._database.read() as connection:
+            base = record.base_locations(connection, self._row.attempt_id)
+        return DayRows(base[name], start, end)
+
+    def latest_before(self, name: str) -> date | None:
+        """Return the latest day with rows before the attempt's days, from metadata."""
+        return latest_day_before(self._locations[name], self._row.start)
+
+    @cached_property
+    def _locations(self) -> dict[str, str]:
+        with self._database.read() as connection:
+            published = locations(connection, PUBLISHED, self._row.network)
+        return self._state.locations() | {name: published[name] for name in self._state.side_tables}

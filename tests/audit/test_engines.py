@@ -1,0 +1,65 @@
+"""Spark and DuckDB judge alike: the same rows, the same laws, the same findings."""
+
+import datetime as dt
+
+import pytest
+
+from permalake.audit.outcomes import failing_rows, law_outcomes, rule_outcomes
+from permalake.audit.suspects import suspects
+from permalake.audit.validation import rules_of
+from permalake.domains import domain_of
+from support.audit_days import DAYS, scope, small_network, spark_scope
+from support.law_cases import CASES, DamagedDay
+from support.violating_rows import DAY, EVERY, violating
+
+
+def test_rows_fail_the_same_rules(spark):
+    """Every rule of every table, and for one table the rows that are named."""
+    rows = violating(EVERY.values())
+    in_memory, in_spark = scope(rows, EVERY), spark_scope(spark, rows, EVERY)
+    for name, table in EVERY.items():
+        rules = rules_of(table, [DAY])
+        ours, theirs = (failing_rows(one.engine(name), table, rules) for one in (in_memory, in_spark))
+        assert dict(zip([rule.name for rule in rules], theirs, strict=True)) == dict(
+            zip([rule.name for rule in rules], ours, strict=True)
+        ), name
+        assert all(ours), name
+        assert in_memory.engine(name).types(name) == in_spark.engine(name).types(name)
+    table = EVERY["milestones"]
+    named = [
+        rule_outcomes(one.engine(table.name), table, rules_of(table, [DAY])) for one in (in_memory, in_spark)
+    ]
+    in_spark.release()
+    assert named[0] == named[1]
+
+
+@pytest.fixture(scope="module")
+def damaged():
+    """A day for each law of an IOTA network, damaged for it."""
+    days = [DAYS[0] + dt.timedelta(n) for n in range(len(CASES))]
+    rows = small_network(days)
+    for day, damage in zip(days, CASES.values(), strict=True):
+        damage(DamagedDay(rows, day))
+    return rows
+
+
+def test_laws_are_violated_alike(spark, damaged):
+    """Hashes tell which sums differ, and no other; each form of law names the same places."""
+    laws = domain_of("shimmer").laws()
+    ours = law_outcomes(laws, scope(damaged))
+    in_spark = spark_scope(spark, damaged)
+    counted = [law for law in laws if law.kind != "violations"]
+    assert suspects(counted, in_spark) == {law.name for law in counted}
+    stated = [law for law in laws if law.kind == "violations"]
+    some = [*stated, *(law for law in laws if law.name in ("tags_have_messages", "outputs_moved"))]
+    theirs = law_outcomes(some, in_spark)
+    in_spark.release()
+    assert theirs == {law.name: ours[law.name] for law in some}
+    assert all(outcome.count and not outcome.error for outcome in ours.values())
+
+
+def test_sound_days_raise_no_suspicion(spark):
+    counted = [law for law in domain_of("shimmer").laws() if law.kind != "violations"]
+    in_spark = spark_scope(spark, small_network())
+    assert suspects(counted, in_spark) == set()
+    in_spark.release()
