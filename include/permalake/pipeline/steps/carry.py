@@ -49,9 +49,10 @@ def _carried(context: StepContext, attempt: CarryAttempt) -> StepResult:
     if report.failed:
         reason = f"audit of the carried tables of {network} {span} failed: {report.summary()}"
         return StepResult("invalid", docs=str(page), reason=reason, retryable=False, days=())
-    rows = attempt.publish()
+    # Marked first: whoever sees the days carried also sees which are stale.
     for day, line in stale.items():
         work.builds.mark_stale(network, [day], line)
+    rows = attempt.publish()
     context.report(f"carry {network}: {len(days)} day{'s' * (len(days) != 1)}, {span}; docs: {page}")
     return StepResult(rows=rows, docs=str(page), days=tuple(days))
 
