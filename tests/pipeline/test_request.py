@@ -80,3 +80,10 @@ def test_a_later_start_leaves_earlier_steps_alone():
     left = [step.name for step in WORMHOLE.steps if WORMHOLE.comes_before(step, "enrich")]
     assert left == ["ingest_decode"]
     assert not any(IOTA.comes_before(step, None) for step in IOTA.steps)
+
+
+@pytest.mark.parametrize("domain", [IOTA, WORMHOLE], ids=["iota", "wormhole"])
+def test_a_submit_goes_on_up_to_the_carried_tables_and_never_waits_for_a_store(domain):
+    chained = [step.name for step in domain.chained(domain.step("audit"))]
+    assert chained == ["publish", "carry"]
+    assert all(domain.step(name).light for name in chained)
