@@ -67,7 +67,11 @@ TIERS = {
         {"dag_bag", "undisturbed"},
         {"airflow"},
     ),
-    "server": ((), {"cassandra_server", "bigtable_server"}, {"permalake.local.services.control"}),
+    "server": (
+        (),
+        {"cassandra_server", "own_cassandra_server", "bigtable_server"},
+        {"permalake.local.services.control"},
+    ),
     "spark": ((), {"spark"}, set()),
     "process": ((), set(), {"subprocess", "multiprocessing", "permalake.local.warm_up"}),
 }
@@ -168,6 +172,12 @@ def spark(tmp_path_factory):
 @pytest.fixture(scope="session")
 def cassandra_server(tmp_path_factory):
     """A real Cassandra on a free port, for the whole run."""
+    yield from _server("cassandra", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def own_cassandra_server(tmp_path_factory):
+    """A Cassandra that no other module writes into: keyspaces are named by the network."""
     yield from _server("cassandra", tmp_path_factory)
 
 

@@ -24,11 +24,11 @@ SYNTHETIC = ("run", "wormhole", "--date", "2100-01-01", "--to", "2100-01-02")
 
 
 @pytest.fixture(scope="module")
-def stores(cassandra_server, bigtable_server):
+def stores(own_cassandra_server, bigtable_server):
     """Both stores, configured by the environment."""
     return {
         "PERMALAKE_CASSANDRA__CONTACT_POINTS": '["127.0.0.1"]',
-        "PERMALAKE_CASSANDRA__PORT": str(cassandra_server.port),
+        "PERMALAKE_CASSANDRA__PORT": str(own_cassandra_server.port),
         "PERMALAKE_BIGTABLE__PROJECT": "sample",
         "PERMALAKE_BIGTABLE__INSTANCE": "sample",
         "PERMALAKE_BIGTABLE__TABLE": "events",
