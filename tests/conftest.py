@@ -69,7 +69,7 @@ TIERS = {
     ),
     "server": (
         (),
-        {"cassandra_server", "own_cassandra_server", "bigtable_server"},
+        {"cassandra_server", "own_cassandra_server", "mortal", "bigtable_server"},
         {"permalake.local.services.control"},
     ),
     "spark": ((), {"spark"}, set()),
@@ -179,6 +179,17 @@ def cassandra_server(tmp_path_factory):
 def own_cassandra_server(tmp_path_factory):
     """A Cassandra that no other module writes into: keyspaces are named by the network."""
     yield from _server("cassandra", tmp_path_factory)
+
+
+@pytest.fixture
+def mortal(tmp_path):
+    """A Cassandra that the test may stop or kill."""
+    server = control.servers(free_port(), free_port(), tmp_path)["cassandra"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", SHORT_LIVED)
+        server.up()
+        yield server
+    server.daemon.stop()
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,6 @@ from permalake.iota.permanode.chrysalis_schema import keyspace_of
 from permalake.iota.permanode.stardust_schema import MESSAGES, MILESTONES, SYNC
 from permalake.lake.identity import open_database
 from permalake.lake.serving import LakeReader
-from permalake.local.services import control
-from permalake.local.services.daemon import free_port
 from permalake.stores import cassandra, cassandra_reader, served
 from support import served_stores
 from support.served_lakes import NETWORKS, expected
@@ -157,17 +155,6 @@ def test_stores_must_be_configured(config, monkeypatch):
     monkeypatch.setenv("PERMALAKE_SERVE__BACKEND", "stores")
     with pytest.raises(ConfigError, match=r"serve\.backend: no store is configured"):
         load_settings(config)
-
-
-@pytest.fixture
-def mortal(tmp_path):
-    """A Cassandra that the test may stop."""
-    server = control.servers(free_port(), free_port(), tmp_path)["cassandra"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        server.up()
-        yield server
-    server.daemon.stop()
 
 
 def test_a_stopped_cassandra_is_503_within_the_timeout_and_found_again(

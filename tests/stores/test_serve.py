@@ -21,7 +21,6 @@ from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.permanode import stardust_schema as store
 from permalake.lake.state import Database
-from permalake.local.services import control
 from permalake.local.services.daemon import free_port
 from permalake.stores import cassandra, served
 from permalake.stores import serve as serving
@@ -281,17 +280,6 @@ def test_a_store_that_is_down_keeps_its_days_due_and_says_why(session, settings,
 
 def at(settings, port):
     return settings.model_copy(update={"cassandra": settings.cassandra.model_copy(update={"port": port})})
-
-
-@pytest.fixture
-def mortal(tmp_path):
-    """A Cassandra that the test may kill."""
-    server = control.servers(free_port(), free_port(), tmp_path)["cassandra"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        server.up()
-        yield server
-    server.daemon.stop()
 
 
 def test_an_empty_store_is_filled_again_though_its_server_is_killed_meanwhile(

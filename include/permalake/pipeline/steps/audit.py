@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from importlib import import_module
+from pathlib import Path
 
 from permalake.audit import docs
+from permalake.audit.findings import AuditReport
 from permalake.audit.staged import scope_of
 from permalake.contracts.steps import StepResult
-from permalake.lake import PinnedAttempt
+from permalake.lake import CarryAttempt, PinnedAttempt
 from permalake.pipeline.jobs import StepContext
 
 # Great Expectations takes as long to import as Spark to start: it begins with this module's own import.
@@ -22,19 +26,12 @@ def run(context: StepContext) -> StepResult:
 
 
 def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
-    order, work = context.order, context.work
+    order = context.order
     days = pinned.days_with_rows()
     if not days:
         context.report(f"audit {order}: no rows to audit")
         return StepResult()
-    folder = docs.folder(order.network, pinned.id)
-    scope = scope_of(lambda: context.spark, work.settings, work.reader, pinned, work.domain.tables)
-    tables = [table for table in work.domain.tables.values() if table.commit != "carried"]
-    names = {table.name for table in tables}
-    laws = [law for law in work.domain.laws() if law.table in names]
-    auditor = RUNNER.result().Auditor(tables, laws, folder)
-    report = auditor.run(scope, days)
-    page = docs.write(report, folder, title=str(order), run_id=order.run_id)
+    report, page = judged(context, pinned, days, title=str(order), carried=False)
     failures = {day: report.failures(day) for day in days}
     for day in days:
         pinned.verdict(day, not failures[day], failures[day])
@@ -46,3 +43,22 @@ def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
         return StepResult(docs=str(page))
     reason = f"audit of {order} failed: {report.summary()}"
     return StepResult("invalid", docs=str(page), reason=reason, retryable=False)
+
+
+def judged(
+    context: StepContext,
+    staging: PinnedAttempt | CarryAttempt,
+    days: Sequence[date],
+    *,
+    title: str,
+    carried: bool,
+) -> tuple[AuditReport, Path]:
+    """Audit the days' own tables, or the ``carried`` ones; return the report and its page."""
+    order, work = context.order, context.work
+    every = work.domain.tables
+    scope = scope_of(lambda: context.spark, work.settings, work.reader, staging, every)
+    tables = [table for table in every.values() if (table.commit == "carried") == carried]
+    laws = [law for law in work.domain.laws() if every[law.table] in tables]
+    folder = docs.folder(order.network, staging.id)
+    report: AuditReport = RUNNER.result().Auditor(tables, laws, folder).run(scope, days)
+    return report, docs.write(report, folder, title=title, run_id=order.run_id)

@@ -10,13 +10,11 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from importlib import import_module
 
-from permalake.audit import docs
-from permalake.audit.findings import AuditReport
-from permalake.audit.staged import scope_of
 from permalake.contracts.steps import StepResult
 from permalake.lake import CarryAttempt
+from permalake.lake.leases import spell
 from permalake.pipeline.jobs import StepContext
-from permalake.pipeline.steps.audit import RUNNER
+from permalake.pipeline.steps.audit import judged
 
 Carry = Callable[[StepContext, CarryAttempt], Mapping[date, str]]
 """Stages the carried tables of an attempt; returns the published days that are stale now, with the reason."""
@@ -40,10 +38,8 @@ def _carried(context: StepContext, attempt: CarryAttempt) -> StepResult:
     build: Carry = getattr(import_module(module), function)
     stale = build(context, attempt)
     days = attempt.published_days
-    report = _audited(context, attempt, days)
-    span = f"{days[0]}" if len(days) == 1 else f"{days[0]}..{days[-1]}"
-    folder = docs.folder(network, attempt.id)
-    page = docs.write(report, folder, title=f"{network} {span}, carried tables", run_id=context.order.run_id)
+    span = spell(days[0], days[-1])
+    report, page = judged(context, attempt, days, title=f"{network} {span}, carried tables", carried=True)
     for finding in (*report.failed, *report.warnings):
         context.report(f"carry {network} {span}: {finding.severity}: {finding.line()}")
     if report.failed:
@@ -55,14 +51,3 @@ def _carried(context: StepContext, attempt: CarryAttempt) -> StepResult:
     rows = attempt.publish()
     context.report(f"carry {network}: {len(days)} day{'s' * (len(days) != 1)}, {span}; docs: {page}")
     return StepResult(rows=rows, docs=str(page), days=tuple(days))
-
-
-def _audited(context: StepContext, attempt: CarryAttempt, days: list[date]) -> AuditReport:
-    work = context.work
-    tables = work.domain.tables
-    scope = scope_of(lambda: context.spark, work.settings, work.reader, attempt, tables)
-    carried = [table for table in tables.values() if table.commit == "carried"]
-    laws = [law for law in work.domain.laws() if tables[law.table].commit == "carried"]
-    folder = docs.folder(attempt.network, attempt.id)
-    report: AuditReport = RUNNER.result().Auditor(carried, laws, folder).run(scope, days)
-    return report
