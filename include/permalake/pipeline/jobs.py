@@ -102,11 +102,6 @@ class StepContext:
 Body = Callable[[StepContext], StepResult]
 
 
-def _load(domain: Domain, steps: Sequence[str]) -> None:
-    for name in steps:
-        import_module(domain.step(name).run.partition(":")[0])
-
-
 def run_step(
     work: Workspace, order: Order, step: Step, *, spark: SparkSession | None = None, submit: str | None = None
 ) -> StepResult:
@@ -176,9 +171,7 @@ class Job:
         domain = self._domain_of(order.network)
         work = Workspace.open(load_settings(), domain, order.network)
         first = next(step for step in domain.steps if step.job == self.name)
-        with ThreadPoolExecutor(1) as beside:
-            beside.submit(_load, domain, order.then)  # The libraries of later steps, while Spark starts.
-            result = run_step(work, order, first, spark=spark, submit=first.name)
+        result = run_step(work, order, first, spark=spark, submit=first.name)
         if result.state == "invalid":
             raise InvalidInputError(result.failure)
         for step in map(domain.step, order.then):
