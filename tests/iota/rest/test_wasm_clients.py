@@ -10,7 +10,6 @@ import pytest
 
 from permalake.api.app import create_app
 from permalake.domains import domain_of
-from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.codec.milestones import decode_milestone, milestone_id
 from permalake.lake.serving import LakeReader
 from support import official_clients
