@@ -30,7 +30,7 @@ test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in two processes
 long: install ## tests at full length: ten days under a killed scheduler, kills at every point, a warehouse on S3
 	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all $(PYTHON) -m pytest tests/operators tests/faults $(ON_S3)
 
-bench: install ## the benchmarks, each beside its peer; writes bench/results.json and a picture
+bench: install $(BROWSER) ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench
 
 up: install ## Airflow and the REST API on this machine, with the sample loaded; prints addresses and login

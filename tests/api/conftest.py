@@ -19,16 +19,17 @@ from permalake.lake.step_ledger import StepLedger
 from support import lakes
 from support.lakes import DAY1, DAY2, NETWORK
 
-HOSTILE = '<img src=x onerror=alert(1)>\u202e"&'
+HOSTILE = '<img src=x onerror=alert(1)>\u202e\x1b[31m\x00"&'
+LONG = "A" * 65_536
 FAILURES = (
     "ms_analytics: messages_add_up: milestone 2 expected 7, found 5",
-    f"tags: tag_well_formed: {HOSTILE}",
+    f"tags: tag_well_formed: {HOSTILE}{LONG}",
     "a line of another shape",
 )
 BEGAN = datetime(2022, 9, 30, 6, 0, tzinfo=UTC)
 STEPS = (
     # step, seconds after the beginning, seconds, result
-    ("ingest_decode", 0, 40, StepResult(rows={"messages": 7}, quarantined=2, log=(HOSTILE,))),
+    ("ingest_decode", 0, 40, StepResult(rows={"messages": 7}, quarantined=2, log=(HOSTILE, LONG))),
     ("analytics", 41, 9, StepResult(state="failed", reason="the node was away")),
     ("analytics", 60, 5, StepResult(rows={"ms_analytics": 1})),
     ("audit", 66, 125, StepResult(state="invalid", reason=FAILURES[0])),
@@ -37,7 +38,7 @@ STEPS = (
 
 def quarantined(origin, raw, reason="malformed"):
     seen = datetime(2022, 9, 30, tzinfo=UTC)
-    row = {"source": "archive_rest", "origin": origin, "reason": reason, "detail": f"found {HOSTILE}"}
+    row = {"source": "archive_rest", "origin": origin, "reason": reason, "detail": f"found {HOSTILE}{LONG}"}
     return {**row, "raw": raw, "seen_at": seen, "date": DAY1}
 
 
@@ -51,7 +52,7 @@ def troubled(tmp_path_factory):
     first = lake.begin(NETWORK, DAY1, DAY1, "first")
     lakes.stage_day(settings, first, DAY1, 1, 5)
     refused = [quarantined(f"line {at}", b"\xff" * 400, "bad_signature") for at in range(3)]
-    lakes.put(settings, first, "quarantine", [*refused, quarantined(HOSTILE, HOSTILE.encode() * 20)])
+    lakes.put(settings, first, "quarantine", [*refused, quarantined(HOSTILE + LONG, HOSTILE.encode() * 20)])
     lake.builds.publish(lakes.pass_audit(first))
     second = lake.begin(NETWORK, DAY2, DAY2, "second")
     lakes.stage_day(settings, second, DAY2, 2, 7)

@@ -81,14 +81,17 @@ def test_quarantine_has_reasons_and_raw_input(troubled):
     assert quality(troubled, f"start={DAY2}")["inputs"] == []
 
 
-@pytest.mark.parametrize("path", ["/quality", f"/quality?day={DAY2}", "/operations"])
+@pytest.mark.parametrize("path", ["/", "/quality", f"/quality?day={DAY2}", "/operations"])
 def test_nothing_from_a_chain_is_markup(troubled, path):
     answer = troubled.api.get(path, headers=HTML)
     assert answer.status_code == 200
     assert len(answer.content) < 150_000
     assert "<img" not in answer.text
-    assert "\u202e" not in answer.text
+    for unseen in ("\u202e", "\x1b", "\x00"):
+        assert unseen not in answer.text
     assert "&lt;img src=x" in answer.text
+    assert "[U+202E][U+001B][31m[U+0000]" in answer.text
+    assert "A" * 3000 not in answer.text
     for inline in ("<script", " style=", "<style"):
         assert inline not in answer.text
     assert "script" not in answer.headers["content-security-policy"]

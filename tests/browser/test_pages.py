@@ -45,6 +45,24 @@ def test_themes_differ_and_no_page_is_blank(site, browser):
     assert browser.evaluate("document.body.innerText.length") > 200
 
 
+def test_a_picture_of_flows_in_usd_is_one_click_behind_the_first_page(site, browser):
+    """``make demo`` names the first page; the second click shows the picture."""
+    browser.visit(f"{site}/")
+    browser.look(width=1280, theme="light")
+    visit = browser.click("Flows in USD")
+    assert visit.requests[0] == f"{site}/wormhole"
+    shape = browser.evaluate(
+        "(({top, bottom, width, height}) => ({top, bottom, width, height}))"
+        "(document.querySelector('svg.sankey').getBoundingClientRect())"
+    )
+    assert shape["top"] < 900, "seen without scrolling"
+    assert shape["width"] > 300
+    drawn = browser.evaluate("document.querySelector('svg.sankey').textContent")
+    assert "Solana" in drawn or "Ethereum" in drawn
+    assert "$" in drawn
+    assert browser.evaluate("document.querySelectorAll('svg.sankey .ribbon').length") > 1
+
+
 def test_axe_finds_what_is_wrong(site, browser):
     """The check itself can fail."""
     browser.visit(f"{site}/quality")

@@ -46,6 +46,23 @@ def test_days_between_published_ones_are_missing_and_others_are_nothing():
     assert len(cells) == 30
 
 
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"rows": {"messages": 1200, "tags": 34}}, "2022-09-28: published; 1,234 rows"),
+        ({"quarantined": 2, "rows": {"tags": 1}}, "2022-09-28: published; 1 rows; 2 in quarantine"),
+        ({"stale": "a price\u202e changed"}, "2022-09-28: stale; a price[U+202E] changed"),
+        ({"gaps": ["milestone 3 missing", "x"]}, "2022-09-28: gap; milestone 3 missing; x"),
+        ({"error": "A" * 65_536}, f"2022-09-28: failed; {'A' * 200}… (65,536 characters)"),
+    ],
+)
+def test_a_square_says_how_many_rows_or_what_is_wrong(facts, expected):
+    one = day(28, **facts)
+    (month,) = months([one])
+    assert expected in [cell.tooltip for week in month.weeks for cell in week if cell]
+    assert f'title="{expected}"' in calendar_page({"shimmer": [one]}, {}, [])
+
+
 class Outline(HTMLParser):
     """What assistive technology goes by."""
 

@@ -25,6 +25,15 @@ ARGUMENTS = (
     *("--remote-debugging-port=0", "--remote-allow-origins=*", "--no-first-run", "--disable-extensions"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+_PLACE = """
+(() => {
+  const link = [...document.querySelectorAll('a')].find(one => one.innerText.trim() === %s);
+  if (!link) return null;
+  link.scrollIntoView({block: 'center'});
+  const {x, y, width, height} = link.getBoundingClientRect();
+  return {x: x + width / 2, y: y + height / 2};
+})()
+"""
 _PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
 
 
@@ -84,9 +93,21 @@ class Browser:
         self._visit, self._loaded = Visit(), False
         answer = self.call("Page.navigate", url=url)
         assert "errorText" not in answer, (url, answer)
+        return self._painted(url)
+
+    def click(self, text: str) -> Visit:
+        """Press the visible link with this text with the mouse, and wait for the page that it leads to."""
+        self._visit, self._loaded = Visit(), False
+        place = self.evaluate(_PLACE % json.dumps(text))
+        assert place, f"no visible link {text}"
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=1)
+        return self._painted(text)
+
+    def _painted(self, what: str) -> Visit:
         end = time.monotonic() + SECONDS
         while not self._loaded:
-            assert time.monotonic() < end, f"{url} did not load"
+            assert time.monotonic() < end, f"{what} did not load"
             self._note(json.loads(self._socket.recv()))
         while self._visit.first_paint is None and time.monotonic() < end:
             self._visit.first_paint = self.evaluate(_PAINTED)

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from permalake.web.charts import Flow, bars, sankey
+from permalake.web.charts import COLUMNS, Flow, bars, sankey
 from permalake.web.hostile_text import LONGEST_TEXT, shown
 from permalake.web.lineage import Stage, lineage
-from permalake.web.numbers import amount, dollars, short
+from permalake.web.numbers import amount, dollars, short, signed, size
 from permalake.web.timeline import TimelineBar, duration, waterfall
 
 
@@ -35,12 +35,18 @@ def test_long_text_is_cut_and_says_so():
     assert shown("A" * 65_536) == "A" * LONGEST_TEXT + "… (65,536 characters)"
 
 
+def test_marks_do_not_fill_a_page():
+    assert shown("\u202e" * 65_536) == "[U+202E]" * (LONGEST_TEXT // 8) + "… (65,536 characters)"
+
+
 def test_numbers():
     assert [short(n) for n in (None, 0, 7, 12.34, 1234, "999950000", Decimal("4.1e23"))] == [
         "–", "0", "7", "12.3", "1.23 k", "1000 M", "4.10e+23",
     ]  # fmt: skip
     assert (dollars("-1500"), dollars("2.5"), dollars(None)) == ("−$1.50 k", "$2.50", "–")
     assert amount("1234567.5") == "1,234,567.5"
+    assert [signed(n) for n in ("1000", "-5", 0)] == ["+1,000", "−5", "0"]
+    assert [size(n) for n in (12, 1234, None)] == ["12 B", "1.23 kB", "–"]
 
 
 def test_charts_escape_names_and_have_no_inline_style():
@@ -50,6 +56,26 @@ def test_charts_escape_names_and_have_no_inline_style():
     assert "<script" not in drawn
     assert "style=" not in drawn
     assert "&lt;script&gt;" in drawn
+
+
+def test_a_year_is_drawn_in_few_columns_of_means():
+    days = [f"day {at}" for at in range(365)]
+    series = {name: [float(at), None, *[2.0] * 363] for at, name in enumerate("abcde")}
+    drawn = bars(days, series, label=short, parts=True, title="t")
+    assert drawn.count("<title>") == 73 <= COLUMNS
+    assert "<title>day 0 to day 4, mean of 5 days\na: 1.50\n" in drawn, "unknown days do not count"
+    assert len(drawn) < 20_000
+
+
+def test_differences_are_drawn_below_zero():
+    drawn = bars(["a", "b"], {"s": [-30.0, 10.0]}, label=short, parts=False, title="t")
+    ticks = [part.split("<")[0] for part in drawn.split('text-anchor="end">')[1:-1]]
+    assert ticks == ["-30", "-20", "-10", "0", "10"]
+    first, second = (part.split("V") for part in drawn.split('d="M')[1].split('"')[0].split("M"))
+    zero = float(first[0].split()[1])
+    assert float(second[0].split()[1]) == zero
+    assert float(second[1]) < zero < float(first[1])
+    assert float(first[1]) - zero == pytest.approx(3 * (zero - float(second[1])), abs=0.3)
 
 
 def test_ribbons_leave_and_reach_bars_of_their_size():

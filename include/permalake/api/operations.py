@@ -26,7 +26,8 @@ router = APIRouter(tags=["pages"], include_in_schema=False)
 _TRIES = 400
 _RUNS = 25
 _REMARKS = 30
-_LOG_LINES = 20
+_LOG_LINES = 10
+_STEPS = 40
 _KINDS = {"running": "s0", "done": "s2", "skipped": "s7", "invalid": "s4", "failed": "s4"}
 _ORDER = ("running", "failed", "invalid", "done", "skipped")
 """States of a step, the one that tells most of its run first."""
@@ -53,7 +54,7 @@ def operations(request: Request, query: Annotated[OperationsOptions, Query()]) -
     shown = {
         "network": query.network,
         "runs": newest[:_RUNS],
-        "run": {"id": chosen, "steps": _steps(rows, now), "svg": _drawn(rows, now)} if rows else None,
+        "run": _shown(chosen, rows, now) if chosen and rows else None,
         "open": [
             one
             for name in networks
@@ -63,6 +64,17 @@ def operations(request: Request, query: Annotated[OperationsOptions, Query()]) -
         "remarks": _remarks(request, query.network),
     }
     return page(request, None, "operations.html", shown, SITE)
+
+
+def _shown(run: str, rows: Sequence[StepRow], now: datetime) -> dict[str, Any]:
+    """Return a run with its newest tries of steps, in the order in which they began."""
+    newest = rows[-_STEPS:]
+    return {
+        "id": run,
+        "earlier": len(rows) - len(newest),
+        "steps": _steps(newest, now),
+        "svg": _drawn(newest, now),
+    }
 
 
 def _runs(tries: Sequence[StepRow], now: datetime) -> list[dict[str, Any]]:

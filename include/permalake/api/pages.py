@@ -14,9 +14,9 @@ from starlette.responses import FileResponse, Response
 from permalake import pages as calendar
 from permalake.domains import domain_of, stores_of
 from permalake.lake import DayStatus
-from permalake.lake.serving import Scan
+from permalake.lake.serving import EVERYTHING
 from permalake.lake.status import carried_until, status
-from permalake.pages.days import STATES, months, state_of
+from permalake.pages.days import STATES, months, reason_of, state_of
 from permalake.web import html
 from permalake.web.daily_charts import daily_chart, formatted
 from permalake.web.html import page
@@ -31,6 +31,8 @@ SITE = Path(__file__).parent / "site"
 """Templates of this package."""
 _CALENDAR = Path(calendar.__file__).parent
 _MONTHS = 6
+_MONTHS_OF_ALL = 12
+"""Months of all networks together: a day takes some 250 bytes of the page."""
 _TROUBLES = 30
 _SPAN = timedelta(days=364)
 _FINE = ("published", "audited", "built")
@@ -66,7 +68,8 @@ def overview(request: Request, query: Annotated[PageOptions, Query()]) -> Respon
         days.setdefault(day.network, []).append(day)
     for network in reader.snapshot().networks():
         days.setdefault(network, [])
-    found = [_network(lake_of(request, name), own) for name, own in sorted(days.items())]
+    months_of_each = max(1, min(_MONTHS, _MONTHS_OF_ALL // max(len(days), 1)))
+    found = [_network(lake_of(request, name), own, months_of_each) for name, own in sorted(days.items())]
     shown = {
         "cards": found,
         "states": [
@@ -80,7 +83,7 @@ def overview(request: Request, query: Annotated[PageOptions, Query()]) -> Respon
     return page(request, None, "overview.html", shown, SITE, _CALENDAR)
 
 
-def _network(lake: RequestLake, days: Sequence[DayStatus]) -> dict[str, Any]:
+def _network(lake: RequestLake, days: Sequence[DayStatus], most_months: int) -> dict[str, Any]:
     stores = [store.name for store in stores_of(lake.settings, lake.network)]
     states = [(day, state_of(day, stores)) for day in days]
     published = [day.date for day in days if day.published]
@@ -102,7 +105,7 @@ def _network(lake: RequestLake, days: Sequence[DayStatus]) -> dict[str, Any]:
                 "state": state.name,
                 "rows": sum(day.rows.values()),
                 "quarantined": day.quarantined,
-                "reason": _reason(day),
+                "reason": reason_of(day),
             }
             for day, state in states
         ],
@@ -112,12 +115,12 @@ def _network(lake: RequestLake, days: Sequence[DayStatus]) -> dict[str, Any]:
                 "date": day.date.isoformat(),
                 "state": state.name,
                 "word": state.word,
-                "reason": _reason(day) or "a store does not have it yet",
+                "reason": reason_of(day) or "a store does not have it yet",
             }
             for day, state in reversed(states)
             if state.name not in _FINE
         ],
-        "calendar": _Calendar(every[:_MONTHS], len(every) - _MONTHS),
+        "calendar": _Calendar(every[:most_months], len(every) - most_months),
     }
 
 
@@ -133,19 +136,15 @@ class _Calendar:
         self.more = more
 
 
-def _reason(day: DayStatus) -> str:
-    return day.error or day.stale or "; ".join(day.gaps)
-
-
 def _figures(lake: RequestLake) -> list[dict[str, Any]]:
     found = []
     for figure in domain_of(lake.network).figures:
         if lake.snapshot.table(lake.network, figure.table) is None:
             continue
-        (row,) = lake.rows(
+        (row,) = lake.kept_rows(
             f"SELECT {figure.sql} AS value FROM {figure.table}",  # noqa: S608
             {},
-            **{figure.table: Scan()},
+            **{figure.table: EVERYTHING},
         )
         value = row["value"]
         found.append(

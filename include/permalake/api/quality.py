@@ -28,7 +28,7 @@ from permalake.web.table_pages import json_value
 Json = dict[str, Any]
 router = APIRouter(tags=["pages"], include_in_schema=False)
 _DAYS = 14
-_INPUTS = 40
+_INPUTS = 25
 _RAW_BYTES = 300
 # Data Docs hold their style sheet; nothing else may be loaded or run.
 _DOCS_POLICY = b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 from pyiceberg.conversions import from_bytes
-from pyiceberg.table import Table as IcebergTable
 from pyiceberg.types import IntegerType
 from sqlalchemy import Connection, Row, func, select
 
@@ -116,7 +116,7 @@ def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:
     if location is None:
         return {}
     try:
-        bounds = _milestones_by_day(open_table(location))
+        bounds = _milestones_by_day(location)
     except UnreadableTableError as damaged:
         last = connection.execute(select(func.max(days.c.date)).where(days.c.network == network)).scalar()
         return {last: [f"gaps are unknown: {network}.date_cache: {damaged}"]} if last else {}
@@ -133,8 +133,11 @@ def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:
     return found
 
 
-def _milestones_by_day(table: IcebergTable) -> dict[date, tuple[int, int]]:
-    """First and last milestone per day, from the column bounds in the manifests: no file is opened."""
+# A metadata file never changes, and every page that shows days asks for this.
+@lru_cache(maxsize=32)
+def _milestones_by_day(location: str) -> dict[date, tuple[int, int]]:
+    """Return first and last milestone per day, from the bounds in the manifests: no data file is opened."""
+    table = open_table(location)
     start_id = table.schema().find_field("start_ms").field_id
     end_id = table.schema().find_field("end_ms").field_id
     found = {}

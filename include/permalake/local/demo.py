@@ -90,7 +90,8 @@ def _next(settings: Settings) -> list[str]:
         f"  {HOME / 'audit' / 'index.html'}   audit results of every day (Data Docs)",
         f"  {LOGS}   the logs of the runs",
         "  make up                               the Airflow UI with both DAGs, and the REST API",
-        "Serve it: .venv/bin/permalake serve, then",
+        "Serve it: .venv/bin/permalake serve, then open or ask",
+        "  http://localhost:8042                 the pages; Flows in USD is what moved between chains",
         "  curl http://localhost:8042/shimmer/api/core/v2/milestones/by-index/17339",
         "  curl 'http://localhost:8042/api/wormhole/v1/totals?pageSize=3'",
     ]

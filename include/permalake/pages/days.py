@@ -9,8 +9,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from permalake.lake import DayStatus, carried_until
+from permalake.web.hostile_text import shown
 
 Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "built", "missing", "none"]
+_REASON = 200
+"""Characters of a reason in a tooltip."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,17 @@ class Cell:
     state: DayState
     status: DayStatus | None = None
 
+    @property
+    def tooltip(self) -> str:
+        """Date and state, then rows, inputs in quarantine, and why the day is not as it should be."""
+        told = [f"{self.date}: {self.state.word}"]
+        if self.status:
+            rows = sum(self.status.rows.values())
+            told += [f"{rows:,} rows"] if rows else []
+            told += [f"{self.status.quarantined:,} in quarantine"] if self.status.quarantined else []
+            told += [shown(reason, _REASON)] if (reason := reason_of(self.status)) else []
+        return "; ".join(told)
+
 
 @dataclass(frozen=True)
 class Month:
@@ -64,6 +78,11 @@ class Month:
     def title(self) -> str:
         """``September 2022``."""
         return f"{self.first:%B %Y}"
+
+
+def reason_of(day: DayStatus) -> str:
+    """Return why a day is not as it should be; empty where nothing but a store is behind."""
+    return day.error or day.stale or "; ".join(day.gaps)
 
 
 def state_of(day: DayStatus, stores: Collection[str] = ()) -> DayState:

@@ -9,70 +9,122 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 COLOURS = 8
+COLUMNS = 90
+"""Columns of a chart; more days are gathered, so that a page of charts stays small."""
 _WIDTH, _HEIGHT = 640, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 10, 26
 _TICKS = 4
+_FLOOR = _HEIGHT - _BOTTOM
+_ROOM = _FLOOR - _TOP
+
+Label = Callable[[float], str]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A day, or the mean of several, with a value for each series."""
+
+    text: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A vertical axis whose ticks are ``bottom`` to ``top`` times ``step``; zero is one of them."""
+
+    step: float
+    bottom: int
+    top: int
+
+    def y(self, value: float) -> float:
+        """Return where a value stands, from the top of the picture."""
+        return _FLOOR - _ROOM * (value / self.step - self.bottom) / (self.top - self.bottom)
 
 
 def bars(
     days: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
     *,
-    label: Callable[[float], str],
+    label: Label,
     parts: bool,
     title: str,
 ) -> Markup:
-    """Return bars by day: stacked where the series are parts of a whole, else beside each other."""
-    top = _round_up(_highest(series, len(days), parts=parts))
-    scale = (_HEIGHT - _TOP - _BOTTOM) / top
-    out = [_opened("bars", f"0 0 {_WIDTH} {_HEIGHT}", title), *_axis(top, label)]
-    step = (_WIDTH - _LEFT - _RIGHT) / max(len(days), 1)
+    """Return bars by day: stacked where the series are parts of a whole, else beside each other.
+
+    More than :data:`COLUMNS` days are gathered into means of as many days each. Parts are not negative; other
+    series may be, as differences to a ledger whose beginning is not known.
+    """
+    columns = _columns(days, list(series.values()))
+    axis = _axis(columns, parts=parts)
+    step = (_WIDTH - _LEFT - _RIGHT) / max(len(columns), 1)
     width = min(step * 0.8, 48.0)
     each = width if parts else width / max(len(series), 1)
-    for at, day in enumerate(days):
-        left = _LEFT + step * at + (step - width) / 2
-        base = float(_HEIGHT - _BOTTOM)
-        for number, (name, values) in enumerate(series.items()):
-            value = values[at] or 0.0
-            height = max(value, 0) * scale
-            x = left if parts else left + each * number
-            base = base - height if parts else _HEIGHT - _BOTTOM - height
-            out.append(
-                Markup('<rect class="s{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">').format(
-                    number % COLOURS, x, base, max(each - 0.5, 0.5), height
-                )
-                + Markup("<title>{}, {}: {}</title></rect>").format(day, name, label(value))
+    out = [_opened("bars", f"0 0 {_WIDTH} {_HEIGHT}", title), *_ticks(axis, label)]
+    for number in range(len(series)):
+        lines = []
+        for at, column in enumerate(columns):
+            below = sum(column.values[:number]) if parts else 0.0
+            left = _LEFT + step * at + (step - width) / 2 + (0 if parts else each * number)
+            if value := column.values[number]:
+                lines.append(f"M{left + each / 2:.1f} {axis.y(below):.1f}V{axis.y(below + value):.1f}")
+        out.append(
+            Markup('<path class="l{}" stroke-width="{:.1f}" d="{}"/>').format(
+                number % COLOURS, max(each - 0.5, 0.5), "".join(lines)
             )
+        )
+    for at, column in enumerate(columns):
+        told = "\n".join(f"{name}: {label(value)}" for name, value in zip(series, column.values, strict=True))
+        out.append(
+            Markup('<path class="day" d="M{:.1f} {}h{:.1f}v{}H{:.1f}z"><title>{}\n{}</title></path>').format(
+                _LEFT + step * at, _TOP, step, _ROOM, _LEFT + step * at, column.text, told
+            )
+        )
     out.append(_dates(days, step))
     return Markup("").join([*out, Markup("</svg>")])
 
 
-def _highest(series: Mapping[str, Sequence[float | None]], days: int, *, parts: bool) -> float:
-    found = [[max(values[at] or 0, 0) for values in series.values()] for at in range(days)]
-    return max((sum(one) if parts else max(one) for one in found if one), default=0) or 1.0
+def _columns(days: Sequence[str], series: Sequence[Sequence[float | None]]) -> list[_Column]:
+    each = math.ceil(len(days) / COLUMNS) or 1
+    return [_column(days, series, first, min(first + each, len(days))) for first in range(0, len(days), each)]
 
 
-def _round_up(value: float) -> float:
-    """Return the least top of an axis whose ticks are round numbers."""
-    step = value / _TICKS
+def _column(days: Sequence[str], series: Sequence[Sequence[float | None]], first: int, end: int) -> _Column:
+    count = end - first
+    text = days[first] if count == 1 else f"{days[first]} to {days[end - 1]}, mean of {count} days"
+    return _Column(text, tuple(_mean(one[first:end]) for one in series))
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else 0.0
+
+
+def _axis(columns: Sequence[_Column], *, parts: bool) -> _Axis:
+    """Return the axis with about :data:`_TICKS` steps, of a round number each, that holds all values."""
+    found = [sum(one.values) for one in columns] if parts else [v for one in columns for v in one.values]
+    highest, lowest = max(found, default=0.0), min(found, default=0.0)
+    highest, lowest = max(highest, 0.0), min(lowest, 0.0)
+    step = (highest - lowest or 1.0) / _TICKS
     power: float = 10.0 ** math.floor(math.log10(step))
-    return next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * 0.9999) * power * _TICKS
+    step = next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * 0.9999) * power
+    bottom, top = math.floor(lowest / step), math.ceil(highest / step * 0.9999)
+    return _Axis(step, bottom, max(top, bottom + 1))
 
 
 def _opened(kind: str, box: str, title: str) -> Markup:
     return Markup('<svg class="{}" viewBox="{}" role="img" aria-label="{}">').format(kind, box, title)
 
 
-def _axis(top: float, label: Callable[[float], str]) -> list[Markup]:
+def _ticks(axis: _Axis, label: Label) -> list[Markup]:
     lines = []
-    for tick in range(_TICKS + 1):
-        y = _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * tick / _TICKS
+    for tick in range(axis.bottom, axis.top + 1):
+        y = axis.y(axis.step * tick)
         lines.append(
             Markup('<line class="axis" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>').format(
                 _LEFT, _WIDTH - _RIGHT, y, y
             )
             + Markup('<text class="soft" x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(
-                _LEFT - 6, y + 4, label(top * tick / _TICKS)
+                _LEFT - 6, y + 4, label(axis.step * tick)
             )
         )
     return lines

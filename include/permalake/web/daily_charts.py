@@ -9,10 +9,10 @@ from typing import Any
 from permalake.contracts.figures import DailyChart, Unit
 from permalake.lake.serving import Scan
 from permalake.web.charts import bars
-from permalake.web.numbers import dollars, short
+from permalake.web.numbers import dollars, short, size
 from permalake.web.state import RequestLake
 
-_LABELS: Mapping[Unit, Callable[[Any], str]] = {"usd": dollars}
+_LABELS: Mapping[Unit, Callable[[Any], str]] = {"usd": dollars, "bytes": size}
 
 
 def formatted(value: Any, unit: Unit) -> str:
@@ -22,7 +22,7 @@ def formatted(value: Any, unit: Unit) -> str:
 
 def daily_chart(lake: RequestLake, chart: DailyChart, first: date, last: date) -> dict[str, Any]:
     """Return a chart as ``{title, days, series, sql, csv, parquet, svg}``; no days where it has no rows."""
-    rows = lake.rows(chart.sql, {"first": first, "last": last}, **{chart.table: Scan(first, last)})
+    rows = lake.kept_rows(chart.sql, {"first": first, "last": last}, **{chart.table: Scan(first, last)})
     days = [row["date"].isoformat() for row in rows]
     series = {label: [row[label] for row in rows] for label, _ in chart.series}
     label = _LABELS.get(chart.unit, short)

@@ -12,11 +12,17 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def shown(value: Any, most: int = LONGEST_TEXT) -> str:
-    """Return text from a chain as a page may show it: marks for unseen characters, cut to ``most``."""
-    text = str(value)
-    cut = text[:most]
-    marked = "".join(_mark(letter) for letter in cut)
-    return marked if len(text) <= most else f"{marked}… ({len(text):,} characters)"
+    """Return text from a chain as a page may show it: marks for unseen characters, cut to ``most``.
+
+    Marks count as they are long, so that hostile text does not fill a page.
+    """
+    text, length, marked = str(value), 0, list[str]()
+    for letter in text[:most]:
+        marked.append(_mark(letter))
+        length += len(marked[-1])
+        if length > most:
+            return f"{''.join(marked[:-1])}… ({len(text):,} characters)"
+    return "".join(marked) + ("" if len(text) <= most else f"… ({len(text):,} characters)")
 
 
 def _mark(letter: str) -> str:

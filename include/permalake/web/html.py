@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from permalake.web.hostile_text import shown
-from permalake.web.numbers import amount, dollars, short
+from permalake.web.numbers import amount, dollars, short, signed
 from permalake.web.responses import current, current_json
 from permalake.web.synthetic import synthetic_days
 from permalake.web.timeline import duration
@@ -115,6 +115,13 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        tidy=_tidy, shown=shown, usd=dollars, short=short, amount=amount, moment=_moment, duration=duration
+        tidy=_tidy,
+        shown=shown,
+        usd=dollars,
+        short=short,
+        amount=amount,
+        signed=signed,
+        moment=_moment,
+        duration=duration,
     )
     return made

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import methodcaller
 from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
@@ -17,6 +20,19 @@ from permalake.web import responses
 from permalake.web.paging import ListPage, PageQuery, page_of
 
 T = TypeVar("T")
+_KEPT = 512
+"""Results that a published state keeps; the least recently used go first."""
+_KEPT_BY = ("", "kept rows")
+
+
+@dataclass(frozen=True)
+class _KeptRows:
+    """What identifies the rows of a statement in one published state, and how to read them."""
+
+    network: str
+    sql: str
+    bound: tuple[tuple[str, Any], ...]
+    read: Callable[[], list[dict[str, Any]]] = field(compare=False, repr=False)
 
 
 class RequestLake:
@@ -55,6 +71,20 @@ class RequestLake:
             QueryTimeoutError: if the request's time is up (504).
         """
         return self._reader.rows(self._query(sql, parameters, scans))
+
+    def kept_rows(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
+    ) -> list[dict[str, Any]]:
+        """Return :meth:`rows`, read once per published state: for few rows of many files.
+
+        ``scans`` follow from ``sql`` and ``parameters``. Callers leave the rows as they are.
+        """
+        query, reader = self._query(sql, parameters, scans), self._reader
+        bound = tuple(sorted(query.parameters.items()))
+        key = _KeptRows(self.network, sql, bound, lambda: reader.rows(query))
+        keep = self.snapshot.memory.setdefault(_KEPT_BY, lru_cache(_KEPT)(methodcaller("read")))
+        found: list[dict[str, Any]] = keep(key)
+        return found
 
     def batches(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan

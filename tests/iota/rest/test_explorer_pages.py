@@ -84,6 +84,57 @@ def test_an_address_page_lists_outputs_and_what_is_unspent(synthetic_api, networ
     assert lands(synthetic_api, network, address.upper()).endswith(address)
 
 
+def test_a_message_page_says_what_it_changed_in_the_ledger(synthetic_api, network, newest):
+    spent = get(synthetic_api, f"/{network}/explore/output/{newest['consumed'][0]}")["found"]
+    [included] = [
+        one["message_id"]
+        for one in expected(PROTOCOLS[network], "transactions")
+        if (one["transaction_id"], one["variant"], one["inclusion_state"]) == (spent["spent_by"], "input", 1)
+        and one["data"][2:] == spent["id"]
+    ]
+    effect = get(synthetic_api, f"/{network}/explore/message/{included}")["found"]["effect"]
+    assert spent["id"] in [one["id"] for one in effect["consumed"]["outputs"]]
+    created = [one["id"] for one in effect["created"]["outputs"]]
+    assert created
+    assert created == [f"{spent['spent_by']}{at.to_bytes(2, 'little').hex()}" for at in range(len(created))]
+    assert set(created) <= set(newest["created"])
+    assert effect["consumed"]["amount"] == effect["created"]["amount"], "transactions conserve"
+    page = synthetic_api.get(f"/{network}/explore/message/{included}", headers={"Accept": "text/html"})
+    assert f"/explore/output/{created[0]}" in page.text
+
+
+@pytest.mark.parametrize(("state", "told"), [(0, "conflict reason "), (2, "it carries no transaction")])
+def test_a_message_without_effect_says_why(synthetic_api, network, state, told):
+    row = next(one for one in expected(PROTOCOLS[network], "messages") if one["inclusion_state"] == state)
+    effect = get(synthetic_api, f"/{network}/explore/message/{row['message_id']}")["found"]["effect"]
+    assert effect["none"].startswith(told)
+    assert (effect["consumed"]["count"], effect["created"]["count"]) == (0, 0)
+
+
+def test_an_address_page_has_the_history(synthetic_api, network):
+    address = expected(PROTOCOLS[network], OWNED[PROTOCOLS[network]])[-1]["address"]
+    found = get(synthetic_api, f"/{network}/explore/address/{address}")["found"]
+    moves = found["history"]["moves"]
+    assert found["history"]["complete"]
+    assert [one["milestone_index"] for one in moves] == sorted(
+        (one["milestone_index"] for one in moves), reverse=True
+    )
+    received = {one["id"][:64] for one in found["outputs"]}
+    assert received <= {one["transaction_id"] for one in moves}
+    for one in moves:
+        assert one["received"] + one["spent"] > 0
+        landed = lands(synthetic_api, network, one["transaction_id"]) if one["message_id"] else ""
+        assert landed.endswith(one["message_id"] or "")
+
+
+def test_a_chrysalis_history_is_that_of_the_api(synthetic_api):
+    address = expected("chrysalis", "legacy_outputs")[-1]["address"]
+    moves = get(synthetic_api, f"/iota/explore/address/{address}")["found"]["history"]["moves"]
+    told = synthetic_api.get(f"/iota/api/v1/addresses/{address}/tx-history?pageSize=1000").json()["data"]
+    of_api = {one["transactionId"]: one["addressBalanceChange"] for one in told["history"]}
+    assert {one["transaction_id"]: int(one["change"]) for one in moves} == of_api
+
+
 def test_a_tag_is_found_as_text_and_as_hex(synthetic_api, network):
     rows = expected(PROTOCOLS[network], "tags")
     text = next(row["tag"] for row in rows if bytes.fromhex(row["tag"]).isalpha())

@@ -53,4 +53,5 @@ CHARTS = (
         parts=True,
     ),
     DailyChart("Unspent outputs", "ledger_totals", _sums(("outputs", "outputs"))),
+    DailyChart("Ledger size", "ledger_outputs", _sums(("unspent outputs", "unspent_bytes")), "bytes"),
 )

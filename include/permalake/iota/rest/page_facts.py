@@ -11,6 +11,7 @@ from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
 from permalake.iota.rest.chain_facts import CHAINS
 from permalake.iota.rest.conditions import conditions_in_words
+from permalake.iota.rest.page_moves import address_history, ledger_effect
 from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
 
@@ -39,7 +40,7 @@ def noun_of(lake: RequestLake) -> str:
 
 
 def message_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
-    """Return a message: its place, state, parents, children, JSON and bytes."""
+    """Return a message: its place, state, effect on the ledger, parents, children, JSON and bytes."""
     found = block_json(row["message"], protocol_of(lake))
     parents: list[str] = found.get("parents") or found.get("parentMessageIds") or []
     return {
@@ -51,6 +52,7 @@ def message_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         "conflict_reason": row["conflict_reason"] if row["inclusion_state"] == 0 else None,
         "parents": [parent.removeprefix("0x") for parent in parents],
         "children": _children(lake, row["message_id"]),
+        "effect": ledger_effect(lake, row),
         "json": found,
         "bytes": row["message"].hex(),
     }
@@ -130,7 +132,7 @@ def _chain_id(lake: RequestLake, row: ledger.Row) -> str | None:
 
 
 def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
-    """Return an address: its newest outputs of every kind, and what of them is unspent."""
+    """Return an address: its newest outputs of every kind, what of them is unspent, and its history."""
     last = ledger.ledger_index(lake)
     rows: list[ledger.Row] = []
     for table, columns in _OWNERS.items():
@@ -166,6 +168,7 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
             }
             for row in shown
         ],
+        "history": address_history(lake, address),
     }
 
 

@@ -56,7 +56,7 @@ def flows(
     if query.q:
         return _search(request, lake, reference, query.q.strip())
     first, last = _days(lake, query)
-    pairs = corridors(lake.rows, first, last)
+    pairs = corridors(lake.kept_rows, first, last)
     valued = [one for one in pairs if one.usd]
     data = f"/api/analytics/v1/{lake.network}/{_FLOWS_TABLE}?start={first}&end={last}&format="
     charts = [daily_chart(lake, chart, first, last) for chart in CHARTS]
@@ -78,9 +78,9 @@ def flows(
             for one in pairs[:_LISTED]
         ],
         "matrix": matrix(pairs, reference),
-        "tokens": top_tokens(lake.rows, first, last, reference, _LISTED),
+        "tokens": top_tokens(lake.kept_rows, first, last, reference, _LISTED),
         "charts": [chart for chart in charts if chart["days"]],
-        "recent": _listed(lake, reference, EventFilter()),
+        "recent": lake.once("newest messages", lambda: _listed(lake, reference, EventFilter())),
         "sql": {"corridors": _statement(CORRIDORS, first, last), "tokens": _statement(TOKENS, first, last)},
         "csv": data + "csv",
         "parquet": data + "parquet",

@@ -1,0 +1,60 @@
+"""Pages of the whole lake: figures are read once per published state, and follow the next one."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from permalake.api.app import create_app
+from permalake.config import Settings
+from permalake.lake import status
+from support import lakes
+from support.lakes import DAY1, DAY2, NETWORK
+
+JSON = {"Accept": "application/json"}
+
+
+def publish(settings, lake, day, milestone, messages):
+    attempt = lake.begin(NETWORK, day, day, f"run {day}")
+    lakes.stage_day(settings, attempt, day, milestone, messages)
+    columns = lakes.domain_of(NETWORK).tables["daily_extended"].columns
+    row = {column.name: None if column.name == "avg_outputs" else 0 for column in columns}
+    lakes.put(settings, attempt, "daily_extended", [row | {"date": day, "message_count": messages}])
+    lake.builds.publish(lakes.pass_audit(attempt))
+
+
+@pytest.fixture
+def served(tmp_path):
+    """The client of a lake with one day, and a function that publishes the next one."""
+    networks = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": str(tmp_path)}}
+    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)  # type: ignore[arg-type]
+    lake = lakes.OpenLake(settings)
+    publish(settings, lake, DAY1, 1, 5)
+    with TestClient(create_app(settings)) as api:
+        yield api, lambda: publish(settings, lake, DAY2, 3, 7)
+
+
+def overview(api):
+    [card] = api.get("/", headers=JSON).json()["cards"]
+    return {figure["label"]: figure["value"] for figure in card["figures"]}, card["days"]
+
+
+def test_pages_read_figures_once_per_published_state(served):
+    api, publish_next = served
+    assert overview(api)[0]["Messages"] == "5"
+    charts = api.get(f"/{NETWORK}", headers=JSON).json()["charts"]
+    reader, asked = api.app.state.reader, []
+    reader.observe = lambda tables, seconds, error: asked.append(tables)
+    opened = status._milestones_by_day.cache_info().misses
+    assert overview(api)[0]["Messages"] == "5"
+    assert api.get(f"/{NETWORK}", headers=JSON).json()["charts"] == charts
+    assert (asked, status._milestones_by_day.cache_info().misses) == ([], opened)
+
+    publish_next()
+    assert reader.refresh() or reader.snapshot().publication > 1
+    figures, days = overview(api)
+    assert figures["Messages"] == "12"
+    assert days[-1]["reason"] == "milestones 2 missing"
+    after = api.get(f"/{NETWORK}", headers=JSON).json()["charts"]
+    assert [len(chart["days"]) for chart in after] == [2] * len(charts)
+    assert "daily_extended" in asked
