@@ -17,9 +17,13 @@ JSON = {"Accept": "application/json"}
 def publish(settings, lake, day, milestone, messages):
     attempt = lake.begin(NETWORK, day, day, f"run {day}")
     lakes.stage_day(settings, attempt, day, milestone, messages)
-    columns = lakes.domain_of(NETWORK).tables["daily_extended"].columns
-    row = {column.name: None if column.name == "avg_outputs" else 0 for column in columns}
-    lakes.put(settings, attempt, "daily_extended", [row | {"date": day, "message_count": messages}])
+    for table, told in (
+        ("daily_extended", {"message_count": messages}),
+        ("ledger_totals", {"outputs": -messages, "since_milestone": 1, "checkpoint": day}),
+    ):
+        columns = lakes.domain_of(NETWORK).tables[table].columns
+        row = {column.name: 0 if column.required else None for column in columns}
+        lakes.put(settings, attempt, table, [row | told | {"date": day}])
     lake.builds.publish(lakes.pass_audit(attempt))
 
 
@@ -58,3 +62,15 @@ def test_pages_read_figures_once_per_published_state(served):
     after = api.get(f"/{NETWORK}", headers=JSON).json()["charts"]
     assert [len(chart["days"]) for chart in after] == [2] * len(charts)
     assert "daily_extended" in asked
+
+
+def test_a_running_figure_of_a_cut_history_is_called_a_difference(served):
+    api, _ = served
+    charts = {one["title"]: one for one in api.get(f"/{NETWORK}", headers=JSON).json()["charts"]}
+    assert charts["Unspent outputs"]["series"] == {"outputs": [-5.0]}
+    assert {title: one["since"] for title, one in charts.items()} == {
+        "Tokens moved": None,
+        "Unspent outputs": 1,
+    }
+    page = api.get(f"/{NETWORK}", headers={"Accept": "text/html"}).text
+    assert page.count("Counted from milestone 1 on: a difference to the ledger before.") == 1

@@ -38,12 +38,20 @@ def test_the_state_that_matters_most_is_shown(facts, stores, expected):
 
 
 def test_days_between_published_ones_are_missing_and_others_are_nothing():
-    (september,) = months([day(26), day(29)])
+    (september,), earlier = months([day(26), day(29)])
+    assert earlier == 0
     cells = {cell.date.day: cell.state.name for week in september.weeks for cell in week if cell}
     assert (cells[25], cells[26], cells[27], cells[28], cells[29], cells[30]) == (
         *("none", "published", "missing", "missing", "published", "none"),
     )
     assert len(cells) == 30
+
+
+def test_earlier_months_are_counted_only():
+    days = [DayStatus("shimmer", date(2022, month, 5), AT, "passed", AT) for month in (3, 8, 9)]
+    (newest,), earlier = months(days, most=1)
+    assert (newest.title, earlier) == ("September 2022", 2)
+    assert newest.weeks[0][3].state.name == "missing", "between days of months that are not shown"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +66,7 @@ def test_days_between_published_ones_are_missing_and_others_are_nothing():
 )
 def test_a_square_says_how_many_rows_or_what_is_wrong(facts, expected):
     one = day(28, **facts)
-    (month,) = months([one])
+    (month,), _ = months([one])
     assert expected in [cell.tooltip for week in month.weeks for cell in week if cell]
     assert f'title="{expected}"' in calendar_page({"shimmer": [one]}, {}, [])
 

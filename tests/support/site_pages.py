@@ -50,12 +50,13 @@ def _explorer(address: str, network: str) -> dict[str, str]:
     newest = _json(address, f"/api/analytics/v1/{network}/ms_analytics?pageSize=1000")["items"]
     index = next(row["milestone_index"] for row in newest if row["transaction_count"])
     milestone = _json(address, f"{base}/milestone/{index}")["found"]
+    included = next(one for one in milestone["messages"] if one["state"] == "included")
     output = _json(address, f"{base}/output/{milestone['created'][0]}")["found"]
     owner = next(word for one in output["conditions"] for word in one.split() if len(word) > 40)
     paths = {
         "explore": "",
         "milestone": f"/milestone/{index}",
-        "message": f"/message/{milestone['messages'][0]['id']}",
+        "message": f"/message/{included['id']}",
         "output": f"/output/{output['id']}",
         "address": f"/address/{owner}",
     }

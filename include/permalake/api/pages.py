@@ -90,7 +90,6 @@ def _network(lake: RequestLake, days: Sequence[DayStatus], most_months: int) -> 
     counts: dict[str, int] = {}
     for _, state in states:
         counts[state.word] = counts.get(state.word, 0) + 1
-    every = months(days, stores)
     return {
         "network": lake.network,
         "last": _iso(max(published, default=None)),
@@ -120,7 +119,7 @@ def _network(lake: RequestLake, days: Sequence[DayStatus], most_months: int) -> 
             for day, state in reversed(states)
             if state.name not in _FINE
         ],
-        "calendar": _Calendar(every[:most_months], len(every) - most_months),
+        "calendar": _Calendar(*months(days, stores, most_months)),
     }
 
 

@@ -22,7 +22,11 @@ class HeadlineFigure:
 class DailyChart:
     """A chart with a value per day and series.
 
-    ``series``: label and aggregate over a day's rows of ``table``; stacked where they are ``parts``.
+    Attributes:
+        series: Label and aggregate over a day's rows of ``table``.
+        parts: Whether the series add up, and are stacked.
+        running: Whether the figures count from ``since_milestone`` of ``table`` on: where that is not null,
+            they are differences to the ledger before.
     """
 
     title: str
@@ -30,6 +34,7 @@ class DailyChart:
     series: tuple[tuple[str, str], ...]
     unit: Unit = "count"
     parts: bool = False
+    running: bool = False
 
     @property
     def sql(self) -> str:

@@ -84,7 +84,7 @@ def _stores(connection: Connection) -> dict[tuple[str, date], list[Row[Any]]]:
 
 
 def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
-    failures = json.loads(row.failures or "[]")
+    failures = _lines(row.failures)
     error = row.refused
     if row.audited == "failed":
         error = error or "audit failed: " + "; ".join(failures)
@@ -96,8 +96,8 @@ def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
         published=row.published_at,
         rows=json.loads(row.rows or "{}"),
         quarantined=row.quarantined,
-        gaps=[*gaps, *json.loads(row.gaps or "[]")],
-        notes=[*json.loads(row.notes or "[]"), *(f"{one.store}: {one.error}" for one in stores if one.error)],
+        gaps=[*gaps, *_lines(row.gaps)],
+        notes=[*_lines(row.notes), *(f"{one.store}: {one.error}" for one in stores if one.error)],
         failures=failures,
         stale=row.stale_reason,
         carried=row.published_at is not None and row.carried_id == row.publication_id,
@@ -108,6 +108,12 @@ def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
             one.store: one.served_at if one.publication_id == row.publication_id else None for one in stores
         },
     )
+
+
+def _lines(text: str | None) -> list[str]:
+    # Most of thousands of days have none.
+    lines: list[str] = json.loads(text) if text and text != "[]" else []
+    return lines
 
 
 def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:

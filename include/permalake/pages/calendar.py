@@ -38,13 +38,13 @@ def calendar_page(
         if only is not None and name != only:
             continue
         configured = stores.get(name, ())
-        every = months(own, configured)
+        newest, earlier = months(own, configured, shown)
         troubled = [(day, state_of(day, configured)) for day in own]
         networks.append(
             {
                 "name": name,
-                "months": every[:shown],
-                "more": len(every) - shown,
+                "months": newest,
+                "more": earlier,
                 "fresh": next((one for one in fresh if one.network == name), None),
                 "troubled": [
                     (day, state)

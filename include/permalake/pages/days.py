@@ -100,13 +100,22 @@ def state_of(day: DayStatus, stores: Collection[str] = ()) -> DayState:
     return STATES["published"]
 
 
-def months(days: Sequence[DayStatus], stores: Collection[str] = ()) -> list[Month]:
-    """Return every month with a day, newest first; all days belong to one network."""
+def months(
+    days: Sequence[DayStatus], stores: Collection[str] = (), most: int | None = None
+) -> tuple[list[Month], int]:
+    """Return the newest months with a day, and how many earlier ones there are.
+
+    Args:
+        days: Days of one network.
+        stores: Names of the stores that are configured for it.
+        most: Number of months to return; all without it.
+    """
     known = {day.date: day for day in days}
     published = [day.date for day in days if day.published]
     span = (min(published), max(published)) if published else (date.max, date.min)
     firsts = sorted({day.replace(day=1) for day in known}, reverse=True)
-    return [_month(first, known, span, stores) for first in firsts]
+    shown = firsts[:most]
+    return [_month(first, known, span, stores) for first in shown], len(firsts) - len(shown)
 
 
 def _month(

@@ -21,7 +21,10 @@ def formatted(value: Any, unit: Unit) -> str:
 
 
 def daily_chart(lake: RequestLake, chart: DailyChart, first: date, last: date) -> dict[str, Any]:
-    """Return a chart as ``{title, days, series, sql, csv, parquet, svg}``; no days where it has no rows."""
+    """Return a chart as ``{title, days, series, since, sql, csv, parquet, svg}``; no days without rows.
+
+    ``since``: milestone from which on a running figure counts, where history is cut; else None.
+    """
     rows = lake.kept_rows(chart.sql, {"first": first, "last": last}, **{chart.table: Scan(first, last)})
     days = [row["date"].isoformat() for row in rows]
     series = {label: [row[label] for row in rows] for label, _ in chart.series}
@@ -32,6 +35,7 @@ def daily_chart(lake: RequestLake, chart: DailyChart, first: date, last: date) -
         "unit": chart.unit,
         "days": days,
         "series": series,
+        "since": _since(lake, chart, first, last) if chart.running else None,
         "sql": chart.sql.replace("FROM ", f'FROM "{lake.network}".')
         .replace("$first", f"'{first}'")
         .replace("$last", f"'{last}'"),
@@ -39,3 +43,14 @@ def daily_chart(lake: RequestLake, chart: DailyChart, first: date, last: date) -
         "parquet": data + "parquet",
         "svg": bars(days, series, label=label, parts=chart.parts, title=chart.title) if days else None,
     }
+
+
+def _since(lake: RequestLake, chart: DailyChart, first: date, last: date) -> int | None:
+    [row] = lake.kept_rows(
+        f"SELECT max(since_milestone) AS since FROM {chart.table} "  # noqa: S608
+        "WHERE date BETWEEN $first AND $last",
+        {"first": first, "last": last},
+        **{chart.table: Scan(first, last)},
+    )
+    since: int | None = row["since"]
+    return since

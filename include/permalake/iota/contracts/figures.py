@@ -52,6 +52,8 @@ CHARTS = (
         ),
         parts=True,
     ),
-    DailyChart("Unspent outputs", "ledger_totals", _sums(("outputs", "outputs"))),
-    DailyChart("Ledger size", "ledger_outputs", _sums(("unspent outputs", "unspent_bytes")), "bytes"),
+    DailyChart("Unspent outputs", "ledger_totals", _sums(("outputs", "outputs")), running=True),
+    DailyChart(
+        "Ledger size", "ledger_outputs", _sums(("unspent outputs", "unspent_bytes")), "bytes", running=True
+    ),
 )
