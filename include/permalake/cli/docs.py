@@ -30,6 +30,11 @@ def table_page(table: Table | LakeView) -> str:
         lines += [f"- {table.note}"]
     else:
         lines += [f"- Key: {', '.join(f'`{k}`' for k in table.key)}", "- Partition: `date`"]
+    if isinstance(table, Table) and table.sort:
+        order = ", ".join(f"`{name}`" for name in table.sort)
+        lines += [f"- Order in files: {order}; row groups of {table.row_group_bytes >> 20} MiB"]
+    if isinstance(table, Table) and table.lookups:
+        lines += [f"- Single rows are looked up by {', '.join(f'`{name}`' for name in table.lookups)}"]
     if isinstance(table, Table) and table.time_column:
         lines += [f"- Time: `{table.time_column}`; `date` is its UTC date"]
     if isinstance(table, Table) and table.first_value:

@@ -29,6 +29,8 @@ AMOUNT = r"^(0|[1-9][0-9]*)([.][0-9]*[1-9])?$"
 
 Commit = Literal["day", "carried", "side"]
 
+_SCANNED, _LOOKED_UP = 128 << 20, 8 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -95,6 +97,15 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def row_group_bytes(self) -> int:
+        """Size of a row group in the table's files.
+
+        A lookup knows the milestone or day and thereby, rows being sorted, the row group, of which a reader
+        without page index decompresses whole columns: groups are small in tables with ``lookups``.
+        """
+        return _LOOKED_UP if self.lookups else _SCANNED
 
     def column(self, name: str) -> Column:
         """Return the column of that name; ``KeyError`` if there is none."""

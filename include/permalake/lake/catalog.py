@@ -44,6 +44,11 @@ PROPERTIES = {
 }
 
 
+def file_layout(contract: Table) -> dict[str, str]:
+    """Return the Iceberg properties that lay a table's files out as its contract says."""
+    return {"write.parquet.row-group-size-bytes": str(contract.row_group_bytes)}
+
+
 def open_catalog(settings: Settings, name: str) -> SqlCatalog:
     """PyIceberg's view of the pointers under ``name``."""
     url = catalog_url(settings)
@@ -99,7 +104,7 @@ def check_readable(tables: Mapping[str, str]) -> None:
 
 
 def ensure(settings: Settings, database: Database, network: str, contracts: Mapping[str, Table]) -> None:
-    """Namespace and all contract tables of ``network`` exist, with the columns of their contract in order.
+    """Namespace and all contract tables of ``network`` exist, as their contracts have them.
 
     Safe when several processes do it at once.
     """
@@ -111,9 +116,10 @@ def ensure(settings: Settings, database: Database, network: str, contracts: Mapp
         if name not in existing:
             catalog = catalog or open_catalog(settings, PUBLISHED)
             _create(catalog, settings, network, contract)
-        elif _columns(open_table(existing[name]))[: len(contract.names)] != list(contract.names):
+        elif _is_of_earlier_version(open_table(existing[name]), contract):
             catalog = catalog or open_catalog(settings, PUBLISHED)
             _take_columns(catalog, network, contract)
+            _take_layout(catalog, network, contract)
 
 
 def _ensure_network(connection: Connection, network: str) -> None:
@@ -143,7 +149,7 @@ def _create(catalog: SqlCatalog, settings: Settings, network: str, contract: Tab
             schema=schema,
             location=f"{settings.lake.warehouse}/{network}/{contract.name}",
             partition_spec=spec,
-            properties=PROPERTIES,
+            properties=PROPERTIES | file_layout(contract),
         )
     except TableAlreadyExistsError:
         return
@@ -166,6 +172,21 @@ def _optional(contract: Table) -> Schema:
 
 def _columns(table: IcebergTable) -> list[str]:
     return [field.name for field in table.schema().fields]
+
+
+def _is_of_earlier_version(table: IcebergTable, contract: Table) -> bool:
+    if _columns(table)[: len(contract.names)] != list(contract.names):
+        return True
+    return not file_layout(contract).items() <= table.properties.items()
+
+
+def _take_layout(catalog: SqlCatalog, network: str, contract: Table) -> None:
+    """Lay the files of a table of an earlier version out as its contract says, from the next one on."""
+    table = catalog.load_table((network, contract.name))
+    missing = dict(file_layout(contract).items() - table.properties.items())
+    if missing:
+        with table.transaction() as transaction:
+            transaction.set_properties(missing)
 
 
 def _take_columns(catalog: SqlCatalog, network: str, contract: Table) -> None:

@@ -14,6 +14,7 @@ from queue import Empty, LifoQueue
 import duckdb
 
 from permalake.errors import PermalakeError
+from permalake.lake.serving.watchdog import QueryWatchdog
 from permalake.net import object_storage
 
 _SETTINGS = (
@@ -53,11 +54,13 @@ class QueryPool:
         self._free: LifoQueue[duckdb.DuckDBPyConnection] = LifoQueue()
         for _ in range(size):
             self._free.put(self._database.cursor())
+        self._watchdog = QueryWatchdog()
         self.waiting = 0
         self._count = threading.Lock()
 
     def close(self) -> None:
         """Close the connections and remove the folder for temporary files."""
+        self._watchdog.end()
         self._database.close()
         self._spill.cleanup()
 
@@ -69,10 +72,7 @@ class QueryPool:
             QueryTimeoutError: if none is free in time, or the work is cancelled.
         """
         connection = self._take(deadline)
-        expired = threading.Event()
-        timer = threading.Timer(deadline - time.monotonic(), _interrupt, (connection, expired))
-        timer.daemon = True
-        timer.start()
+        expired = self._watchdog.watch(connection, deadline)
         try:
             yield connection
         except duckdb.InterruptException as error:
@@ -82,9 +82,7 @@ class QueryPool:
                 raise QueryTimeoutError("the query was cancelled: it took too long") from error
             raise
         finally:
-            timer.cancel()
-            # An interrupt that comes late must not hit the next query.
-            timer.join()
+            self._watchdog.leave(connection)
             self._free.put(connection)
 
     def _take(self, deadline: float) -> duckdb.DuckDBPyConnection:
@@ -105,11 +103,6 @@ class QueryPool:
         finally:
             with self._count:
                 self.waiting -= 1
-
-
-def _interrupt(connection: duckdb.DuckDBPyConnection, expired: threading.Event) -> None:
-    expired.set()
-    connection.interrupt()
 
 
 def _text(value: str) -> str:

@@ -6,11 +6,14 @@ moved.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
@@ -26,6 +29,7 @@ from permalake.lake.state import PUBLISHED, pointers, publications
 TableName = tuple[str, str]
 Bounds = tuple[int, int]
 _NAMED_MILESTONES = 200
+_UNBOUNDED = (-(2**63), 2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ EVERYTHING = Scan()
 NOTHING = Scan(days=frozenset())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServedTable:
     """A table in one state: its contract, the Iceberg field id of each column, and its data files by day."""
 
@@ -92,6 +96,27 @@ class ServedTable:
     location: str
     field_ids: Mapping[str, int]
     files: tuple[ServedFile, ...]
+
+    def kept(self, scan: Scan) -> list[ServedFile]:
+        """Return the files that a scan has to read, by day."""
+        files: Iterable[ServedFile] = self.files
+        if scan.milestones is not None:
+            files = self._at(scan.milestones)
+        return [file for file in files if scan.keeps(file)]
+
+    def _at(self, milestones: Collection[int]) -> Iterator[ServedFile]:
+        """Yield the files with one of these milestones within their bounds: a lookup must not walk all."""
+        wanted = np.array(sorted(milestones), np.int64)
+        first, last = self._bounds
+        held = np.searchsorted(wanted, last, "right") > np.searchsorted(wanted, first, "left")
+        return (self.files[at] for at in np.flatnonzero(held))
+
+    @cached_property
+    def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """First and last milestone of each file; of a file without bounds, all."""
+        bounds = [file.bounds.get("milestone_index", _UNBOUNDED) for file in self.files]
+        found = np.array(bounds, np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +141,7 @@ class LakeSnapshot:
     def locations(self, network: str, name: str, scan: Scan = EVERYTHING) -> list[str]:
         """Return the data files of a table that a scan has to read, by day."""
         table = self.table(network, name)
-        return [file.location for file in table.files if scan.keeps(file)] if table else []
+        return [file.location for file in table.kept(scan)] if table else []
 
     def days(self, network: str, name: str) -> list[date]:
         """Return the days of which a table has rows, in order."""
