@@ -27,8 +27,8 @@ fast: install ## tests without JVM, server or other process: run them before eac
 test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in two processes
 	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 40 --ignore $(ON_S3)
 
-long: install ## tests at full length: ten days under a killed scheduler, kills at every point, a warehouse on S3
-	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all $(PYTHON) -m pytest tests/operators tests/faults $(ON_S3)
+long: install ## tests at full length: ten days under a killed scheduler, kills at every point, ten minutes of load, S3
+	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all PERMALAKE_LOAD_SECONDS=600 PERMALAKE_SCHEMATHESIS=all $(PYTHON) -m pytest tests/operators tests/faults tests/api/test_load.py tests/api/test_openapi.py $(ON_S3)
 
 bench: install $(BROWSER) ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench

@@ -18,6 +18,7 @@ from permalake.lake.state import stamp, step_runs
 from permalake.lake.step_ledger import StepLedger
 from support import lakes
 from support.lakes import DAY1, DAY2, NETWORK
+from support.whole_server import whole_server
 
 HOSTILE = '<img src=x onerror=alert(1)>\u202e\x1b[31m\x00"&'
 LONG = "A" * 65_536
@@ -76,3 +77,10 @@ def _record(lake):
         with lake.database.write() as connection:
             here = (step_runs.c.step == step) & (step_runs.c.try_number == key.number)
             connection.execute(update(step_runs).where(here).values(**times))
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """A server in a process of its own, over both synthetic tangles and the Wormhole world."""
+    with whole_server(tmp_path_factory.mktemp("whole")) as server:
+        yield server

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import date
 from itertools import chain
 from threading import BoundedSemaphore
 from typing import Annotated, Any, Literal
@@ -15,6 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from permalake.api.export import FORMATS, encoded
 from permalake.domains import domain_of
 from permalake.web.paging import PageQuery
+from permalake.web.params import IsoDate
 from permalake.web.problems import ProblemError, bad_request, documented
 from permalake.web.responses import wants
 from permalake.web.state import RequestLake, of_network
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/analytics/v1", tags=["analytics"])
 _KINDS: dict[str, TypeAdapter[Any]] = {
     "int": TypeAdapter(int),
     "long": TypeAdapter(int),
-    "date": TypeAdapter(date),
+    "date": TypeAdapter(IsoDate),
 }
 _TEXT = TypeAdapter(str)
 _SLOTS = BoundedSemaphore(2)
@@ -37,8 +37,8 @@ class _AnalyticsQuery(PageQuery):
     # Key columns of the table are further parameters; they are checked against its contract.
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
-    start: date | None = Field(None, description="First date, inclusive.")
-    end: date | None = Field(None, description="Last date, inclusive.")
+    start: IsoDate | None = Field(None, description="First date, inclusive.")
+    end: IsoDate | None = Field(None, description="Last date, inclusive.")
     format: Literal["json", "csv", "parquet", "arrow"] | None = Field(
         None, description="json in pages; the others whole. Without it the Accept header decides."
     )
@@ -81,7 +81,10 @@ def tables(request: Request) -> Response:
     )
 
 
-@router.get("/{network}/{table}", responses=documented())
+_FILES: dict[int | str, dict[str, Any]] = {200: {"content": {media: {} for media, _ in FORMATS.values()}}}
+
+
+@router.get("/{network}/{table}", responses={**documented(), **_FILES})
 def rows(
     request: Request,
     network: Annotated[str, Path(description="Network, or wormhole.", examples=["shimmer"])],

@@ -23,6 +23,7 @@ from permalake.api.pages import style_router as style
 from permalake.api.quality import add_data_docs
 from permalake.api.quality import router as quality
 from permalake.api.refresh import keep_fresh
+from permalake.api.schema import add_schema
 from permalake.config import Settings
 from permalake.domains import DOMAINS, domain_of, stores_of
 from permalake.lake.identity import open_database
@@ -96,6 +97,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     # Last: /{network} must not hide another route.
     for own in (quality, operations, pages):
         app.include_router(own)
+    add_schema(app)
     _add_middleware(app, settings)
     return app
 

@@ -21,6 +21,7 @@ from permalake.web import html
 from permalake.web.daily_charts import daily_chart, formatted
 from permalake.web.html import page
 from permalake.web.paging import NoQuery
+from permalake.web.params import IsoDate
 from permalake.web.problems import ProblemError, documented
 from permalake.web.state import RequestLake, of_network
 
@@ -49,8 +50,8 @@ class PageOptions(NoQuery):
 class RangeOptions(PageOptions):
     """Parameters of a page over a range of days."""
 
-    start: date | None = Field(None)
-    end: date | None = Field(None)
+    start: IsoDate | None = Field(None)
+    end: IsoDate | None = Field(None)
 
 
 @style_router.get("/static/site.css")

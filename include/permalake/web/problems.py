@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
 
 from permalake.errors import StoreUnavailableError
 from permalake.lake.serving import QueryTimeoutError
@@ -127,10 +128,18 @@ def validation_detail(error: RequestValidationError) -> str:
     return f"{name}: {fault['msg'].removeprefix('Value error, ')}"
 
 
-def _http(_: Request, error: Exception) -> Response:
+def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     detail = "no such route" if error.status_code == 404 else str(error.detail)
-    return problem_response(error.status_code, detail, error.headers)
+    headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
+    return problem_response(error.status_code, detail, headers)
+
+
+def _allowed(request: Request) -> str:
+    """Return the methods of all routes of a path; the framework names those of the first one."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    own = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    return ", ".join(sorted({method for route in own for method in route.methods or ()}))
 
 
 def _timeout(_: Request, error: Exception) -> Response:

@@ -14,10 +14,10 @@ from starlette.responses import Response
 
 from permalake.iota.codec.bech32 import encode_address
 from permalake.iota.rest import ledger
-from permalake.iota.rest.parameters import NodePage, Nothing, bech32_address
+from permalake.iota.rest.parameters import BECH32_SCHEMA, NodePage, Nothing, bech32_address
 from permalake.lake.serving import Scan
 from permalake.web.paging import ListPage
-from permalake.web.params import hex_id
+from permalake.web.params import hex_id, hex_schema
 from permalake.web.problems import documented
 from permalake.web.responses import current, wants
 from permalake.web.state import PublishedLake, RequestLake
@@ -34,10 +34,17 @@ Bech32 = Annotated[
         alias="bech32",
         description="Address as bech32.",
         examples=["iota1qpqzgvcehafmlxh87zrf9w8ck8q2kw5070ztf68ylhzk89en9a4fy5jqrg8"],
+        json_schema_extra=BECH32_SCHEMA,
     ),
 ]
 Ed25519 = Annotated[
-    str, Path(alias="hex", description="Ed25519 address: 32 bytes as hex.", examples=["4024331" + "9" * 57])
+    str,
+    Path(
+        alias="hex",
+        description="Ed25519 address: 32 bytes as hex.",
+        examples=["4024331" + "9" * 57],
+        json_schema_extra=hex_schema(32),
+    ),
 ]
 Target = tuple[str, str]
 """An address in bech32 and as hex of its 32 bytes."""

@@ -12,7 +12,7 @@ from permalake.iota.rest import ledger
 from permalake.iota.rest.known_networks import node_parameters
 from permalake.iota.rest.parameters import Index, Nothing, OutputId
 from permalake.version import VERSION
-from permalake.web.params import hex_id, output_id
+from permalake.web.params import hex_id, hex_schema, output_id
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake, RequestLake
 
@@ -20,7 +20,10 @@ router = APIRouter(tags=["core v1"], responses=documented())
 TransactionPart = Annotated[
     str,
     Path(
-        alias="transactionId", examples=["05136f7e6ceeff97d833baca0fd7a0bcfb7d33b1e60914460f51cabdd3b0187f"]
+        alias="transactionId",
+        description="Id of a transaction: 32 bytes as hex.",
+        examples=["05136f7e6ceeff97d833baca0fd7a0bcfb7d33b1e60914460f51cabdd3b0187f"],
+        json_schema_extra=hex_schema(32),
     ),
 ]
 OutputIndex = Annotated[

@@ -22,7 +22,7 @@ from permalake.iota.rest.index_queries import (
     NftQuery,
 )
 from permalake.iota.rest.parameters import bech32_address
-from permalake.web.params import hex_id
+from permalake.web.params import hex_id, hex_schema
 from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 
@@ -34,6 +34,16 @@ _CHAINS: dict[Kind, tuple[str, int]] = {
     "foundry": ("foundry_id", 38),
 }
 _ALIAS, _NFT, _FOUNDRY = f"0x{'0' * 63}1", f"0x{'0' * 63}2", f"0x08{'0' * 63}10100000000"
+AliasId = Annotated[
+    str, Path(description="Alias id, 32 bytes in hex.", examples=[_ALIAS], json_schema_extra=hex_schema(32))
+]
+NftId = Annotated[
+    str, Path(description="NFT id, 32 bytes in hex.", examples=[_NFT], json_schema_extra=hex_schema(32))
+]
+FoundryId = Annotated[
+    str,
+    Path(description="Foundry id, 38 bytes in hex.", examples=[_FOUNDRY], json_schema_extra=hex_schema(38)),
+]
 _PREFIX = {"stardust": "0x", "chrysalis": ""}
 
 
@@ -80,7 +90,7 @@ def foundry_outputs(lake: PublishedLake, query: Annotated[FoundryQuery, Query()]
 @stardust.get("/aliases/{aliasId}")
 def alias(
     lake: PublishedLake,
-    aliasId: Annotated[str, Path(description="Alias id, 32 bytes in hex.", examples=[_ALIAS])],  # noqa: N803
+    aliasId: AliasId,  # noqa: N803
     query: Annotated[ChainQuery, Query()],
 ) -> Response:
     """Return the id of an alias's newest output; with state=all also if it is spent."""
@@ -91,7 +101,7 @@ def alias(
 @stardust.get("/nft/{nftId}")
 def nft(
     lake: PublishedLake,
-    nftId: Annotated[str, Path(description="NFT id, 32 bytes in hex.", examples=[_NFT])],  # noqa: N803
+    nftId: NftId,  # noqa: N803
     query: Annotated[ChainQuery, Query()],
 ) -> Response:
     """Return the id of an NFT's newest output; with state=all also if it is spent."""
@@ -102,7 +112,7 @@ def nft(
 @stardust.get("/foundries/{foundryId}")
 def foundry(
     lake: PublishedLake,
-    foundryId: Annotated[str, Path(description="Foundry id, 38 bytes in hex.", examples=[_FOUNDRY])],  # noqa: N803
+    foundryId: FoundryId,  # noqa: N803
     query: Annotated[ChainQuery, Query()],
 ) -> Response:
     """Return the id of a foundry's newest output; with state=all also if it is spent."""

@@ -35,7 +35,8 @@ class TagQuery(ChildrenQuery):
     """Query of the messages with an index or tag."""
 
     index: str = Field(
-        description="The index or tag: 1 to 64 bytes as hex.", examples=["484f524e4554205370616d6d6572"]
+        description="The index or tag: 1 to 64 bytes as hex, or as text with ``utf8``.",
+        examples=["484f524e4554205370616d6d6572"],
     )
     utf8: bool = Field(False, description="The index is text, not hex.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Path, Query
 from pydantic import Field
@@ -10,10 +10,13 @@ from pydantic import Field
 from permalake.config import NetworkSettings
 from permalake.iota.codec.bech32 import decode_address
 from permalake.web.paging import ListPage, NoQuery, PageQuery
+from permalake.web.params import hex_schema
 from permalake.web.problems import bad_request
 from permalake.web.state import RequestLake
 
 MAX_INDEX = 2**32 - 1
+BECH32_SCHEMA: dict[str, Any] = {"pattern": "^[a-z]{1,10}1[02-9ac-hj-np-z]{6,80}$"}
+"""What OpenAPI says of an address; its checksum no pattern can check."""
 
 BlockId = Annotated[
     str,
@@ -21,6 +24,7 @@ BlockId = Annotated[
         alias="blockId",
         description="Id of a block: 32 bytes as hex.",
         examples=["0xa62cbf7fe64933c8aa1525971bb652b61c70e59ad319542f91346568e6478eff"],
+        json_schema_extra=hex_schema(32),
     ),
 ]
 MessageId = Annotated[
@@ -29,6 +33,7 @@ MessageId = Annotated[
         alias="messageId",
         description="Id of a message: 32 bytes as hex.",
         examples=["e989ee85e9b9d8cd3b24603e46ee2bcad3d605aec55d6e4c08d592ce7d793e44"],
+        json_schema_extra=hex_schema(32),
     ),
 ]
 TransactionId = Annotated[
@@ -37,6 +42,7 @@ TransactionId = Annotated[
         alias="transactionId",
         description="Id of a transaction: 32 bytes as hex.",
         examples=["05136f7e6ceeff97d833baca0fd7a0bcfb7d33b1e60914460f51cabdd3b0187f"],
+        json_schema_extra=hex_schema(32),
     ),
 ]
 OutputId = Annotated[
@@ -45,6 +51,7 @@ OutputId = Annotated[
         alias="outputId",
         description="Id of an output: transaction id and index (u16 little-endian), 34 bytes as hex.",
         examples=["05136f7e6ceeff97d833baca0fd7a0bcfb7d33b1e60914460f51cabdd3b0187f0000"],
+        json_schema_extra=hex_schema(34),
     ),
 ]
 StardustAddress = Annotated[
@@ -52,11 +59,17 @@ StardustAddress = Annotated[
     Path(
         description="Address in bech32.",
         examples=["smr1qrfnryd6fegg8wapeuj32l5kwyfr653ejvjsa6a3hjrjv3jdcjmhvg3a3cg"],
+        json_schema_extra=BECH32_SCHEMA,
     ),
 ]
 MilestoneId = Annotated[
     str,
-    Path(alias="milestoneId", description="Id of a milestone: 32 bytes as hex.", examples=[f"0x{'0' * 64}"]),
+    Path(
+        alias="milestoneId",
+        description="Id of a milestone: 32 bytes as hex.",
+        examples=[f"0x{'0' * 64}"],
+        json_schema_extra=hex_schema(32),
+    ),
 ]
 Index = Annotated[int, Path(ge=0, le=MAX_INDEX, description="Index of a milestone.", examples=[17339])]
 Nothing = Annotated[NoQuery, Query()]

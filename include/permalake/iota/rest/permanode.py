@@ -54,7 +54,13 @@ class MilestoneQuery(NodePage):
 
 
 MilestonePart = Annotated[
-    str, Path(alias="index", description="Index of a milestone; its id on Stardust.", examples=["17339"])
+    str,
+    Path(
+        alias="index",
+        description="Index of a milestone; its id on Stardust.",
+        examples=["17339"],
+        json_schema_extra={"pattern": "^([0-9]{1,9}|(0[xX])?[0-9a-fA-F]{64})$"},
+    ),
 ]
 
 

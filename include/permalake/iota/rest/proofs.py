@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from permalake.config import NetworkSettings
@@ -85,14 +86,23 @@ def validate_path(lake: PublishedLake, body: Proof, query: Nothing) -> Response:
     return _verdict(lake, body, "path")
 
 
+class _IdConvertor(StringConvertor):
+    """A part of a path that is no verb of this API: to GET one is 405, not a bad id."""
+
+    regex = "(?!validate$)[^/]+"
+
+
+register_url_convertor("proof_id", _IdConvertor())
+
+
 # Last, so that `create` and `validate` are no ids.
-@stardust.get("/{blockId}")
+@stardust.get("/{blockId:proof_id}")
 def create_stardust(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the proof that a milestone references a block."""
     return _answer(lake, "referenced", _stardust_proof(lake, block_id, "inclusion"))
 
 
-@chrysalis.get("/{messageId}")
+@chrysalis.get("/{messageId:proof_id}")
 def create_chrysalis(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the proof of a message, as `create` does."""
     return _answer(lake, "message", _chrysalis_proof(lake, message_id))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -11,6 +11,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from permalake.web.paging import PageQuery
+from permalake.web.params import IsoDate
 from permalake.web.problems import documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.web.table_pages import ListedTable, json_value, table_page
@@ -27,8 +28,8 @@ _MANY = frozenset({tables.OBSERVATIONS.name})
 
 
 class _Dates(PageQuery):
-    start: date | None = Field(None, description="First date, inclusive.")
-    end: date | None = Field(None, description="Last date, inclusive.")
+    start: IsoDate | None = Field(None, description="First date, inclusive.")
+    end: IsoDate | None = Field(None, description="Last date, inclusive.")
 
 
 class _ByChain(_Dates):

@@ -70,6 +70,13 @@ class _RowId(BaseModel):
     sequence: str
 
 
+def _refuse_flags(given: Any) -> None:
+    """Refuse JSON's true and false, which would pass as numbers."""
+    for name, value in given.items() if isinstance(given, dict) else ():
+        if isinstance(value, bool):
+            raise bad_request(f"{name}: neither text nor a number")
+
+
 def parameters(kind: type[_Body]) -> Callable[[Request], Any]:
     """Return the dependency that reads ``kind`` from the query, or from the JSON body of a POST."""
 
@@ -80,6 +87,7 @@ def parameters(kind: type[_Body]) -> Callable[[Request], Any]:
                 given = json.loads(body)
             except ValueError:
                 raise bad_request("the body is not JSON") from None
+        _refuse_flags(given)
         try:
             return kind.model_validate(given)
         except ValidationError as error:
@@ -93,6 +101,17 @@ def parameters(kind: type[_Body]) -> Callable[[Request], Any]:
 _Figures = Annotated[EdbQuery, Depends(parameters(EdbQuery))]
 
 
+def _loose(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a JSON body: what is text there may come as a number."""
+
+    def loosened(one: dict[str, Any]) -> dict[str, Any]:
+        if "anyOf" in one:
+            return one | {"anyOf": [loosened(each) for each in one["anyOf"]]}
+        return one | {"type": ["string", "number"]} if one.get("type") == "string" else one
+
+    return schema | {"properties": {name: loosened(one) for name, one in schema["properties"].items()}}
+
+
 def _route(path: str, kind: type[BaseModel] = EdbQuery) -> Callable[[Callable[..., Response]], Any]:
     """Register a handler for GET and POST; OpenAPI lists the parameters of ``kind``."""
     schema = kind.model_json_schema(by_alias=True)
@@ -100,7 +119,7 @@ def _route(path: str, kind: type[BaseModel] = EdbQuery) -> Callable[[Callable[..
         {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": own}
         for name, own in schema["properties"].items()
     ]
-    body = {"content": {"application/json": {"schema": schema}}}
+    body = {"content": {"application/json": {"schema": _loose(schema)}}}
 
     def register(handler: Callable[..., Response]) -> Callable[..., Response]:
         name = handler.__name__

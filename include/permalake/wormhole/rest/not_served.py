@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -48,8 +50,17 @@ def _refuse(router: APIRouter, path: str, reason: str) -> None:
         raise not_served(f"not served: {reason}")
 
     refuse.__doc__ = f"Answer 501: it asks for {reason}."
+    parts = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "examples": ["2"]}}
+        for name in re.findall(r"{(\w+)", path)
+    ]
     router.add_api_route(
-        path, refuse, methods=["GET"], responses=documented(501), operation_id=f"not_served {path}"
+        path,
+        refuse,
+        methods=["GET"],
+        responses=documented(501),
+        operation_id=f"not_served {path}",
+        openapi_extra={"parameters": parts} if parts else None,
     )
 
 

@@ -21,6 +21,8 @@ from permalake.wormhole.rest.wormholescan_vaas import NumberedPages, tables_of
 router = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
 _OBSERVED = (*VAA_TABLES, "observations")
 _TOKEN = "0000000000000000000000002260fac5e5542a773aa44fbcfedf7c193bc2c599"  # noqa: S105
+_GUARDIAN = "58cc3ae5c097b213ce3c81979e1b9f9570746aa5"
+_HASH = "0" * 64
 
 
 class _LastTransactions(NoQuery):
@@ -93,8 +95,8 @@ def one_observation(  # noqa: PLR0917
     lake: PublishedLake,
     reference: BundledReference,
     message: NamedMessage,
-    signer: Annotated[str, Path(description="Guardian: 20 bytes in hex.")],
-    hash: Annotated[str, Path(description="Digest that was signed, in hex.")],
+    signer: Annotated[str, Path(description="Guardian: 20 bytes in hex.", examples=[_GUARDIAN])],
+    hash: Annotated[str, Path(description="Digest that was signed, in hex.", examples=[_HASH])],
     query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return one guardian's signature of a message."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -10,6 +9,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from permalake.web.paging import NoQuery
+from permalake.web.params import IsoTime
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.responses import immutable_json
 from permalake.web.state import PublishedLake, RequestLake
@@ -66,8 +66,8 @@ class _OperationList(NumberedPages):
     source_chain: int | None = Field(None, ge=0, le=65535, alias="sourceChain")
     target_chain: int | None = Field(None, ge=0, le=65535, alias="targetChain")
     app_id: str | None = Field(None, alias="appId")
-    since: datetime | None = Field(None, alias="from", description="First time, RFC 3339.")
-    until: datetime | None = Field(None, alias="to", description="Last time, RFC 3339.")
+    since: IsoTime | None = Field(None, alias="from", description="First time, RFC 3339.")
+    until: IsoTime | None = Field(None, alias="to", description="Last time, RFC 3339.")
 
 
 class _TransactionList(NumberedPages):

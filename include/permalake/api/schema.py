@@ -1,0 +1,76 @@
+"""The OpenAPI document: what FastAPI derives from the handlers, corrected where the server answers otherwise.
+
+FastAPI documents the last of several routes of one path, but the first one answers; it announces 422, which
+is 400 here; and it shows problems as plain JSON. The limits of the server hold for every route.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
+
+from permalake.web.problems import PROBLEM_JSON, ProblemDocument
+
+_LIMITS = {
+    "401": "The server wants a bearer token.",
+    "413": "The body is too large.",
+    "414": "The address is too long.",
+    "429": "Too many requests from this address; see Retry-After.",
+    "500": "An internal error; the server's log says more.",
+    "503": "The server is busy, or a store is away; see Retry-After.",
+}
+_PROBLEM = f"#/components/schemas/{ProblemDocument.__name__}"
+_VALIDATION = ("HTTPValidationError", "ValidationError")
+
+
+def add_schema(app: FastAPI) -> None:
+    """Let ``/openapi.json`` be the corrected document."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            found = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=app.description,
+                routes=list(_answering(app.routes)),
+                servers=app.servers,
+            )
+            app.openapi_schema = _corrected(found)
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+def _answering(routes: list[BaseRoute]) -> Iterator[BaseRoute]:
+    """Yield the routes without those that an earlier one of the same path and method hides."""
+    seen: set[tuple[str, str]] = set()
+    for route in routes:
+        own = {(route.path, method) for method in route.methods} if isinstance(route, APIRoute) else set()
+        if not own or own - seen:
+            yield route
+        seen |= own
+
+
+def _corrected(document: dict[str, Any]) -> dict[str, Any]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            operation["operationId"] = re.sub(r"\W+", "_", f"{method}{path}").strip("_")
+            _correct_responses(operation["responses"])
+    for name in _VALIDATION:
+        document["components"]["schemas"].pop(name, None)
+    return document
+
+
+def _correct_responses(responses: dict[str, Any]) -> None:
+    responses.pop("422", None)
+    for status, description in _LIMITS.items():
+        responses.setdefault(status, {"description": description})
+    for status, response in responses.items():
+        if status >= "400":
+            response["content"] = {PROBLEM_JSON: {"schema": {"$ref": _PROBLEM}}}

@@ -1,0 +1,85 @@
+"""``permalake serve`` in a process of its own, over both synthetic tangles and the Wormhole world."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from permalake.config import Settings
+from permalake.local.services.daemon import free_port
+from support import synthetic_lake
+from support.served_wormhole import publish_world, wormhole_settings
+
+PERMALAKE = Path(sys.executable).with_name("permalake")
+
+
+@dataclass(frozen=True)
+class WholeServer:
+    """A server's address and process id, the rows of Wormhole's tables, and the file of its log."""
+
+    address: str
+    pid: int
+    wormhole_rows: dict[str, list[dict]]
+    log: Path
+
+
+def publish(folder: Path) -> tuple[Settings, dict[str, list[dict]]]:
+    """Publish everything; return the settings, and Wormhole's rows by table."""
+    settings = synthetic_lake.settings_of(folder / "lake")
+    settings = settings.model_copy(update={"wormhole": wormhole_settings(folder).wormhole})
+    synthetic_lake.build(settings, ("shimmer", "iota"))
+    return settings, publish_world(settings)
+
+
+@contextmanager
+def whole_server(folder: Path, **serve: object):
+    """Publish into ``folder`` and serve it; ``serve``: keys of ``[serve]``."""
+    settings, rows = publish(folder)
+    told = settings.model_dump(mode="json", exclude_none=True, include={"lake", "networks", "wormhole"})
+    told["networks"].pop("old")
+    config = folder / "permalake.toml"
+    config.write_text("".join(f"[{name}]\n{_lines(body)}" for name, body in {**told, "serve": serve}.items()))
+    port = free_port()
+    command = [PERMALAKE, "serve", "--port", str(port), "--config", str(config)]
+    log = folder / "serve.log"
+    with log.open("w") as written:
+        environment = {**os.environ, "PERMALAKE_HOME": str(folder / "home")}
+        process = subprocess.Popen(command, env=environment, stderr=written, stdout=written)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _wait(address, process, log)
+        yield WholeServer(address, process.pid, rows, log)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait(address, process, log):
+    until = time.monotonic() + 60
+    while True:
+        try:
+            if httpx.get(f"{address}/health").status_code == 200:
+                return
+        except httpx.TransportError:
+            assert process.poll() is None, log.read_text()
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.1)
+
+
+def _lines(body):
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in body.items())
+
+
+def _toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{name}" = {_toml(one)}' for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
