@@ -7,7 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from permalake.wormhole.codec.uint256 import scaled_amount, to_decimal_text
+from permalake.arrays.decimal_text import to_decimal_text
+from permalake.wormhole.codec.uint256 import scaled_amount
 
 EDGES = [0, 1, 9, 10, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**128, 2**255, 2**256 - 1]
 UINTS = st.lists(st.sampled_from(EDGES) | st.integers(0, 2**256 - 1) | st.integers(0, 2**64))

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from permalake.arrays.cursor import I64, U8
+from permalake.arrays.decimal_text import to_decimal_text
 from permalake.arrays.hexa import to_hex
 from permalake.contracts.schema import Table
-from permalake.wormhole.codec.uint256 import to_decimal_text
 from permalake.wormhole.codec.vaa import Bool, Vaas, gather
 from permalake.wormhole.contracts.tables import (
     ASSET_META_PAYLOAD,

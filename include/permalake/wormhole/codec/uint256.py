@@ -1,29 +1,12 @@
-"""Unsigned 256-bit integers: exact decimal text, and token amounts."""
+"""Token amounts: decimal text of unsigned 256-bit integers, scaled exactly."""
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from permalake.arrays.cursor import U8
-
-WORD = 32
-_HIGH = 24
 MAX_DECIMALS = 8
 """The token bridge cuts amounts to at most 8 decimals before it sends them."""
-
-
-def to_decimal_text(values: U8) -> pa.StringArray:
-    """Decimal text of big-endian words, u8[k, 32]. Those below 2^64 never become Python objects."""
-    words = np.ascontiguousarray(values)
-    low = words[:, _HIGH:].copy().view(">u8")[:, 0].astype(np.uint64)
-    text = pa.array(low).cast(pa.string())
-    large = words[:, :_HIGH].any(axis=1)
-    if not large.any():
-        return text
-    exact = [str(int.from_bytes(word.tobytes(), "big")) for word in words[large]]
-    return pc.replace_with_mask(text, pa.array(large), pa.array(exact, pa.string()))
 
 
 def scaled_amount(raw: pa.StringArray, decimals: pa.Array) -> pa.StringArray:
