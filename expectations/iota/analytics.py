@@ -76,4 +76,40 @@ SUITES = (
             "There is an average where there are transactions.",
         ),
     ),
+    suite(
+        "hourly_activity",
+        rule(
+            "only_transactions_move",
+            "payload = 'transaction' OR (included_transactions = 0 AND conflicting_transactions = 0 "
+            "AND transferred_tokens = 0 AND moved_tokens = 0)",
+            "Only messages with a transaction move tokens.",
+        ),
+        rule(
+            "transactions_have_states",
+            "payload <> 'transaction' OR included_transactions + conflicting_transactions = messages",
+            "Every transaction is included or conflicts.",
+        ),
+        rule(
+            "moved_within_transferred",
+            "moved_tokens <= transferred_tokens",
+            "moved_tokens is at most transferred_tokens.",
+        ),
+    ),
+    suite("conflicts_daily"),
+    suite("milestone_intervals"),
+    suite("top_addresses"),
+    suite("top_tags", rule("text_of_tag", "hex(text) = upper(tag)", "text is the tag's text.")),
+    suite(
+        "tag_families",
+        rule(
+            "within_messages",
+            "tags <= messages AND included_transactions <= messages",
+            "Every tag and every transaction has a message.",
+        ),
+        rule(
+            "tokens_of_tags_need_transactions",
+            "included_transactions > 0 OR transferred_tokens = 0",
+            "Without transactions nothing is transferred.",
+        ),
+    ),
 )

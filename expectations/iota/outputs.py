@@ -3,6 +3,12 @@
 from expectations.common import amount_in_data, kind_in_data, little_endian, unsigned
 from permalake.audit.suite import Rule, rule, suite
 
+
+def _padded(amount: str) -> str:
+    """Return SQL for a decimal text of up to 78 digits (u256), such that texts compare as numbers."""
+    return f"lpad({amount}, 78, '0')"
+
+
 _STARDUST = {"basic": "03", "alias": "04", "foundry": "05", "nft": "06"}
 _NATIVE_TOKENS = rule(
     "native_tokens_in_data",
@@ -32,7 +38,30 @@ def _conditions(return_address: str) -> tuple[Rule, ...]:
     )
 
 
-_CONDITIONS = {"basic": _conditions("storage_return_address"), "nft": _conditions("dust_return_address")}
+_METADATA = rule(
+    "metadata_in_data",
+    "(metadata IS NULL OR contains(data, metadata)) "
+    "AND (immutable_metadata IS NULL OR contains(data, immutable_metadata))",
+    "Metadata are bytes of data.",
+)
+_STATE = rule(
+    "state_metadata_in_data",
+    "contains(data, state_metadata)",
+    "State metadata are bytes of data.",
+)
+_SCHEME = rule(
+    "scheme_adds_up",
+    f"{_padded('melted_tokens')} <= {_padded('minted_tokens')} "
+    f"AND {_padded('newly_minted')} <= {_padded('minted_tokens')} "
+    f"AND {_padded('newly_melted')} <= {_padded('melted_tokens')}",
+    "No more is melted than minted, and the transaction's own part is within.",
+)
+_OWN = {
+    "basic": _conditions("storage_return_address"),
+    "alias": (_METADATA, _STATE),
+    "foundry": (_METADATA, _SCHEME),
+    "nft": (*_conditions("dust_return_address"), _METADATA),
+}
 
 SUITES = (
     *(
@@ -41,7 +70,7 @@ SUITES = (
             kind_in_data(f"{kind} outputs", f"'{byte}'"),
             amount_in_data(2),
             _NATIVE_TOKENS,
-            *_CONDITIONS.get(kind, ()),
+            *_OWN[kind],
         )
         for kind, byte in _STARDUST.items()
     ),
@@ -79,5 +108,22 @@ SUITES = (
             "(kind = 'treasury') = (address IS NULL)",
             "All but the treasury has an owner.",
         ),
+    ),
+    suite(
+        "native_tokens",
+        rule("amount_not_zero", "amount <> '0'", "No output holds none of a token."),
+        rule("token_amount_is_u256", "length(amount) <= 78", "The amount is a 256-bit integer."),
+    ),
+    suite(
+        "ledger_updates",
+        rule(
+            "consumed_by_transaction",
+            "is_spent = 0 OR transaction_id IS NOT NULL",
+            "Only a transaction consumes an output with an owner.",
+        ),
+    ),
+    suite(
+        "conflicting_transactions",
+        rule("signer_or_owner", "is_signer = 1 OR amount > 0", "An address signed, or owns an output."),
     ),
 )

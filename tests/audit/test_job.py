@@ -52,8 +52,8 @@ def staged(lake, rows, days, run_id):
 
 
 def published(lake):
-    """What readers see: message_count per milestone."""
-    sql = "select milestone_index, message_count from shimmer.ms_analytics order by 1"
+    """What readers see: transaction_count per milestone."""
+    sql = "select milestone_index, transaction_count from shimmer.ms_analytics order by 1"
     return [tuple(row.values()) for row in lake.query(sql).to_pylist()]
 
 
@@ -64,20 +64,20 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, capsys):
     pinned.verdict(DAYS[1], True)
     lake.builds.publish(pinned)
     before = published(lake)
-    assert before == [(FIRST + 2, 3), (FIRST + 3, 3)]
+    assert before == [(FIRST + 2, 0), (FIRST + 3, 0)]
 
     bad = small_network()
-    find(bad, "ms_analytics", milestone_index=FIRST + 2)["message_count"] = 38
+    find(bad, "ms_analytics", milestone_index=FIRST + 2)["transaction_count"] = 2
     staged(lake, bad, DAYS, "range")
     audit(DAYS[0], DAYS[-1], "range")
     verdicts = lake.pinned(NETWORK, "range").verdicts()
     assert {day: ok for day, (ok, _) in verdicts.items()} == {DAYS[0]: True, DAYS[1]: False, DAYS[2]: True}
-    line = "ms_analytics: messages_add_up: milestone 102 expected 3, found 38"
+    line = "ms_analytics: transactions_add_up: milestone 102 expected 0, found 2"
     assert verdicts[DAYS[1]][1] == [line]
     publication = lake.publish(NETWORK, "range")
     assert publication.days == (DAYS[0], DAYS[2])
     assert line in publication.withheld[DAYS[1]]
-    assert published(lake) == [(FIRST + index, 3) for index in range(6)]
+    assert published(lake) == [(FIRST + index, 0) for index in range(6)]
 
     staged(lake, bad, DAYS[1:2], "again")
     with pytest.raises(PermalakeError) as failure:
@@ -85,13 +85,13 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, capsys):
     told, page = str(failure.value).split("; docs: ")
     assert told == f"audit of shimmer 2022-09-29 failed: {line}"
     text = Path(page).read_text()
-    assert "messages_add_up" in text
+    assert "transactions_add_up" in text
     assert "http://" not in text
     assert "https://" not in text
     index = (paths.HOME / "audit" / "index.html").read_text()
     assert line in index
     assert lake.publish(NETWORK, "again").days == ()
-    assert published(lake) == [(FIRST + index, 3) for index in range(6)]
+    assert published(lake) == [(FIRST + index, 0) for index in range(6)]
     summary = json.loads((Path(page).parent / "summary.json").read_text())
     assert (summary["passed"], summary["days"]) == (0, 1)
 

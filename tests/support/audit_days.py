@@ -44,6 +44,7 @@ def small_network(days=DAYS):
             for tag in tags
         ]
         _metrics(rows, day, first, index - 1)
+        _activity(rows, day, tags)
         nobody = dict.fromkeys(("total_addresses", "send_addresses", "recv_addresses"), 0)
         rows["daily_analytics"].append({"year": day.year, "date": day, **nobody})
         rows["daily_extended"].append(
@@ -88,6 +89,30 @@ def _metrics(rows, day, first, last):
     rows["ledger_totals"].append(
         {**empty, "milestone_index": last, "checkpoint": day, "since_milestone": first, "date": day}
     )
+
+
+def _activity(rows, day, tags):
+    """Rows of the day in the tables of its activity."""
+    of_day = [row for row in rows["ms_activity"] if row["date"] == day]
+    still = ("included_transactions", "conflicting_transactions", "transferred_tokens", "moved_tokens")
+    rows["hourly_activity"] += [
+        {
+            **dict.fromkeys(still, 0),
+            "date": day,
+            "hour": hour + 1,
+            "payload": "tagged_data",
+            "messages": BLOCKS,
+            "message_bytes": row["message_bytes"],
+        }
+        for hour, row in enumerate(of_day)
+    ]
+    rows["milestone_intervals"].append({"date": day, "seconds": 3600, "milestones": PER_DAY - 1})
+    family = {"family": "", "tags": len(tags), "messages": BLOCKS * PER_DAY, **dict.fromkeys(still, 0)}
+    rows["tag_families"].append({"date": day, **family})
+    rows["top_tags"] += [
+        {"date": day, "metric": "messages", "rank": rank, "tag": tag, "text": None, "value": PER_DAY}
+        for rank, tag in enumerate(tags, 1)
+    ]
 
 
 def _milestone(rows, day, index, moment):

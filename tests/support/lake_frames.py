@@ -10,7 +10,8 @@ from decimal import Decimal
 from permalake.iota.codec.milestones import milestone_id
 
 _COUNTS = ("native_token_count", "state_index", "foundry_counter", "serial_number")
-_LATER = {"message_id": "00" * 32, **dict.fromkeys(_COUNTS, 0)}
+_TOKENS = ("minted_tokens", "melted_tokens", "maximum_supply", "newly_minted", "newly_melted")
+_LATER = {"message_id": "00" * 32, **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_TOKENS, "0")}
 """Required columns of outputs that are younger than the files; no store reads them."""
 
 

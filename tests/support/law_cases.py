@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.iota.contracts import IOTA_TABLES
 from support.audit_days import find
 
-ID, OTHER_ID = "aa" * 32, "bb" * 32
+ID, OTHER_ID, TOKEN = "aa" * 32, "bb" * 32, "cc" * 38
 
 
 class DamagedDay:
@@ -147,6 +147,32 @@ def moved_by_address(**tokens):
     return damage
 
 
+def tokens_are_kept(day):
+    """One more than 2**200 is created than is consumed: only the last of 61 digits tells."""
+    for is_spent, amount in ((1, 2**200), (0, 2**200 + 1)):
+        held = {"transaction_id": ID, "token_id": TOKEN, "amount": str(amount), "is_spent": is_spent}
+        day.add("native_tokens", **held)
+    return f"transaction {ID} token {TOKEN}"
+
+
+def tokens(is_spent, place):
+    def damage(day):
+        held = {"transaction_id": ID, "token_id": TOKEN, "amount": "1", "is_spent": is_spent}
+        day.add("native_tokens", output_id=f"{OTHER_ID}0100", **held)
+        return place
+
+    return damage
+
+
+def updated(is_spent, place, **values):
+    def damage(day):
+        row = {"address": "smr1a", "output_id": f"{OTHER_ID}0100", "amount": 1, "is_spent": is_spent}
+        day.add("ledger_updates", **row | values)
+        return place.format(first=day.first)
+
+    return damage
+
+
 def values_are_those_of_the_day(day):
     return f"used {day.remove('metrics_cache')['value']}"
 
@@ -217,6 +243,29 @@ def richest_in_order(day):
     return "rank 2"
 
 
+def hours_add_up(day):
+    day.find("hourly_activity")["moved_tokens"] += 1
+    return "moved_tokens"
+
+
+def conflicts_add_up(day):
+    day.add("conflicts_daily", conflict_reason=4, messages=1)
+    return "reason 4"
+
+
+def conflicts_have_addresses(day):
+    day.add("conflicting_transactions", message_id=ID, conflict_reason=4)
+    return f"{ID} reason 4"
+
+
+def listed_address(rank, place):
+    def damage(day):
+        day.add("top_addresses", metric="sent_tokens", rank=rank, address="smr1a", value=1)
+        return place
+
+    return damage
+
+
 CASES = {
     "no_gaps": no_gaps,
     "time_goes_on": time_goes_on,
@@ -240,6 +289,12 @@ CASES = {
     "treasury_pays_receipts": treasury_pays_receipts,
     "treasury_goes_on": treasury_goes_on,
     "treasury_in_line": treasury_in_line,
+    "tokens_are_kept": tokens_are_kept,
+    "tokens_of_outputs": tokens(0, f"{OTHER_ID}0100"),
+    "tokens_of_spent_outputs": tokens(1, f"{OTHER_ID}0100 by {ID}"),
+    "updates_received_add_up": updated(0, "smr1a milestone {first}", transaction_id=ID),
+    "updates_sent_add_up": updated(1, "smr1a milestone {first}", transaction_id=ID),
+    "updates_of_receipts": updated(0, f"{OTHER_ID}0100 smr1a"),
     "messages_add_up": changed("ms_analytics", "milestone {first}", message_count=4),
     "transactions_add_up": changed("ms_analytics", "milestone {first}", transaction_count=1),
     "tokens_add_up": changed("ms_analytics", "milestone {first}", transferred_tokens=1),
@@ -255,6 +310,16 @@ CASES = {
     "activity_of_days": changed("daily_activity", "milestones", milestones=9),
     "metrics_of_a_day": without_day("daily_activity"),
     "totals_of_a_day": without_day("ledger_totals"),
+    "hours_add_up": hours_add_up,
+    "hours_hold_messages": changed("hourly_activity", "hour 5", hour=5),
+    "conflicts_add_up": conflicts_add_up,
+    "conflicts_have_addresses": conflicts_have_addresses,
+    "intervals_add_up": changed("milestone_intervals", "seconds", seconds=7),
+    "families_add_up": changed("tag_families", "tags", tags=9),
+    "top_addresses_in_order": listed_address(2, "sent_tokens rank 2"),
+    "top_addresses_add_up": listed_address(1, "sent_tokens smr1a"),
+    "top_tags_in_order": changed("top_tags", "messages rank 7", rank=7),
+    "top_tags_add_up": changed("top_tags", "messages 7a00", value=9),
     "active_on_the_day": active_on_the_day,
     "outputs_moved": outputs_moved,
     "every_kind_every_day": every_kind_every_day,

@@ -49,6 +49,7 @@ VALID = {
         "transaction_id": "ab" * 32,
         "message_id": "ab" * 32,
     },
+    "conflicting_transactions": {"is_signer": 1},
     "daily_analytics": {"year": DAY.year},
     "balance_changes": {"change": 1},
     "token_distribution": {"bucket": 0, "amount": 1},
@@ -74,6 +75,7 @@ _STARDUST_OUTPUT = {
     "native_tokens_in_data": {"native_token_count": 1},
 }
 _ADDRESS = "smr1qqqqqqqq"
+_METADATA = {"metadata_in_data": {"immutable_metadata": b"\xff"}}
 
 
 def _conditions(return_address):
@@ -99,9 +101,13 @@ BROKEN = {
         "data_not_empty": {"variant": "output", "data": b""},
     },
     "basic_outputs": _STARDUST_OUTPUT | _conditions("storage_return_address"),
-    "alias_outputs": _STARDUST_OUTPUT,
-    "foundry_outputs": _STARDUST_OUTPUT,
-    "nft_outputs": _STARDUST_OUTPUT | _conditions("dust_return_address"),
+    "alias_outputs": {
+        **_STARDUST_OUTPUT,
+        **_METADATA,
+        "state_metadata_in_data": {"state_metadata": b"\xff"},
+    },
+    "foundry_outputs": {**_STARDUST_OUTPUT, **_METADATA, "scheme_adds_up": {"melted_tokens": "6"}},
+    "nft_outputs": _STARDUST_OUTPUT | _METADATA | _conditions("dust_return_address"),
     "legacy_outputs": {**_OUTPUT, "kind_in_data": {"data": output_data(1, size=42)}},
     "treasury_outputs": _OUTPUT,
     "receipts": {"output_of_position": {"idx": 1}},
@@ -110,6 +116,12 @@ BROKEN = {
         "spender_but_of_treasury": {"transaction_id": None},
         "owner_but_of_treasury": {"address": None},
     },
+    "native_tokens": {
+        "amount_not_zero": {"amount": "0"},
+        "token_amount_is_u256": {"amount": "1" * 79},
+    },
+    "ledger_updates": {"consumed_by_transaction": {"is_spent": 1}},
+    "conflicting_transactions": {"signer_or_owner": {"is_signer": 0, "amount": 0}},
     "ms_analytics": {
         "transactions_within_messages": {"transaction_count": 1},
         "tokens_need_transactions": {"transferred_tokens": 1},
@@ -132,6 +144,20 @@ BROKEN = {
     "daily_extended": {
         "average_within_most": {"avg_outputs": 2.0, "included_transaction_count": 1},
         "average_of_transactions": {"included_transaction_count": 1},
+    },
+    "hourly_activity": {
+        "only_transactions_move": {"transferred_tokens": 1},
+        "transactions_have_states": {"payload": "transaction"},
+        "moved_within_transferred": {
+            "payload": "transaction",
+            "included_transactions": 1,
+            "moved_tokens": 1,
+        },
+    },
+    "top_tags": {"text_of_tag": {"text": "x"}},
+    "tag_families": {
+        "within_messages": {"tags": 2},
+        "tokens_of_tags_need_transactions": {"transferred_tokens": 1},
     },
     "active_addresses": {
         "period_begins": {"start_date": DAY - ONE_DAY},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.config import Settings
 from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
-from permalake.iota.contracts import IOTA_TABLES, carried, metrics
+from permalake.iota.contracts import IOTA_TABLES, activity, carried, metrics
 from permalake.iota.contracts.figures import CHARTS, FIGURES
 from permalake.iota.contracts.views import VIEWS
 from permalake.iota.laws import laws
@@ -17,15 +17,25 @@ from permalake.pipeline.domain import Domain
 _BASE = (
     *("milestones", "messages", "parents", "tags", "transactions"),
     *("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs"),
-    *("legacy_outputs", "treasury_outputs", "receipts", "protocol_parameters", "consumed_outputs"),
+    *(
+        "legacy_outputs",
+        "treasury_outputs",
+        "receipts",
+        "protocol_parameters",
+        "consumed_outputs",
+        "native_tokens",
+    ),
 )
 _ANALYTICS = tuple(name for name, table in IOTA_TABLES.items() if table.commit == "day" and name not in _BASE)
 _ANALYTICS_TABLES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("ms_analytics", "daily_analytics", "daily_extended", "date_cache", "metrics_cache"), ()),
     "address_analytics": ("address",),
+    "ledger_updates": ("address",),
+    "conflicting_transactions": ("address",),
+    "native_tokens": ("token_id",),
     **{
         table.name: ()
-        for table in (*metrics.TABLES, *carried.TABLES)
+        for table in (*metrics.TABLES, *activity.TABLES, *carried.TABLES)
         if table is not carried.ADDRESS_BALANCES
     },
 }

@@ -1,13 +1,19 @@
 """Synthetic tangles (not made by this project) come out with exactly the expected rows in every table."""
 
-from collections import Counter
-from datetime import date
+import gzip
+import json
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from datetime import UTC, date, datetime
+from hashlib import blake2b
+from itertools import pairwise
 
 import pytest
 
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.cone.decoded import DECODED, Row
-from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics
+from permalake.iota.contracts import IOTA_TABLES, activity, carried, ledger_changes, metrics, movements
 from permalake.iota.tables import tangle as tangle_tables
 from permalake.spark.session import CONF, SMALL_CONF
 from support.iota_days import (
@@ -20,15 +26,19 @@ from support.iota_days import (
     shaped,
     tangle,
 )
-from support.ledger_walk import text
-from support.plain_outputs import KINDS, milestone_id
+from support.ledger_walk import moved_tokens, parse, text
+from support.plain_outputs import KINDS, milestone_id, native_tokens
 from support.plain_outputs import facts as plain_facts
 
 DAYS = {"stardust": ("2022-09-28", "2022-09-30"), "chrysalis": ("2021-05-10", "2021-05-12")}
 # Not among the expected rows of the generator.
 OWN = {
     *("quarantine", "consumed_outputs", "receipts", "protocol_parameters"),
-    *(table.name for table in (*metrics.TABLES, *ledger_changes.TABLES, *carried.TABLES)),
+    *(
+        table.name
+        for module in (metrics, ledger_changes, carried, movements, activity)
+        for table in module.TABLES
+    ),
 }
 
 
@@ -108,7 +118,231 @@ def test_columns_of_outputs_are_those_of_their_bytes(world):
             assert row["message_id"] == included[row["output_id"][:64]]
             seen.update(name for name, value in facts.items() if value)
     wanted = {"timelock_time", "expiration_time", "storage_return_amount", "state_index", "serial_number"}
+    wanted |= {"state_metadata", "metadata", "immutable_metadata", "minted_tokens", "maximum_supply"}
     assert protocol == "chrysalis" or wanted <= set(seen)
+
+
+def consumed(protocol):
+    """(output id, transaction, raw bytes) of what transactions consumed, as the archive has it."""
+    file = SYNTHETIC / protocol / "archive" / "consumed_outputs.jsonl.gz"
+    for row in map(json.loads, gzip.decompress(file.read_bytes()).splitlines()):
+        ids = (row[name].removeprefix("0x") for name in ("outputId", "transactionIdSpent"))
+        yield *ids, bytes.fromhex(row["rawOutput"].removeprefix("0x")), row["milestone"]
+
+
+def created(protocol):
+    """(output id, transaction, raw bytes, milestone) of created outputs; no transaction: of a receipt."""
+    known = {row["transaction_id"] for row in expected(protocol, "transactions")}
+    for kind in (*KINDS.values(), "legacy"):
+        for row in expected(protocol, f"{kind}_outputs"):
+            transaction = row["output_id"][:64]
+            transaction = transaction if transaction in known else None
+            yield row["output_id"], transaction, bytes.fromhex(row["data"]), row["milestone_index"]
+
+
+def moves(protocol):
+    """(output id, whether spent, transaction, milestone, bytes, address) of every change of the ledger."""
+    hrp = tangle(protocol)["bech32_hrp"]
+    times = {row["milestone_index"]: row["timestamp"] for row in expected(protocol, "milestones")}
+    for is_spent, outputs in enumerate((created(protocol), consumed(protocol))):
+        for output_id, transaction, raw, milestone in outputs:
+            output = parse(raw, hrp)
+            holder = output.holder(times[milestone]) if is_spent else output.owner
+            yield output_id, is_spent, transaction, milestone, raw, holder
+
+
+def test_native_tokens_are_those_of_the_bytes(world):
+    protocol, built = world
+    theirs = {
+        (output_id, is_spent, transaction, milestone, holder, token, str(amount))
+        for output_id, is_spent, transaction, milestone, raw, holder in moves(protocol)
+        for token, amount in native_tokens(raw)
+    }
+    names = ("output_id", "is_spent", "transaction_id", "milestone_index", "address", "token_id", "amount")
+    rows = [tuple(row[name] for name in names) for row in built.rows("native_tokens")]
+    assert sorted(rows) == sorted(theirs)
+    assert {row[1] for row in rows} == (set() if protocol == "chrysalis" else {0, 1})
+
+
+def test_foundries_mint_and_melt_what_their_counters_gained(world):
+    protocol, built = world
+    spent = [
+        (transaction, plain_facts(raw, lambda *_: ""))
+        for _, transaction, raw, _ in consumed(protocol)
+        if raw[0] == 5
+    ]
+    before = {(transaction, facts["serial_number"]): facts for transaction, facts in spent}
+    assert len(before) == len(spent)
+    rows = built.rows("foundry_outputs")
+    for row in rows:
+        earlier = before.get((row["output_id"][:64], row["serial_number"]), {})
+        for name in ("minted", "melted"):
+            gained = int(row[f"{name}_tokens"]) - int(earlier.get(f"{name}_tokens", 0))
+            assert row[f"newly_{name}"] == str(gained)
+    assert bool(rows) == (protocol == "stardust")
+
+
+def test_ledger_updates_are_the_moves_of_the_ledger(world):
+    protocol, built = world
+    theirs, parties = [], defaultdict(set)
+    for output_id, is_spent, transaction, milestone, raw, holder in moves(protocol):
+        amount = parse(raw, tangle(protocol)["bech32_hrp"]).amount
+        theirs.append((holder, milestone, output_id, is_spent, amount, transaction))
+        parties[transaction].add(holder)
+    names = ("address", "milestone_index", "output_id", "is_spent", "amount", "transaction_id")
+    rows = built.rows("ledger_updates")
+    assert sorted(map(str, theirs)) == sorted(str(tuple(row[name] for name in names)) for row in rows)
+    for row in rows:
+        others = len(parties[row["transaction_id"]]) - 1 if row["transaction_id"] else 0
+        assert row["counterparties"] == others
+    assert len({row["counterparties"] for row in rows}) > 2
+
+
+def payload_of(raw, protocol):
+    """Kind of a message's payload, from its bytes (TIP-6, TIP-24)."""
+    at = 8 if protocol == "chrysalis" else 1
+    at += 1 + 32 * raw[at]
+    if not int.from_bytes(raw[at : at + 4], "little"):
+        return "no_payload"
+    kinds = {0: "transaction", 1: "milestone", 2: "tagged_data"}
+    kinds |= {5: "tagged_data", 6: "transaction", 7: "milestone"}
+    return kinds[int.from_bytes(raw[at + 4 : at + 8], "little")]
+
+
+def test_hours_are_those_of_the_milestones(world):
+    protocol, built = world
+    times = {row["milestone_index"]: row["timestamp"] for row in expected(protocol, "milestones")}
+
+    def at(milestone, payload="transaction"):
+        moment = datetime.fromtimestamp(times[milestone], UTC)
+        return moment.date().isoformat(), moment.hour, payload
+
+    theirs = defaultdict(Counter)
+    for row in expected(protocol, "messages"):
+        raw = bytes.fromhex(row["message"])
+        state = {0: "conflicting_transactions", 1: "included_transactions"}.get(row["inclusion_state"])
+        theirs[at(row["milestone_index"], payload_of(raw, protocol))].update(
+            {"messages": 1, "message_bytes": len(raw), **({state: 1} if state else {})}
+        )
+    for _, transaction, raw, milestone in created(protocol):
+        if transaction:
+            theirs[at(milestone)]["transferred_tokens"] += parse(raw, "x").amount
+    for milestone, tokens in moved_tokens(protocol).items():
+        if tokens:
+            theirs[at(milestone)]["moved_tokens"] += tokens
+    for row in built.rows("hourly_activity"):
+        found = theirs.pop((row["date"], row["hour"], row["payload"]))
+        assert {name: row[name] for name in row if name not in ("date", "hour", "payload")} == {
+            **dict.fromkeys(("included_transactions", "conflicting_transactions"), 0),
+            **dict.fromkeys(("transferred_tokens", "moved_tokens"), 0),
+            **found,
+        }
+    assert not theirs
+
+
+def test_conflicts_and_intervals_are_counted(world):
+    protocol, built = world
+    reasons = Counter(
+        (row["date"], row["conflict_reason"])
+        for row in expected(protocol, "messages")
+        if row["inclusion_state"] == 0
+    )
+    rows = built.rows("conflicts_daily")
+    assert {(row["date"], row["conflict_reason"]): row["messages"] for row in rows} == reasons
+    assert len(reasons) > 3
+    assert all(row["meaning"] for row in rows)
+    times = sorted((row["milestone_index"], row["timestamp"]) for row in expected(protocol, "milestones"))
+    days = [datetime.fromtimestamp(time, UTC).date().isoformat() for _, time in times]
+    steps = zip(pairwise(times), pairwise(days), strict=True)
+    gaps = Counter((today, late[1] - early[1]) for (early, late), (day, today) in steps if day == today)
+    found = {(row["date"], row["seconds"]): row["milestones"] for row in built.rows("milestone_intervals")}
+    assert found == gaps
+
+
+def test_conflicting_transactions_are_found_by_address(world):
+    """The signer's address is the hash of the public key in a signature unlock (TIP-7)."""
+    protocol, built = world
+    hrp = tangle(protocol)["bech32_hrp"]
+    theirs = defaultdict(lambda: [0, 0])
+    for row in expected(protocol, "transactions"):
+        data, key = bytes.fromhex(row["data"]), (row["message_id"], row["transaction_id"])
+        if row["inclusion_state"] == 0 and row["variant"] == "output":
+            output = parse(data, hrp)
+            theirs[*key, output.owner][1] += output.amount
+        elif row["inclusion_state"] == 0 and row["variant"] == "unlock" and data[0] == 0:
+            signer = text(0, blake2b(data[2:34], digest_size=32).digest(), hrp)
+            theirs[*key, signer][0] = 1
+    rows = built.rows("conflicting_transactions")
+    ours = {
+        (row["message_id"], row["transaction_id"], row["address"]): [row["is_signer"], row["amount"]]
+        for row in rows
+    }
+    assert len(ours) == len(rows)
+    assert ours == theirs
+    reasons = {row["message_id"]: row["conflict_reason"] for row in expected(protocol, "messages")}
+    assert all(row["conflict_reason"] == reasons[row["message_id"]] for row in rows)
+
+
+def ranked(sums, limit=100):
+    """(date, metric, rank, name, value) of the greatest values, by date and metric."""
+    for (day, metric), values in sums.items():
+        order = sorted((-value, name) for name, value in values.items() if value)[:limit]
+        yield from ((day, metric, rank, name, -value) for rank, (value, name) in enumerate(order, 1))
+
+
+def test_top_addresses_are_the_first_of_all(world):
+    protocol, built = world
+    times = {row["milestone_index"]: row["date"] for row in expected(protocol, "messages")}
+    sums = defaultdict(Counter)
+    for _, is_spent, transaction, milestone, raw, holder in moves(protocol):
+        if transaction:
+            side = "sent" if is_spent else "received"
+            sums[times[milestone], f"{side}_tokens"][holder] += parse(raw, "x").amount
+            sums[times[milestone], f"{side}_outputs"][holder] += 1
+    names = ("date", "metric", "rank", "address", "value")
+    rows = [tuple(row[name] for name in names) for row in built.rows("top_addresses")]
+    assert sorted(rows) == sorted(ranked(sums))
+
+
+def test_tags_are_ranked_and_gathered_in_families(world):
+    protocol, built = world
+    outputs = Counter()
+    for _, transaction, raw, _ in created(protocol):
+        outputs[transaction] += parse(raw, "x").amount
+    carried = {
+        row["message_id"]: row["transaction_id"]
+        for row in expected(protocol, "transactions")
+        if row["inclusion_state"] == 1
+    }
+    dates = {row["message_id"]: row["date"] for row in expected(protocol, "messages")}
+    sums, families = defaultdict(Counter), defaultdict(lambda: [set(), 0, 0, 0])
+    for row in expected(protocol, "tags"):
+        tag, day, transaction = row["tag"], dates[row["message_id"]], carried.get(row["message_id"])
+        sums[day, "messages"][tag] += 1
+        sums[day, "transferred_tokens"][tag] += outputs[transaction] if transaction else 0
+        family = families[day, re.split(r"[:;,/|_.#@+=~\-\s]", readable(tag) or "")[0]]
+        family[0].add(tag)
+        family[1] += 1
+        family[2] += transaction is not None
+        family[3] += outputs[transaction] if transaction else 0
+    rows = built.rows("top_tags")
+    found = [(row["date"], row["metric"], row["rank"], row["tag"], row["value"]) for row in rows]
+    assert sorted(found) == sorted(ranked(sums))
+    assert all(row["text"] == readable(row["tag"]) for row in rows)
+    figures = ("tags", "messages", "included_transactions", "transferred_tokens")
+    ours = {
+        (row["date"], row["family"]): [row[name] for name in figures] for row in built.rows("tag_families")
+    }
+    assert ours == {key: [len(tags), *rest] for key, (tags, *rest) in families.items()}
+
+
+def readable(tag):
+    """The text of a tag; None where it is no UTF-8 or has control characters."""
+    try:
+        text = bytes.fromhex(tag).decode()
+    except UnicodeDecodeError:
+        return None
+    return text if all(unicodedata.category(one) != "Cc" for one in text) else None
 
 
 def test_milestone_ids(world):

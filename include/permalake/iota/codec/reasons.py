@@ -28,7 +28,7 @@ class Conflict(IntEnum):
     SEMANTICS = 255
 
 
-_MEANINGS = {
+MEANINGS = {
     Conflict.NONE: "nothing conflicts",
     Conflict.SPENT_BEFORE: "an input was spent before",
     Conflict.SPENT_IN_MILESTONE: "an input was spent in the same milestone",
@@ -48,4 +48,4 @@ _MEANINGS = {
 
 def described(code: int) -> str:
     """Return a code with its meaning: ``4 (inputs and outputs differ in amount)``."""
-    return f"{code} ({_MEANINGS[Conflict(code)]})" if code in _MEANINGS else str(code)
+    return f"{code} ({MEANINGS[Conflict(code)]})" if code in MEANINGS else str(code)

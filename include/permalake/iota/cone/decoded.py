@@ -32,6 +32,12 @@ _CONDITIONS = (
     ("expiration_time", pa.int64()),
     ("storage_return_amount", pa.int64()),
 )
+# Integers of 256 bits are decimal text. ``newly_…``: what the transaction itself minted and melted.
+SCHEME = pa.struct(
+    [(name, pa.string()) for name in ("minted", "melted", "maximum", "newly_minted", "newly_melted")]
+)
+NFT_METADATA = pa.struct([(name, pa.string()) for name in ("collection", "name", "uri")])
+TOKEN_METADATA = pa.struct([("name", pa.string()), ("symbol", pa.string()), ("decimals", pa.int32())])
 OUTPUT = pa.struct(
     [
         ("start", pa.int32()),
@@ -51,6 +57,12 @@ OUTPUT = pa.struct(
         ("serial_number", pa.int64()),
         ("expiration_return_address", pa.string()),
         ("native_token_count", pa.int32()),
+        ("metadata_at", SLICE),
+        ("immutable_metadata_at", SLICE),
+        ("state_metadata_at", SLICE),
+        ("scheme", SCHEME),
+        ("nft", NFT_METADATA),
+        ("token", TOKEN_METADATA),
         *_CONDITIONS,
     ]
 )
@@ -69,6 +81,16 @@ CONSUMED = pa.struct(
         ("chain_id", pa.string()),
         ("state_index", pa.int64()),
         *_CONDITIONS,
+    ]
+)
+# ``address`` holds the tokens of a created output, and unlocked a consumed one.
+TOKEN = pa.struct(
+    [
+        ("is_spent", pa.bool_()),
+        ("output_id", pa.binary()),
+        ("address", pa.string()),
+        ("token_id", pa.string()),
+        ("amount", pa.string()),
     ]
 )
 FUND = pa.struct(
@@ -112,6 +134,8 @@ ARROW = pa.schema(
         ("unlocks", pa.list_(SLICE)),
         ("outputs", pa.list_(OUTPUT)),
         ("consumed", pa.list_(CONSUMED)),
+        ("native_tokens", pa.list_(TOKEN)),
+        ("signers", pa.list_(pa.string())),
         ("receipt", RECEIPT),
         ("parameters", PARAMETERS),
         ("reason", pa.string()),

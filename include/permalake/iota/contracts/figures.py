@@ -33,6 +33,19 @@ CHARTS = (
         _sums(("included", "confirmed_count"), ("conflicting", "conflicting_count")),
         parts=True,
     ),
+    DailyChart(
+        "Conflicts by reason",
+        "conflicts_daily",
+        tuple(
+            (label, f"CAST(coalesce(sum(messages) FILTER ({condition}), 0) AS DOUBLE)")
+            for label, condition in (
+                ("input spent before", "conflict_reason IN (1, 2)"),
+                ("input unknown", "conflict_reason = 3"),
+                ("other", "conflict_reason NOT BETWEEN 1 AND 3"),
+            )
+        ),
+        parts=True,
+    ),
     DailyChart("Tokens moved", "daily_extended", _sums(("tokens", "transferred_tokens")), "tokens"),
     DailyChart(
         "Active addresses",

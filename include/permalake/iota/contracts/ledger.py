@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import BECH32, HEX, HEX32, OUTPUT_ID, Column, Table
-
-MAX_U32 = 2**32 - 1
-
-
-def _milestone(doc: str = "Milestone that references the row's message.") -> Column:
-    return Column("milestone_index", "int", doc, minimum=0)
-
-
-def _range_id() -> Column:
-    return Column("ms_range_id", "int", "milestone_index div the network's chunk_size.", minimum=0)
-
-
-def _timestamp() -> Column:
-    return Column("ms_timestamp", "timestamptz", "Time of the milestone.")
-
-
-def _message(required: bool = True, doc: str = "Id of the message (Stardust: block).") -> Column:
-    return Column("message_id", "string", doc, required=required, pattern=HEX32)
-
-
-def _inclusion(
-    doc: str = "0 conflicting, 1 included, 2 no transaction.", values: tuple[int, ...] = (0, 1, 2)
-) -> Column:
-    return Column("inclusion_state", "int", doc, values=values)
-
-
-def _address(name: str, doc: str, required: bool = False) -> Column:
-    return Column(name, "string", f"{doc} (bech32).", required=required, pattern=BECH32)
-
-
-def _amount(name: str, doc: str) -> Column:
-    return Column(name, "long", f"{doc} (base tokens).", minimum=0)
-
-
-def _count(name: str, doc: str) -> Column:
-    return Column(name, "int", doc, minimum=0)
+from permalake.contracts.schema import HEX, HEX32, OUTPUT_ID, Column, Table
+from permalake.iota.contracts.columns import (
+    MAX_U32,
+    address,
+    amount,
+    count,
+    inclusion,
+    message,
+    milestone,
+    milestone_time,
+    range_id,
+    u32,
+    u256,
+)
 
 
 def _outputs(
@@ -50,11 +27,11 @@ def _outputs(
         doc=doc,
         body=(
             Column("output_id", "string", "transaction_id || u16 LE index.", pattern=output_id),
-            _range_id(),
-            _milestone("Milestone that created the output."),
-            _timestamp(),
-            _inclusion("1: only included transactions and receipts create outputs.", values=(1,)),
-            _amount("amount", "Amount of the output"),
+            range_id(),
+            milestone("Milestone that created the output."),
+            milestone_time(),
+            inclusion("1: only included transactions and receipts create outputs.", values=(1,)),
+            amount("amount", "Amount of the output"),
             *own,
             Column("data", "binary", "Raw bytes of the output."),
         ),
@@ -70,8 +47,8 @@ MILESTONES = Table(
     "iota",
     "Milestones: the coordinator's signed checkpoints.",
     (
-        _milestone("Index of the milestone."),
-        _message(
+        milestone("Index of the milestone."),
+        message(
             required=False,
             doc="Id of the message that carries the milestone, where it is referenced within the same day.",
         ),
@@ -97,12 +74,12 @@ MESSAGES = Table(
     "iota",
     "Every message (block) that the milestone references, in white-flag order.",
     (
-        _message(),
+        message(),
         Column("version", "int", "1 on Chrysalis, the block's protocol version on Stardust.", values=(1, 2)),
         Column("message", "binary", "Raw bytes of the message."),
-        _milestone(),
-        _count("white_flag_index", "Position in the milestone's white-flag order (post-order DFS)."),
-        _inclusion(),
+        milestone(),
+        count("white_flag_index", "Position in the milestone's white-flag order (post-order DFS)."),
+        inclusion(),
         Column("conflict_reason", "int", "The protocol's own code, 0 when none.", minimum=0, maximum=255),
         Column("proof", "binary", "Proof of inclusion, null until proofs are built.", required=False),
     ),
@@ -117,9 +94,9 @@ PARENTS = Table(
     "One row per distinct (parent, message).",
     (
         Column("parent_id", "string", "Id of the approved message.", pattern=HEX32),
-        _message(),
-        _milestone(),
-        _inclusion(),
+        message(),
+        milestone(),
+        inclusion(),
     ),
     key=("parent_id", "message_id"),
     sort=("milestone_index", "parent_id"),
@@ -132,11 +109,11 @@ TAGS = Table(
     "Indexation keys (Chrysalis) and tags (Stardust), at top level or inside a transaction.",
     (
         Column("tag", "string", "Hex of the tag's bytes; an empty tag makes no row.", pattern=HEX),
-        _range_id(),
-        _milestone(),
-        _timestamp(),
-        _message(),
-        _inclusion(),
+        range_id(),
+        milestone(),
+        milestone_time(),
+        message(),
+        inclusion(),
     ),
     key=("tag", "message_id"),
     sort=("milestone_index", "tag"),
@@ -152,19 +129,19 @@ TRANSACTIONS = Table(
         Column("transaction_id", "string", "BLAKE2b-256 of the transaction payload.", pattern=HEX32),
         Column("idx", "int", "Position within its own list.", minimum=0, maximum=65535),
         Column("variant", "string", "Which list.", values=("input", "output", "unlock")),
-        _message(),
+        message(),
         Column("data", "binary", "Raw bytes of that input, output or unlock."),
-        _inclusion("0 conflicting, 1 included.", values=(0, 1)),
-        _milestone(),
+        inclusion("0 conflicting, 1 included.", values=(0, 1)),
+        milestone(),
     ),
     key=("transaction_id", "variant", "idx", "message_id"),
     sort=("milestone_index", "transaction_id", "variant", "idx"),
     lookups=("transaction_id",),
 )
 
-_OWNER = _address("address", "Address unlock condition")
-_SENDER = _address("sender", "Sender feature")
-_ISSUER = _address("issuer", "Issuer feature")
+_OWNER = address("address", "Address unlock condition")
+_SENDER = address("sender", "Sender feature")
+_ISSUER = address("issuer", "Issuer feature")
 _TAG = Column("tag", "string", "Hex of the tag feature.", required=False, pattern=HEX)
 _CREATOR = "Message of the creating transaction"
 _NATIVE_TOKENS = Column(
@@ -188,11 +165,11 @@ def _conditions(return_address: str) -> tuple[Column, ...]:
             "expiration_time",
             "Expiration unlock condition (TIP-18): then its return address owns the output",
         ),
-        _address(
+        address(
             "expiration_return_address",
             "Expiration unlock condition (TIP-18): owner of the output once it has expired",
         ),
-        _address(
+        address(
             return_address,
             "Storage deposit return unlock condition (TIP-18): who gets the deposit back",
         ),
@@ -207,18 +184,27 @@ def _conditions(return_address: str) -> tuple[Column, ...]:
     )
 
 
-def _u32(name: str, doc: str) -> Column:
-    return Column(name, "long", doc, minimum=0, maximum=MAX_U32)
-
-
 def _chain_id(name: str, doc: str, pattern: str = HEX32) -> Column:
     return Column(name, "string", doc, pattern=pattern)
 
 
+def _metadata(name: str, doc: str) -> Column:
+    return Column(name, "binary", f"{doc} (TIP-18), null where there is none.", required=False)
+
+
+def _text(name: str, doc: str) -> Column:
+    return Column(
+        name, "string", f"{doc}; null where the immutable metadata does not have it.", required=False
+    )
+
+
+_METADATA = _metadata("metadata", "Metadata feature")
+_IMMUTABLE = _metadata("immutable_metadata", "Immutable metadata feature")
+
 BASIC_OUTPUTS = _outputs(
     "basic_outputs",
     "Basic outputs created, those of receipts too.",
-    _message(required=False, doc=f"{_CREATOR}; null for a receipt's output."),
+    message(required=False, doc=f"{_CREATOR}; null for a receipt's output."),
     _OWNER,
     _SENDER,
     _TAG,
@@ -228,45 +214,69 @@ BASIC_OUTPUTS = _outputs(
 ALIAS_OUTPUTS = _outputs(
     "alias_outputs",
     "Alias outputs created, every state of every alias.",
-    _message(doc=f"{_CREATOR}."),
+    message(doc=f"{_CREATOR}."),
     _chain_id("alias_id", "Alias id; of a new alias BLAKE2b-256(output id)."),
     _SENDER,
     _ISSUER,
-    _address("state_controller", "State controller"),
-    _address("governor", "Governor"),
-    _u32("state_index", "Number of state transitions that led to this state (TIP-18)."),
-    _u32("foundry_counter", "Number of foundries that the alias has created so far (TIP-18)."),
+    address("state_controller", "State controller"),
+    address("governor", "Governor"),
+    u32("state_index", "Number of state transitions that led to this state (TIP-18)."),
+    u32("foundry_counter", "Number of foundries that the alias has created so far (TIP-18)."),
     _NATIVE_TOKENS,
+    _metadata("state_metadata", "Metadata that the state controller may change"),
+    _METADATA,
+    _IMMUTABLE,
     lookups=("alias_id", "state_controller", "governor"),
 )
 FOUNDRY_OUTPUTS = _outputs(
     "foundry_outputs",
     "Foundry outputs created.",
-    _message(doc=f"{_CREATOR}."),
+    message(doc=f"{_CREATOR}."),
     _chain_id("foundry_id", "Alias address || serial number u32 LE || token scheme type.", r"^[0-9a-f]{76}$"),
-    _address("address", "Immutable alias address"),
-    _u32("serial_number", "Number of the foundry among those of its alias (TIP-18)."),
+    address("address", "Immutable alias address"),
+    u32("serial_number", "Number of the foundry among those of its alias (TIP-18)."),
     _NATIVE_TOKENS,
+    u256("minted_tokens", "Tokens that the foundry has minted so far (TIP-18)"),
+    u256("melted_tokens", "Tokens that it has melted so far (TIP-18)"),
+    u256("maximum_supply", "Most tokens that may circulate (TIP-18)"),
+    u256("newly_minted", "Tokens that the creating transaction minted (TIP-18)"),
+    u256("newly_melted", "Tokens that the creating transaction melted (TIP-18)"),
+    _METADATA,
+    _IMMUTABLE,
+    _text("token_name", "Name of the token (TIP-30)"),
+    _text("token_symbol", "Symbol of the token (TIP-30)"),
+    Column(
+        "token_decimals",
+        "int",
+        "Decimals of the token (TIP-30); null where the immutable metadata does not have it.",
+        required=False,
+        minimum=0,
+    ),
     lookups=("foundry_id", "address"),
 )
 NFT_OUTPUTS = _outputs(
     "nft_outputs",
     "NFT outputs created.",
-    _message(doc=f"{_CREATOR}."),
+    message(doc=f"{_CREATOR}."),
     _chain_id("nft_id", "NFT id; of a new NFT BLAKE2b-256(output id)."),
     _OWNER,
     _SENDER,
     _ISSUER,
     _TAG,
     *_conditions("dust_return_address"),
+    _METADATA,
+    _IMMUTABLE,
+    _text("collection_name", "Name of the NFT's collection (TIP-27)"),
+    _text("nft_name", "Name of the NFT (TIP-27)"),
+    _text("nft_uri", "Where the NFT's media lies (TIP-27)"),
     lookups=("nft_id", "address", "expiration_return_address", "dust_return_address"),
 )
 LEGACY_OUTPUTS = _outputs(
     "legacy_outputs",
     "Chrysalis outputs created, those of receipts too.",
     Column("output_type", "int", "0 signature-locked single, 1 dust allowance.", values=(0, 1)),
-    _message(required=False, doc="Message of the creating transaction; null for a receipt's output."),
-    _address("address", "Owner", required=True),
+    message(required=False, doc="Message of the creating transaction; null for a receipt's output."),
+    address("address", "Owner", required=True),
     lookups=("address",),
 )
 TREASURY_OUTPUTS = _outputs(
@@ -278,11 +288,11 @@ RECEIPTS = Table(
     "iota",
     "Funds that receipts migrated from the old network, one row each (TIP-17).",
     (
-        _milestone("Milestone that carries the receipt."),
-        _timestamp(),
-        _count("idx", "Position among the receipt's funds."),
+        milestone("Milestone that carries the receipt."),
+        milestone_time(),
+        count("idx", "Position among the receipt's funds."),
         Column("output_id", "string", "Output created: milestone id || u16 LE position.", pattern=OUTPUT_ID),
-        _u32("migrated_at", "Milestone of the old network from which the receipt migrates (TIP-17)."),
+        u32("migrated_at", "Milestone of the old network from which the receipt migrates (TIP-17)."),
         Column(
             "final", "int", "1: the last receipt of that milestone; 0: more follow (TIP-17).", values=(0, 1)
         ),
@@ -292,8 +302,8 @@ RECEIPTS = Table(
             "Hex of the tail transaction's hash (49 bytes) of the bundle that migrated the funds (TIP-17).",
             pattern=r"^[0-9a-f]{98}$",
         ),
-        _address("address", "Owner of the output", required=True),
-        _amount("amount", "Migrated funds"),
+        address("address", "Owner of the output", required=True),
+        amount("amount", "Migrated funds"),
     ),
     key=("output_id",),
     sort=("milestone_index", "idx"),
@@ -305,9 +315,9 @@ PROTOCOL_PARAMETERS = Table(
     "iota",
     "Protocol parameters that milestones announce (TIP-29).",
     (
-        _milestone("Milestone that announces them."),
-        _timestamp(),
-        _u32("target_milestone_index", "Milestone from which they are in force (TIP-29)."),
+        milestone("Milestone that announces them."),
+        milestone_time(),
+        u32("target_milestone_index", "Milestone from which they are in force (TIP-29)."),
         Column(
             "protocol_version", "int", "Protocol version to support from then on.", minimum=0, maximum=255
         ),
@@ -335,8 +345,8 @@ CONSUMED_OUTPUTS = Table(
             "Kind of the output.",
             values=("basic", "alias", "foundry", "nft", "legacy", "treasury"),
         ),
-        _address("address", "Owner that unlocked it: the return address once an expiration has passed"),
-        _amount("amount", "Amount of the output"),
+        address("address", "Owner that unlocked it: the return address once an expiration has passed"),
+        amount("amount", "Amount of the output"),
         Column(
             "transaction_id",
             "string",
@@ -344,9 +354,9 @@ CONSUMED_OUTPUTS = Table(
             required=False,
             pattern=HEX32,
         ),
-        _message(required=False, doc="Message of the consuming transaction; null for the treasury."),
-        _milestone("Milestone that consumed the output."),
-        _timestamp(),
+        message(required=False, doc="Message of the consuming transaction; null for the treasury."),
+        milestone("Milestone that consumed the output."),
+        milestone_time(),
     ),
     key=("output_id",),
     sort=("milestone_index", "output_id"),
@@ -359,11 +369,11 @@ MS_ANALYTICS = Table(
     "iota",
     "Activity per milestone.",
     (
-        _range_id(),
-        _milestone("Index of the milestone."),
-        _count("message_count", "Messages referenced by the milestone."),
-        _count("transaction_count", "Included transactions."),
-        _amount("transferred_tokens", "Sum of all outputs of included transactions, remainders counted"),
+        range_id(),
+        milestone("Index of the milestone."),
+        count("message_count", "Messages referenced by the milestone."),
+        count("transaction_count", "Included transactions."),
+        amount("transferred_tokens", "Sum of all outputs of included transactions, remainders counted"),
     ),
     key=("milestone_index",),
     sort=("milestone_index",),
@@ -374,10 +384,10 @@ ADDRESS_ANALYTICS = Table(
     "iota",
     "Tokens sent and received per address and milestone, over included transactions.",
     (
-        _address("address", "Address", required=True),
-        _milestone(),
-        _amount("sent_tokens", "Sum of the consumed outputs that it unlocked"),
-        _amount("recv_tokens", "Sum of the created outputs that it owns"),
+        address("address", "Address", required=True),
+        milestone(),
+        amount("sent_tokens", "Sum of the consumed outputs that it unlocked"),
+        amount("recv_tokens", "Sum of the created outputs that it owns"),
     ),
     key=("address", "milestone_index"),
     sort=("milestone_index", "address"),
@@ -417,9 +427,9 @@ DAILY_ANALYTICS = Table(
     (
         Column("year", "int", "Year of the date."),
         Column("date", "date", "UTC date."),
-        _count("total_addresses", "Addresses that sent or received."),
-        _count("send_addresses", "Addresses that sent."),
-        _count("recv_addresses", "Addresses that received."),
+        count("total_addresses", "Addresses that sent or received."),
+        count("send_addresses", "Addresses that sent."),
+        count("recv_addresses", "Addresses that received."),
     ),
     key=("date",),
 )
@@ -430,13 +440,13 @@ DAILY_EXTENDED = Table(
     "Further metrics per day.",
     (
         Column("date", "date", "UTC date."),
-        _count("message_count", "Messages referenced."),
-        _count("included_transaction_count", "Included transactions."),
-        _count("conflicting_transaction_count", "Messages with a conflicting transaction."),
-        _amount("transferred_tokens", "Sum of all outputs of included transactions"),
+        count("message_count", "Messages referenced."),
+        count("included_transaction_count", "Included transactions."),
+        count("conflicting_transaction_count", "Messages with a conflicting transaction."),
+        amount("transferred_tokens", "Sum of all outputs of included transactions"),
         Column("avg_outputs", "double", "Outputs per included transaction.", required=False),
-        _count("max_outputs", "Most outputs of an included transaction."),
-        _count("used_tags", "Distinct tags."),
+        count("max_outputs", "Most outputs of an included transaction."),
+        count("used_tags", "Distinct tags."),
     ),
     key=("date",),
 )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def laws() -> tuple[Law, ...]:
     """Return all laws of the domain. Loads PySpark."""
     from permalake.iota.laws import (
+        activity_laws,
         carried_laws,
         change_laws,
         count_laws,
@@ -21,7 +22,9 @@ def laws() -> tuple[Law, ...]:
         message_laws,
         milestone_laws,
         root_laws,
+        token_laws,
         treasury_laws,
+        update_laws,
     )
 
     modules = (
@@ -30,8 +33,11 @@ def laws() -> tuple[Law, ...]:
         root_laws,
         ledger_laws,
         treasury_laws,
+        token_laws,
+        update_laws,
         count_laws,
         change_laws,
+        activity_laws,
         carried_laws,
     )
     return tuple(law for module in modules for law in module.LAWS)

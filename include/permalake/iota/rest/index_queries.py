@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from permalake.iota.contracts.ledger import MAX_U32
+from permalake.iota.contracts.columns import MAX_U32
 from permalake.web.paging import NoQuery, PageQuery
 
 MAX_NATIVE_TOKENS = 64

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
-from permalake.iota.contracts.ledger import MAX_U32
+from permalake.iota.contracts.columns import MAX_U32
 from permalake.iota.rest import core_v1, core_v2, ledger
 from permalake.iota.rest.index_filters import Kind, OutputFilter, filter_of
 from permalake.iota.rest.index_pages import Listing, Position, day_of, page_items, positions

@@ -30,7 +30,8 @@ def mint_nft(ledger: StardustLedger) -> Draft | None:
         2 * LEAST,
         owned(ledger.somebody().address),
         issuer=_me(spends[0]),
-        immutable_metadata=b'{"standard":"IRC27","name":"synthetic %d"}' % ledger.rng.randrange(10**6),
+        immutable_metadata=b'{"standard":"IRC27","version":"v1.0","type":"image/png","uri":"ipfs://synthetic",'
+        b'"name":"synthetic %d","collectionName":"Synthetic"}' % ledger.rng.randrange(10**6),
         metadata=b"synthetic" if ledger.rng.random() < 0.3 else b"",
         tag=b"nft" if ledger.rng.random() < 0.3 else b"",
     )
@@ -101,7 +102,14 @@ def found(ledger: StardustLedger) -> Draft | None:
     serial, supply = alias.foundry_counter, 1 + ledger.rng.getrandbits(ledger.rng.choice((20, 64, 200)))
     home = Address(ALIAS_ADDRESS, alias.chain_id)
     foundry = Output(
-        FOUNDRY, LEAST, home, serial_number=serial, minted=supply, maximum=supply * 2, metadata=b"synthetic"
+        FOUNDRY,
+        LEAST,
+        home,
+        serial_number=serial,
+        minted=supply,
+        maximum=supply * 2,
+        metadata=b"synthetic",
+        immutable_metadata=b'{"standard":"IRC30","name":"Synthetic","symbol":"SYN","decimals":6}',
     )
     token = NativeToken(home.pack() + serial.to_bytes(4, "little") + b"\0", supply)
     holder = Output(
@@ -111,31 +119,61 @@ def found(ledger: StardustLedger) -> Draft | None:
         native_tokens=(token,),
     )
     draft = ledger.draft([controlling(ledger, coin), *spends], [alias, foundry, holder])
-    _, made, held = (made.output_id for made in draft.coins)
-    draft.note = lambda: _opened(ledger, alias.chain_id, draft.coins[0].output_id, made, held)
+    draft.note = lambda: _keep_track(ledger, alias.chain_id, draft)
     return draft
 
 
-def _opened(ledger: StardustLedger, alias: bytes, at: bytes, foundry: bytes, held: bytes) -> None:
+def _keep_track(ledger: StardustLedger, alias: bytes, draft: Draft) -> None:
+    """Remember the alias, the foundry and the holder of all its tokens, a draft's first three outputs."""
+    at, foundry, held = (made.output_id for made in draft.coins)
     ledger.alias_at[alias] = at
     ledger.minted.append((alias, foundry, held))
 
 
-def dissolve(ledger: StardustLedger) -> Draft | None:
-    """Return the end of a foundry with all its tokens, if its alias and they have not moved since."""
+def _still_there(ledger: StardustLedger) -> tuple[SimulatedCoin, SimulatedCoin, SimulatedCoin] | None:
+    """Return an alias, its foundry and the holder of all tokens, if they have not moved since."""
     while ledger.minted:
         alias_id, foundry_id, held_id = ledger.minted.pop(ledger.rng.randrange(len(ledger.minted)))
         ids = (ledger.alias_at[alias_id], foundry_id, held_id)
-        coins = [ledger.unspent.get(output_id) for output_id in ids]
         if any(output_id in ledger.taken for output_id in ids):
             continue
-        alias, foundry, held = coins
+        alias, foundry, held = (ledger.unspent.get(output_id) for output_id in ids)
         if alias and foundry and held:
-            behind = Spend(foundry, None, ALIAS_UNLOCK, 0)
-            amount = foundry.output.amount + held.output.amount
-            spends = [controlling(ledger, alias), behind, ledger.spend(held)]
-            return ledger.draft(spends, [next_state(alias), *ledger.shared(amount, 2)])
+            return alias, foundry, held
     return None
+
+
+def dissolve(ledger: StardustLedger) -> Draft | None:
+    """Return the end of a foundry with all its tokens, if its alias and they have not moved since."""
+    coins = _still_there(ledger)
+    if coins is None:
+        return None
+    amount = coins[1].output.amount + coins[2].output.amount
+    return ledger.draft(_spent(ledger, coins), [next_state(coins[0]), *ledger.shared(amount, 2)])
+
+
+def change_supply(ledger: StardustLedger) -> Draft | None:
+    """Return a foundry that mints more of its tokens, up to the maximum, or melts some."""
+    coins = _still_there(ledger)
+    if coins is None:
+        return None
+    foundry, held = coins[1].output, coins[2].output
+    [token] = held.native_tokens
+    room = foundry.maximum - token.amount
+    grows = room > 0 and ledger.rng.random() < 0.5
+    change = ledger.rng.randint(1, room) if grows else -ledger.rng.randrange(token.amount)
+    foundry = replace(
+        foundry, minted=foundry.minted + max(change, 0), melted=foundry.melted + max(-change, 0)
+    )
+    held = replace(held, native_tokens=(replace(token, amount=token.amount + change),))
+    draft = ledger.draft(_spent(ledger, coins), [next_state(coins[0]), foundry, held])
+    draft.note = lambda: _keep_track(ledger, chain_id(coins[0]), draft)
+    return draft
+
+
+def _spent(ledger: StardustLedger, coins: tuple[SimulatedCoin, SimulatedCoin, SimulatedCoin]) -> list[Spend]:
+    alias, foundry, held = coins
+    return [controlling(ledger, alias), Spend(foundry, None, ALIAS_UNLOCK, 0), ledger.spend(held)]
 
 
 def next_state(coin: SimulatedCoin) -> Output:

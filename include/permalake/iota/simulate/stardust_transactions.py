@@ -20,6 +20,7 @@ LIVES: tuple[tuple[float, Maker], ...] = (
     (0.01, chains.destroy_alias),
     (0.03, chains.found),
     (0.01, chains.dissolve),
+    (0.02, chains.change_supply),
 )
 
 

@@ -42,10 +42,10 @@ def per_milestone(decoded: DataFrame) -> DataFrame:
         *(F.when(is_included, F.col(name)).alias(name) for name in ("inputs", "outputs", "consumed")),
     )
     measured = own.select(
-        *(*_MILESTONE_KEY, "is_block", "payload", "state", "size"),
+        *(*_MILESTONE_KEY, "timestamp", "is_block", "payload", "state", "size"),
         F.size("inputs").alias("inputs"),
         F.size("outputs").alias("outputs_count"),
-        _total("outputs").alias("booked_tokens"),
+        total_amount("outputs").alias("booked_tokens"),
         _gains().alias("moved_tokens"),
         *_chain_activity("nft", NFT),
         *_alias_activity(),
@@ -53,6 +53,7 @@ def per_milestone(decoded: DataFrame) -> DataFrame:
     )
     chains = [name for name in measured.columns if name.endswith(_CHANGES)]
     return measured.groupBy(*_MILESTONE_KEY).agg(
+        F.max("timestamp").alias("timestamp"),
         _count(F.col("is_block")).alias("message_count"),
         *_block_activity(),
         *_bytes(),
@@ -105,7 +106,8 @@ def _count(condition: Column) -> Column:
     return F.count_if(F.coalesce(condition, F.lit(False))).cast("int")
 
 
-def _total(outputs: str) -> Column:
+def total_amount(outputs: str) -> Column:
+    """Return the sum of the amounts of a list of outputs."""
     return F.aggregate(outputs, F.lit(0).cast("long"), lambda total, output: total + output["amount"])
 
 

@@ -8,7 +8,16 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from permalake.iota.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE, TREASURY
-from permalake.iota.tables import activity, address_state, daily, ledger_daily, output_tables, tangle
+from permalake.iota.tables import (
+    activity,
+    address_state,
+    daily,
+    day_activity,
+    ledger_daily,
+    movements,
+    output_tables,
+    tangle,
+)
 
 _OUTPUTS = {
     "basic_outputs": (output_tables.basic_outputs, (BASIC,)),
@@ -39,6 +48,7 @@ def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
         "receipts": output_tables.receipts(decoded),
         "protocol_parameters": tangle.protocol_parameters(decoded),
         "consumed_outputs": output_tables.consumed_outputs(decoded),
+        "native_tokens": movements.native_tokens(decoded),
     }
 
 
@@ -51,17 +61,26 @@ def analytics_tables(
     base tokens (TIP-19), where it is known.
     """
     per_milestone = activity.per_milestone(decoded).persist()
+    per_tag = day_activity.per_tag(decoded).persist()
     return [
         {
             "ms_analytics": partial(activity.ms_analytics, per_milestone, chunk_size),
             "address_analytics": partial(activity.address_analytics, decoded),
+            "ledger_updates": partial(movements.ledger_updates, decoded),
+            "conflicting_transactions": partial(movements.conflicting_transactions, decoded),
             "date_cache": lambda: daily.date_cache(staged("milestones")),
+            "hourly_activity": partial(day_activity.hourly_activity, per_milestone),
+            "conflicts_daily": partial(day_activity.conflicts_daily, decoded),
+            "milestone_intervals": lambda: day_activity.milestone_intervals(staged("milestones")),
+            "top_tags": partial(day_activity.top_tags, per_tag),
+            "tag_families": partial(day_activity.tag_families, per_tag),
         },
         {
             "ms_activity": lambda: activity.ms_activity(per_milestone, staged("address_analytics")),
             "metrics_cache": lambda: daily.metrics_cache(staged("address_analytics"), staged("tags")),
             "ledger_changes": lambda: ledger_daily.ledger_changes(decoded, staged("date_cache"), v_byte_cost),
             "balance_changes": lambda: address_state.balance_changes(decoded, staged("address_analytics")),
+            "top_addresses": lambda: day_activity.top_addresses(staged("ledger_updates")),
         },
         {
             "daily_analytics": lambda: daily.daily_analytics(staged("metrics_cache"), staged("date_cache")),

@@ -21,6 +21,7 @@ _NAMES = {
     FOUNDRY: "foundry",
     NFT: "nft",
 }
+_METADATA = ("metadata", "immutable_metadata", "state_metadata")
 _SHARED = (
     "output_id",
     "ms_range_id",
@@ -59,6 +60,7 @@ def alias_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
         "state_index",
         "foundry_counter",
         "native_token_count",
+        *("state_metadata", "metadata", "immutable_metadata"),
         "data",
         "date",
     )
@@ -74,6 +76,11 @@ def foundry_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
         "address",
         "serial_number",
         "native_token_count",
+        F.col("scheme.minted").alias("minted_tokens"),
+        F.col("scheme.melted").alias("melted_tokens"),
+        F.col("scheme.maximum").alias("maximum_supply"),
+        *("scheme.newly_minted", "scheme.newly_melted", "metadata", "immutable_metadata"),
+        *(F.col(f"token.{name}").alias(f"token_{name}") for name in ("name", "symbol", "decimals")),
         "data",
         "date",
     )
@@ -90,6 +97,10 @@ def nft_outputs(decoded: DataFrame, chunk_size: int) -> DataFrame:
         "issuer",
         "tag",
         *_conditions("dust_return_address"),
+        *("metadata", "immutable_metadata"),
+        F.col("nft.collection").alias("collection_name"),
+        F.col("nft.name").alias("nft_name"),
+        F.col("nft.uri").alias("nft_uri"),
         "data",
         "date",
     )
@@ -187,10 +198,15 @@ def _created(decoded: DataFrame, chunk_size: int, *kinds: int) -> DataFrame:
     def placed(output: Column, idx: Column) -> Column:
         return F.struct(output.alias("output"), idx.alias("idx"))
 
+    def cut(slice: Column) -> Column:
+        return F.substring("raw", slice["start"] + 1, slice["length"])
+
     def with_data(created: Column) -> Column:
         output = created["output"]
-        data = F.substring("raw", output["start"] + 1, output["length"])
-        return F.struct(output.alias("output"), created["idx"].alias("idx"), data.alias("data"))
+        metadata = (cut(output[f"{name}_at"]).alias(name) for name in _METADATA)
+        return F.struct(
+            output.alias("output"), created["idx"].alias("idx"), cut(output).alias("data"), *metadata
+        )
 
     of_these = F.filter(F.transform("outputs", placed), lambda created: is_wanted(created["output"]))
     wanted = F.transform(of_these, with_data)
@@ -209,6 +225,7 @@ def _created(decoded: DataFrame, chunk_size: int, *kinds: int) -> DataFrame:
             output_id("transaction_id", F.col("created.idx")).alias("output_id"),
             *("ms_range_id", "milestone_index", "ms_timestamp", "inclusion_state", "message_id", "date"),
             "created.data",
+            *(f"created.{name}" for name in _METADATA),
             "created.output.*",
         )
     )
