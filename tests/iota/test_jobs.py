@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from datetime import date
 
 import pytest
@@ -129,6 +130,30 @@ def test_sample_is_published_with_a_note_on_its_keys(sample):
         "coordinator keys are unchecked",
         "the source ends with milestone 17340; the day may go on",
     ]
+
+
+_PLACES = {"base_tokens": "base_token_activity", "transaction_size": "transaction_size_distribution"}
+
+
+def recorded_as(name):
+    """(measurement, field) of a figure recorded in inx-chronicle's tests, as it writes them to InfluxDB."""
+    part, field = name.split(".", 1)
+    field = re.sub(r"_buckets\.(?:single\((\d)\)|(\w+))", r"_\1\2", field).removesuffix(".0")
+    return f"stardust_{_PLACES.get(part, part)}", field.replace(".", "_")
+
+
+def test_sample_measurements_have_the_indexers_names(sample):
+    """After the publication: views show published days."""
+    theirs = {
+        (int(index), *recorded_as(name)): value
+        for index, figures in MEASURED.items()
+        for name, value in figures.items()
+        if not name.startswith(STATEFUL)
+    }
+    names = ("milestone_index", "measurement", "field")
+    rows = sample.lake.query("from shimmer.chronicle_measurements").to_pylist()
+    assert {tuple(row[name] for name in names): row["value"] for row in rows} == theirs
+    assert len(rows) == len(theirs) == 2 * 48
 
 
 def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch):

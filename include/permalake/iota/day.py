@@ -38,6 +38,7 @@ _ANALYTICS_TABLES: dict[str, tuple[str, ...]] = {
         for table in (*metrics.TABLES, *activity.TABLES, *carried.TABLES)
         if table is not carried.ADDRESS_BALANCES
     },
+    "chronicle_measurements": (),
 }
 _STEPS = (
     Step(
