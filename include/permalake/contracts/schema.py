@@ -54,6 +54,9 @@ class Column:
     former_name: str | None = None
 
 
+DATE = Column("date", "date", "UTC date.")
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of the lake. Every table has a ``date`` column (UTC) and is partitioned by it.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import BECH32, HEX, Column, Table
-from permalake.iota.contracts.columns import amount, count
+from permalake.contracts.schema import DATE, HEX, Column, Table
+from permalake.iota.contracts.columns import address, amount, count, long
 
 PAYLOADS = ("no_payload", "tagged_data", "transaction", "milestone", "treasury_transaction")
 ADDRESS_METRICS = ("received_tokens", "sent_tokens", "received_outputs", "sent_outputs")
@@ -11,7 +11,6 @@ TAG_METRICS = ("messages", "transferred_tokens")
 TOP = 100
 """Ranks of a metric that a day keeps."""
 
-_DATE = Column("date", "date", "UTC date.")
 _RANK = Column(
     "rank", "int", f"1 to {TOP}; of equal values the first in the alphabet.", minimum=1, maximum=TOP
 )
@@ -30,12 +29,12 @@ HOURLY_ACTIVITY = Table(
         Column("hour", "int", "UTC hour of the milestone's timestamp.", minimum=0, maximum=23),
         Column("payload", "string", "Kind of the messages' payload.", values=PAYLOADS),
         _some("messages", "Messages referenced."),
-        Column("message_bytes", "long", "Their bytes.", minimum=0),
+        long("message_bytes", "Their bytes."),
         count("included_transactions", "Messages among them with an included transaction."),
         count("conflicting_transactions", "Messages among them with a conflicting transaction."),
         amount("transferred_tokens", "Sum of all outputs of their included transactions"),
         amount("moved_tokens", "What these moved to other addresses (see ms_activity)"),
-        _DATE,
+        DATE,
     ),
     key=("date", "hour", "payload"),
     sort=("hour", "payload"),
@@ -49,7 +48,7 @@ CONFLICTS_DAILY = Table(
         Column("conflict_reason", "int", "The protocol's own code, 0 where unknown.", minimum=0, maximum=255),
         Column("meaning", "string", "The code in words."),
         _some("messages", "Messages with a conflict of that reason."),
-        _DATE,
+        DATE,
     ),
     key=("date", "conflict_reason"),
     sort=("conflict_reason",),
@@ -62,7 +61,7 @@ MILESTONE_INTERVALS = Table(
     (
         Column("seconds", "long", "Time since the milestone before; below zero where a clock stepped back."),
         _some("milestones", "Milestones that came after that time."),
-        _DATE,
+        DATE,
     ),
     key=("date", "seconds"),
     sort=("seconds",),
@@ -75,9 +74,9 @@ TOP_ADDRESSES = Table(
     (
         Column("metric", "string", "What is ranked.", values=ADDRESS_METRICS),
         _RANK,
-        Column("address", "string", "Owner, or who unlocked what was sent (bech32).", pattern=BECH32),
+        address("address", "Owner, or who unlocked what was sent", required=True),
         Column("value", "long", "Base tokens, or number of outputs.", minimum=1),
-        _DATE,
+        DATE,
     ),
     key=("date", "metric", "rank"),
     sort=("metric", "rank"),
@@ -93,7 +92,7 @@ TOP_TAGS = Table(
         Column("tag", "string", "Hex of the tag's bytes.", pattern=HEX),
         _TEXT,
         Column("value", "long", "Number of messages, or base tokens.", minimum=1),
-        _DATE,
+        DATE,
     ),
     key=("date", "metric", "rank"),
     sort=("metric", "rank"),
@@ -114,7 +113,7 @@ TAG_FAMILIES = Table(
         _some("messages", "Messages with these tags."),
         count("included_transactions", "Messages among them with an included transaction."),
         amount("transferred_tokens", "Sum of all outputs of their included transactions"),
-        _DATE,
+        DATE,
     ),
     key=("date", "family"),
     sort=("family",),

@@ -6,12 +6,12 @@ is the first milestone that they count.
 
 from __future__ import annotations
 
-from permalake.contracts.schema import BECH32, Column, Table
+from permalake.contracts.schema import DATE, Column, Table
+from permalake.iota.contracts.columns import address, count, long, milestone
 from permalake.iota.contracts.ledger_changes import CONDITIONS, KINDS
 
 PERIODS = ("day", "week", "month", "year")
 
-_DATE = Column("date", "date", "UTC date.")
 _SINCE = Column(
     "since_milestone",
     "int",
@@ -20,14 +20,6 @@ _SINCE = Column(
     required=False,
     minimum=0,
 )
-
-
-def _count(name: str, doc: str) -> Column:
-    return Column(name, "int", doc, minimum=0)
-
-
-def _long(name: str, doc: str) -> Column:
-    return Column(name, "long", doc, minimum=0)
 
 
 ACTIVE_ADDRESSES = Table(
@@ -39,8 +31,8 @@ ACTIVE_ADDRESSES = Table(
         Column("period", "string", "Kind of period (a week begins on Monday).", values=PERIODS),
         Column("start_date", "date", "First date of the period, which counts up to date."),
         Column("days", "int", "Days of the period that count: those in the lake with milestones.", minimum=1),
-        _count("addresses", "Distinct addresses."),
-        _DATE,
+        count("addresses", "Distinct addresses."),
+        DATE,
     ),
     key=("date", "period"),
     sort=("period",),
@@ -51,8 +43,8 @@ ACTIVE_ADDRESSES = Table(
 def _measured(*measures: tuple[str, str]) -> tuple[Column, ...]:
     """Columns of each measure, of what the day created and consumed and of what is unspent at its end."""
     return (
-        *(_long(f"created_{name}", f"{doc} of outputs that the day created.") for name, doc in measures),
-        *(_long(f"consumed_{name}", f"{doc} of outputs that the day consumed.") for name, doc in measures),
+        *(long(f"created_{name}", f"{doc} of outputs that the day created.") for name, doc in measures),
+        *(long(f"consumed_{name}", f"{doc} of outputs that the day consumed.") for name, doc in measures),
         *(
             Column(f"unspent_{name}", "long", f"{doc} of outputs unspent at its end.")
             for name, doc in measures
@@ -70,7 +62,7 @@ LEDGER_OUTPUTS = Table(
         Column("kind", "string", "Kind of the outputs.", values=KINDS),
         *_measured(_COUNT, _AMOUNT, ("bytes", "Serialized bytes")),
         _SINCE,
-        _DATE,
+        DATE,
     ),
     key=("date", "kind"),
     sort=("kind",),
@@ -85,7 +77,7 @@ UNLOCK_CONDITIONS = Table(
         Column("condition", "string", "Condition besides the address.", values=CONDITIONS),
         *_measured(_COUNT, _AMOUNT, ("return_amount", "Storage deposit to be returned (base tokens)")),
         _SINCE,
-        _DATE,
+        DATE,
     ),
     key=("date", "condition"),
     sort=("condition",),
@@ -97,7 +89,7 @@ LEDGER_TOTALS = Table(
     "iota",
     "The ledger at the day's end: its size (TIP-19), and who holds it.",
     (
-        Column("milestone_index", "int", "The day's last milestone: the ledger is that after it.", minimum=0),
+        milestone("The day's last milestone: the ledger is that after it."),
         Column("outputs", "long", "Unspent outputs but for the treasury."),
         Column("amount", "long", "Their amount (base tokens)."),
         Column(
@@ -129,7 +121,7 @@ LEDGER_TOTALS = Table(
         ),
         Column("fingerprint", "long", "Of all balances and activity: another state has another one."),
         _SINCE,
-        _DATE,
+        DATE,
     ),
     key=("date",),
     commit="carried",
@@ -141,12 +133,7 @@ ADDRESS_BALANCES = Table(
     "Balances at the day's end of the addresses that the day touched; at a checkpoint (see ledger_totals) of "
     "every address with a balance, or active in the year. The last row since the checkpoint counts.",
     (
-        Column(
-            "address",
-            "string",
-            "Owner: address unlock condition or state controller (bech32).",
-            pattern=BECH32,
-        ),
+        address("address", "Owner: address unlock condition or state controller", required=True),
         Column("balance", "long", "Sum of its unspent outputs (base tokens)."),
         Column(
             "active_on",
@@ -155,7 +142,7 @@ ADDRESS_BALANCES = Table(
             required=False,
         ),
         _SINCE,
-        _DATE,
+        DATE,
     ),
     key=("date", "address"),
     sort=("address",),
@@ -177,7 +164,7 @@ TOKEN_DISTRIBUTION = Table(
         Column("addresses", "long", "Number of addresses.", minimum=1),
         Column("amount", "long", "Sum of their balances (base tokens)."),
         _SINCE,
-        _DATE,
+        DATE,
     ),
     key=("date", "bucket"),
     sort=("bucket",),
@@ -190,10 +177,10 @@ RICHEST_ADDRESSES = Table(
     "The addresses with the largest balances at the day's end.",
     (
         Column("rank", "int", "1 for the largest; of equal balances the first in the alphabet.", minimum=1),
-        Column("address", "string", "Owner (bech32).", pattern=BECH32),
+        address("address", "Owner", required=True),
         Column("balance", "long", "Sum of its unspent outputs (base tokens).", minimum=1),
         _SINCE,
-        _DATE,
+        DATE,
     ),
     key=("date", "rank"),
     sort=("rank",),

@@ -41,12 +41,17 @@ def address(name: str, doc: str, required: bool = False) -> Column:
 
 def amount(name: str, doc: str) -> Column:
     """Return a column of base tokens."""
-    return Column(name, "long", f"{doc} (base tokens).", minimum=0)
+    return long(name, f"{doc} (base tokens).")
 
 
 def count(name: str, doc: str) -> Column:
     """Return a column that counts."""
     return Column(name, "int", doc, minimum=0)
+
+
+def long(name: str, doc: str) -> Column:
+    """Return a column of numbers from zero that 32 bits may not hold."""
+    return Column(name, "long", doc, minimum=0)
 
 
 def u32(name: str, doc: str) -> Column:

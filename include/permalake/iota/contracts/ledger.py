@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import HEX, HEX32, OUTPUT_ID, Column, Table
+from permalake.contracts.schema import DATE, HEX, HEX32, OUTPUT_ID, Column, Table
 from permalake.iota.contracts.columns import (
     MAX_U32,
     address,
@@ -398,7 +398,7 @@ DATE_CACHE = Table(
     "iota",
     "First and last milestone of a date, both inclusive.",
     (
-        Column("date", "date", "UTC date."),
+        DATE,
         Column("start_ms", "int", "First milestone index of the date.", minimum=0),
         Column("end_ms", "int", "Last milestone index of the date.", minimum=0),
     ),
@@ -410,7 +410,7 @@ METRICS_CACHE = Table(
     "iota",
     "Distinct values behind the daily counts.",
     (
-        Column("date", "date", "UTC date."),
+        DATE,
         Column("variant", "string", "What is counted.", values=("address", "index")),
         Column("metric", "string", "How.", values=("sent", "received", "sent_or_received", "used")),
         Column("value", "string", "bech32 address, or tag in hex."),
@@ -426,7 +426,7 @@ DAILY_ANALYTICS = Table(
     "Active addresses per day.",
     (
         Column("year", "int", "Year of the date."),
-        Column("date", "date", "UTC date."),
+        DATE,
         count("total_addresses", "Addresses that sent or received."),
         count("send_addresses", "Addresses that sent."),
         count("recv_addresses", "Addresses that received."),
@@ -439,7 +439,7 @@ DAILY_EXTENDED = Table(
     "iota",
     "Further metrics per day.",
     (
-        Column("date", "date", "UTC date."),
+        DATE,
         count("message_count", "Messages referenced."),
         count("included_transaction_count", "Included transactions."),
         count("conflicting_transaction_count", "Messages with a conflicting transaction."),

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import BECH32, Column, Table
+from permalake.contracts.schema import DATE, Column, Table
+from permalake.iota.contracts.columns import address, long
 
 KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
 CONDITIONS = ("timelock", "expiration", "storage_deposit_return")
 SIDES = ("created", "consumed")
-
-_DATE = Column("date", "date", "UTC date.")
-
-
-def _long(name: str, doc: str) -> Column:
-    return Column(name, "long", doc, minimum=0)
-
 
 LEDGER_CHANGES = Table(
     "ledger_changes",
@@ -23,18 +17,18 @@ LEDGER_CHANGES = Table(
     (
         Column("kind", "string", "Kind of the outputs.", values=KINDS),
         Column("side", "string", "Whether the day created or consumed them.", values=SIDES),
-        _long("count", "Number of outputs."),
-        _long("amount", "Their amount (base tokens)."),
-        _long("bytes", "Their serialized bytes."),
+        long("count", "Number of outputs."),
+        long("amount", "Their amount (base tokens)."),
+        long("bytes", "Their serialized bytes."),
         *(
             one
             for condition in CONDITIONS
             for one in (
-                _long(f"{condition}_count", f"Outputs with the unlock condition {condition}."),
-                _long(f"{condition}_amount", "Amount of these outputs (base tokens)."),
+                long(f"{condition}_count", f"Outputs with the unlock condition {condition}."),
+                long(f"{condition}_amount", "Amount of these outputs (base tokens)."),
             )
         ),
-        _long("returned", "Storage deposit to be returned (base tokens)."),
+        long("returned", "Storage deposit to be returned (base tokens)."),
         Column(
             "deposit",
             "long",
@@ -43,7 +37,7 @@ LEDGER_CHANGES = Table(
             required=False,
             minimum=0,
         ),
-        _DATE,
+        DATE,
     ),
     key=("date", "kind", "side"),
     sort=("kind", "side"),
@@ -55,7 +49,7 @@ BALANCE_CHANGES = Table(
     "What the day changed of the balance of each address that it touched. An output belongs to its address "
     "unlock condition or state controller, expired or not. The carried tables of addresses continue from it.",
     (
-        Column("address", "string", "Owner (bech32).", pattern=BECH32),
+        address("address", "Owner", required=True),
         Column("change", "long", "Amount created less amount consumed (base tokens)."),
         Column(
             "is_active",
@@ -63,7 +57,7 @@ BALANCE_CHANGES = Table(
             "1: it sent or received in an included transaction (address_analytics).",
             values=(0, 1),
         ),
-        _DATE,
+        DATE,
     ),
     key=("date", "address"),
     sort=("address",),

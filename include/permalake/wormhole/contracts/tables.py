@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import AMOUNT, HEX, HEX32, ROW_KEY, UINT, Column, Commit, Table
+from permalake.contracts.schema import AMOUNT, DATE, HEX, HEX32, ROW_KEY, UINT, Column, Commit, Table
 
 NAMESPACE = "wormhole"
 _DATE = "UTC date of the VAA body's timestamp (of the source document where the body has none)."
@@ -42,8 +42,7 @@ def _per_vaa(
 
 
 def _daily(name: str, doc: str, *own: Column, key: tuple[str, ...], commit: Commit = "day") -> Table:
-    date = Column("date", "date", "UTC date.")
-    return Table(name, "wormhole", doc, (date, *own), key=("date", *key), sort=key, commit=commit)
+    return Table(name, "wormhole", doc, (DATE, *own), key=("date", *key), sort=key, commit=commit)
 
 
 MESSAGE_PUBLICATION = _per_vaa(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import Column
+from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
 
 _ALL = "Null in a column that says where or what stands for all of them together."
@@ -25,14 +25,13 @@ _NOTIONAL = Column(
 # DuckDB has no decimal wider than 38 digits: dollars and their fractions are summed apart.
 _LIMBS = "sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions"
 _TOTAL = "TRY(CAST(dollars AS DECIMAL(38,8)) + fractions) AS notional_usd"
-_DATE = Column("date", "date", "UTC date.")
 
 NOTIONAL_TOTALS = LakeView(
     "notional_transferred_totals",
     "wormhole",
     "Transfers and their value per day, rolled up by every choice of sending and receiving chain and token.",
     (
-        _DATE,
+        DATE,
         _all("emitter_chain", "Chain that sent"),
         _all("target_chain", "Chain that received"),
         *_TOKEN,
@@ -52,7 +51,7 @@ MESSAGES_TOTALS = LakeView(
     "wormhole",
     "VAAs per day, by emitter chain and of all chains.",
     (
-        _DATE,
+        DATE,
         _all("emitter_chain", "Chain of the emitters"),
         *(Column(name, "long", f"VAAs {name}.") for name in ("messages", "verified", "quarantined")),
     ),
@@ -67,7 +66,7 @@ TVL_TOTALS = LakeView(
     "wormhole",
     "Value locked in the bridges at each day's end, by the tokens' own chain and of all chains.",
     (
-        _DATE,
+        DATE,
         _all("origin_chain", "The tokens' own chain"),
         Column("tokens", "long", "Tokens with a balance that is known."),
         _NOTIONAL,
