@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from permalake.iota.contracts import IOTA_TABLES
 from permalake.lake.catalog import open_catalog
 from support import lakes
 from support.expected_rows import read
+from support.ledger_walk import parse, text
 
 DATA = Path(__file__).parents[1] / "data" / "synthetic"
 NETWORKS = {"stardust": "shimmer", "chrysalis": "chrysalis-mainnet"}
@@ -69,7 +71,7 @@ def rows_of(protocol: str, contract: Table) -> list[dict[str, Any]]:
         if row["inclusion_state"] == 1
     }
     typed = []
-    for row in consumed(protocol) if name == "consumed_outputs" else expected(protocol, name):
+    for row in COMPUTED[name](protocol) if name in COMPUTED else expected(protocol, name):
         told = {"date": days.get(row.get("milestone_index", -1)), **row}
         if name == "legacy_outputs":
             told["message_id"] = carriers.get(row["output_id"][:64])
@@ -124,3 +126,44 @@ def _use(output_id: str, made: Any, times: Any, index: int, row: dict[str, Any])
         "milestone_index": index,
         "ms_timestamp": times[index],
     }
+
+
+@cache
+def conflicts(protocol: str) -> list[dict[str, Any]]:
+    """Rows of conflicting_transactions; a signer's address is the hash of its public key (TIP-7)."""
+    hrp = HRPS[protocol]
+    times = {row["milestone_index"]: row["timestamp"] for row in expected(protocol, "milestones")}
+    reasons = {row["message_id"]: row["conflict_reason"] for row in expected(protocol, "messages")}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in expected(protocol, "transactions"):
+        if row["inclusion_state"] != 0 or row["variant"] == "input":
+            continue
+        data, message_id = bytes.fromhex(row["data"]), row["message_id"]
+        if row["variant"] == "output":
+            made = parse(data, hrp)
+            address, amount, is_signer = made.owner, made.amount, 0
+        elif data[0] == 0:
+            key_hash = blake2b(data[2:34], digest_size=32).digest()
+            address, amount, is_signer = text(0, key_hash, hrp), 0, 1
+        else:
+            continue
+        told = rows.setdefault(
+            (message_id, address),
+            {
+                "address": address,
+                "milestone_index": row["milestone_index"],
+                "ms_timestamp": times[row["milestone_index"]],
+                "message_id": message_id,
+                "transaction_id": row["transaction_id"],
+                "conflict_reason": reasons[message_id],
+                "is_signer": 0,
+                "amount": 0,
+            },
+        )
+        told["amount"] += amount
+        told["is_signer"] |= is_signer
+    return list(rows.values())
+
+
+COMPUTED = {"consumed_outputs": consumed, "conflicting_transactions": conflicts}
+"""Rows of tables that the generator left out."""

@@ -9,7 +9,7 @@ import pytest
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.codec.from_json import pack_json_block
 from permalake.iota.codec.milestones import decode_milestone
-from support.served_lakes import consumed, expected
+from support.served_lakes import conflicts, consumed, expected
 
 BASE = "/chrysalis-mainnet/api/v1"
 STATES = {0: "conflicting", 1: "included", 2: "noTransaction"}
@@ -204,7 +204,10 @@ def test_a_history_adds_up_to_the_balance_of_what_was_created(get, size):
             counts[row["message_id"]][row["variant"] == "output"] += 1
     for address in sorted(outputs)[:40]:
         history = walk(get, f"/addresses/{address}/tx-history", "history", size)
-        assert sum(entry["addressBalanceChange"] for entry in history) == outputs[address]
+        moved = [
+            one["addressBalanceChange"] for one in history if one["ledgerInclusionState"] != "conflicting"
+        ]
+        assert sum(moved) == outputs[address]
         places = [(entry["referencedByMilestoneIndex"], entry["messageId"]) for entry in history]
         assert places == sorted(set(places), reverse=True)
         for entry in history:
@@ -212,14 +215,47 @@ def test_a_history_adds_up_to_the_balance_of_what_was_created(get, size):
                 assert [entry["inputsCount"], entry["outputsCount"]] == counts[entry["messageId"]]
 
 
+def conflicts_by_address():
+    """(reason, change) by address and message: what conflicting transactions would have changed."""
+    found = defaultdict(dict)
+    for row in conflicts("chrysalis"):
+        found[row["address"]][row["message_id"]] = [row["conflict_reason"], row["amount"]]
+    known = {row["output_id"]: row for row in expected("chrysalis", "legacy_outputs")}
+    for row in expected("chrysalis", "transactions"):
+        if row["inclusion_state"] == 0 and row["variant"] == "input":
+            output = known.get(row["data"][2:])
+            told = found[output["address"]].get(row["message_id"]) if output else None
+            if told:
+                told[1] -= output["amount"]
+    return found
+
+
+def test_a_history_has_the_conflicting_transactions(get):
+    seen = set()
+    for address, messages in sorted(conflicts_by_address().items())[:40]:
+        history = walk(get, f"/addresses/{address}/tx-history", "history", 5)
+        listed = {
+            one["messageId"]: [one["conflictReason"], one["addressBalanceChange"]]
+            for one in history
+            if one["ledgerInclusionState"] == "conflicting"
+        }
+        assert listed == messages
+        seen.update((reason, change < 0) for reason, change in listed.values())
+    assert len({reason for reason, _ in seen}) > 2
+    assert {spends for _, spends in seen} == {False, True}
+
+
 def test_a_history_as_csv(api, get):
-    address = expected("chrysalis", "legacy_outputs")[0]["address"]
+    address = sorted(conflicts_by_address())[0]
     answer = api.get(f"{BASE}/addresses/{address}/tx-history", headers={"Accept": "text/csv"})
     lines = answer.text.splitlines()
     history = get(f"/addresses/{address}/tx-history")["history"]
     assert answer.headers["content-type"].startswith("text/csv")
     assert len(lines) == 1 + len(history)
     assert lines[1].startswith(history[0]["messageId"])
+    states = [one["ledgerInclusionState"] for one in history]
+    assert [line.split(",")[4] for line in lines[1:]] == states
+    assert "conflicting" in states
 
 
 def test_milestones_and_their_changes(get):

@@ -77,6 +77,7 @@ CONFLICTING_TRANSACTIONS = Table(
     key=("address", "message_id"),
     sort=("milestone_index", "address", "message_id"),
     time_column="ms_timestamp",
+    lookups=("address",),
 )
 
 TABLES = (NATIVE_TOKENS, LEDGER_UPDATES, CONFLICTING_TRANSACTIONS)

@@ -1,10 +1,7 @@
-"""Addresses in Chrysalis' dialect (TIP-13, inx-api-core-v1): balance, outputs and history."""
+"""Addresses in Chrysalis' dialect (TIP-13, inx-api-core-v1)."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -14,12 +11,11 @@ from starlette.responses import Response
 
 from permalake.iota.codec.bech32 import encode_address
 from permalake.iota.rest import ledger
+from permalake.iota.rest.address_history import history_of
 from permalake.iota.rest.parameters import BECH32_SCHEMA, NodePage, Nothing, bech32_address
-from permalake.lake.serving import Scan
 from permalake.web.paging import ListPage
 from permalake.web.params import hex_id, hex_schema
 from permalake.web.problems import documented
-from permalake.web.responses import current, wants
 from permalake.web.state import PublishedLake, RequestLake
 
 router = APIRouter(tags=["addresses"], responses=documented())
@@ -73,8 +69,8 @@ def ed25519_outputs(lake: PublishedLake, value: Ed25519, query: Annotated[Output
 def ed25519_history(
     request: Request, lake: PublishedLake, value: Ed25519, query: Annotated[NodePage, Query()]
 ) -> Response:
-    """List the transactions of an Ed25519 address."""
-    return _history(request, lake, _of_hex(lake, value), query)
+    """List the transactions of an Ed25519 address, conflicting ones too."""
+    return history_of(request, lake, _of_hex(lake, value), query)
 
 
 @router.get("/addresses/{bech32}")
@@ -93,8 +89,8 @@ def outputs(lake: PublishedLake, text: Bech32, query: Annotated[OutputsQuery, Qu
 def history(
     request: Request, lake: PublishedLake, text: Bech32, query: Annotated[NodePage, Query()]
 ) -> Response:
-    """List the transactions that moved funds of an address, and its migrations."""
-    return _history(request, lake, _of_bech32(lake, text), query)
+    """List the transactions that moved or tried to move funds of an address, and its migrations."""
+    return history_of(request, lake, _of_bech32(lake, text), query)
 
 
 def _of_hex(lake: RequestLake, value: str) -> Target:
@@ -168,95 +164,3 @@ def unspent_or_all(lake: RequestLake, page: ListPage, read: Any, *, include_spen
         if whole or len(kept) > page.size:
             return kept[: page.size + 1]
         part = part.behind((rows[-2]["milestone_index"], rows[-2]["output_id"]))
-
-
-def _history(request: Request, lake: RequestLake, target: Target, query: NodePage) -> Response:
-    page = query.asked(lake, {"address": target[1]})
-    rows = _moves(lake, target[0], page, newest=query.newest)
-    shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["message_id"]))
-    entries = [_entry(row) for row in shown]
-    last = ledger.ledger_index(lake)
-    if wants(request, ("text/csv",)):
-        return current(request, lake.snapshot.publication, _csv(entries), "text/csv")
-    data = {
-        "addressType": 0,
-        "address": target[1],
-        "maxResults": page.size,
-        "count": len(entries),
-        "ledgerIndex": last,
-        "history": entries,
-        **({"cursor": cursor} if cursor else {}),
-    }
-    return lake.current({"data": data})
-
-
-def _moves(lake: RequestLake, address: str, page: ListPage, *, newest: bool) -> list[ledger.Row]:
-    """Return the messages that created or consumed outputs of an address, one more than the page holds."""
-    made = lake.find("legacy_outputs", "address", address).milestones or ()
-    used = lake.find("consumed_outputs", "address", address).milestones or ()
-    last = ledger.ledger_index(lake)
-    places = sorted({index for index in (*made, *used) if index <= last}, reverse=newest)
-    if page.after:
-        at = page.after[0]
-        places = [index for index in places if (index <= at if newest else index >= at)]
-    rows: list[ledger.Row] = []
-    while places and len(rows) <= page.size:
-        portion, places = places[: page.size + 1], places[page.size + 1 :]
-        rows += _moves_of(lake, address, page, portion, newest=newest)
-    return rows[: page.size + 1]
-
-
-def _moves_of(
-    lake: RequestLake, address: str, page: ListPage, places: Sequence[int], *, newest: bool
-) -> list[ledger.Row]:
-    scan = Scan(milestones=places)
-    order, compare = ("DESC", "<") if newest else ("ASC", ">")
-    behind = f"(milestone_index, message_id) {compare} ($at, $after)" if page.after else "true"
-    bound = {"address": address}
-    bound |= {"at": page.after[0], "after": page.after[1]} if page.after else {}
-    return lake.rows(
-        "WITH moves AS (SELECT milestone_index, coalesce(message_id, carrier_id) AS message_id, "  # noqa: S608
-        "message_id IS NULL AS migrated, ms_timestamp, amount AS change, left(output_id, 64) AS source "
-        "FROM legacy_outputs LEFT JOIN (SELECT milestone_index AS at, message_id AS carrier_id FROM "
-        "milestones) AS carrier ON carrier.at = legacy_outputs.milestone_index WHERE address = $address "
-        "UNION ALL SELECT milestone_index, message_id, false, ms_timestamp, -amount, transaction_id "
-        "FROM consumed_outputs WHERE address = $address AND message_id IS NOT NULL), "
-        "sums AS (SELECT milestone_index, message_id, bool_or(migrated) AS migrated, any_value(source) AS "
-        "source, any_value(ms_timestamp) AS ms_timestamp, CAST(sum(change) AS BIGINT) AS change FROM moves "
-        "GROUP BY milestone_index, message_id), "
-        "parts AS (SELECT message_id, count(*) FILTER (variant = 'input') AS inputs, "
-        "count(*) FILTER (variant = 'output') AS outputs FROM transactions GROUP BY message_id) "
-        "SELECT sums.*, coalesce(inputs, 0) AS inputs, coalesce(outputs, 0) AS outputs FROM sums "
-        f"LEFT JOIN parts USING (message_id) WHERE {behind} "
-        f"ORDER BY milestone_index {order}, message_id {order} LIMIT {page.size + 1}",
-        bound,
-        legacy_outputs=scan,
-        consumed_outputs=scan,
-        transactions=scan,
-        milestones=scan,
-    )
-
-
-def _entry(row: ledger.Row) -> dict[str, Any]:
-    return {
-        "messageId": row["message_id"],
-        "transactionId": row["source"],
-        "referencedByMilestoneIndex": row["milestone_index"],
-        "milestoneTimestampReferenced": int(row["ms_timestamp"].timestamp()),
-        "ledgerInclusionState": "migrated" if row["migrated"] else "included",
-        "inputsCount": row["inputs"],
-        "outputsCount": row["outputs"],
-        "addressBalanceChange": row["change"],
-    }
-
-
-def _csv(entries: list[dict[str, Any]]) -> bytes:
-    names = (
-        *("messageId", "transactionId", "referencedByMilestoneIndex", "milestoneTimestampReferenced"),
-        *("ledgerInclusionState", "conflictReason", "inputsCount", "outputsCount", "addressBalanceChange"),
-    )
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(entries)
-    return text.getvalue().encode()

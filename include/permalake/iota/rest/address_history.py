@@ -1,0 +1,159 @@
+"""An address's history in Chrysalis' dialect (inx-api-core-v1): what moved its funds, and what failed to."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from permalake.iota.rest import ledger
+from permalake.iota.rest.parameters import NodePage
+from permalake.lake.serving import Scan
+from permalake.web.paging import ListPage
+from permalake.web.responses import current, wants
+from permalake.web.state import RequestLake
+
+_TABLES = ("legacy_outputs", "consumed_outputs", "conflicting_transactions")
+"""Tables that name the address of a message."""
+
+
+def history_of(request: Request, lake: RequestLake, target: tuple[str, str], query: NodePage) -> Response:
+    """Answer a page of the messages that moved or tried to move funds of an address, as JSON or CSV.
+
+    ``target`` is the address in bech32 and as hex of its 32 bytes.
+    """
+    page = query.asked(lake, {"address": target[1]})
+    rows = _moves(lake, target[0], page, newest=query.newest)
+    shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["message_id"]))
+    attempted = _attempted(lake, target[0], shown)
+    entries = [_entry(row, attempted[row["message_id"]]) for row in shown]
+    last = ledger.ledger_index(lake)
+    if wants(request, ("text/csv",)):
+        return current(request, lake.snapshot.publication, _csv(entries), "text/csv")
+    data = {
+        "addressType": 0,
+        "address": target[1],
+        "maxResults": page.size,
+        "count": len(entries),
+        "ledgerIndex": last,
+        "history": entries,
+        **({"cursor": cursor} if cursor else {}),
+    }
+    return lake.current({"data": data})
+
+
+def _moves(lake: RequestLake, address: str, page: ListPage, *, newest: bool) -> list[ledger.Row]:
+    """Return the messages of an address, one more than the page holds."""
+    last = ledger.ledger_index(lake)
+    found = {index for table in _TABLES for index in lake.find(table, "address", address).milestones or ()}
+    places = sorted((index for index in found if index <= last), reverse=newest)
+    if page.after:
+        at = page.after[0]
+        places = [index for index in places if (index <= at if newest else index >= at)]
+    rows: list[ledger.Row] = []
+    while places and len(rows) <= page.size:
+        portion, places = places[: page.size + 1], places[page.size + 1 :]
+        rows += _moves_of(lake, address, page, portion, newest=newest)
+    return rows[: page.size + 1]
+
+
+def _attempted(lake: RequestLake, address: str, rows: Sequence[ledger.Row]) -> Counter[str]:
+    """Return what conflicting messages would have spent of an address, by message.
+
+    Inputs that the ledger does not know count for nothing.
+    """
+    failed = {row["message_id"]: row["milestone_index"] for row in rows if _conflicts(row)}
+    spent: Counter[str] = Counter()
+    if not failed:
+        return spent
+    inputs = lake.rows(
+        "SELECT message_id, lower(hex(data))[3:] AS output_id FROM transactions "
+        "WHERE variant = 'input' AND message_id IN (SELECT unnest($messages))",
+        {"messages": list(failed)},
+        transactions=Scan(milestones=sorted(set(failed.values()))),
+    )
+    ids = sorted({row["output_id"] for row in inputs})
+    places = {
+        index
+        for output_id in ids
+        for index in lake.find("legacy_outputs", "output_id", output_id).milestones or ()
+    }
+    owned = lake.rows(
+        "SELECT output_id, amount FROM legacy_outputs "
+        "WHERE address = $address AND output_id IN (SELECT unnest($ids))",
+        {"address": address, "ids": ids},
+        legacy_outputs=Scan(milestones=sorted(places)),
+    )
+    amounts = {row["output_id"]: int(row["amount"]) for row in owned}
+    for row in inputs:
+        spent[row["message_id"]] += amounts.get(row["output_id"], 0)
+    return spent
+
+
+def _moves_of(
+    lake: RequestLake, address: str, page: ListPage, places: Sequence[int], *, newest: bool
+) -> list[ledger.Row]:
+    scan = Scan(milestones=places)
+    order, compare = ("DESC", "<") if newest else ("ASC", ">")
+    behind = f"(milestone_index, message_id) {compare} ($at, $after)" if page.after else "true"
+    bound = {"address": address}
+    bound |= {"at": page.after[0], "after": page.after[1]} if page.after else {}
+    return lake.rows(
+        "WITH moves AS (SELECT milestone_index, coalesce(message_id, carrier_id) AS message_id, "  # noqa: S608
+        "message_id IS NULL AS migrated, NULL AS conflict_reason, ms_timestamp, amount AS change, "
+        "left(output_id, 64) AS source "
+        "FROM legacy_outputs LEFT JOIN (SELECT milestone_index AS at, message_id AS carrier_id FROM "
+        "milestones) AS carrier ON carrier.at = legacy_outputs.milestone_index WHERE address = $address "
+        "UNION ALL SELECT milestone_index, message_id, false, NULL, ms_timestamp, -amount, transaction_id "
+        "FROM consumed_outputs WHERE address = $address AND message_id IS NOT NULL "
+        "UNION ALL SELECT milestone_index, message_id, false, conflict_reason, ms_timestamp, amount, "
+        "transaction_id FROM conflicting_transactions WHERE address = $address), "
+        "sums AS (SELECT milestone_index, message_id, bool_or(migrated) AS migrated, "
+        "max(conflict_reason) AS conflict_reason, any_value(source) AS source, "
+        "any_value(ms_timestamp) AS ms_timestamp, CAST(sum(change) AS BIGINT) AS change FROM moves "
+        "GROUP BY milestone_index, message_id), "
+        "parts AS (SELECT message_id, count(*) FILTER (variant = 'input') AS inputs, "
+        "count(*) FILTER (variant = 'output') AS outputs FROM transactions GROUP BY message_id) "
+        "SELECT sums.*, coalesce(inputs, 0) AS inputs, coalesce(outputs, 0) AS outputs FROM sums "
+        f"LEFT JOIN parts USING (message_id) WHERE {behind} "
+        f"ORDER BY milestone_index {order}, message_id {order} LIMIT {page.size + 1}",
+        bound,
+        **dict.fromkeys((*_TABLES, "transactions", "milestones"), scan),
+    )
+
+
+def _conflicts(row: ledger.Row) -> bool:
+    return row["conflict_reason"] is not None
+
+
+def _entry(row: ledger.Row, attempted: int) -> dict[str, Any]:
+    """Return an entry; ``attempted``: what a conflicting transaction would have spent."""
+    state = "migrated" if row["migrated"] else "conflicting" if _conflicts(row) else "included"
+    return {
+        "messageId": row["message_id"],
+        "transactionId": row["source"],
+        "referencedByMilestoneIndex": row["milestone_index"],
+        "milestoneTimestampReferenced": int(row["ms_timestamp"].timestamp()),
+        "ledgerInclusionState": state,
+        **({"conflictReason": row["conflict_reason"]} if _conflicts(row) else {}),
+        "inputsCount": row["inputs"],
+        "outputsCount": row["outputs"],
+        "addressBalanceChange": row["change"] - attempted,
+    }
+
+
+def _csv(entries: list[dict[str, Any]]) -> bytes:
+    names = (
+        *("messageId", "transactionId", "referencedByMilestoneIndex", "milestoneTimestampReferenced"),
+        *("ledgerInclusionState", "conflictReason", "inputsCount", "outputsCount", "addressBalanceChange"),
+    )
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(entries)
+    return text.getvalue().encode()
