@@ -12,7 +12,9 @@ class LakeView:
     """A view of the lake, also a table macro of the same name whose one argument is a day.
 
     ``sql``: DuckDB, with the day as ``as_of`` and the network's schema as ``{network}``; ``tables`` are those
-    it reads, all of the same network.
+    it reads, all of the same network. ``key``: columns that, with ``date``, identify a row; None: those of
+    type ``int`` or ``string``. ``runs_on``: a day's rows depend on earlier days, so its tables are read
+    whole, whatever dates are asked for.
     """
 
     name: str
@@ -22,3 +24,5 @@ class LakeView:
     tables: tuple[str, ...]
     sql: str
     note: str = ""
+    key: tuple[str, ...] | None = None
+    runs_on: bool = False

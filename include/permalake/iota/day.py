@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.config import Settings
 from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
-from permalake.iota.contracts import IOTA_TABLES, activity, carried, metrics
+from permalake.iota.contracts import IOTA_TABLES, activity, carried, metrics, running_views
 from permalake.iota.contracts.figures import CHARTS, FIGURES
 from permalake.iota.contracts.views import VIEWS
 from permalake.iota.laws import laws
@@ -39,6 +39,7 @@ _ANALYTICS_TABLES: dict[str, tuple[str, ...]] = {
         if table is not carried.ADDRESS_BALANCES
     },
     "chronicle_measurements": (),
+    **dict.fromkeys((view.name for view in running_views.VIEWS), ()),
 }
 _STEPS = (
     Step(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from permalake.contracts.schema import Column, Table
 from permalake.contracts.views import LakeView
-from permalake.lake.serving import Scan
+from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.paging import PageQuery
 from permalake.web.state import RequestLake
 
@@ -24,7 +24,8 @@ _INTEGERS = ("int", "long")
 class ListedTable:
     """A table or view with a ``date``, as a list: ordered by date, then ``key``.
 
-    ``key`` does not hold ``date``; ``reads`` names the tables below a view.
+    ``key`` does not hold ``date``; ``reads`` names the tables below a view, ``runs_on`` says whether its rows
+    of a day depend on earlier days.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ListedTable:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     reads: tuple[str, ...] = ()
+    runs_on: bool = False
 
     @classmethod
     def of_table(cls, table: Table) -> ListedTable:
@@ -42,8 +44,10 @@ class ListedTable:
     @classmethod
     def of_view(cls, view: LakeView) -> ListedTable:
         """Return a view in the order of its columns that are no figures."""
-        key = tuple(c.name for c in view.columns if c.type in ("int", "string"))
-        return cls(view.name, view.doc, view.columns, key, view.tables)
+        key = view.key
+        if key is None:
+            key = tuple(c.name for c in view.columns if c.type in ("int", "string"))
+        return cls(view.name, view.doc, view.columns, key, view.tables, view.runs_on)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -56,7 +60,7 @@ class ListedTable:
 
     def scans(self, scan: Scan) -> dict[str, Scan]:
         """Return what a query reads."""
-        return {self.name: scan, **dict.fromkeys(self.reads, scan)}
+        return {self.name: scan, **dict.fromkeys(self.reads, EVERYTHING if self.runs_on else scan)}
 
     def position(self, row: Mapping[str, Any]) -> list[Any]:
         """Return a row's place in the list, as JSON values."""
@@ -144,11 +148,15 @@ def day_batches(
     first: date | None,
     last: date | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a range day by day, each day in the order of the key: a year needs no more memory."""
-    for day in published_days(lake, table, first, last):
-        conditions, bound = table.conditions(filters, day, day)
+    """Yield the rows of a range by date and key, day by day: a year needs no more memory.
+
+    A view that runs on is computed once for all days.
+    """
+    days = ((day, day) for day in published_days(lake, table, first, last))
+    for since, until in [(first, last)] if table.runs_on else days:
+        conditions, bound = table.conditions(filters, since, until)
         statement = f"{_select(table, conditions)} ORDER BY {table.order(newest=False)}"
-        yield from lake.batches(statement, bound, **table.scans(Scan(day, day)))
+        yield from lake.batches(statement, bound, **table.scans(Scan(since, until)))
 
 
 def json_value(value: Any) -> Any:

@@ -7,6 +7,11 @@ from permalake.contracts.schema import BECH32, HEX32, UINT, Column
 MAX_U32 = 2**32 - 1
 
 
+TOKEN_ID = Column(
+    "token_id", "string", "Id of the token: that of its foundry (TIP-18).", pattern=r"^[0-9a-f]{76}$"
+)
+
+
 def milestone(doc: str = "Milestone that references the row's message.") -> Column:
     """Return ``milestone_index``."""
     return Column("milestone_index", "int", doc, minimum=0)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from permalake.contracts.schema import HEX32, OUTPUT_ID, Column, Table
-from permalake.iota.contracts.columns import address, amount, count, message, milestone, milestone_time, u256
+from permalake.iota.contracts.columns import (
+    TOKEN_ID,
+    address,
+    amount,
+    count,
+    message,
+    milestone,
+    milestone_time,
+    u256,
+)
 
 KINDS = ("basic", "alias", "foundry", "nft", "legacy")
 """Kinds of outputs that have an owner."""
@@ -22,9 +31,7 @@ NATIVE_TOKENS = Table(
     (
         Column("output_id", "string", "Id of the output that holds them.", pattern=OUTPUT_ID),
         _IS_SPENT,
-        Column(
-            "token_id", "string", "Id of the token: that of its foundry (TIP-18).", pattern=r"^[0-9a-f]{76}$"
-        ),
+        TOKEN_ID,
         u256("amount", "Amount of the token"),
         address("address", "Owner of the created output, or who unlocked the consumed one", required=True),
         _transaction("Transaction that created or consumed the output.", required=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from permalake.contracts.schema import BECH32, Column
 from permalake.contracts.views import LakeView
+from permalake.iota.contracts import running_views
 from permalake.iota.contracts.measurements import CHRONICLE_MEASUREMENTS
 
 _OWNERS = {
@@ -53,4 +54,4 @@ UNSPENT_OUTPUTS = LakeView(
     note="A join of what was created and consumed up to that day. It knows of outputs created on published "
     "days only, and reads them all: filter by date, kind or address where that will do.",
 )
-VIEWS = (UNSPENT_OUTPUTS, CHRONICLE_MEASUREMENTS)
+VIEWS = (UNSPENT_OUTPUTS, CHRONICLE_MEASUREMENTS, *running_views.VIEWS)
