@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, time, timedelta
+from fractions import Fraction
 
 import pytest
 from fastapi.testclient import TestClient
@@ -21,7 +22,7 @@ NETWORKS = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
 
 
 class History:
-    """Days of random transfers, mints and melts of tokens; some days are missing."""
+    """Days of random transfers, mints and melts of tokens, and of active addresses; some days are missing."""
 
     def __init__(self, seed):
         self.chance = random.Random(seed)
@@ -35,6 +36,7 @@ class History:
         for day in self.days:
             for _ in range(self.chance.randrange(5)):
                 self._transaction(day)
+            self._activity(day)
 
     def _transaction(self, day):
         chance, token = self.chance, self.chance.choice(TOKENS)
@@ -81,6 +83,15 @@ class History:
                 "date": day,
             }
         )
+
+    def _activity(self, day):
+        active = self.chance.sample(OWNERS, self.chance.randrange(4))
+        self.rows[day]["address_analytics"] = [
+            {"address": one, "milestone_index": index, "sent_tokens": 1, "recv_tokens": 1, "date": day}
+            for one in active
+            for index in range(self.chance.randrange(1, 3))
+        ]
+        self.rows[day]["date_cache"] = [{"date": day, "start_ms": 1, "end_ms": 2}]
 
 
 def written(folder, days):
@@ -144,12 +155,28 @@ def test_supplies_of_tokens(history, world):
     assert [tuple(row.values()) for row in earlier] == [row for row in wanted if row[0] <= half]
 
 
-@pytest.mark.parametrize("table", ["token_supply_daily"])
+def test_rolling_addresses(history, world):
+    _, lake = world
+    active = {day: {row["address"] for row in history.rows[day]["address_analytics"]} for day in history.days}
+    wanted = []
+    for day in history.days:
+        for length in (1, 7, 30):
+            begin = day - timedelta(length - 1)
+            inside = set().union(*(those for at, those in active.items() if begin <= at <= day))
+            before = set().union(*(those for at, those in active.items() if at < begin))
+            wanted.append((day, length, len(inside), len(inside - before), len(inside & before)))
+    names = "date, days, active_addresses, new_addresses, returning_addresses"
+    found = lake.query(f"SELECT {names} FROM {NETWORK}.rolling_addresses ORDER BY date, days").to_pylist()
+    assert [tuple(row.values()) for row in found] == wanted
+    assert all(any(row[place] for row in wanted) for place in (2, 3, 4))
+
+
+@pytest.mark.parametrize("table", ["token_supply_daily", "rolling_addresses"])
 def test_a_range_of_dates_is_that_part_of_all(history, world, table):
     """What runs on is computed from all days, whatever dates a request names."""
     settings, lake = world
     first, last = history.days[20], history.days[25]
-    key = "token_id"
+    key = "token_id" if table == "token_supply_daily" else "days"
     rows = lake.query(
         f"SELECT * FROM {NETWORK}.{table} WHERE date BETWEEN '{first}' AND '{last}' ORDER BY date, {key}"
     ).to_pylist()
@@ -160,3 +187,50 @@ def test_a_range_of_dates_is_that_part_of_all(history, world, table):
     assert rows
     assert page == [row | {"date": row["date"].isoformat()} for row in rows]
     assert len(exported) == 1 + len(rows)
+
+
+BALANCES = {
+    "one": {"a": 5},
+    "equal": dict.fromkeys("abcd", 7),
+    "skewed": {f"{number:03d}": 3**number for number in range(30)},
+    "many": {f"{number:03d}": 10**15 + number % 7 for number in range(150)},
+}
+
+
+@pytest.mark.parametrize("case", BALANCES)
+def test_concentration_of_balances(case, tmp_path):
+    """Two rows of an address count as the later one; balances of zero and of before the checkpoint do not."""
+    before, checkpoint, day = date(2022, 9, 30), date(2022, 10, 1), date(2022, 10, 3)
+    totals = [
+        {"date": before, "checkpoint": before, "since_milestone": None, "milestone_index": 1},
+        {"date": checkpoint, "checkpoint": checkpoint, "since_milestone": None, "milestone_index": 2},
+        {"date": day, "checkpoint": checkpoint, "since_milestone": None, "milestone_index": 3},
+    ]
+    held = [
+        {"address": "smr1gone", "balance": 10**18, "date": before},
+        *({"address": f"smr1{one}", "balance": 9, "date": checkpoint} for one in BALANCES[case]),
+        *(
+            {"address": f"smr1{one}", "balance": amount, "date": day}
+            for one, amount in BALANCES[case].items()
+        ),
+        {"address": "smr1empty", "balance": 0, "date": day},
+    ]
+    rows = {
+        at: {
+            "ledger_totals": [row for row in totals if row["date"] == at],
+            "address_balances": [row for row in held if row["date"] == at],
+        }
+        for at in (before, checkpoint, day)
+    }
+    _, lake = written(tmp_path, rows)
+    [found] = lake.query(f"SELECT * FROM {NETWORK}.concentration").to_pylist()
+    amounts = sorted(BALANCES[case].values(), reverse=True)
+    count, total = len(amounts), sum(amounts)
+    # The mean difference of all pairs, relative to twice the mean.
+    gini = Fraction(sum(abs(one - other) for one in amounts for other in amounts), 2 * count * total)
+    assert (found["date"], found["addresses"], found["amount"]) == (day, count, total)
+    assert found["gini"] == pytest.approx(float(gini), abs=1e-12)
+    assert found["top_10_share"] == pytest.approx(sum(amounts[:10]) / total)
+    assert found["top_100_share"] == pytest.approx(sum(amounts[:100]) / total)
+    [early] = lake.query(f"SELECT * FROM {NETWORK}.concentration(DATE '2022-10-02')").to_pylist()
+    assert (early["date"], early["amount"]) == (checkpoint, 9 * count)

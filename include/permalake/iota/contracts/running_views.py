@@ -1,4 +1,4 @@
-"""Views whose figures run on from day to day: supplies of native tokens.
+"""Views whose figures run on from day to day: supplies of native tokens, who is active, who owns how much.
 
 They are computed from all published days when they are read, so a late or corrected day costs nothing.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
 from permalake.iota.contracts.columns import TOKEN_ID
+
+WINDOWS = (1, 7, 30)
+"""Lengths in days of the periods in which addresses are counted."""
 
 # An output that expired was its first owner's, whoever unlocked it. Integers have up to 256 bits.
 _CHANGES = """
@@ -54,6 +57,62 @@ SELECT date, token_id,
 FROM moved FULL JOIN schemes USING (date, token_id) LEFT JOIN transfers USING (date, token_id)
 WINDOW so_far AS (PARTITION BY token_id ORDER BY date)
 """  # noqa: S608
+# An address counts in the windows that hold its last active day: from that day on, until the next one.
+_ROLLING = f"""
+WITH active AS (
+    SELECT date, address FROM {{network}}.address_analytics WHERE date <= CAST(as_of AS DATE)
+    GROUP BY date, address
+),
+lasting AS (
+    SELECT date, lead(date) OVER by_address AS next_date, lag(date) OVER by_address IS NULL AS is_first
+    FROM active WINDOW by_address AS (PARTITION BY address ORDER BY date)
+),
+turns AS (
+    SELECT days, turn.date AS date, sum(turn.active) AS active, sum(turn.new) AS new
+    FROM lasting CROSS JOIN (SELECT unnest({list(WINDOWS)}) AS days) CROSS JOIN LATERAL (VALUES
+        (date, 1, is_first :: INT),
+        (least(date + days, coalesce(next_date, date + days)), -1, 0),
+        (date + days, 0, -(is_first :: INT))
+    ) AS turn(date, active, new)
+    GROUP BY ALL
+)
+SELECT date, days,
+    CAST(active AS BIGINT) AS active_addresses,
+    CAST(new AS BIGINT) AS new_addresses,
+    CAST(active - new AS BIGINT) AS returning_addresses
+FROM (
+    SELECT date, days, sum(active) OVER so_far AS active, sum(new) OVER so_far AS new, is_day
+    FROM (
+        SELECT date, days, active, new, false AS is_day FROM turns UNION ALL
+        SELECT date, unnest({list(WINDOWS)}), 0, 0, true FROM {{network}}.date_cache
+        WHERE date <= CAST(as_of AS DATE)
+    )
+    WINDOW so_far AS (PARTITION BY days ORDER BY date RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+) WHERE is_day
+"""  # noqa: S608
+_CONCENTRATION = """
+WITH day AS (
+    SELECT date, checkpoint, since_milestone FROM {network}.ledger_totals WHERE date <= CAST(as_of AS DATE)
+    ORDER BY date DESC LIMIT 1
+),
+balances AS (
+    SELECT any_value(day.date) AS date, any_value(day.since_milestone) AS since_milestone,
+        arg_max(balance, held.date) AS balance
+    FROM {network}.address_balances AS held JOIN day ON held.date BETWEEN day.checkpoint AND day.date
+    GROUP BY address
+),
+ranked AS (
+    SELECT date, since_milestone, balance, row_number() OVER (ORDER BY balance DESC) AS rank
+    FROM balances WHERE balance > 0
+)
+SELECT date, since_milestone, count(*) AS addresses, CAST(sum(balance) AS BIGINT) AS amount,
+    (count(*) + 1) / count(*) - 2 * CAST(sum(rank * CAST(balance AS HUGEINT)) AS DOUBLE)
+        / count(*) / CAST(sum(balance) AS DOUBLE) AS gini,
+    coalesce(sum(balance) FILTER (rank <= 10), 0) / sum(balance) AS top_10_share,
+    coalesce(sum(balance) FILTER (rank <= 100), 0) / sum(balance) AS top_100_share
+FROM ranked GROUP BY date, since_milestone
+"""
+
 TOKEN_SUPPLY = LakeView(
     "token_supply_daily",
     "iota",
@@ -95,4 +154,48 @@ TOKEN_SUPPLY = LakeView(
     key=("token_id",),
     runs_on=True,
 )
-VIEWS = (TOKEN_SUPPLY,)
+ROLLING_ADDRESSES = LakeView(
+    "rolling_addresses",
+    "iota",
+    "Distinct addresses that sent or received on a day or shortly before it, and how many of them are new.",
+    (
+        DATE,
+        Column("days", "int", "Length of the period, which ends with the date.", values=WINDOWS),
+        Column("active_addresses", "long", "Distinct addresses that sent or received in the period."),
+        Column("new_addresses", "long", "Those among them that no published day before the period has."),
+        Column("returning_addresses", "long", "The others among them."),
+    ),
+    ("address_analytics", "date_cache"),
+    _ROLLING,
+    note="For each published day. Days of a period that are not published count nothing.",
+    runs_on=True,
+)
+CONCENTRATION = LakeView(
+    "concentration",
+    "iota",
+    "How unequal balances are at a day's end: concentration(DATE '…'), or concentration for the last day.",
+    (
+        DATE,
+        Column(
+            "since_milestone",
+            "int",
+            "First milestone whose changes balances count (see ledger_totals); null: all of them.",
+            required=False,
+        ),
+        Column("addresses", "long", "Addresses with a balance above zero."),
+        Column("amount", "long", "Sum of these balances (base tokens)."),
+        Column(
+            "gini",
+            "double",
+            "Gini coefficient: 0 where these balances are equal, near 1 where one has all.",
+        ),
+        Column("top_10_share", "double", "Share of the amount that the 10 largest balances hold."),
+        Column("top_100_share", "double", "Share of the amount that the 100 largest balances hold."),
+    ),
+    ("ledger_totals", "address_balances"),
+    _CONCENTRATION,
+    note="One row, from the balances since the day's checkpoint.",
+    key=(),
+    runs_on=True,
+)
+VIEWS = (TOKEN_SUPPLY, ROLLING_ADDRESSES, CONCENTRATION)
