@@ -27,6 +27,7 @@ KEPT = {
     ("quality-wormhole", 1280, "light"): "15-quality",
     ("operations", 1280, "light"): "16-operations",
     ("message-shimmer", 1280, "light"): "17-verified-block",
+    ("flows", 360, "dark"): "18-flows-on-a-phone",
 }
 """Screenshots that belong into the documentation."""
 _VERIFY = """

@@ -19,7 +19,7 @@ from permalake.contracts import QUARANTINE
 from permalake.domains import domain_of
 from permalake.lake import DayStatus
 from permalake.lake.serving import Scan as Days
-from permalake.lake.status import status
+from permalake.lake.status import networks_with_days, status
 from permalake.web.html import page
 from permalake.web.problems import documented, not_found
 from permalake.web.state import RequestLake
@@ -45,17 +45,14 @@ class QualityOptions(RangeOptions):
 def quality(request: Request, query: Annotated[QualityOptions, Query()]) -> Response:
     """Show audits, quarantine and lineage of a network; without one, of the first."""
     database = request.app.state.database
-    days: dict[str, list[DayStatus]] = {}
-    for one in status(database):
-        days.setdefault(one.network, []).append(one)
-    known = sorted({*days, *request.app.state.reader.snapshot().networks()})
+    known = sorted(networks_with_days(database) | request.app.state.reader.snapshot().networks())
     if query.network and query.network not in known:
         raise not_found(f"network {query.network}")
     if not known:
         return page(request, None, "quality.html", {"network": None, "known": []}, SITE)
     network: str = query.network or known[0]
     lake = lake_of(request, network)
-    own = _between(days.get(network, []), query)
+    own = _between(status(database, network), query)
     shown = {"network": network, "known": known, "start": _text(query.start), "end": _text(query.end)}
     return page(
         request, None, "quality.html", shown | _audits(lake, own, query) | _quarantine(lake, query), SITE

@@ -65,6 +65,12 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
     ]
 
 
+def networks_with_days(database: Database) -> set[str]:
+    """Return the networks of which a run has looked at some day."""
+    with database.read() as connection:
+        return set(connection.execute(select(days.c.network).distinct()).scalars())
+
+
 def carried_until(days: Iterable[DayStatus]) -> date | None:
     """Return the last published day of one network up to which all are carried; None before the first."""
     published = sorted((day for day in days if day.published), key=lambda day: day.date)

@@ -26,6 +26,7 @@ from permalake.web.synthetic import synthetic_days
 from permalake.web.timeline import duration
 
 SITE = Path(__file__).parent / "site"
+_HTML = "text/html; charset=utf-8"
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
@@ -60,6 +61,25 @@ def page(
     content = {**content, "synthetic": synthetic_days(snapshot, content.get("network"))}
     if wants_json(request):
         return _json(request, publication, content)
+    answer = current(request, publication, _rendered(request, template, content, folders), _HTML)
+    answer.headers.update(_HEADERS)
+    if scripts:
+        answer.headers["Content-Security-Policy"] = _SCRIPTS + _POLICY
+    return answer
+
+
+def problem_page(request: Request, status: int, title: str, detail: str) -> Response:
+    """Return a problem as a page with the way back."""
+    network = getattr(request.state, "network", None)
+    content: dict[str, Any] = {"network": network, "title": title, "detail": detail, "synthetic": []}
+    text = _rendered(request, "problem.html", content, ())
+    return Response(text, status, {**_HEADERS, "Cache-Control": "no-store"}, _HTML)
+
+
+def _rendered(
+    request: Request, template: str, content: Mapping[str, Any], folders: tuple[Path, ...]
+) -> bytes:
+    snapshot = request.app.state.reader.snapshot()
     values = {
         **content,
         "root": request.scope.get("root_path", ""),
@@ -68,12 +88,13 @@ def page(
         "publication": snapshot.publication,
         "as_json": "?" + urlencode([*request.query_params.multi_items(), ("format", "json")]),
     }
-    text = _environment(folders).get_template(template).render(values)
-    answer = current(request, publication, text.encode(), "text/html; charset=utf-8")
-    answer.headers.update(_HEADERS)
-    if scripts:
-        answer.headers["Content-Security-Policy"] = _SCRIPTS + _POLICY
-    return answer
+    return _environment(folders).get_template(template).render(values).encode()
+
+
+def wants_page(request: Request) -> bool:
+    """Return whether a request of a page asks for HTML, as browsers do; other clients get JSON."""
+    tags = getattr(request.scope.get("route"), "tags", ())
+    return "pages" in tags and "text/html" in request.headers.get("accept", "") and not wants_json(request)
 
 
 def wants_json(request: Request) -> bool:

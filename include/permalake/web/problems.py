@@ -19,6 +19,7 @@ from starlette.routing import Match, Route
 
 from permalake.errors import StoreUnavailableError
 from permalake.lake.serving import QueryTimeoutError
+from permalake.web.html import problem_page, wants_page
 
 PROBLEM_JSON = "application/problem+json"
 _RETRY_AFTER = "2"
@@ -108,13 +109,17 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
-def _problem(_: Request, error: Exception) -> Response:
+def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, ProblemError)  # noqa: S101
+    if wants_page(request):
+        return problem_page(request, error.status, HTTPStatus(error.status).phrase, error.detail)
     return problem_response(error.status, error.detail, error.headers, error.extra)
 
 
-def _invalid(_: Request, error: Exception) -> Response:
+def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
+    if wants_page(request):
+        return problem_page(request, 400, HTTPStatus(400).phrase, validation_detail(error))
     return problem_response(400, validation_detail(error))
 
 

@@ -226,6 +226,26 @@ def test_the_page_of_a_message_loads_one_script_of_this_server(synthetic_api, ne
     assert synthetic_api.get(f"/{network}/explore/scripts/message.html").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        (f"/message/{'0' * 64}", 404, "is not in the published days"),
+        ("/output/%3Cb%3E%E2%80%AE", 400, "outputId: not hex digits in pairs"),
+        ("/milestone/%3Cb%3E", 400, "index: Input should be a valid integer"),
+    ],
+)
+def test_a_browser_gets_a_page_that_says_what_is_wrong(synthetic_api, network, path, status, told):
+    url = f"/{network}/explore{path}"
+    answer = synthetic_api.get(url, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert told in answer.text
+    assert f'href="/{network}"' in answer.text
+    assert "<b>" not in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    for other in ({"Accept": "*/*"}, {"Accept": "application/json"}):
+        assert synthetic_api.get(url, headers=other).headers["content-type"] == "application/problem+json"
+
+
 def test_what_is_unknown_or_malformed(synthetic_api, network):
     assert get(synthetic_api, f"/{network}/explore?q=%3Cb%3Enothing")["query"] == "<b>nothing"
     page = synthetic_api.get(f"/{network}/explore?q=%3Cb%3Enothing", headers={"Accept": "text/html"})
