@@ -81,3 +81,9 @@ def test_an_rpc_of_a_chain_belongs_to_wormhole_alone(settings, config):
     config.write_text(config.read_text().replace("localhost:1", "localhost:2"))
     assert len({before, first, digest(load_settings(config), "wormhole")}) == 3
     assert digest(load_settings(config), "shimmer") == iota
+
+
+def test_a_link_to_nothing_is_no_error(settings):
+    before = digest(settings, "testnet")
+    (settings.networks["testnet"].path / "gone.jsonl").symlink_to("nowhere")
+    assert digest(settings, "testnet") != before

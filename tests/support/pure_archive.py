@@ -19,8 +19,8 @@ from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import RECORD, Record
 from permalake.iota.sources.archive_index import times_of
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
-from permalake.iota.sources.line_files import line_ranges, read_lines
 from permalake.iota.sources.milestone_times import days_of, span_of
+from permalake.pipeline.line_files import line_ranges, read_lines
 
 ROLES = {
     "milestones": Record.MILESTONE,

@@ -34,9 +34,10 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import IntegrityError, ProgrammingError
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
+from permalake.errors import PermalakeError
 from permalake.lake.migrations import Migration, add_column, add_table, migrate, pending
 
 PUBLISHED = "permalake"
@@ -302,13 +303,22 @@ def moment(text: str) -> datetime:
 
 
 class Database:
-    """The catalog database. ``read`` sees one consistent state, ``write`` is alone while it lasts."""
+    """The catalog database. ``read`` sees one consistent state, ``write`` is alone while it lasts.
+
+    Opening it raises :class:`PermalakeError` when it does not answer.
+    """
 
     def __init__(self, uri: str | URL) -> None:
         self.engine = _engine(uri)
         # Only whoever finds steps to take asks for the write lock: opening must not wait for writers.
-        with self.read() as connection:
-            due = pending(connection, MIGRATIONS)
+        try:
+            with self.read() as connection:
+                due = pending(connection, MIGRATIONS)
+        except OperationalError as error:
+            reason = " ".join(str(error.orig).split())
+            raise PermalakeError(
+                f"lake.catalog: the database cannot be opened: {reason}; are address and login right?"
+            ) from None
         if due:
             with self.write() as connection:
                 migrate(connection, MIGRATIONS)

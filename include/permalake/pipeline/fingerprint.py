@@ -44,5 +44,8 @@ def _files(root: Path) -> Iterator[str]:
 
 
 def _line(file: Path, name: str) -> str:
-    status = file.stat()
+    try:
+        status = file.stat()
+    except FileNotFoundError:  # a link to nothing, which no source reads
+        return name
     return f"{name} {status.st_size} {status.st_mtime_ns}"

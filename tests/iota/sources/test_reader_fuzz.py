@@ -121,11 +121,7 @@ def test_lines_of_chronicle_logs():
     logs = sorted((SYNTHETIC / "chronicle" / "logs").glob("*.log*"))
     sound = [one for file in logs for line in lines_of(file) for one in messages_of(line)]
     lines = [mutated(dice.choice(sound), dice) for _ in range(MUTATIONS)]
-    rows = [
-        row
-        for batch in chronicle_records.packed(lines, 1)
-        for row in batch.select(["kind", "raw", "link"]).to_pylist()
-    ]
+    rows = records_of(lines)
     assert {row["kind"] for row in rows} == {Record.MILESTONE, Record.BLOCK, Record.MALFORMED}
     everything = b"\n".join(lines)
     malformed = [row for row in rows if row["kind"] == Record.MALFORMED]
@@ -134,6 +130,22 @@ def test_lines_of_chronicle_logs():
     times = [told for line in lines if (told := chronicle_records.milestone_time(line))]
     index, time = np.array(times, np.int64).T
     days_of(index, time, date(2000, 1, 1), date(2100, 1, 1))
+    whole = [line for file in logs for line in lines_of(file)]
+    index, time = np.array([chronicle_records.milestone_time(line) for line in whole], np.int64).T
+    found = days_of(index, time, date(2000, 1, 1), date(2100, 1, 1))
+    milestones = [row for row in records_of(whole) if row["kind"] == Record.MILESTONE]
+    _, problems = pure_archive.prove([*milestones, *rows], "chrysalis", found, int(index.min()))
+    assert pure_archive.refused(problems, found) == {day.date for day in found}
+
+
+def records_of(lines):
+    """The records of lines of Chronicle's logs, as the cone takes them."""
+    return [
+        {name: row[name] for name in pure_archive.SCHEMA.names if name in row}
+        | {"origin": "fuzz", "context": False}
+        for batch in chronicle_records.packed(lines, 1)
+        for row in batch.to_pylist()
+    ]
 
 
 class Given:

@@ -25,39 +25,10 @@ from permalake.wormhole.sources import deep_days, guardian, wormholescan
 from permalake.wormhole.sources.document_cache import DocumentCache
 from permalake.wormhole.sources.vaa_documents import days_of_document, trimmed_operation, trimmed_vaa
 from support import places
+from support.mutations import mutated
 from support.rpc_server import EvmChain, SolanaChain
 
 MUTATIONS = 10_000
-VALUES = (
-    *(None, True, -1, 0, 2**31, 2**63, 2**64, 2**300, 1e308, float("inf"), "", "x", "0x", "9" * 400),
-    *("\ud800", "1e1000000", "2024-13-45T99:99:99Z", "9999-12-31T23:59:59.999999999+14:00"),
-    *([], {}, [[]], {"": None}, [None], "0001-01-01T00:00:00+23:59"),
-)
-
-
-def mutated(rng, value):
-    """A document with one to three changes: of its bytes, or of a value anywhere in it."""
-    for _ in range(rng.randrange(1, 4)):
-        if rng.random() < 0.3:
-            text = bytearray(json.dumps(value).encode())
-            for _ in range(rng.randrange(1, 4)):
-                text[rng.randrange(len(text))] = rng.randrange(256)
-            return bytes(text)
-        value = replaced(rng, value)
-    return json.dumps(value).encode()
-
-
-def replaced(rng, value):
-    inner = isinstance(value, dict | list) and value and rng.random() < 0.85
-    if not inner:
-        return rng.choice(VALUES)
-    if isinstance(value, dict):
-        key = rng.choice(list(value))
-        if rng.random() < 0.1:
-            return {name: one for name, one in value.items() if name != key}
-        return {**value, key: replaced(rng, value[key])}
-    number = rng.randrange(len(value))
-    return [*value[:number], replaced(rng, value[number]), *value[number + 1 :]]
 
 
 def outcomes(seed, samples, read):

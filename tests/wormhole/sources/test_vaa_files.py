@@ -69,8 +69,8 @@ def test_a_line_that_cannot_be_read_is_a_document_with_a_fault(documents):
     )
     assert [(row["origin"], row["fault"], row["raw"]) for row in rows] == [
         (f"a.jsonl#{ID}", "the line is not a JSON object", cut.encode()),
-        ("a.jsonl#b", "the document has no field vaa", b""),
-        ("a.jsonl#c", "the field vaa is not base64", b"*"),
+        ("a.jsonl#b", "the document has no field vaa", b'{"id": "b"}'),
+        ("a.jsonl#c", "the field vaa is not base64", b'{"id": "c", "vaa": "*"}'),
         ("d.csv", "the line is not chain/emitter/sequence,hex", b"no comma"),
         ("d.csv#e", "the line is not chain/emitter/sequence,hex", b"e,0g"),
     ]
@@ -80,3 +80,24 @@ def test_a_line_that_cannot_be_read_is_a_document_with_a_fault(documents):
 def test_a_missing_path_says_what_to_do(spark, tmp_path):
     with pytest.raises(ConfigError, match=r"wormhole\.path: .*nowhere does not exist; point it at"):
         vaa_files.read(spark, tmp_path / "nowhere")
+
+
+def test_what_is_quarantined_is_the_exact_input(spark, tmp_path):
+    lines = [b'{"id": "\xff", "vaa": "*"}', b'\xfe{"vaa"', b'[{"vaa": ""}, {"vaa": ""}]']
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines))
+    (tmp_path / "b [1].csv").write_bytes(b"2/\xff/1,0g")
+    rows = vaa_files.read(spark, tmp_path).collect()
+    assert {bytes(row["raw"]) for row in rows} == {*lines, b"2/\xff/1,0g"}
+    assert all(row["fault"] for row in rows)
+
+
+def test_no_link_out_of_the_folder_is_followed(spark, tmp_path):
+    root = tmp_path / "vaas"
+    (root / "inner").mkdir(parents=True)
+    (tmp_path / "secret.jsonl").write_text("password")
+    (root / "inner" / "a.jsonl").write_text(json.dumps({"id": ID, "vaa": BASE64}))
+    (root / "b.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    (root / "c.csv").symlink_to(tmp_path / "nothing")
+    assert [row["origin"] for row in vaa_files.read(spark, root).collect()] == [f"a.jsonl#{ID}"]
+    (root / "inner" / "a.jsonl").unlink()
+    assert vaa_files.read(spark, root).count() == 0

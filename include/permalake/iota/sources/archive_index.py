@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake import paths
-from permalake.iota.sources.line_files import Damage, LineRange, line_ranges, read_lines
 from permalake.iota.sources.milestone_times import I64, Span, span_of
+from permalake.pipeline.line_files import Damage, LineRange, line_ranges, read_lines
 
 # (milestone index, time [unix s]) of a line; None when the line does not tell both.
 ReadTime = Callable[[bytes], tuple[int, int] | None]

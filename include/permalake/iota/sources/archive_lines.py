@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from permalake.iota.codec.milestones import CHRYSALIS_MILESTONE, STARDUST_MILESTONE
 from permalake.iota.cone.source_records import InclusionState, Record
-from permalake.iota.sources.line_files import Damage
+from permalake.pipeline.line_files import Damage
 
 Row = dict[str, Any]
 # What reading a line may raise when it is not what it should be.

@@ -23,9 +23,9 @@ from permalake.errors import PermalakeError
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
-from permalake.iota.sources.line_files import inside, line_ranges, read_lines
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import ARCHIVE_FILE
+from permalake.pipeline.line_files import inside, line_ranges, read_lines
 
 _ROLE = {"messages": "blocks"}
 _KINDS = {

@@ -22,9 +22,9 @@ from permalake.iota.cone.ledger_history import created_before
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
 from permalake.iota.sources.chronicle_records import PACKED, milestone_time, packed
-from permalake.iota.sources.line_files import inside, line_ranges, read_lines
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import CHRONICLE_FILE
+from permalake.pipeline.line_files import inside, line_ranges, read_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.codec.receipts import Receipt
 from permalake.iota.cone.source_records import RECORD, InclusionState, Record
 from permalake.iota.sources.archive_lines import UNREADABLE, Row, index_of, load_json, malformed_row, row
-from permalake.iota.sources.line_files import Damage
+from permalake.pipeline.line_files import Damage
 
 _BATCH_MESSAGES = 2_000
 _U64 = 2**64

@@ -12,7 +12,7 @@ from permalake.config import NetworkSettings
 from permalake.iota.sources.archive_index import ReadTime, known_last
 from permalake.iota.sources.archive_lines import milestone_time
 from permalake.iota.sources.chronicle_records import milestone_time as chronicle_time
-from permalake.iota.sources.line_files import Damage, inside, line_ranges, read_lines
+from permalake.pipeline.line_files import Damage, inside, line_ranges, read_lines
 
 END_NOTE = "the source ends with milestone {}; the day may go on"
 _ENDED = re.compile(END_NOTE.format("([0-9]+)"))

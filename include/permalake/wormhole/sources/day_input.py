@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from functools import partial
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from permalake.config import WormholeSettings
 from permalake.lake.day_record import DayRecord
+from permalake.pipeline.line_files import refuse_damaged
 from permalake.pipeline.workspace import Workspace
 from permalake.wormhole.sources import guardian, observation_files, vaa_files, wormhole_source
 from permalake.wormhole.sources.guardian import Gap
@@ -70,8 +72,10 @@ class WormholeInput:
 
     def _mark_late_files(self) -> None:
         files = wormhole_source.new_files(self._settings, self._section)
-        if files and any(day.published for day in self._work.reader.status(NETWORK)):
-            documents = vaa_files.read_files(self._spark, list(files))
+        paths = [Path(file) for file in files]
+        refuse_damaged(paths, "wormhole.path")
+        if paths and any(day.published for day in self._work.reader.status(NETWORK)):
+            documents = vaa_files.read_files(self._spark, paths)
             table: Callable[[str], DataFrame] = partial(self._work.reader.table, self._spark, NETWORK)
             self._work.builds.mark_stale(NETWORK, late_days(documents, table), "files: late VAAs")
         if files:

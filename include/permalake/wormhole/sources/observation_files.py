@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
+from permalake.pipeline.line_files import files_below, refuse_damaged, spark_paths
 
 _FIELDS = ("emitterChain", "emitterAddr", "sequence", "guardianAddr", "signature", "indexedAt")
 
@@ -24,19 +25,18 @@ def read(spark: SparkSession, path: Path) -> DataFrame:
 
     Raises:
         ConfigError: The path does not exist.
+        InvalidInputError: A gzip file is damaged.
     """
     if not path.exists():
         raise ConfigError(
             f"wormhole.observations: {path} does not exist; point it at a folder or leave it out"
         )
-    lines = (
-        spark.read.schema(", ".join(f"{name} string" for name in _FIELDS))
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "*.{jsonl,jsonl.gz}")
-        .json(str(path))
-    )
+    files = files_below(path, (".jsonl", ".jsonl.gz"))
+    refuse_damaged(files, "wormhole.observations")
+    schema = ", ".join(f"{name} string" for name in _FIELDS)
+    found = spark.read.schema(schema).json(spark_paths(files)) if files else spark.createDataFrame([], schema)
     sequence = F.when(F.length("sequence") < 16, F.lpad("sequence", 16, "0")).otherwise(F.col("sequence"))
-    known = lines.select(
+    known = found.select(
         F.concat_ws(":", "emitterChain", F.lower("emitterAddr"), sequence).alias("row_key"),
         F.regexp_replace(F.lower("guardianAddr"), "^0x", "").alias("guardian"),
         F.try_to_binary(F.col("signature"), F.lit("base64")).alias("signature"),

@@ -7,7 +7,7 @@ Under one path any number of files and folders may lie:
 - ``*.csv``, ``*.csv.gz``: ``chain/emitter/sequence,hex`` a line, without a header.
 
 Nothing is refused here: a line that cannot be read becomes a document with a ``fault``, whose bytes are the
-line itself, and ends in quarantine.
+line's own, and ends in quarantine. Files that do not decompress are refused before (``day_input``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
+from permalake.pipeline.line_files import files_below, spark_paths
 
 NAME = "files"
 
 _FIELDS = ("id", "vaa", "timestamp", "indexedAt", "txHash")
 _JSON_SCHEMA = ", ".join(f"`{name}` string" for name in (*_FIELDS, "_broken"))
+_JSON, _CSV = (".jsonl", ".jsonl.gz"), (".csv", ".csv.gz")
 _HEX_PAIRS = r"^(0[xX])?([0-9a-fA-F]{2})*$"
 
 
@@ -35,39 +37,35 @@ def read(spark: SparkSession, path: Path | str) -> DataFrame:
     """
     if not Path(path).exists():
         raise ConfigError(f"wormhole.path: {path} does not exist; point it at the folder with the VAA files")
-    return json_lines(spark, [str(path)], NAME).unionByName(_csv_dump(spark, [str(path)]))
+    return read_files(spark, files_of(Path(path)))
 
 
-def read_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+def read_files(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
     """Read single files like :func:`read`."""
-    return json_lines(spark, files, NAME).unionByName(_csv_dump(spark, files))
+    json, csv = ([file for file in files if file.name.endswith(ends)] for ends in (_JSON, _CSV))
+    return json_lines(spark, spark_paths(json), NAME).unionByName(_csv_dump(spark, spark_paths(csv)))
 
 
-def is_source(file: str) -> bool:
-    """Whether a file of this name is read."""
-    return file.endswith((".jsonl", ".jsonl.gz", ".csv", ".csv.gz"))
+def files_of(path: Path) -> list[Path]:
+    """Return the files that are read below ``path``: none that a link out of it leads to."""
+    return files_below(path, (*_JSON, *_CSV))
 
 
 def json_lines(spark: SparkSession, paths: Sequence[str], source: str) -> DataFrame:
-    """Documents in JSON Lines below the paths, of a source of that name."""
-    lines = (
-        spark.read.schema(_JSON_SCHEMA)
-        .option("columnNameOfCorruptRecord", "_broken")
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "*.{jsonl,jsonl.gz}")
-        .json(list(paths))
-    )
-    broken = F.col("_broken").isNotNull()
+    """Documents in files of JSON Lines, of a source of that name."""
+    options = {"columnNameOfCorruptRecord": "_broken"}
+    told = F.from_json(F.col("value"), _JSON_SCHEMA, options).alias("told")
+    lines = _text(spark, paths).select("value", "file", told).select("value", "file", "told.*")
+    broken = F.col("_broken").isNotNull() | ~F.ltrim("value").startswith("{")
     vaa = F.try_to_binary(F.col("vaa"), F.lit("base64"))
     fault = (
         F.when(broken, F.lit("the line is not a JSON object"))
         .when(F.col("vaa").isNull(), F.lit("the document has no field vaa"))
         .when(vaa.isNull(), F.lit("the field vaa is not base64"))
     )
-    text = F.coalesce(F.col("_broken"), F.col("vaa"), F.lit(""))
     return lines.select(
         *_origin(_field("id"), source),
-        F.coalesce(F.when(~broken, vaa), F.encode(text, "UTF-8")).alias("raw"),
+        F.when(fault.isNull(), vaa).otherwise(F.col("value").cast("binary")).alias("raw"),
         fault.alias("fault"),
         F.try_to_timestamp(_field("timestamp")).alias("document_time"),
         F.try_to_timestamp(_field("indexedAt")).alias("indexed_at"),
@@ -82,12 +80,7 @@ def _field(name: str) -> Column:
 
 
 def _csv_dump(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    lines = (
-        spark.read.option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "*.{csv,csv.gz}")
-        .text(list(paths))
-        .where(F.trim("value") != "")
-    )
+    lines = _text(spark, paths)
     comma = F.instr(F.col("value"), ",")
     hexed = F.trim(F.substring(F.col("value"), comma + 1, F.length("value")))
     readable = (comma > 0) & hexed.rlike(_HEX_PAIRS)
@@ -95,7 +88,7 @@ def _csv_dump(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     return lines.select(
         *_origin(F.when(comma > 0, F.trim(F.substring(F.col("value"), F.lit(1), comma - 1))), NAME),
         F.when(readable, F.unhex(F.regexp_replace(hexed, "^0[xX]", "")))
-        .otherwise(F.encode("value", "UTF-8"))
+        .otherwise(F.col("value").cast("binary"))
         .alias("raw"),
         F.when(~readable, F.lit("the line is not chain/emitter/sequence,hex")).alias("fault"),
         never.cast("timestamp").alias("document_time"),
@@ -104,10 +97,17 @@ def _csv_dump(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     )
 
 
+def _text(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Return the lines (value [the line's own bytes], file [its name]) that are not empty."""
+    if not paths:
+        return spark.createDataFrame([], "value string, file string")
+    lines = spark.read.text(list(paths)).select("value", F.col("_metadata.file_name").alias("file"))
+    return lines.where(F.trim("value") != "")
+
+
 def _origin(claimed_id: Column, source: str) -> list[Column]:
-    file = F.col("_metadata.file_name")
     return [
         F.lit(source).alias("source"),
-        F.concat_ws("#", file, claimed_id).alias("origin"),
+        F.concat_ws("#", "file", claimed_id).alias("origin"),
         claimed_id.alias("claimed_id"),
     ]

@@ -172,9 +172,4 @@ def _seen(settings: Settings, section: WormholeSettings) -> DocumentCache:
 
 
 def _listing(root: Path) -> dict[str, list[int]]:
-    files = [root] if root.is_file() else (file for file in root.rglob("*") if file.is_file())
-    return {
-        str(file): [file.stat().st_size, file.stat().st_mtime_ns]
-        for file in files
-        if vaa_files.is_source(file.name)
-    }
+    return {str(file): [file.stat().st_size, file.stat().st_mtime_ns] for file in vaa_files.files_of(root)}

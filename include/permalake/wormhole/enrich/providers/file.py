@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
+from permalake.pipeline.line_files import files_below, refuse_damaged, spark_paths
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.provider_context import ProviderContext
 
@@ -49,12 +50,13 @@ class FilePrices:
         return joined.select(*quotes.columns)
 
     def _all(self, spark: SparkSession) -> DataFrame:
-        if not Path(str(self.path)).exists():
-            raise ConfigError(f"prices.path: {self.path} does not exist; point it at a CSV file of quotes")
-        reader = spark.read.option("header", "true")
-        if Path(str(self.path)).is_dir():
-            reader = reader.option("pathGlobFilter", "*.{csv,csv.gz}")
-        table = reader.csv(str(self.path))
+        files = files_below(Path(str(self.path)), (".csv", ".csv.gz"))
+        if not files:
+            raise ConfigError(
+                f"prices.path: {self.path} does not exist or holds no CSV file of quotes; point it at one"
+            )
+        refuse_damaged(files, "prices.path")
+        table = spark.read.option("header", "true").csv(spark_paths(files))
         if lacking := [name for name in _COLUMNS if name not in table.columns]:
             raise ConfigError(f"prices.path: {self.path} lacks the column {lacking[0]}")
         read = table.select(

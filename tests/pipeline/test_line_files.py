@@ -5,11 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from permalake.errors import InvalidInputError
 from permalake.iota.cone.source_records import Record
-from permalake.iota.sources import line_files
 from permalake.iota.sources.archive_index import times_of
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
-from permalake.iota.sources.line_files import Damage, LineRange, inside, line_ranges, read_lines
+from permalake.pipeline import line_files
+from permalake.pipeline.line_files import (
+    Damage,
+    LineRange,
+    files_below,
+    inside,
+    line_ranges,
+    read_lines,
+    refuse_damaged,
+    spark_paths,
+)
 
 
 def test_every_line_lies_in_one_range_wherever_a_file_is_cut(tmp_path):
@@ -82,3 +92,25 @@ def test_a_line_without_end_takes_no_more_memory_than_its_limit(tmp_path):
     one, damage, two, end = read_lines(part, 100)
     assert (one, two, end) == (b"one", b"two", b"y" * 100)
     assert damage == Damage("a line of more than 100 bytes", b"x" * 100)
+
+
+def test_files_of_a_source_by_their_endings(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for name in ("deep/b [1].csv", "a.csv.gz", ".hidden.csv", "_folder.csv", "c.txt"):
+        (tmp_path / name).write_text("x")
+    found = files_below(tmp_path, (".csv", ".csv.gz"))
+    assert [str(file.relative_to(tmp_path)) for file in found] == ["a.csv.gz", "deep/b [1].csv"]
+    assert spark_paths(found)[1].endswith(r"deep/b \[1\].csv")
+    assert files_below(tmp_path / "c.txt", (".csv",)) == [tmp_path / "c.txt"]
+
+
+@pytest.mark.parametrize("keep", [10, -1])
+def test_a_gzip_file_that_breaks_off_is_refused_on_one_line(tmp_path, keep):
+    whole, cut = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"
+    whole.write_bytes(gzip.compress(b"{}\n" * 1_000))
+    cut.write_bytes(whole.read_bytes()[:keep])
+    refuse_damaged([whole, tmp_path / "plain.jsonl"], "wormhole.path")
+    with pytest.raises(
+        InvalidInputError, match=rf"wormhole\.path: {cut}: the gzip file is damaged: .*; put a"
+    ):
+        refuse_damaged([whole, cut], "wormhole.path")
