@@ -4,8 +4,8 @@
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-# It builds an S3 server and fetches jars that nothing else in the suite needs.
-ON_S3 := tests/cluster/test_warehouse_on_s3.py
+# It builds servers of S3 and GCS and fetches jars that nothing else in the suite needs.
+ON_STORAGE := tests/cluster/test_warehouse_on_object_storage.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 JARS := $(HOME_FOLDER)/jars/.fetched
@@ -25,10 +25,10 @@ fast: install ## tests without JVM, server or other process: run them before eac
 	@$(PYTHON) -m pytest -m fast --numprocesses 2 --quiet
 
 test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in two processes
-	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 40 --ignore $(ON_S3)
+	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 40 --ignore $(ON_STORAGE)
 
-long: install ## tests at full length: ten days under a killed scheduler, kills at every point, ten minutes of load, S3
-	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all PERMALAKE_LOAD_SECONDS=600 PERMALAKE_SCHEMATHESIS=all $(PYTHON) -m pytest tests/operators tests/faults tests/api/test_load.py tests/api/test_openapi.py $(ON_S3)
+long: install ## tests at full length: ten days under a killed scheduler, kills at every point, ten minutes of load, S3, GCS
+	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all PERMALAKE_LOAD_SECONDS=600 PERMALAKE_SCHEMATHESIS=all $(PYTHON) -m pytest tests/operators tests/faults tests/api/test_load.py tests/api/test_openapi.py $(ON_STORAGE)
 
 bench: install $(BROWSER) ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench

@@ -69,7 +69,7 @@ TIERS = {
     ),
     "server": (
         (),
-        {"cassandra_server", "own_cassandra_server", "mortal", "bigtable_server"},
+        {"cassandra_server", "own_cassandra_server", "secured_cassandra", "mortal", "bigtable_server"},
         {"permalake.local.services.control"},
     ),
     "spark": ((), {"spark"}, set()),
@@ -224,9 +224,23 @@ def _locked(tmp_path_factory, name):
         yield
 
 
+@pytest.fixture(scope="session")
+def secured_cassandra(tmp_path_factory):
+    """The settings of a role at a real Cassandra that wants a login, and TLS with certificates of both."""
+    from support import secured_cassandra as secured
+
+    folder = tmp_path_factory.mktemp("secured")
+    node = secured.node(folder)
+    with contextmanager(_started)("cassandra", node, tmp_path_factory):
+        yield secured.writer(node, folder)
+
+
 def _server(name, tmp_path_factory):
     folder = tmp_path_factory.mktemp("services")
-    server = control.servers(free_port(), free_port(), folder)[name]
+    yield from _started(name, control.servers(free_port(), free_port(), folder)[name], tmp_path_factory)
+
+
+def _started(name, server, tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("JDK_JAVA_OPTIONS", f"{SHORT_LIVED} {SCHEMA_IN_MEMORY}")
     # Two processes that start at once would fetch the same server into the same place.

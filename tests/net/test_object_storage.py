@@ -11,6 +11,7 @@ from permalake.spark import jars
 from permalake.spark.catalog_database import catalog_conf
 from permalake.spark.submit import spark_conf
 
+S3 = "s3://bucket/warehouse"
 CATALOG = "postgresql+psycopg2://lake:secret@db/lake"
 
 
@@ -31,13 +32,13 @@ def test_a_server_of_one_s_own_is_addressed_by_path(on_s3, monkeypatch):
     assert conf["spark.sql.catalog.one.s3.endpoint"] == "http://s3:7070"
     assert conf["spark.sql.catalog.one.s3.path-style-access"] == "true"
     assert object_storage.file_io() == {"s3.endpoint": "http://s3:7070", "s3.region": "eu-central-1"}
-    assert object_storage.hadoop()["spark.hadoop.fs.s3a.path.style.access"] == "true"
+    assert object_storage.hadoop(S3)["spark.hadoop.fs.s3a.path.style.access"] == "true"
 
 
 def test_amazon_s_own_needs_a_region_only(on_s3):
     assert object_storage.file_io() == {"s3.region": "us-east-1"}
-    assert not any("endpoint" in key and "region" not in key for key in object_storage.hadoop())
-    assert not any("endpoint" in key for key in object_storage.spark_catalog())
+    assert not any("endpoint" in key and "region" not in key for key in object_storage.hadoop(S3))
+    assert not any("endpoint" in key for key in object_storage.spark_catalog(S3))
 
 
 def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, tmp_path):
@@ -51,6 +52,31 @@ def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, 
     conf = spark_conf()
     assert all(jars.jar_name(one) in conf["spark.jars"] for one in jars.COORDINATES + jars.S3_COORDINATES)
     assert conf["spark.hadoop.fs.s3.impl"].endswith("S3AFileSystem")
+
+
+def test_a_bucket_of_google_s_is_reached_through_hadoop_with_one_jar(monkeypatch, tmp_path):
+    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", "gs://bucket/warehouse")
+    monkeypatch.setenv("PERMALAKE_LAKE__CATALOG", CATALOG)
+    monkeypatch.setattr(jars, "JARS", tmp_path)
+    for coordinate in jars.COORDINATES:
+        (tmp_path / jars.jar_name(coordinate)).touch()
+    with pytest.raises(PermalakeError, match=r"run `python -m permalake\.spark\.jars gs`"):
+        spark_conf()
+    for coordinate in jars.GS_COORDINATES:
+        (tmp_path / jars.jar_name(coordinate)).touch()
+    conf = spark_conf()
+    assert "hadoop-gcp" in conf["spark.jars"]
+    assert "aws" not in conf["spark.jars"]
+    assert conf["spark.hadoop.fs.gs.impl"].endswith("GoogleHadoopFileSystem")
+    assert not any("io-impl" in key or "s3" in key for key in catalog_conf(Settings(), "one"))
+
+
+def test_an_emulator_of_google_s_is_found_by_its_variable(monkeypatch):
+    assert not any(key.startswith("gcs") for key in object_storage.file_io())
+    for given in ("127.0.0.1:4443", "http://127.0.0.1:4443"):
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", given)
+        assert object_storage.file_io()["gcs.service.host"] == "http://127.0.0.1:4443"
+    assert object_storage.inner_path("gs://bucket/warehouse/a.parquet") == "bucket/warehouse/a.parquet"
 
 
 def test_jars_that_every_node_has_are_not_sent(monkeypatch):

@@ -11,7 +11,7 @@ from permalake.spark import jars
 from support.postgres_server import COORDINATES
 
 POSTGRES = next(one for one in jars.COORDINATES if "postgresql" in one)
-EVERY = {*jars.COORDINATES, *jars.STORE_COORDINATES, *jars.S3_COORDINATES, *COORDINATES.values()}
+EVERY = {*jars.COORDINATES, *sum(jars.MORE.values(), ()), *COORDINATES.values()}
 
 
 @pytest.fixture

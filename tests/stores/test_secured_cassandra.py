@@ -5,18 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
-from permalake.config import CassandraSettings
 from permalake.contracts.cql import StoreTable, create_keyspace
 from permalake.errors import ConfigError, PermalakeError
-from permalake.local.services import control
-from permalake.local.services.daemon import LOOPBACK, free_port
 from permalake.stores import cassandra, cassandra_tls
 from support.cassandra_rows import held
-from support.secured_cassandra import Authority, SecuredCassandra, write_pem
+from support.secured_cassandra import PASSWORD, USER, Authority, with_values
 
-USER, PASSWORD = "writer", "cassandraZ7s3cr3tZ7"
 TABLE = StoreTable(
     "blocks", "Blocks by id.", {"id": "text", "milestone": "int"}, ("id",), (("milestone", "ASC"),)
 )
@@ -24,37 +19,8 @@ KEYSPACE = "secured"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("secured")
-
-
-@pytest.fixture(scope="module")
-def settings(cassandra_server, folder):
-    """The settings of a role that may write, at a node of its own; its first settings name the superuser."""
-    authority = Authority("cluster")
-    node = SecuredCassandra(folder / "node", cassandra_server.library, free_port(), authority)
-    control.up({"cassandra": node}, lambda line: None, folder)
-    chain, key = write_pem(folder, "client", *authority.issue("permalake"))
-    reached = CassandraSettings(
-        contact_points=(LOOPBACK,),
-        port=node.port,
-        username="cassandra",
-        password=SecretStr("cassandra"),
-        ssl_ca_file=authority.pem(folder / "ca.pem"),
-        ssl_cert_file=chain,
-        ssl_key_file=key,
-    )
-    try:
-        with cassandra.session(reached) as session:
-            session.execute(f"CREATE ROLE {USER} WITH PASSWORD = '{PASSWORD}' AND LOGIN = true")
-            session.execute(f"GRANT ALL ON ALL KEYSPACES TO {USER}")
-        yield with_values(reached, username=USER, password=SecretStr(PASSWORD))
-    finally:
-        node.daemon.stop()
-
-
-def with_values(settings, **values):
-    return CassandraSettings(**dict(settings) | values)
+def settings(secured_cassandra):
+    return secured_cassandra
 
 
 def refusal(settings):
@@ -80,7 +46,7 @@ def test_rows_are_written_read_and_deleted_by_connector_and_driver(settings, spa
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"password": SecretStr("wrong")}, f"refuses the login {USER}"),
+        ({"password": "wrong"}, f"refuses the login {USER}"),
         ({"username": None, "password": None}, "refuses a session without a login"),
     ],
 )
@@ -100,23 +66,23 @@ def test_nobody_gets_in_without(settings, without):
     assert "does not answer" in str(refusal(with_values(settings, **dict.fromkeys(without))))
 
 
-def test_a_server_of_another_authority_is_not_trusted(settings, folder):
-    stranger = Authority("cluster").pem(folder / "stranger.pem")
+def test_a_server_of_another_authority_is_not_trusted(settings, tmp_path):
+    stranger = Authority("cluster").pem(tmp_path / "stranger.pem")
     error = refusal(with_values(settings, ssl_ca_file=stranger))
     assert "certificate verify failed" in str(error).lower()
 
 
-def test_the_connector_does_not_trust_it_either(settings, spark, folder):
-    stranger = Authority("cluster").pem(folder / "other.pem")
+def test_the_connector_does_not_trust_it_either(settings, spark, tmp_path):
+    stranger = Authority("cluster").pem(tmp_path / "other.pem")
     frame = spark.createDataFrame([("z", 1)], TABLE.spark)
     with pytest.raises(Exception, match=r"Failed to open native connection"):
         cassandra.write(frame, with_values(settings, ssl_ca_file=stranger), KEYSPACE, TABLE, 2_000)
     assert "z" not in [row["id"] for row in held(settings, KEYSPACE, "blocks")]
 
 
-def test_a_file_that_is_no_certificate_names_its_key(settings, folder):
-    (folder / "empty.pem").write_text("nothing\n")
-    for file in (folder / "empty.pem", folder / "absent.pem"):
+def test_a_file_that_is_no_certificate_names_its_key(settings, tmp_path):
+    (tmp_path / "empty.pem").write_text("nothing\n")
+    for file in (tmp_path / "empty.pem", tmp_path / "absent.pem"):
         wrong = with_values(settings, ssl_ca_file=file)
         told = f"cassandra.ssl_ca_file: {file} cannot be used"
         assert str(refusal(wrong)).startswith(told)

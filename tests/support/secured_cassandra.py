@@ -19,9 +19,13 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from permalake.config import CassandraSettings
 from permalake.local.services.cassandra import Cassandra
-from permalake.local.services.daemon import LOOPBACK
+from permalake.local.services.control import LIBRARY
+from permalake.local.services.daemon import LOOPBACK, free_port
+from permalake.stores import cassandra
 
+USER, PASSWORD = "writer", "cassandraZ7s3cr3tZ7"
 STORE_PASSWORD = "store-of-a-test"
 
 
@@ -111,3 +115,31 @@ class SecuredCassandra(Cassandra):
                 "store_type": "PKCS12",
             },
         }
+
+
+def node(folder):
+    """A node that is not started yet, with an authority of its own."""
+    return SecuredCassandra(folder / "node", LIBRARY, free_port(), Authority("cluster"))
+
+
+def writer(server, folder):
+    """Create a role that may write, as the superuser that a new node has; return its settings."""
+    chain, key = write_pem(folder, "client", *server.authority.issue("permalake"))
+    reached = CassandraSettings(
+        contact_points=(LOOPBACK,),
+        port=server.port,
+        username="cassandra",
+        password="cassandra",
+        ssl_ca_file=server.authority.pem(folder / "ca.pem"),
+        ssl_cert_file=chain,
+        ssl_key_file=key,
+    )
+    with cassandra.session(reached) as session:
+        session.execute(f"CREATE ROLE {USER} WITH PASSWORD = '{PASSWORD}' AND LOGIN = true")
+        session.execute(f"GRANT ALL ON ALL KEYSPACES TO {USER}")
+    return with_values(reached, username=USER, password=PASSWORD)
+
+
+def with_values(settings, **values):
+    """The settings with other values, checked."""
+    return CassandraSettings(**dict(settings) | values)

@@ -1,28 +1,44 @@
-"""Object storage: how Iceberg, PyArrow and Hadoop reach an ``s3://`` warehouse.
+"""Object storage: how Iceberg, PyArrow and Hadoop reach a warehouse on ``s3://`` or ``gs://``.
 
-All of it comes from the variables that every AWS tool reads: ``AWS_ENDPOINT_URL`` (or
-``AWS_ENDPOINT_URL_S3``) for a server other than Amazon's, ``AWS_REGION``, and the usual credentials, which
-the libraries find themselves.
+For ``s3://`` all of it comes from the variables that every AWS tool reads: ``AWS_ENDPOINT_URL`` (or
+``AWS_ENDPOINT_URL_S3``) for a server other than Amazon's, ``AWS_REGION``, and the usual credentials. For
+``gs://``, from those of Google's: ``GOOGLE_APPLICATION_CREDENTIALS`` or the machine's account, and
+``STORAGE_EMULATOR_HOST``, which the Hadoop file system does not know. The libraries find credentials
+themselves.
 """
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-SCHEMES = ("s3://", "s3a://")
+S3_SCHEMES = ("s3", "s3a")
+GS_SCHEME = "gs"
+# The end of the year 9999 in milliseconds: an emulator takes any token, Arrow wants to know until when.
+_FOR_EVER = "253402300799000"
 
 
 def is_object_store(location: str) -> bool:
     """Return whether a location lies in object storage."""
-    return location.startswith(SCHEMES)
+    return is_s3(location) or is_gs(location)
+
+
+def is_s3(location: str) -> bool:
+    """Return whether a location is a bucket of S3, or of a server that speaks like it."""
+    return urlsplit(location).scheme in S3_SCHEMES
+
+
+def is_gs(location: str) -> bool:
+    """Return whether a location is a bucket of Google Cloud Storage."""
+    return urlsplit(location).scheme == GS_SCHEME
 
 
 def endpoint() -> str | None:
-    """Return the address of the server; None for Amazon's own."""
+    """Return the address of the S3 server; None for Amazon's own."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
 
 
@@ -34,7 +50,15 @@ def region() -> str:
 def file_io() -> dict[str, str]:
     """Return properties of PyIceberg's file access; they change nothing for files on a disk."""
     address = endpoint()
-    return {"s3.region": region(), **({"s3.endpoint": address} if address else {})}
+    properties = {"s3.region": region(), **({"s3.endpoint": address} if address else {})}
+    if emulator := os.environ.get("STORAGE_EMULATOR_HOST"):
+        host = emulator if "://" in emulator else f"http://{emulator}"
+        properties |= {
+            "gcs.service.host": host,
+            "gcs.oauth2.token": "emulator",
+            "gcs.oauth2.token-expires-at": _FOR_EVER,
+        }
+    return properties
 
 
 def filesystem(location: str) -> FileSystem:
@@ -52,17 +76,29 @@ def inner_path(location: str) -> str:
     return PyArrowFileIO.parse_location(location)[2]
 
 
-def spark_catalog() -> dict[str, str]:
-    """Return properties of an Iceberg catalog in Spark, without their prefix."""
+def spark_catalog(warehouse: str) -> dict[str, str]:
+    """Return properties of an Iceberg catalog in Spark, without their prefix.
+
+    None for ``gs://``, which Iceberg reaches through Hadoop: see :func:`hadoop`.
+    """
+    if not is_s3(warehouse):
+        return {}
     address = endpoint()
     own = {"s3.endpoint": address, "s3.path-style-access": "true"} if address else {}
     return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "client.region": region(), **own}
 
 
-def hadoop() -> dict[str, str]:
+def hadoop(warehouse: str) -> dict[str, str]:
     """Return Spark settings for plain Parquet files and for tables opened by their metadata file."""
-    address = endpoint()
-    own = {"endpoint": address, "path.style.access": "true"} if address else {}
-    conf = {"fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem", "fs.s3a.endpoint.region": region()}
-    conf |= {f"fs.s3a.{key}": value for key, value in own.items()}
+    if is_gs(warehouse):
+        conf = {
+            "fs.gs.impl": "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem",
+            "fs.AbstractFileSystem.gs.impl": "org.apache.hadoop.fs.gs.Gs",
+            "fs.gs.auth.type": "APPLICATION_DEFAULT",
+        }
+    else:
+        address = endpoint()
+        own = {"endpoint": address, "path.style.access": "true"} if address else {}
+        conf = {"fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem", "fs.s3a.endpoint.region": region()}
+        conf |= {f"fs.s3a.{key}": value for key, value in own.items()}
     return {f"spark.hadoop.{key}": value for key, value in conf.items()}

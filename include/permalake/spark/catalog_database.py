@@ -86,8 +86,8 @@ def catalog_conf(settings: Settings, catalog: str) -> dict[str, str]:
         f"{prefix}.jdbc.schema-version": "V1",
         f"{prefix}.cache-enabled": "false",
     }
-    if object_storage.is_object_store(settings.lake.warehouse):
-        conf |= {f"{prefix}.{key}": value for key, value in object_storage.spark_catalog().items()}
+    storage = object_storage.spark_catalog(settings.lake.warehouse)
+    conf |= {f"{prefix}.{key}": value for key, value in storage.items()}
     if url.get_backend_name() == "sqlite":
         # With the default of 0 one commit in eight of three processes failed on a locked database.
         return conf | {f"{prefix}.uri": f"jdbc:sqlite:{url.database}?busy_timeout=60000"}

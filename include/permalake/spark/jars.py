@@ -42,7 +42,10 @@ S3_COORDINATES = (
     "software.amazon.awssdk:apache-client:2.54.17",
 )
 
-MORE = {"s3": S3_COORDINATES, "stores": STORE_COORDINATES}
+# What reaches a warehouse on gs://, whole in one jar.
+GS_COORDINATES = ("org.apache.hadoop:hadoop-gcp:3.5.0",)
+
+MORE = {"s3": S3_COORDINATES, "gs": GS_COORDINATES, "stores": STORE_COORDINATES}
 """Further sets that ``python -m permalake.spark.jars NAME…`` fetches."""
 
 DIGESTS = Path(__file__).with_name("jars.sha256")
@@ -71,11 +74,18 @@ def missing(coordinates: Sequence[str] = COORDINATES) -> list[str]:
 def class_path(coordinates: Sequence[str] = COORDINATES) -> str:
     """Return the jars as one ``--jars`` value; raise :class:`PermalakeError` if one has not been fetched."""
     if lacking := missing(coordinates):
-        what = "permalake services up"
-        if set(lacking) & {*COORDINATES, *S3_COORDINATES}:
-            what = "make install" if set(lacking) & set(COORDINATES) else "python -m permalake.spark.jars s3"
-        raise PermalakeError(f"{jar_name(lacking[0])} is missing in {JARS}; run `{what}`")
+        raise PermalakeError(f"{jar_name(lacking[0])} is missing in {JARS}; run `{_fetches(lacking[0])}`")
     return ",".join(str(JARS / jar_name(coordinate)) for coordinate in coordinates)
+
+
+def _fetches(coordinate: str) -> str:
+    """Return the command that fetches a jar."""
+    if coordinate in COORDINATES:
+        return "make install"
+    for name in ("s3", "gs"):
+        if coordinate in MORE[name]:
+            return f"python -m permalake.spark.jars {name}"
+    return "permalake services up"
 
 
 def java() -> str:

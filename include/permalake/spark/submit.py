@@ -43,10 +43,12 @@ def is_local() -> bool:
 
 def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
     """Spark settings of a submit that must be known before the session starts."""
-    remote = object_storage.is_object_store(load_settings().lake.warehouse)
+    warehouse = load_settings().lake.warehouse
+    remote = object_storage.is_object_store(warehouse)
     if remote:
-        coordinates = (*coordinates, *jars.S3_COORDINATES)
-    more = [coordinate for coordinate in coordinates if coordinate not in jars.COORDINATES]
+        more = jars.GS_COORDINATES if object_storage.is_gs(warehouse) else jars.S3_COORDINATES
+        coordinates = (*coordinates, *more)
+    besides = [coordinate for coordinate in coordinates if coordinate not in jars.COORDINATES]
     conf = {
         "spark.ui.enabled": os.environ.get("PERMALAKE_SPARK_UI", "false"),
         "spark.ui.showConsoleProgress": "false",
@@ -54,12 +56,12 @@ def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
         "spark.jars": jars.class_path(coordinates),
     }
     if remote:
-        conf |= object_storage.hadoop()
+        conf |= object_storage.hadoop(warehouse)
     if is_local() and not remote:
         # On the class path of Java itself: nothing is copied, and the classes may come from an archive.
         conf |= {
             "spark.driver.extraClassPath": class_archive.class_path(),
-            "spark.jars": jars.class_path(more),
+            "spark.jars": jars.class_path(besides),
         }
     if not is_local():
         conf |= {
