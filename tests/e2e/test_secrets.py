@@ -1,7 +1,8 @@
-"""A whole run on PostgreSQL with every secret set: none of them is in any file that it leaves."""
+"""A whole run on PostgreSQL into a secured Cassandra: no secret is in any file that it leaves."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 
@@ -10,7 +11,9 @@ import pytest
 
 from permalake.spark.jars import JARS
 from support import whole_runs
+from support.cassandra_rows import held
 from support.postgres_server import postgres
+from support.secured_cassandra import PASSWORD as CASSANDRA_PASSWORD
 
 PASSWORD = "pgZ7s3cr3tZ7"
 SECRETS = {
@@ -22,8 +25,27 @@ SECRETS = {
 MARK = b"Z7s3cr3tZ7"
 
 
+def connection(settings):
+    """The Airflow connection by which the run finds the store, with login and TLS."""
+    files = {
+        "ca_certs": settings.ssl_ca_file,
+        "certfile": settings.ssl_cert_file,
+        "keyfile": settings.ssl_key_file,
+    }
+    return json.dumps(
+        {
+            "conn_type": "cassandra",
+            "host": settings.contact_points[0],
+            "port": settings.port,
+            "login": settings.username,
+            "password": CASSANDRA_PASSWORD,
+            "extra": {"ssl_options": {name: str(file) for name, file in files.items()}},
+        }
+    )
+
+
 @pytest.fixture(scope="module")
-def left(tmp_path_factory):
+def left(tmp_path_factory, secured_cassandra):
     """The folder of a run with all that it left: home, warehouse, event logs, lineage, Airflow's database."""
     folder = tmp_path_factory.mktemp("secrets")
     config = whole_runs.configuration(folder)
@@ -31,6 +53,8 @@ def left(tmp_path_factory):
     (folder / "home" / "jars").symlink_to(JARS)
     environment = {
         **SECRETS,
+        "PERMALAKE_CASSANDRA__CONNECTION": "permanode",
+        "AIRFLOW_CONN_PERMANODE": connection(secured_cassandra),
         "PERMALAKE_HOME": str(folder / "home"),
         "PERMALAKE_RUN_HISTORY": str(folder / "history"),
         "PERMALAKE_SPARK_MASTER": "local[2]",
@@ -77,6 +101,16 @@ def test_what_is_searched_is_there(left):
     assert b"return_value" in (left / "history" / "airflow.db").read_bytes()
     assert list(left.glob("lineage*"))
     assert "is not there" in (left / "printed").read_text() or "does not" in (left / "printed").read_text()
+
+
+def test_the_day_is_in_the_store_that_the_connection_names(left, secured_cassandra):
+    assert "1 day into cassandra" in (left / "run.log").read_text()
+    assert {row["milestone_index"] for row in held(secured_cassandra, "shimmer", "milestones")} == {
+        17339,
+        17340,
+    }
+    events = [content(file) for file in left.rglob("*.zstd")]
+    assert any(b"spark.app.name" in text and b"serve" in text for text in events)
 
 
 def test_no_file_holds_a_secret(left):
