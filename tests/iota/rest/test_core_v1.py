@@ -307,6 +307,9 @@ def test_info(get):
         ("/messages?index=aa&pageSize=0", 400),
         ("/messages?index=aa&sort=upwards", 400),
         ("/messages?index=aa&nosuch=1", 400),
+        # inx-api-core-v1 ignores a bad boolean.
+        (f"/addresses/ed25519/{'00' * 32}/outputs?include-spent=maybe", 400),
+        ("/messages?index=aa&expanded=perhaps", 400),
         (f"/messages/{'00' * 32}", 404),
         (f"/messages/{'00' * 32}/raw", 404),
         (f"/outputs/{'00' * 32}/65536", 400),
