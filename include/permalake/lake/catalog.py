@@ -9,11 +9,15 @@ from functools import partial
 from itertools import pairwise
 
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import TableAlreadyExistsError
+from pyiceberg.io import load_file_io
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import StaticTable
 from pyiceberg.table import Table as IcebergTable
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import ListType, NestedField
 from sqlalchemy import Connection, and_, delete, insert, select
@@ -111,12 +115,13 @@ def ensure(settings: Settings, database: Database, network: str, contracts: Mapp
     database.make_sure(partial(_ensure_network, network=network))
     with database.read() as connection:
         existing = locations(connection, PUBLISHED, network)
+    if missing := [contract for name, contract in contracts.items() if name not in existing]:
+        created = {contract.name: _create(settings, network, contract) for contract in missing}
+        database.make_sure(partial(_point, network=network, tables=created))
     catalog: SqlCatalog | None = None
-    for name, contract in contracts.items():
-        if name not in existing:
-            catalog = catalog or open_catalog(settings, PUBLISHED)
-            _create(catalog, settings, network, contract)
-        elif _is_of_earlier_version(open_table(existing[name]), contract):
+    for name, location in existing.items():
+        contract = contracts.get(name)
+        if contract and _is_of_earlier_version(open_table(location), contract):
             catalog = catalog or open_catalog(settings, PUBLISHED)
             _take_columns(catalog, network, contract)
             _take_layout(catalog, network, contract)
@@ -139,20 +144,29 @@ def _ensure_namespace(connection: Connection, catalog: str, network: str) -> Non
         connection.execute(insert(namespaces).values(**row, property_value="true"))
 
 
-def _create(catalog: SqlCatalog, settings: Settings, network: str, contract: Table) -> None:
+def _create(settings: Settings, network: str, contract: Table) -> str:
+    """Write the metadata file of an empty table and return its location; no pointer leads to it yet."""
     schema = _optional(contract)
     day = schema.find_field("date")
-    spec = PartitionSpec(PartitionField(day.field_id, 1000, IdentityTransform(), "date"))
-    try:
-        catalog.create_table(
-            (network, contract.name),
-            schema=schema,
-            location=f"{settings.lake.warehouse}/{network}/{contract.name}",
-            partition_spec=spec,
-            properties=PROPERTIES | file_layout(contract),
-        )
-    except TableAlreadyExistsError:
-        return
+    location = f"{settings.lake.warehouse}/{network}/{contract.name}"
+    metadata = new_table_metadata(
+        location=location,
+        schema=schema,
+        partition_spec=PartitionSpec(PartitionField(day.field_id, 1000, IdentityTransform(), "date")),
+        sort_order=UNSORTED_SORT_ORDER,
+        properties=PROPERTIES | file_layout(contract),
+    )
+    at = load_location_provider(location, PROPERTIES).new_table_metadata_file_location()
+    ToOutputFile.table_metadata(metadata, load_file_io(object_storage.file_io(), at).new_output(at))
+    return at
+
+
+def _point(connection: Connection, network: str, tables: Mapping[str, str]) -> None:
+    """Let new tables point to their metadata files; another process may have been first."""
+    present = locations(connection, PUBLISHED, network)
+    _insert_pointers(
+        connection, PUBLISHED, network, {name: at for name, at in tables.items() if name not in present}
+    )
 
 
 def _optional(contract: Table) -> Schema:
@@ -225,6 +239,10 @@ def copy_pointers(connection: Connection, catalog: str, network: str, tables: di
     """Make ``catalog`` hold exactly ``tables`` (name -> metadata location) of ``network``."""
     drop_pointers(connection, catalog)
     _ensure_namespace(connection, catalog, network)
+    _insert_pointers(connection, catalog, network, tables)
+
+
+def _insert_pointers(connection: Connection, catalog: str, network: str, tables: Mapping[str, str]) -> None:
     if tables:
         connection.execute(
             insert(pointers),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
+from functools import lru_cache
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table as IcebergTable
@@ -44,7 +45,12 @@ def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
 
 def rows_per_day(location: str, start: date, end: date) -> dict[date, int]:
     """Count rows by day within start..end, of the table that the metadata file at ``location`` describes."""
+    return dict(_counted(location, start, end))
+
+
+@lru_cache(maxsize=1024)  # A metadata file never changes, and a run counts the same tables several times.
+def _counted(location: str, start: date, end: date) -> Mapping[date, int]:
     counted: Counter[date] = Counter()
     for file in files(open_table(location), days_between(start, end)):
         counted[day_of(file)] += file.record_count
-    return dict(counted)
+    return counted
