@@ -66,8 +66,8 @@ class Watch:
 # Every step of an IOTA day: its beginning, its middle, and the gaps between steps.
 POINTS: dict[str, Callable[[Watch], bool]] = {
     "ingest begun": lambda watch: watch.attempt is not None,
-    "landing under way": lambda watch: watch.landing("_temporary"),
-    "landed": lambda watch: watch.landing("_SUCCESS"),
+    "landing under way": lambda watch: watch.landing("."),
+    "landed": lambda watch: watch.landing("landed.json"),
     "first table staged": lambda watch: len(watch.staged()) >= 1,
     "half of the tables staged": lambda watch: len(watch.staged()) >= 5,
     "decoded, analytics not begun": lambda watch: {"milestones", "messages", "tags"} <= watch.staged(),

@@ -19,8 +19,9 @@ from permalake.iota.cone.rules import ConeRules
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
-from permalake.iota.tables.day_tables import analytics_tables, base_tables
+from permalake.iota.tables.day_tables import analytics_tables
 from support import places
+from support.made_tables import MadeTables
 
 DATA = places.DATA
 SYNTHETIC = DATA / "synthetic"
@@ -57,13 +58,13 @@ def build(spark, path, start, end, landing, protocol="stardust", hrp="smr", keys
     source = ArchiveRest(spark, Path(path))
     days = source.days(date.fromisoformat(start), date.fromisoformat(end))
     rules = ConeRules(protocol, hrp, tuple(days), source.first_milestone, tuple(keys), threshold)
-    decoded(source.records(days), rules).write.mode("overwrite").parquet(str(landing))
-    reasons = resolved(spark.read.parquet(str(landing)), protocol, few=True)
-    reasons.write.mode("append").parquet(str(landing))
-    landed = spark.read.parquet(str(landing)).cache()
+    made = MadeTables(landing)
+    made.written.collect(decoded(source.records(days), rules, made.writer))
+    made.written.collect(resolved(made.written.decoded(spark), protocol, few=True, sink=made.writer))
+    landed = made.written.decoded(spark).cache()
     built = Built(decoded=landed, refused=verdict.refused_days(landed, days))
     built.quarantine = verdict.quarantine(landed, source.name).collect()
-    made = {name: shaped(name, frame) for name, frame in base_tables(landed, 250_000).items()}
+    made = {name: shaped(name, frame) for name, frame in made.frames(spark).items()}
 
     def history(name):
         return spark.createDataFrame([], IOTA_TABLES[name].spark)

@@ -10,9 +10,9 @@ import pyarrow as pa
 from permalake.config import Settings
 from permalake.domains import domain_of
 from permalake.lake import Attempt, Builds, PinnedAttempt, Publication, Reader, record
-from permalake.lake.catalog import ensure, open_catalog
-from permalake.lake.counts import days_between
+from permalake.lake.catalog import ensure
 from permalake.lake.identity import open_database
+from permalake.lake.task_files import TaskFiles
 
 NETWORK = "shimmer"
 DAY1, DAY2, DAY3 = date(2022, 9, 28), date(2022, 9, 29), date(2022, 9, 30)
@@ -66,11 +66,11 @@ def settings_of(warehouse: object) -> Settings:
 
 
 def put(settings: Settings, attempt: Attempt, table: str, rows: list[dict]) -> None:
-    """Replace the attempt's days in a staged table, as Attempt.stage does, but by PyIceberg."""
+    """Replace the attempt's days in a staged table, as tasks of Spark do."""
     contract = domain_of(attempt.network).tables[table]
-    frame = pa.Table.from_pylist(rows, schema=contract.arrow)
-    staged = open_catalog(settings, attempt.id).load_table((attempt.network, table))
-    staged.overwrite(frame, overwrite_filter=days_between(attempt.start, attempt.end))
+    files = TaskFiles(attempt.targets([contract]), {})
+    files.add(table, pa.Table.from_pylist(rows, schema=contract.arrow))
+    attempt.stage_files(files.complete(), [contract])
 
 
 def messages(day: date, milestone: int, count: int) -> list[dict]:

@@ -9,8 +9,9 @@ from permalake.iota.cone import verdict
 from permalake.iota.cone.conflict_reasons import pending_count
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.iota_source import decoded_days, resolved_days
-from permalake.iota.tables.day_tables import analytics_tables, base_tables
+from permalake.iota.tables.day_tables import analytics_tables
 from support.iota_days import Built, coordinator_keys, shaped, tangle
+from support.made_tables import MadeTables
 
 
 def settings(sample, **source):
@@ -28,18 +29,19 @@ def settings(sample, **source):
 def build_from(spark, source, network, span, landing, published=None):
     """Base tables of the days ``span`` (two ISO dates), as the ingest job makes them."""
     days = source.days(*map(date.fromisoformat, span))
-    decoded_days(source, days, network).write.mode("overwrite").parquet(str(landing))
-    landed = spark.read.parquet(str(landing))
+    made = MadeTables(landing)
+    made.written.collect(decoded_days(source, days, network, sink=made.writer))
+    landed = made.written.decoded(spark)
     if pending := pending_count(landed):
         table = published or (lambda name: spark.createDataFrame([], IOTA_TABLES[name].spark))
-        resolved = resolved_days(landed, network, pending, table, days[0].date)
-        resolved.write.mode("append").parquet(str(landing))
-        landed = spark.read.parquet(str(landing))
+        told = resolved_days(landed, network, pending, table, days[0].date, sink=made.writer)
+        made.written.collect(told)
+        landed = made.written.decoded(spark)
     refused = verdict.refused_days(landed, days)
     source.distrust(refused, days)
     built = Built(refused=refused, quarantine=verdict.quarantine(landed, source.name).collect())
     built.decoded = landed
-    built.tables = {name: shaped(name, frame) for name, frame in base_tables(landed, 250_000).items()}
+    built.tables = {name: shaped(name, frame) for name, frame in made.frames(spark).items()}
     return built
 
 

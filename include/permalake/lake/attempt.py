@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.contracts import QUARANTINE, Table
 from permalake.errors import PermalakeError
-from permalake.lake import side_tables, staging
+from permalake.lake import side_tables, staging, task_files
 from permalake.lake.catalog import move_pointer, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.day_record import DayRecord
@@ -18,6 +18,7 @@ from permalake.lake.leases import spell
 from permalake.lake.pinned_attempt import PinnedAttempt, pin
 from permalake.lake.staged_frames import StagedFrames
 from permalake.lake.staged_state import StagedState
+from permalake.lake.task_files import FileTarget, WrittenFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,6 +80,20 @@ class Attempt:
                 f"{contract.name}: rows of {spell(min(stray), max(stray))} do not belong to "
                 f"{spell(self.start, self.end)}"
             )
+
+    def targets(self, contracts: Iterable[Table]) -> list[FileTarget]:
+        """Return what tasks need to write files of some staged tables themselves."""
+        held = self._held.locations()
+        return [FileTarget.of(open_table(held[one.name]), one.name, one.sort) for one in contracts]
+
+    def stage_files(self, files: Iterable[WrittenFile], contracts: Iterable[Table]) -> None:
+        """Replace start..end of staged tables by files that tasks wrote; one without files has no rows then.
+
+        Raises:
+            PermalakeError: if a file's day lies outside start..end, or the staging is gone.
+        """
+        self._held.locations()
+        task_files.register(self._settings, self._row, files, [contract.name for contract in contracts])
 
     def _stray_days(self, before: str, after: str) -> set[date]:
         known = {file.file_path for file in files(open_table(before))} if before != after else set()

@@ -228,12 +228,6 @@ def as_process(job: Callable[[], None]) -> None:
         sys.exit(error.exit_code)
 
 
-def land(frame: DataFrame, folder: str, *, more: bool = False) -> DataFrame:
-    """Write a frame as Parquet into a landing folder and return it read from there; ``more``: append."""
-    frame.write.mode("append" if more else "overwrite").parquet(folder)
-    return frame.sparkSession.read.schema(frame.schema).parquet(folder)
-
-
 def stage(
     attempt: Attempt | CarryAttempt, frames: Mapping[str, DataFrame], contracts: Mapping[str, Table]
 ) -> None:

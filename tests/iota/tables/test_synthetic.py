@@ -8,12 +8,13 @@ from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
 from itertools import pairwise
 
+import pyarrow as pa
 import pytest
 
 from permalake.iota.codec.bech32 import decode_address
-from permalake.iota.cone.decoded import DECODED, Row
+from permalake.iota.cone.decoded import ARROW, Row
 from permalake.iota.contracts import IOTA_TABLES, activity, carried, ledger_changes, metrics, movements
-from permalake.iota.tables import tangle as tangle_tables
+from permalake.iota.tables.base_tables import base_tables
 from permalake.spark.session import CONF, SMALL_CONF
 from support.iota_days import (
     SYNTHETIC,
@@ -22,7 +23,6 @@ from support.iota_days import (
     differences,
     expected,
     plain,
-    shaped,
     tangle,
 )
 from support.ledger_walk import moved_tokens, parse, text
@@ -363,8 +363,8 @@ def test_receipts_migrate_what_no_transaction_created(world):
         assert int.from_bytes(head[5:], "little") > row["idx"]
 
 
-def test_announced_parameters_are_rows(spark):
-    row = dict.fromkeys(DECODED.names) | {
+def test_announced_parameters_are_rows():
+    row = dict.fromkeys(ARROW.names) | {
         "kind": int(Row.MILESTONE),
         "date": date(2022, 9, 28),
         "milestone_index": 7,
@@ -372,8 +372,10 @@ def test_announced_parameters_are_rows(spark):
         "parameters": {"target_index": 4_000_000_000, "version": 3, "parameters": b"\1\2"},
     }
     silent = row | {"milestone_index": 8, "parameters": None}
-    frame = tangle_tables.protocol_parameters(spark.createDataFrame([row, silent], DECODED))
-    assert [plain(one.asDict()) for one in shaped("protocol_parameters", frame).collect()] == [
+    decoded = pa.Table.from_pylist([row, silent], ARROW)
+    ((name, made),) = base_tables(decoded, 250_000)
+    assert name == "protocol_parameters"
+    assert [plain(one) for one in made.to_pylist()] == [
         {
             "milestone_index": 7,
             "ms_timestamp": 1664323200,

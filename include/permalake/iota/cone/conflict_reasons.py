@@ -28,6 +28,7 @@ from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.outputs import Outputs, Protocol
 from permalake.iota.codec.reasons import Conflict, described
 from permalake.iota.cone.decoded import ARROW, DECODED, Row, of_kind
+from permalake.iota.cone.prove import AsRows, Sink
 from permalake.iota.cone.source_records import InclusionState
 
 # What a caller knows of an output from before the range, in one row or several: its bytes, and the milestones
@@ -46,8 +47,9 @@ def resolved(
     history: DataFrame | None = None,
     complete: bool = False,
     few: bool = False,
+    sink: Sink = AsRows(),  # noqa: B008
 ) -> DataFrame:
-    """Return landed rows of kind PENDING as blocks, each with its conflict reason.
+    """Return what ``sink`` makes of landed rows of kind PENDING as blocks, each with its conflict reason.
 
     A problem (that breaks nothing) is added for each that the source gives another reason.
 
@@ -66,7 +68,8 @@ def resolved(
     )
     both = pending.join(inputs, list(_KEY), "left")
     columns = [name for name in DECODED.names if name != "consumed"]
-    return both.select(*columns, "known").mapInArrow(_decide(protocol, signatures, complete), DECODED)
+    ordered = both.select(*columns, "known").sortWithinPartitions(*_KEY)
+    return ordered.mapInArrow(_decide(protocol, signatures, complete, sink), sink.schema)
 
 
 def pending_count(landed: DataFrame) -> int:
@@ -147,14 +150,15 @@ def _output_id(transaction_id: str) -> Column:
 
 
 def _decide(
-    protocol: Protocol, signatures: bool, complete: bool
+    protocol: Protocol, signatures: bool, complete: bool, sink: Sink
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         for batch in batches:
             if batch.num_rows:
-                yield from decided(batch, protocol, signatures=signatures, complete=complete)
+                told = decided(batch, protocol, signatures=signatures, complete=complete)
+                yield pa.Table.from_batches(told, ARROW)
 
-    return run
+    return lambda batches: sink(groups(batches))
 
 
 def decided(

@@ -8,14 +8,16 @@ Arrow batch, not by the day.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from permalake.iota.cone.batch import ConeState, MilestoneBatch
-from permalake.iota.cone.decoded import DECODED
+from permalake.iota.cone.decoded import ARROW, DECODED
 from permalake.iota.cone.decoded_rows import rows_of
 from permalake.iota.cone.ledger_proof import check_ledger
 from permalake.iota.cone.milestone_proof import prove
@@ -26,8 +28,30 @@ _CHUNKS_PER_CORE = 4
 _SMALLEST, _LARGEST = 64, 4096
 
 
-def decoded(records: DataFrame, rules: ConeRules) -> DataFrame:
-    """Return decoded rows (:data:`permalake.iota.cone.decoded.DECODED`) of the days' records."""
+class Sink(Protocol):
+    """What a task does with decoded rows, and the schema of what it returns."""
+
+    @property
+    def schema(self) -> StructType | str:
+        """Schema of the returned batches."""
+
+    def __call__(self, groups: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Take decoded rows, in groups of whole milestones."""
+
+
+class AsRows:
+    """The sink that returns the decoded rows (:data:`permalake.iota.cone.decoded.DECODED`)."""
+
+    schema = DECODED
+
+    def __call__(self, groups: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Return the rows."""
+        for group in groups:
+            yield from group.to_batches()
+
+
+def decoded(records: DataFrame, rules: ConeRules, sink: Sink = AsRows()) -> DataFrame:  # noqa: B008
+    """Return what ``sink`` makes of the decoded rows of the days' records."""
     cores = records.sparkSession.sparkContext.defaultParallelism
     first, last = rules.days[0].first, rules.days[-1].last
     even = (last - first + 1) // (_CHUNKS_PER_CORE * cores)
@@ -37,7 +61,7 @@ def decoded(records: DataFrame, rules: ConeRules) -> DataFrame:
         chunked(records, first, size, chunks, rules.look_back)
         .repartitionById(chunks, F.col("chunk"))
         .sortWithinPartitions("chunk", "milestone", "kind")
-        .mapInArrow(_pass(rules), DECODED)
+        .mapInArrow(_pass(rules, sink), sink.schema)
     )
 
 
@@ -55,13 +79,13 @@ def chunked(records: DataFrame, first: int, size: int, chunks: int, look_back: i
     return placed.where(F.col("chunk").between(0, chunks - 1) & useful)
 
 
-def _pass(rules: ConeRules) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _pass(rules: ConeRules, sink: Sink) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         state = ConeState(rules.look_back)
         for table in whole_milestones(batches):
-            yield from decode(table, rules, state)
+            yield pa.Table.from_batches(decode(table, rules, state), ARROW)
 
-    return run
+    return lambda batches: sink(groups(batches))
 
 
 def decode(table: pa.Table, rules: ConeRules, state: ConeState) -> Iterator[pa.RecordBatch]:

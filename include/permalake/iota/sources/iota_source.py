@@ -11,9 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError
 from permalake.iota.cone.conflict_reasons import resolved
-from permalake.iota.cone.decoded import DECODED
 from permalake.iota.cone.ledger_history import Tables, history_before, treasuries_before
-from permalake.iota.cone.prove import decoded
+from permalake.iota.cone.prove import AsRows, Sink, decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.sources.archive_rest import ArchiveRest
@@ -76,14 +75,16 @@ def decoded_days(
     days: Sequence[MilestoneDay],
     network: NetworkSettings,
     published: Tables | None = None,
+    *,
+    sink: Sink = AsRows(),  # noqa: B008
 ) -> DataFrame:
-    """Return the proven, decoded rows of some days of a source.
+    """Return what ``sink`` makes of the proven, decoded rows of some days of a source.
 
     ``published`` gives the network's published tables: receipts must agree with the treasury of days before.
     """
     readable = [day for day in days if day.has_milestones]
     if not readable:
-        return SparkSession.active().createDataFrame([], DECODED)
+        return SparkSession.active().createDataFrame([], sink.schema)
     treasuries: dict[bytes, int] = {}
     if published and network.protocol == "chrysalis":
         treasuries = treasuries_before(published, readable[0].date)
@@ -98,13 +99,19 @@ def decoded_days(
         look_back=network.look_back,
         treasuries=treasuries,
     )
-    return decoded(source.records(readable), rules)
+    return decoded(source.records(readable), rules, sink)
 
 
 def resolved_days(
-    landed: DataFrame, network: NetworkSettings, pending: int, published: Tables, first: date
+    landed: DataFrame,
+    network: NetworkSettings,
+    pending: int,
+    published: Tables,
+    first: date,
+    *,
+    sink: Sink = AsRows(),  # noqa: B008
 ) -> DataFrame:
-    """Return what is to be landed besides the decoded rows.
+    """Return what ``sink`` makes of what is to be landed besides the decoded rows.
 
     These are the ``pending`` conflicting messages, each with its reason recomputed. Chronicle's logs give no
     reasons: there the ``published`` tables tell of the days before ``first``, so that a day alone has the
@@ -118,4 +125,5 @@ def resolved_days(
         signatures=network.transaction_signatures,
         history=history,
         few=pending <= FEW_PENDING_ROWS,
+        sink=sink,
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from permalake.contracts.steps import StepResult
-from permalake.iota.cone.decoded import DECODED
 from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.steps.table_writer import landed
 from permalake.iota.tables.day_tables import Group, analytics_tables
 from permalake.lake import Attempt
 from permalake.pipeline import jobs
@@ -24,7 +24,7 @@ def staged(context: StepContext, attempt: Attempt) -> StepResult:
     """Stage the tables of an attempt."""
     order, spark = context.order, context.spark
     network = context.work.settings.network(order.network)
-    decoded = spark.read.schema(DECODED).parquet(attempt.landing)
+    decoded = landed(spark, attempt.landing)
     staged = partial(attempt.days, spark)
 
     stage(attempt, analytics_tables(decoded, staged, network.chunk_size, network.v_byte_cost))

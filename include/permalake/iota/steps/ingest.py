@@ -8,7 +8,6 @@ from functools import partial
 from permalake.contracts.steps import StepResult
 from permalake.errors import InvalidInputError, PermalakeError
 from permalake.iota.cone.conflict_reasons import pending_count
-from permalake.iota.cone.decoded import DECODED
 from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.contracts import IOTA_TABLES
@@ -21,8 +20,11 @@ from permalake.iota.sources.iota_source import (
     resolved_days,
 )
 from permalake.iota.sources.source_ends import continued
-from permalake.iota.tables.day_tables import base_tables
+from permalake.iota.steps.table_writer import TableWriter, Written, keep
+from permalake.iota.tables.base_tables import BASE_TABLES
+from permalake.iota.tables.milestone_table import milestones
 from permalake.lake import Attempt
+from permalake.net import object_storage
 from permalake.pipeline import jobs
 from permalake.pipeline.jobs import StepContext
 
@@ -61,11 +63,17 @@ def staged(
     for day, text in end_notes(source, days).items():
         attempt.record.note(text, day)
     table = partial(context.work.reader.table, spark, order.network)
-    rows = decoded_days(source, days, network, table) if days else spark.createDataFrame([], DECODED)
-    landed = jobs.land(rows, attempt.landing)
+    contracts = [IOTA_TABLES[name] for name in BASE_TABLES]
+    targets = tuple(attempt.targets(contracts))
+    writer = TableWriter(targets, attempt.landing, network.chunk_size, object_storage.file_io())
+    written = Written()
+    if days:
+        written.collect(decoded_days(source, days, network, table, sink=writer))
+    landed = written.decoded(spark)
     if pending := pending_count(landed):
-        rows = resolved_days(landed, network, pending, table, days[0].date)
-        landed = jobs.land(rows, attempt.landing, more=True)
+        written.collect(resolved_days(landed, network, pending, table, days[0].date, sink=writer))
+        landed = written.decoded(spark)
+    keep(attempt.landing, written)
     quarantined = attempt.quarantine(quarantine(landed, source.name))
     for day, count in disagreements(landed).items() if quarantined else ():
         attempt.record.note(
@@ -80,7 +88,8 @@ def staged(
         reasons = "; ".join(f"{order.network} {day}: {why}" for day, why in refused.items())
         # A live source, which has no fingerprint, may answer better next time.
         raise (InvalidInputError if order.fingerprint else PermalakeError)(reasons)
-    jobs.stage(attempt, base_tables(landed, network.chunk_size), IOTA_TABLES)
+    attempt.stage_files(written.files, contracts)
+    attempt.stage(milestones(landed), IOTA_TABLES["milestones"])
     counted = jobs.counted(attempt, "messages", "milestones")
     context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
     return StepResult()

@@ -1,4 +1,4 @@
-"""Activity per milestone and address: ``ms_analytics``, ``ms_activity``, ``address_analytics``.
+"""Activity per milestone: ``ms_analytics``, ``ms_activity``.
 
 ``ms_activity`` follows the definitions of inx-chronicle's ``analytics`` module (docs/peers.md).
 """
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from permalake.iota.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, TRANSACTION
 from permalake.iota.codec.outputs import ALIAS, FOUNDRY, NFT
-from permalake.iota.cone.decoded import Row, of_kind, range_id
+from permalake.iota.cone.decoded import Row, range_id
 from permalake.iota.cone.source_records import InclusionState
 
 _MILESTONE_KEY = ("date", "milestone_index")
@@ -88,20 +88,6 @@ def ms_activity(per_milestone: DataFrame, address_analytics: DataFrame) -> DataF
     )
 
 
-def address_analytics(decoded: DataFrame) -> DataFrame:
-    """Return ``address_analytics``: sums per address and milestone, over included transactions."""
-    return (
-        _moves(decoded)
-        .groupBy(*_MILESTONE_KEY, "address")
-        .agg(F.sum("sent").alias("sent_tokens"), F.sum("received").alias("recv_tokens"))
-    )
-
-
-def _included(decoded: DataFrame) -> DataFrame:
-    included = F.col("inclusion_state") == int(InclusionState.INCLUDED)
-    return of_kind(decoded, Row.BLOCK).where(included)
-
-
 def _count(condition: Column) -> Column:
     return F.count_if(F.coalesce(condition, F.lit(False))).cast("int")
 
@@ -109,26 +95,6 @@ def _count(condition: Column) -> Column:
 def total_amount(outputs: str) -> Column:
     """Return the sum of the amounts of a list of outputs."""
     return F.aggregate(outputs, F.lit(0).cast("long"), lambda total, output: total + output["amount"])
-
-
-def _moves(decoded: DataFrame) -> DataFrame:
-    """Return (date, milestone_index, address, sent, received) of what included transactions move.
-
-    A row for each consumed and created output that has an owner.
-    """
-
-    def move(address: Column, sent: Column, received: Column) -> Column:
-        return F.struct(address.alias("address"), sent.alias("sent"), received.alias("received"))
-
-    nothing = F.lit(0).cast("long")
-    received = F.transform("outputs", lambda o: move(owner(o), nothing, o["amount"]))
-    sent = F.transform("consumed", lambda o: move(o["address"], o["amount"], nothing))
-    return (
-        _included(decoded)
-        .select(*_MILESTONE_KEY, F.explode(F.concat(received, sent)).alias("move"))
-        .where("move.address is not null")
-        .select(*_MILESTONE_KEY, "move.*")
-    )
 
 
 def _receiver(output: Column) -> Column:

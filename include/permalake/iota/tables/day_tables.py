@@ -1,4 +1,4 @@
-"""The tables of an IOTA day alone: which frame becomes which."""
+"""Analytics of an IOTA day alone: which frame becomes which."""
 
 from __future__ import annotations
 
@@ -7,49 +7,16 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from permalake.iota.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE, TREASURY
 from permalake.iota.tables import (
     activity,
     address_state,
     daily,
     day_activity,
     ledger_daily,
-    movements,
-    output_tables,
-    tangle,
 )
 
-_OUTPUTS = {
-    "basic_outputs": (output_tables.basic_outputs, (BASIC,)),
-    "alias_outputs": (output_tables.alias_outputs, (ALIAS,)),
-    "foundry_outputs": (output_tables.foundry_outputs, (FOUNDRY,)),
-    "nft_outputs": (output_tables.nft_outputs, (NFT,)),
-    "legacy_outputs": (output_tables.legacy_outputs, (SINGLE, DUST_ALLOWANCE)),
-    "treasury_outputs": (output_tables.treasury_outputs, (TREASURY,)),
-}
 Tables = Callable[[str], DataFrame]
 Group = dict[str, Callable[[], DataFrame]]
-
-
-def base_tables(decoded: DataFrame, chunk_size: int) -> dict[str, DataFrame]:
-    """Return the tables that are projections of the decoded rows."""
-    created = output_tables.kinds_created(decoded)
-    by_kind = {name: table(decoded, chunk_size) for name, (table, _) in _OUTPUTS.items()}
-    for name, (_, kinds) in _OUTPUTS.items():
-        if created.isdisjoint(kinds):
-            by_kind[name] = by_kind[name].limit(0)
-    return {
-        "milestones": tangle.milestones(decoded),
-        "messages": tangle.messages(decoded),
-        "parents": tangle.parents(decoded),
-        "tags": tangle.tags(decoded, chunk_size),
-        "transactions": tangle.transactions(decoded),
-        **by_kind,
-        "receipts": output_tables.receipts(decoded),
-        "protocol_parameters": tangle.protocol_parameters(decoded),
-        "consumed_outputs": output_tables.consumed_outputs(decoded),
-        "native_tokens": movements.native_tokens(decoded),
-    }
 
 
 def analytics_tables(
@@ -65,9 +32,6 @@ def analytics_tables(
     return [
         {
             "ms_analytics": partial(activity.ms_analytics, per_milestone, chunk_size),
-            "address_analytics": partial(activity.address_analytics, decoded),
-            "ledger_updates": partial(movements.ledger_updates, decoded),
-            "conflicting_transactions": partial(movements.conflicting_transactions, decoded),
             "date_cache": lambda: daily.date_cache(staged("milestones")),
             "hourly_activity": partial(day_activity.hourly_activity, per_milestone),
             "conflicts_daily": partial(day_activity.conflicts_daily, decoded),

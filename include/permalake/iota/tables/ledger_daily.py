@@ -21,7 +21,7 @@ from permalake.iota.cone.decoded import Row, of_kind
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.ledger_changes import CONDITIONS, KINDS, SIDES
 from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
-from permalake.iota.tables.output_tables import kind_name
+from permalake.iota.tables.output_tables import KIND_NAMES
 
 _KEY_BYTES, _METADATA_BYTES, _KEY_WEIGHT = 34, 40, 10
 _TREASURY_BYTES = 9
@@ -81,6 +81,11 @@ def sums(moves: DataFrame, v_byte_cost: int | None) -> DataFrame:
         F.sum("storage_return_amount").alias("returned"),
         F.sum(deposit).alias("deposit"),
     )
+
+
+def kind_name(kind: Column) -> Column:
+    """Return the tables' name of a wire kind."""
+    return F.coalesce(*(F.when(kind == code, name) for code, name in KIND_NAMES.items()))
 
 
 def changes_before(outputs: Rows, conditions: Rows, totals: Rows) -> list[dict[str, Any]]:

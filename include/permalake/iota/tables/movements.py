@@ -1,136 +1,128 @@
-"""What moves, and what failed to: native tokens, ledger updates, conflicts by address."""
+"""Tables of what moves: native tokens, the ledger by address, conflicting transactions; in Arrow.
+
+Whole milestones come together, so that sums over a milestone or a transaction are complete.
+"""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from permalake.iota.cone.decoded import Row, hexed, milestone_time, of_kind
-from permalake.iota.cone.source_records import InclusionState
-from permalake.iota.tables.activity import owner
-from permalake.iota.tables.output_tables import kind_name, output_id
+from permalake.arrays.cursor import I64
+from permalake.iota.tables.decoded_columns import DecodedRows, Elements, hexed, output_ids, shaped, spread
+from permalake.iota.tables.output_tables import kind_names
+
+_MILESTONE = ("date", "milestone_index")
 
 
-def native_tokens(decoded: DataFrame) -> DataFrame:
+def owner(outputs: Elements) -> pa.Array:
+    """Return the owners of created outputs: their address, an alias's state controller."""
+    return pc.coalesce(outputs["address"], outputs["state_controller"])
+
+
+def native_tokens(blocks: DecodedRows) -> pa.Table:
     """Return ``native_tokens``: in outputs created and consumed by included transactions."""
-    return (
-        of_kind(decoded, Row.BLOCK)
-        .where("native_tokens is not null")
-        .select(
-            F.explode("native_tokens").alias("held"),
-            hexed("transaction_id").alias("transaction_id"),
-            "milestone_index",
-            milestone_time().alias("ms_timestamp"),
-            "date",
-        )
-        .select(
-            hexed("held.output_id").alias("output_id"),
-            F.col("held.is_spent").cast("int").alias("is_spent"),
-            *("held.token_id", "held.amount", "held.address"),
-            *("transaction_id", "milestone_index", "ms_timestamp", "date"),
-        )
+    held = blocks.elements("native_tokens")
+    columns = spread(blocks.milestone() | {"transaction_id": blocks.transaction_id}, held.row)
+    columns |= {name: held[name] for name in ("token_id", "amount", "address")}
+    columns["is_spent"] = held["is_spent"].cast(pa.int32())
+    columns["output_id"] = hexed(held["output_id"])
+    return shaped("native_tokens", columns, len(held))
+
+
+def ledger_updates(included: DecodedRows) -> pa.Table:
+    """Return ``ledger_updates`` of included transactions: what they change, by address."""
+    created, consumed = included.elements("outputs"), included.elements("consumed")
+    changes = (
+        (created, owner(created), output_ids(included["transaction_id"], created), 0),
+        (consumed, consumed["address"], hexed(consumed["output_id"]), 1),
     )
+    row = np.concatenate([created.row, consumed.row])
+    parties = _distinct_per_row(
+        row, pa.concat_arrays([address for _, address, _, _ in changes]), len(included)
+    )
+    own = included.milestone() | {"transaction_id": included.transaction_id}
+    own["counterparties"] = pa.array(np.maximum(parties - 1, 0).astype(np.int32))
+    parts = []
+    for outputs, address, output_id, is_spent in changes:
+        columns = spread(own, outputs.row) | {
+            "address": address,
+            "output_id": output_id,
+            "is_spent": pa.repeat(is_spent, len(outputs)),
+            "kind": kind_names(outputs["kind"]),
+            "amount": outputs["amount"],
+        }
+        parts.append(shaped("ledger_updates", columns, len(outputs)))
+    return _with_address(pa.concat_tables(parts))
 
 
-def ledger_updates(decoded: DataFrame) -> DataFrame:
-    """Return ``ledger_updates``: what transactions and receipts change, by address."""
-    return _of_transactions(decoded).unionByName(_of_receipts(decoded))
+def ledger_updates_of_receipts(receipts: DecodedRows) -> pa.Table:
+    """Return ``ledger_updates`` of receipts."""
+    funds = Elements(pc.struct_field(receipts["receipt"], "funds"))
+    columns = spread(receipts.milestone(), funds.row) | {
+        "address": funds["address"],
+        "output_id": output_ids(receipts["milestone_id"], funds),
+        "is_spent": pa.repeat(0, len(funds)),
+        "kind": kind_names(funds["kind"]),
+        "amount": funds["amount"],
+        "counterparties": pa.repeat(0, len(funds)),
+    }
+    return shaped("ledger_updates", columns, len(funds))
 
 
-def conflicting_transactions(decoded: DataFrame) -> DataFrame:
+def address_analytics(updates: pa.Table) -> pa.Table:
+    """Return ``address_analytics``: sums per address and milestone, from included transactions' updates."""
+    spent = pc.equal(updates["is_spent"], 1)
+    moved = pa.table(
+        {name: updates[name] for name in (*_MILESTONE, "address")}
+        | {
+            "sent_tokens": pc.if_else(spent, updates["amount"], 0),
+            "recv_tokens": pc.if_else(spent, 0, updates["amount"]),
+        }
+    )
+    sums = moved.group_by([*_MILESTONE, "address"], use_threads=False).aggregate(
+        [("sent_tokens", "sum"), ("recv_tokens", "sum")]
+    )
+    columns = {name: sums[name] for name in (*_MILESTONE, "address")}
+    columns |= {name: sums[f"{name}_sum"] for name in ("sent_tokens", "recv_tokens")}
+    return shaped("address_analytics", columns, sums.num_rows)
+
+
+def conflicting_transactions(conflicting: DecodedRows) -> pa.Table:
     """Return ``conflicting_transactions``: by signers, and by owners of outputs that were not created."""
-
-    def part(address: Column, is_signer: int, amount: Column) -> Column:
-        return F.struct(
-            address.alias("address"),
-            F.lit(is_signer).alias("is_signer"),
-            amount.cast("long").alias("amount"),
-        )
-
-    received = F.transform("outputs", lambda output: part(owner(output), 0, output["amount"]))
-    signed = F.transform(
-        F.coalesce("signers", F.array().cast("array<string>")), lambda signer: part(signer, 1, F.lit(0))
+    created, signers = conflicting.elements("outputs"), conflicting.elements("signers")
+    row = np.concatenate([created.row, signers.row])
+    parts = pa.table(
+        {
+            "row": row,
+            "address": pa.concat_arrays([owner(created), signers.values]),
+            "is_signer": np.repeat([0, 1], [len(created), len(signers)]).astype(np.int32),
+            "amount": pa.concat_arrays([created["amount"], pa.repeat(0, len(signers)).cast(pa.int64())]),
+        }
     )
-    key = ("date", "milestone_index", "timestamp", "message_id", "transaction_id", "conflict_reason")
-    return (
-        of_kind(decoded, Row.BLOCK)
-        .where(F.col("inclusion_state") == int(InclusionState.CONFLICTING))
-        .select(*key, F.explode(F.concat(received, signed)).alias("part"))
-        .where("part.address is not null")
-        .groupBy(*key, F.col("part.address").alias("address"))
-        .agg(F.max("part.is_signer").alias("is_signer"), F.sum("part.amount").alias("amount"))
-        .select(
-            *("address", "milestone_index", milestone_time().alias("ms_timestamp")),
-            *(hexed(name).alias(name) for name in ("message_id", "transaction_id")),
-            *("conflict_reason", "is_signer", "amount", "date"),
-        )
+    sums = (
+        _with_address(parts)
+        .group_by(["row", "address"], use_threads=False)
+        .aggregate([("is_signer", "max"), ("amount", "sum")])
     )
+    own = conflicting.milestone() | {"conflict_reason": conflicting["conflict_reason"]}
+    own |= {"message_id": conflicting.message_id, "transaction_id": conflicting.transaction_id}
+    columns = spread(own, sums["row"].to_numpy()) | {
+        "address": sums["address"],
+        "is_signer": sums["is_signer_max"],
+        "amount": sums["amount_sum"],
+    }
+    return shaped("conflicting_transactions", columns, sums.num_rows)
 
 
-def _of_transactions(decoded: DataFrame) -> DataFrame:
-    nothing, here = F.lit(None), F.lit(1)
-
-    def created(output: Column, idx: Column) -> Column:
-        return _change(owner(output), nothing, idx, output, is_spent=0)
-
-    def consumed(output: Column) -> Column:
-        return _change(output["address"], output["output_id"], here, output, is_spent=1)
-
-    changes = F.concat(F.transform("outputs", created), F.transform("consumed", consumed))
-    parties = F.array_distinct(F.array_compact(F.transform("changes", lambda change: change["address"])))
-    return (
-        of_kind(decoded, Row.BLOCK)
-        .where(F.col("inclusion_state") == int(InclusionState.INCLUDED))
-        .select("date", "milestone_index", "timestamp", "transaction_id", changes.alias("changes"))
-        .select("*", (F.size(parties) - 1).alias("counterparties"))
-        .select("*", F.explode("changes").alias("change"))
-        .where("change.address is not null")
-        .select(
-            "change.address",
-            "milestone_index",
-            milestone_time().alias("ms_timestamp"),
-            F.when(F.col("change.is_spent") == 1, hexed("change.output_id"))
-            .otherwise(output_id("transaction_id", F.col("change.idx")))
-            .alias("output_id"),
-            "change.is_spent",
-            kind_name(F.col("change.kind")).alias("kind"),
-            "change.amount",
-            hexed("transaction_id").alias("transaction_id"),
-            "counterparties",
-            "date",
-        )
-    )
+def _with_address(rows: pa.Table) -> pa.Table:
+    return rows.filter(pc.is_valid(rows["address"]))
 
 
-def _change(address: Column, output_id: Column, idx: Column, output: Column, *, is_spent: int) -> Column:
-    return F.struct(
-        address.alias("address"),
-        output_id.cast("binary").alias("output_id"),
-        idx.cast("int").alias("idx"),
-        F.lit(is_spent).alias("is_spent"),
-        output["kind"].alias("kind"),
-        output["amount"].alias("amount"),
-    )
-
-
-def _of_receipts(decoded: DataFrame) -> DataFrame:
-    return (
-        of_kind(decoded, Row.MILESTONE)
-        .where("receipt is not null")
-        .select(
-            F.posexplode("receipt.funds").alias("idx", "fund"),
-            *("date", "milestone_index", "timestamp", "milestone_id"),
-        )
-        .select(
-            "fund.address",
-            "milestone_index",
-            milestone_time().alias("ms_timestamp"),
-            output_id("milestone_id", F.col("idx")).alias("output_id"),
-            F.lit(0).alias("is_spent"),
-            kind_name(F.col("fund.kind")).alias("kind"),
-            "fund.amount",
-            F.lit(None).cast("string").alias("transaction_id"),
-            F.lit(0).alias("counterparties"),
-            "date",
-        )
-    )
+def _distinct_per_row(row: I64, values: pa.Array, rows: int) -> I64:
+    """Return how many distinct values that are not null each row has."""
+    present = np.asarray(pc.is_valid(values))
+    code = pc.dictionary_encode(values.drop_null()).indices.to_numpy()
+    pairs = np.unique(row[present] * (len(code) + 1) + code)
+    return np.bincount(pairs // (len(code) + 1), minlength=rows)

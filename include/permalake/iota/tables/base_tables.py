@@ -1,0 +1,65 @@
+"""The tables that follow from decoded rows alone, milestone by milestone; in Arrow, inside Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from permalake.iota.cone.decoded import Row
+from permalake.iota.cone.source_records import InclusionState
+from permalake.iota.tables import message_tables, movements, output_tables
+from permalake.iota.tables.decoded_columns import DecodedRows
+from permalake.iota.tables.protocol_parameters import protocol_parameters
+
+BASE_TABLES = (
+    *("messages", "parents", "tags", "transactions"),
+    *("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs", "legacy_outputs"),
+    *("treasury_outputs", "receipts", "protocol_parameters", "consumed_outputs"),
+    *("native_tokens", "ledger_updates", "conflicting_transactions", "address_analytics"),
+)
+
+
+def base_tables(decoded: pa.Table, chunk_size: int) -> Iterator[tuple[str, pa.Table]]:
+    """Yield rows of tables, by name, from decoded rows of whole milestones; tables without rows are left out.
+
+    Conflicting messages may come apart from the others of their milestone, once their reasons are known.
+    """
+    for name, rows in _every_table(DecodedRows(decoded, chunk_size)):
+        if rows.num_rows:
+            yield name, rows
+
+
+def _every_table(rows: DecodedRows) -> Iterator[tuple[str, pa.Table]]:
+    if len(blocks := rows.of_kind(Row.BLOCK)):
+        yield from _of_messages(blocks)
+    if len(milestones := rows.of_kind(Row.MILESTONE)):
+        yield "protocol_parameters", protocol_parameters(milestones)
+        if len(receipts := output_tables.with_receipt(milestones)):
+            yield from _of_receipts(receipts)
+
+
+def _of_messages(blocks: DecodedRows) -> Iterator[tuple[str, pa.Table]]:
+    yield "messages", message_tables.messages(blocks)
+    yield "parents", message_tables.parents(blocks)
+    yield "tags", message_tables.tags(blocks)
+    yield "transactions", message_tables.transactions(blocks)
+    yield (
+        "conflicting_transactions",
+        movements.conflicting_transactions(blocks.in_state(InclusionState.CONFLICTING)),
+    )
+    if len(included := blocks.in_state(InclusionState.INCLUDED)):
+        yield from output_tables.created_outputs(included)
+        yield "consumed_outputs", output_tables.consumed_outputs(included)
+        yield "native_tokens", movements.native_tokens(included)
+        updates = movements.ledger_updates(included)
+        yield "ledger_updates", updates
+        yield "address_analytics", movements.address_analytics(updates)
+
+
+def _of_receipts(receipts: DecodedRows) -> Iterator[tuple[str, pa.Table]]:
+    yield from output_tables.migrated_outputs(receipts)
+    yield "treasury_outputs", output_tables.treasury_outputs(receipts)
+    yield "receipts", output_tables.receipts_table(receipts)
+    yield "consumed_outputs", output_tables.treasury_spent(receipts)
+    yield "ledger_updates", movements.ledger_updates_of_receipts(receipts)

@@ -1,0 +1,148 @@
+"""Columns that several tables take from decoded rows in Arrow (:mod:`permalake.iota.cone.decoded`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from permalake.arrays.cursor import I64, U8, bytes_at, load
+from permalake.arrays.hexa import hex_slices, to_hex
+from permalake.arrays.slices import slices
+from permalake.iota.cone.decoded import Row
+from permalake.iota.cone.source_records import InclusionState
+from permalake.iota.contracts import IOTA_TABLES
+
+_ID = 32
+_MICROSECONDS = 1_000_000
+
+
+class Elements:
+    """The elements of a list column, one after the other.
+
+    ``row`` gives the row of each element, ``idx`` its position in its list.
+    """
+
+    def __init__(self, lists: pa.ListArray) -> None:
+        count = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+        self.values = lists.flatten()
+        self.row: I64 = np.repeat(np.arange(len(count)), count)
+        self.idx: I64 = np.arange(len(self.row)) - (np.cumsum(count) - count)[self.row]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def __getitem__(self, field: str) -> pa.Array:
+        return pc.struct_field(self.values, field.split("."))
+
+    def where(self, wanted: np.ndarray) -> Elements:
+        """Return some of the elements (mask)."""
+        some = object.__new__(Elements)
+        some.values = self.values.filter(pa.array(wanted))
+        some.row, some.idx = self.row[wanted], self.idx[wanted]
+        return some
+
+
+class DecodedRows:
+    """Some decoded rows; their columns by name."""
+
+    def __init__(self, rows: pa.Table, chunk_size: int) -> None:
+        self.rows = rows
+        self.chunk_size = chunk_size
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def __getitem__(self, column: str) -> pa.Array:
+        values = self.rows[column]
+        if not isinstance(values, pa.ChunkedArray):
+            return values
+        joined = values.combine_chunks()
+        return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
+
+    def where(self, wanted: pa.Array) -> DecodedRows:
+        """Return some of the rows (mask)."""
+        return DecodedRows(self.rows.filter(wanted), self.chunk_size)
+
+    def of_kind(self, kind: Row) -> DecodedRows:
+        """Return the rows of one kind."""
+        return self.where(pc.equal(self["kind"], int(kind)))
+
+    def in_state(self, state: InclusionState) -> DecodedRows:
+        """Return the messages in a ledger inclusion state."""
+        return self.where(pc.fill_null(pc.equal(self["inclusion_state"], int(state)), False))
+
+    def elements(self, column: str) -> Elements:
+        """Return the elements of a list column."""
+        return Elements(self[column])
+
+    @cached_property
+    def message_id(self) -> pa.Array:
+        """Hex of the messages' ids."""
+        return hexed(self["message_id"])
+
+    @cached_property
+    def transaction_id(self) -> pa.Array:
+        """Hex of the transactions' ids, null where there is none."""
+        return hexed(self["transaction_id"])
+
+    @cached_property
+    def time(self) -> pa.Array:
+        """Time of the milestones."""
+        return pc.multiply(self["timestamp"], _MICROSECONDS).cast(pa.timestamp("us", "UTC"))
+
+    def milestone(self) -> dict[str, pa.Array]:
+        """Return the columns that tell of the milestone: range, index, time and date."""
+        index = self["milestone_index"]
+        return {
+            "ms_range_id": pc.divide(index, self.chunk_size).cast(pa.int32()),
+            "milestone_index": index,
+            "ms_timestamp": self.time,
+            "date": self["date"],
+        }
+
+    @cached_property
+    def _raw(self) -> tuple[U8, I64]:
+        data, start, _ = load(self["raw"])
+        return data, start
+
+    def cut(self, row: I64, start: pa.Array, length: pa.Array) -> pa.Array:
+        """Return slices of the rows' raw bytes, null where ``start`` is."""
+        data, begin = self._raw
+        places = (pc.fill_null(part, 0).to_numpy(zero_copy_only=False) for part in (start, length))
+        at, size = (place.astype(np.int64) for place in places)
+        cut = slices(data, begin[row] + at, size)
+        return pc.if_else(pc.is_valid(start), cut, None) if start.null_count else cut
+
+
+def hexed(values: pa.Array) -> pa.StringArray:
+    """Return bytes as lower-case hex; null stays null."""
+    text = hex_slices(*load(values))
+    return pc.if_else(pc.is_valid(values), text, None) if values.null_count else text
+
+
+def output_ids(transaction_id: pa.Array, elements: Elements) -> pa.StringArray:
+    """Return transaction id (32 bytes, of each row) || u16 LE index, as hex."""
+    data, start, _ = load(transaction_id)
+    ids = bytes_at(data, start[elements.row], _ID)
+    return to_hex(np.hstack([ids, elements.idx.astype("<u2")[:, None].view(np.uint8)]))
+
+
+def spread(columns: Mapping[str, pa.Array], row: I64) -> dict[str, pa.Array]:
+    """Return columns of rows as columns of their elements."""
+    at = pa.array(row)
+    return {name: values.take(at) for name, values in columns.items()}
+
+
+def shaped(table: str, columns: Mapping[str, pa.Array], rows: int) -> pa.Table:
+    """Return columns in the order and types of a table's contract; what is not given is null."""
+    schema = IOTA_TABLES[table].arrow
+    fields = [field.with_nullable(True) for field in schema]
+    given = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in fields]
+    return pa.table(
+        [v if v.type == f.type else v.cast(f.type) for v, f in zip(given, fields, strict=True)],
+        schema=pa.schema(fields),
+    )

@@ -1,0 +1,225 @@
+"""Data files that tasks write themselves: rows go from Arrow into Parquet, past the JVM.
+
+A task gives rows to a :class:`TaskFiles` and returns what it wrote as text, one :class:`WrittenFile` each.
+The driver adds the files of the tasks that succeeded to the staged tables; nobody refers to those of a task
+that failed, and maintenance removes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Any, Self
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.io.fileformat import FileFormatFactory, FileFormatWriter
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.typedef import Record
+
+from permalake.config import Settings
+from permalake.errors import PermalakeError
+from permalake.lake.catalog import open_catalog
+from permalake.lake.counts import days_between, files
+from permalake.lake.leases import spell
+from permalake.lake.record import AttemptRow
+from permalake.lake.replay import exchange
+
+_AT_ONCE = 4
+# What is held back of a file until it becomes a row group.
+_GROUP_ROWS, _GROUP_BYTES = 1 << 20, 64 << 20
+_COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
+_BOUNDS = ("lower_bounds", "upper_bounds")
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """A staged table, as far as a task needs it to write its files. It can be sent to a task.
+
+    ``schema`` is the Iceberg schema as JSON; ``sort`` the order of rows within a day.
+    """
+
+    table: str
+    location: str
+    schema: str
+    properties: Mapping[str, str]
+    spec_id: int
+    sort: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: IcebergTable, name: str, sort: tuple[str, ...]) -> Self:
+        """Return the target that stands for an Iceberg table."""
+        return cls(
+            name,
+            table.location(),
+            table.schema().model_dump_json(),
+            dict(table.properties),
+            table.spec().spec_id,
+            sort,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A data file with its day and the statistics that Iceberg keeps of it."""
+
+    table: str
+    day: date
+    facts: Mapping[str, Any]
+
+    def to_text(self) -> str:
+        """Return the file as text that :meth:`from_text` reads."""
+        return json.dumps({"table": self.table, "day": self.day.isoformat(), **self.facts})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Return the file that a text describes."""
+        facts = json.loads(text)
+        return cls(facts.pop("table"), date.fromisoformat(facts.pop("day")), facts)
+
+    @property
+    def data_file(self) -> DataFile:
+        """The file as Iceberg's manifests list it."""
+        facts = self.facts
+        counts = {name: {int(at): count for at, count in facts[name].items()} for name in _COUNTS}
+        bounds = {
+            name: {int(at): bytes.fromhex(value) for at, value in facts[name].items()} for name in _BOUNDS
+        }
+        return DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=facts["path"],
+            file_format=FileFormat.PARQUET,
+            partition=Record((self.day - date(1970, 1, 1)).days),
+            file_size_in_bytes=facts["bytes"],
+            record_count=facts["rows"],
+            split_offsets=facts["split_offsets"],
+            sort_order_id=None,
+            spec_id=facts["spec_id"],
+            equality_ids=None,
+            key_metadata=None,
+            **counts,
+            **bounds,
+        )
+
+
+class TaskFiles:
+    """The files that one task writes, one for each table and day.
+
+    ``file_io``: properties of the access to object storage.
+    """
+
+    def __init__(self, targets: Iterable[FileTarget], file_io: Mapping[str, str]) -> None:
+        self._targets = {target.table: target for target in targets}
+        self._file_io = dict(file_io)
+        self._open: dict[tuple[str, date], _OpenFile] = {}
+
+    def add(self, table: str, rows: pa.Table) -> None:
+        """Add rows with the columns of a table."""
+        days = pc.unique(rows["date"]).to_pylist()
+        for day in days:
+            own = rows if len(days) == 1 else rows.filter(pc.equal(rows["date"], day))
+            key = (table, day)
+            if key not in self._open:
+                self._open[key] = _OpenFile(self._targets[table], day, self._file_io)
+            self._open[key].add(own)
+
+    def complete_before(self, day: date) -> list[WrittenFile]:
+        """Complete the files of earlier days and return them."""
+        return [self._open.pop(key).close() for key in sorted(self._open) if key[1] < day]
+
+    def complete(self) -> list[WrittenFile]:
+        """Complete all files and return them."""
+        return self.complete_before(date.max)
+
+
+def register(
+    settings: Settings, attempt: AttemptRow, written: Iterable[WrittenFile], tables: Sequence[str]
+) -> None:
+    """Replace the days of an attempt in its staged ``tables`` by the written files."""
+    wanted: dict[str, dict[str, DataFile]] = {name: {} for name in tables}
+    for file in written:
+        if not attempt.start <= file.day <= attempt.end:
+            raise PermalakeError(
+                f"{file.table}: rows of {file.day} do not belong to {spell(attempt.start, attempt.end)}"
+            )
+        wanted[file.table][file.facts["path"]] = file.data_file
+
+    def replace(name: str) -> None:
+        catalog = open_catalog(settings, attempt.attempt_id)
+        try:
+            table = catalog.load_table((attempt.network, name))
+            present = files(table, days_between(attempt.start, attempt.end))
+            exchange(table, {file.file_path: file for file in present}, wanted[name])
+        finally:
+            catalog.close()
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(replace, tables))
+
+
+class _OpenFile:
+    def __init__(self, target: FileTarget, day: date, file_io: dict[str, str]) -> None:
+        self._target, self._day = target, day
+        self._path = f"{target.location}/data/date={day.isoformat()}/{uuid4()}.parquet"
+        self._io: FileIO = load_file_io(file_io, self._path)
+        self._held: list[pa.Table] = []
+        self._rows = self._bytes = 0
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return Schema.model_validate_json(self._target.schema)
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
+        return schema_to_pyarrow(self._schema)
+
+    @cached_property
+    def _writer(self) -> FileFormatWriter:
+        model = FileFormatFactory.get(FileFormat.PARQUET)
+        return model.create_writer(
+            self._io.new_output(self._path), self._schema, dict(self._target.properties)
+        )
+
+    def add(self, rows: pa.Table) -> None:
+        held = pa.table([_as(rows, field) for field in self._arrow], schema=self._arrow)
+        self._held.append(held)
+        self._rows += held.num_rows
+        self._bytes += held.nbytes
+        if self._rows >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows = pa.concat_tables(self._held)
+        if self._target.sort:
+            rows = rows.sort_by([(name, "ascending") for name in self._target.sort])
+        self._writer.write(rows)
+        self._held, self._rows, self._bytes = [], 0, 0
+
+    def close(self) -> WrittenFile:
+        if self._held:
+            self._flush()
+        told = self._writer.close().to_serialized_dict()
+        facts = {
+            "path": self._path,
+            "bytes": len(self._io.new_input(self._path)),
+            "rows": told["record_count"],
+            "split_offsets": told["split_offsets"],
+            "spec_id": self._target.spec_id,
+            **{name: told[name] for name in _COUNTS},
+            **{name: {at: value.hex() for at, value in told[name].items()} for name in _BOUNDS},
+        }
+        return WrittenFile(self._target.table, self._day, facts)
+
+
+def _as(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    values = rows[field.name]
+    return values if values.type == field.type else values.cast(field.type)

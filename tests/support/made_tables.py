@@ -1,0 +1,35 @@
+"""Decoded rows and base tables of days, written by Spark's tasks into a folder without a lake."""
+
+from __future__ import annotations
+
+from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.steps.table_writer import TableWriter, Written
+from permalake.iota.tables.base_tables import BASE_TABLES
+from permalake.iota.tables.milestone_table import milestones
+from permalake.lake.catalog import PROPERTIES
+from permalake.lake.task_files import FileTarget
+
+
+class MadeTables:
+    """What tasks wrote into ``folder``."""
+
+    def __init__(self, folder, chunk_size=250_000):
+        targets = tuple(_target(name, folder) for name in BASE_TABLES)
+        self.written = Written()
+        self.writer = TableWriter(targets, f"{folder}/landed", chunk_size, {})
+
+    def frames(self, spark):
+        """Every base table, and ``milestones``."""
+        found = {name: self._frame(spark, name) for name in BASE_TABLES}
+        return found | {"milestones": milestones(self.written.decoded(spark))}
+
+    def _frame(self, spark, name):
+        files = [file.facts["path"] for file in self.written.files if file.table == name]
+        schema = IOTA_TABLES[name].spark
+        return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)
+
+
+def _target(name, folder):
+    contract = IOTA_TABLES[name]
+    schema = contract.iceberg.model_dump_json()
+    return FileTarget(name, f"{folder}/{name}", schema, PROPERTIES, 0, contract.sort)
