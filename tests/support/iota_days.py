@@ -70,7 +70,7 @@ def build(spark, path, start, end, landing, protocol="stardust", hrp="smr", keys
         return spark.createDataFrame([], IOTA_TABLES[name].spark)
 
     rules = StateRules(richest=RICHEST, v_byte_cost=100, rented=protocol == "stardust")
-    for group in analytics_tables(landed, made.__getitem__, 250_000, 100):
+    for group in analytics_tables(landed, made.__getitem__, 100):
         made |= {name: shaped(name, frame()) for name, frame in group.items()}
     group = carried_tables(made.__getitem__, history, spans(made["date_cache"]), rules)
     made |= {name: shaped(name, frame()) for name, frame in group.items()}
@@ -81,7 +81,7 @@ def build(spark, path, start, end, landing, protocol="stardust", hrp="smr", keys
 def shaped(name, frame):
     """The frame in its contract's columns and types, as the lake stages it."""
     contract = IOTA_TABLES[name]
-    columns = (frame[c.name].cast(contract.spark[c.name].dataType) for c in contract.columns)
+    columns = (frame[c.name].cast(contract.spark[c.name].dataType.simpleString()) for c in contract.columns)
     return frame.select(*columns).cache()
 
 

@@ -47,6 +47,6 @@ def build_from(spark, source, network, span, landing, published=None):
 
 def analysed(built):
     """The same with the analytics of the days."""
-    for group in analytics_tables(built.decoded, built.tables.__getitem__, 250_000):
+    for group in analytics_tables(built.decoded, built.tables.__getitem__):
         built.tables |= {name: shaped(name, frame()) for name, frame in group.items()}
     return built

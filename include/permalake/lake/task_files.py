@@ -106,8 +106,8 @@ class WrittenFile:
             spec_id=facts["spec_id"],
             equality_ids=None,
             key_metadata=None,
-            **counts,
-            **bounds,
+            **counts,  # type: ignore[arg-type]
+            **bounds,  # type: ignore[arg-type]
         )
 
 

@@ -27,7 +27,7 @@ def staged(context: StepContext, attempt: Attempt) -> StepResult:
     decoded = landed(spark, attempt.landing)
     staged = partial(attempt.days, spark)
 
-    stage(attempt, analytics_tables(decoded, staged, network.chunk_size, network.v_byte_cost))
+    stage(attempt, analytics_tables(decoded, staged, network.v_byte_cost))
     counted = jobs.counted(attempt, "ms_analytics", "metrics_cache", "daily_analytics")
     context.report(f"analytics {order}: {counted}")
     return StepResult()

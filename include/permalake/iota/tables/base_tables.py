@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from permalake.iota.cone.decoded import Row
 from permalake.iota.cone.source_records import InclusionState
+from permalake.iota.contracts.ledger import ADDRESS_ANALYTICS
 from permalake.iota.tables import message_tables, movements, output_tables
 from permalake.iota.tables.decoded_columns import DecodedRows
+from permalake.iota.tables.milestone_activity import milestone_activity
 from permalake.iota.tables.protocol_parameters import protocol_parameters
 
 BASE_TABLES = (
@@ -17,6 +20,7 @@ BASE_TABLES = (
     *("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs", "legacy_outputs"),
     *("treasury_outputs", "receipts", "protocol_parameters", "consumed_outputs"),
     *("native_tokens", "ledger_updates", "conflicting_transactions", "address_analytics"),
+    *("ms_analytics", "ms_activity"),
 )
 
 
@@ -31,9 +35,18 @@ def base_tables(decoded: pa.Table, chunk_size: int) -> Iterator[tuple[str, pa.Ta
 
 
 def _every_table(rows: DecodedRows) -> Iterator[tuple[str, pa.Table]]:
+    addresses = ADDRESS_ANALYTICS.arrow.empty_table()
     if len(blocks := rows.of_kind(Row.BLOCK)):
         yield from _of_messages(blocks)
+        if len(included := blocks.in_state(InclusionState.INCLUDED)):
+            updates = movements.ledger_updates(included)
+            addresses = movements.address_analytics(updates)
+            yield "ledger_updates", updates
+            yield "address_analytics", addresses
+            yield from _of_included(included)
     if len(milestones := rows.of_kind(Row.MILESTONE)):
+        messages = rows.where(pc.is_in(rows["kind"], pa.array([Row.BLOCK, Row.PENDING], pa.int8())))
+        yield from milestone_activity(milestones, messages, addresses)
         yield "protocol_parameters", protocol_parameters(milestones)
         if len(receipts := output_tables.with_receipt(milestones)):
             yield from _of_receipts(receipts)
@@ -48,13 +61,12 @@ def _of_messages(blocks: DecodedRows) -> Iterator[tuple[str, pa.Table]]:
         "conflicting_transactions",
         movements.conflicting_transactions(blocks.in_state(InclusionState.CONFLICTING)),
     )
-    if len(included := blocks.in_state(InclusionState.INCLUDED)):
-        yield from output_tables.created_outputs(included)
-        yield "consumed_outputs", output_tables.consumed_outputs(included)
-        yield "native_tokens", movements.native_tokens(included)
-        updates = movements.ledger_updates(included)
-        yield "ledger_updates", updates
-        yield "address_analytics", movements.address_analytics(updates)
+
+
+def _of_included(included: DecodedRows) -> Iterator[tuple[str, pa.Table]]:
+    yield from output_tables.created_outputs(included)
+    yield "consumed_outputs", output_tables.consumed_outputs(included)
+    yield "native_tokens", movements.native_tokens(included)
 
 
 def _of_receipts(receipts: DecodedRows) -> Iterator[tuple[str, pa.Table]]:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.metrics import DAILY_ACTIVITY, MS_ACTIVITY
-from permalake.iota.tables.activity import BUCKETS
+from permalake.iota.tables.transaction_activity import BUCKETS
 
 
 def date_cache(milestones: DataFrame) -> DataFrame:

@@ -11,7 +11,6 @@ from permalake.iota.codec.reasons import MEANINGS
 from permalake.iota.cone.decoded import Row, of_kind
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.activity import ADDRESS_METRICS, PAYLOADS, TAG_METRICS, TOP
-from permalake.iota.tables.activity import total_amount
 
 _COUNTS = {
     "no_payload": "no_payload_count",
@@ -23,8 +22,12 @@ _COUNTS = {
 _BEFORE_DELIMITER = r"^[^:;,/|_.#@+=~\-\s]+"
 
 
-def hourly_activity(per_milestone: DataFrame) -> DataFrame:
+def hourly_activity(milestones: DataFrame, ms_activity: DataFrame, ms_analytics: DataFrame) -> DataFrame:
     """Return ``hourly_activity``: the figures of milestones, by hour."""
+    of_milestone = ["date", "milestone_index"]
+    booked = ms_analytics.select(*of_milestone, F.col("transferred_tokens").alias("booked_tokens"))
+    times = milestones.select(*of_milestone, "timestamp")
+    milestone_figures = times.join(ms_activity, of_milestone).join(booked, of_milestone)
     other = [f"{kind}_bytes" for kind in PAYLOADS[1:]]
     figures = ("messages", "message_bytes", "included_transactions", "conflicting_transactions")
     sums = (*figures, "transferred_tokens", "moved_tokens")
@@ -40,7 +43,7 @@ def hourly_activity(per_milestone: DataFrame) -> DataFrame:
     names = ", ".join(("payload", *sums))
     stacked = f"stack({len(PAYLOADS)}, {', '.join(map(of, PAYLOADS))}) AS ({names})"
     return (
-        per_milestone.selectExpr("date", "int(timestamp % 86400 div 3600) AS hour", stacked)
+        milestone_figures.selectExpr("date", "int(timestamp % 86400 div 3600) AS hour", stacked)
         .groupBy("date", "hour", "payload")
         .agg(*(F.sum(name).alias(name) for name in sums))
         .where("messages > 0")
@@ -89,12 +92,13 @@ def per_tag(decoded: DataFrame) -> DataFrame:
     """Return messages, included transactions and their outputs' tokens by date and tag."""
     is_included = F.col("inclusion_state") == int(InclusionState.INCLUDED)
     tagged = of_kind(decoded, Row.BLOCK).where("tag is not null")
+    amount = F.aggregate("outputs", F.lit(0).cast("long"), lambda total, output: total + output["amount"])
     return (
         tagged.select(
             "date",
             "tag",
             is_included.alias("is_included"),
-            F.when(is_included, total_amount("outputs")).alias("tokens"),
+            F.when(is_included, amount).alias("tokens"),
         )
         .groupBy("date", "tag")
         .agg(

@@ -8,7 +8,6 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from permalake.iota.tables import (
-    activity,
     address_state,
     daily,
     day_activity,
@@ -19,28 +18,25 @@ Tables = Callable[[str], DataFrame]
 Group = dict[str, Callable[[], DataFrame]]
 
 
-def analytics_tables(
-    decoded: DataFrame, staged: Tables, chunk_size: int, v_byte_cost: int | None = None
-) -> list[Group]:
+def analytics_tables(decoded: DataFrame, staged: Tables, v_byte_cost: int | None = None) -> list[Group]:
     """Return analytics of the days alone, in groups of which each reads what an earlier one staged.
 
     ``staged`` gives a table of these days that was staged before. ``v_byte_cost``: rent per weighted byte in
     base tokens (TIP-19), where it is known.
     """
-    per_milestone = activity.per_milestone(decoded).persist()
     per_tag = day_activity.per_tag(decoded).persist()
     return [
         {
-            "ms_analytics": partial(activity.ms_analytics, per_milestone, chunk_size),
             "date_cache": lambda: daily.date_cache(staged("milestones")),
-            "hourly_activity": partial(day_activity.hourly_activity, per_milestone),
+            "hourly_activity": lambda: day_activity.hourly_activity(
+                staged("milestones"), staged("ms_activity"), staged("ms_analytics")
+            ),
             "conflicts_daily": partial(day_activity.conflicts_daily, decoded),
             "milestone_intervals": lambda: day_activity.milestone_intervals(staged("milestones")),
             "top_tags": partial(day_activity.top_tags, per_tag),
             "tag_families": partial(day_activity.tag_families, per_tag),
         },
         {
-            "ms_activity": lambda: activity.ms_activity(per_milestone, staged("address_analytics")),
             "metrics_cache": lambda: daily.metrics_cache(staged("address_analytics"), staged("tags")),
             "ledger_changes": lambda: ledger_daily.ledger_changes(decoded, staged("date_cache"), v_byte_cost),
             "balance_changes": lambda: address_state.balance_changes(decoded, staged("address_analytics")),
