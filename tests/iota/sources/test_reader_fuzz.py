@@ -12,6 +12,7 @@ import pytest
 
 from permalake.iota.cone.source_records import Record
 from permalake.iota.sources import archive_lines, chronicle_records, node_api
+from permalake.iota.sources.archive_columns import UnusualLinesError, archive_columns
 from permalake.iota.sources.milestone_times import days_of, span_of
 from permalake.net.http import Body, RequestRejectedError, document
 from support import pure_archive
@@ -96,6 +97,8 @@ def test_lines_of_an_archive(protocol, kind):
     ]
     assert 0 < len(malformed) < len(lines)
     assert all(row["raw"] == line and row["link"] for row, line in malformed)
+    taken = [columns for line, row in zip(lines, rows, strict=True) if (columns := alone(line, kind, row))]
+    assert 0 < len(taken) < len(lines)
     if kind is Record.MILESTONE:
         times = [told for line in lines if (told := archive_lines.milestone_time(line))]
         index, time = np.array(times, np.int64).T
@@ -107,6 +110,24 @@ def test_lines_of_an_archive(protocol, kind):
     others = [row for row in pure_archive.records(root) if row["kind"] != kind]
     given = [row | {"origin": "", "context": False} for row in rows]
     pure_archive.prove([*others, *given], protocol, found, first)
+
+
+def alone(line, kind, row):
+    """Whether a line is taken as a column of one row; it is the row that the line alone gives."""
+    try:
+        columns = archive_columns([line], kind, "here")
+    except UnusualLinesError:
+        return False
+    assert columns.to_pylist() == [row | {"origin": "here"}]
+    return True
+
+
+@pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
+def test_whole_columns_are_the_lines_one_by_one(protocol):
+    for kind, file in pure_archive.files(SYNTHETIC / protocol / "archive"):
+        lines = lines_of(file)
+        rows = [row | {"origin": "here"} for row in archive_lines.archive_rows(lines, kind, 1)]
+        assert archive_columns(lines, kind, "here").to_pylist() == rows
 
 
 def messages_of(line):

@@ -8,24 +8,26 @@ directories may lie under the configured path; only those that touch the wanted 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import reduce
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from permalake.errors import PermalakeError
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
+from permalake.iota.sources.archive_columns import UnusualLinesError, archive_columns
 from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import ARCHIVE_FILE
-from permalake.pipeline.line_files import inside, line_ranges, read_lines
+from permalake.pipeline.line_files import Damage, inside, line_ranges, read_lines
 
 _ROLE = {"messages": "blocks"}
 _KINDS = {
@@ -36,6 +38,7 @@ _KINDS = {
 }
 _ARROW = to_arrow_schema(RECORD)
 _ROWS = 10_000
+_GROUP_BYTES = 16 * 2**20
 
 
 @dataclass(slots=True)
@@ -122,18 +125,34 @@ def _task(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part, told in ranges_in(batches):
-            rows = archive_rows(read_lines(part), Record(told["kind"]), begin)
-            wanted = (row | {"origin": told["origin"]} for row in rows if first <= row["milestone"] <= last)
-            yield from record_batches(wanted, _ARROW)
+            for lines in _groups(read_lines(part)):
+                records = _records(lines, Record(told["kind"]), begin, told["origin"])
+                index = records["milestone"]
+                yield records.filter(pc.and_(pc.greater_equal(index, first), pc.less_equal(index, last)))
 
     return run
 
 
-def record_batches(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield rows as record batches of a bounded size."""
-    rows = iter(rows)
-    while some := list(islice(rows, _ROWS)):
-        yield pa.RecordBatch.from_pylist(some, schema)
+def _groups(lines: Iterable[bytes | Damage]) -> Iterator[list[bytes | Damage]]:
+    """Yield lines in groups of a bounded number and size."""
+    group: list[bytes | Damage] = []
+    size = 0
+    for line in lines:
+        group.append(line)
+        size += len(line) if isinstance(line, bytes) else 0
+        if len(group) == _ROWS or size > _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _records(lines: Sequence[bytes | Damage], kind: Record, begin: int, origin: str) -> pa.RecordBatch:
+    if not any(isinstance(line, Damage) for line in lines):
+        with suppress(UnusualLinesError):
+            return archive_columns(cast("Sequence[bytes]", lines), kind, origin)
+    rows = [row | {"origin": origin} for row in archive_rows(lines, kind, begin)]
+    return pa.RecordBatch.from_pylist(rows, _ARROW)
 
 
 def _folders(root: Path) -> list[Folder]:

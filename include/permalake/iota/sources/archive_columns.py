@@ -1,0 +1,201 @@
+"""Lines of an ``archive_rest`` directory to records, many at once.
+
+What :mod:`~permalake.iota.sources.archive_lines` does line by line, for lines that all have the shape of
+their file; it has the say about the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from io import BytesIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import json
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from permalake.arrays.hexa import from_hex
+from permalake.arrays.slices import slices
+from permalake.iota.cone.source_records import RECORD, InclusionState, Record
+
+_ARROW = to_arrow_schema(RECORD)
+_LARGEST = 2**31 - 1
+_LARGEST_CONFLICT = 2**15 - 1
+# Python refuses numbers of more digits, and what is nested more deeply than about a thousand levels.
+_MOST_DIGITS, _MOST_BRACKETS = 4300, 200
+_MANY_DIGITS = re.compile(rb"[0-9]{4301}")
+_TEXTS = pa.list_(pa.large_string())
+_METADATA = pa.struct(
+    [
+        ("blockId", pa.large_string()),
+        ("messageId", pa.large_string()),
+        ("ledgerInclusionState", pa.large_string()),
+        ("conflictReason", pa.int64()),
+        ("whiteFlagIndex", pa.int64()),
+    ]
+)
+_LINES = {
+    Record.MILESTONE: pa.schema(
+        [
+            ("index", pa.int64()),
+            ("milestoneId", pa.large_string()),
+            ("rawPayload", pa.large_string()),
+            ("messageId", pa.large_string()),
+            ("coneSize", pa.int64()),
+        ]
+    ),
+    Record.BLOCK: pa.schema([("milestone", pa.int64()), ("raw", pa.large_string()), ("metadata", _METADATA)]),
+    Record.CONSUMED: pa.schema(
+        [
+            ("milestone", pa.int64()),
+            ("outputId", pa.large_string()),
+            ("rawOutput", pa.large_string()),
+            ("transactionIdSpent", pa.large_string()),
+        ]
+    ),
+    Record.CHANGES: pa.schema(
+        [("index", pa.int64()), ("createdOutputs", _TEXTS), ("consumedOutputs", _TEXTS)]
+    ),
+}
+_STATES = {
+    "conflicting": InclusionState.CONFLICTING,
+    "included": InclusionState.INCLUDED,
+    "noTransaction": InclusionState.NO_TRANSACTION,
+}
+_STATE_NAMES = pa.array(list(_STATES), pa.large_string())
+_STATE_CODES = pa.array([int(code) for code in _STATES.values()], pa.int8())
+
+
+class UnusualLinesError(ValueError):
+    """Raised when a line is not as simple as the others: each is to be read for itself."""
+
+
+def archive_columns(lines: Sequence[bytes], kind: Record, origin: str) -> pa.RecordBatch:
+    """Return the records of lines (:data:`permalake.iota.cone.source_records.RECORD`).
+
+    Raises:
+        UnusualLinesError: if a line lacks the shape of its file, or may mean something else to another
+            reader of JSON.
+    """
+    told = _parsed(lines, _LINES[kind])
+    columns = _SHAPES[kind](told)
+    columns |= {
+        "kind": pa.array(np.full(len(lines), int(kind), np.int8)),
+        "origin": pa.repeat(origin, len(lines)),
+    }
+    given = [columns.get(field.name, pa.nulls(len(lines))).cast(field.type) for field in _ARROW]
+    return pa.RecordBatch.from_arrays(given, schema=_ARROW)
+
+
+def _parsed(lines: Sequence[bytes], schema: pa.Schema) -> dict[str, pa.Array]:
+    if any(map(_is_unusual, lines)):
+        raise UnusualLinesError("a line is blank, nested, or has a number of many digits")
+    text = b"\n".join(lines)
+    if b"NaN" in text or b"Infinity" in text:
+        raise UnusualLinesError("a line may hold what is no number")
+    try:
+        text.decode()
+        told = json.read_json(
+            BytesIO(text),
+            read_options=json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+            parse_options=json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise UnusualLinesError(str(error)) from None
+    # No line is blank, so that as many objects as lines are one object each.
+    if told.num_rows != len(lines):
+        raise UnusualLinesError("a line holds several objects")
+    return {name: _joined(told[name]) for name in schema.names}
+
+
+def _is_unusual(line: bytes) -> bool:
+    nested = line.count(b"[") + line.count(b"{") > _MOST_BRACKETS
+    return nested or line.isspace() or (len(line) > _MOST_DIGITS and bool(_MANY_DIGITS.search(line)))
+
+
+def _milestones(told: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    return {
+        "milestone": _required(_number(told["index"], _LARGEST)),
+        "id": _bytes(told["milestoneId"]),
+        "raw": _required(_bytes(told["rawPayload"])),
+        "link": _bytes(told["messageId"]),
+        "number": _number(told["coneSize"], _LARGEST),
+    }
+
+
+def _blocks(told: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    known = {field.name: pc.struct_field(told["metadata"], field.name) for field in _METADATA}
+    block_id = pc.if_else(pc.equal(known["blockId"], ""), None, known["blockId"])
+    return {
+        "milestone": _required(_number(told["milestone"], _LARGEST)),
+        "id": _bytes(pc.coalesce(block_id, known["messageId"])),
+        "raw": _required(_bytes(told["raw"])),
+        "state": _STATE_CODES.take(pc.index_in(known["ledgerInclusionState"], _STATE_NAMES)),
+        "conflict": _number(known["conflictReason"], _LARGEST_CONFLICT),
+        "number": _number(known["whiteFlagIndex"], _LARGEST),
+    }
+
+
+def _consumed(told: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    return {
+        "milestone": _required(_number(told["milestone"], _LARGEST)),
+        "id": _required(_bytes(told["outputId"])),
+        "raw": _required(_bytes(told["rawOutput"])),
+        "link": _bytes(told["transactionIdSpent"]),
+    }
+
+
+def _changes(told: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    return {
+        "milestone": _required(_number(told["index"], _LARGEST)),
+        "raw": _concatenated(told["createdOutputs"]),
+        "link": _concatenated(told["consumedOutputs"]),
+    }
+
+
+_SHAPES: dict[Record, Callable[[dict[str, pa.Array]], dict[str, pa.Array]]] = {
+    Record.MILESTONE: _milestones,
+    Record.BLOCK: _blocks,
+    Record.CONSUMED: _consumed,
+    Record.CHANGES: _changes,
+}
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    joined = column.combine_chunks()
+    return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
+
+
+def _number(values: pa.Array, largest: int) -> pa.Array:
+    fine = pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, largest))
+    if not pc.all(fine, skip_nulls=True).as_py() and values.null_count < len(values):
+        raise UnusualLinesError("a number is out of range")
+    return values
+
+
+def _bytes(texts: pa.Array) -> pa.Array:
+    decoded = from_hex(texts)
+    if decoded.null_count != texts.null_count:
+        raise UnusualLinesError("a text is not hex")
+    return decoded
+
+
+def _required(values: pa.Array) -> pa.Array:
+    if values.null_count:
+        raise UnusualLinesError("a field is missing")
+    return values
+
+
+def _concatenated(lists: pa.ListArray) -> pa.Array:
+    """Return the bytes of each row's hex texts, one after the other; empty for a missing list."""
+    decoded = _required(_bytes(lists.flatten()))
+    count = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    size = pc.binary_length(decoded).to_numpy().astype(np.int64)
+    ends = np.concatenate([[0], np.cumsum(size)])
+    last = np.cumsum(count)
+    begin, end = ends[last - count], ends[last]
+    data = b"".join(decoded.to_pylist())
+    padded = np.frombuffer(data + bytes(128), np.uint8)
+    return slices(padded, begin, end - begin)
