@@ -73,6 +73,18 @@ TIERS = {
         {"permalake.local.services.control"},
     ),
     "spark": ((), {"spark"}, set()),
+    "lake": (("lake", "iota/rest", "wormhole/rest", "api", "analysts", "local"), set(), set()),
+    "search": (
+        (
+            "iota/sources/test_reader_fuzz.py",
+            "wormhole/sources/test_reader_fuzz.py",
+            "wormhole/sources/test_wormholescan.py",
+            "audit/test_rule_violations.py",
+            "audit/test_job.py",
+        ),
+        set(),
+        set(),
+    ),
     "process": ((), set(), {"subprocess", "multiprocessing", "permalake.local.warm_up"}),
 }
 
@@ -83,9 +95,10 @@ SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Do not even import the folders of the Airflow tier when only fast tests are asked for."""
+    """Do not even import the folders of other tiers when only fast tests are asked for."""
     path = collection_path.relative_to(HERE) if collection_path.is_relative_to(HERE) else None
-    if config.option.markexpr == "fast" and path and str(path) in TIERS["airflow"][0]:
+    slow = {folder for folders, _, _ in TIERS.values() for folder in folders}
+    if config.option.markexpr == "fast" and path and str(path) in slow:
         return True
     return None
 
