@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.lake import task_files
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.task_files import TaskFiles, WrittenFile
@@ -49,10 +50,14 @@ def test_statistics_let_a_reader_skip_files(lake):
     assert list(staged.scan(row_filter="milestone_index = 9").plan_files()) == []
 
 
-def test_rows_become_row_groups_as_they_come(lake, monkeypatch):
-    monkeypatch.setattr(task_files, "_GROUP_ROWS", 2)
+def test_row_groups_are_as_large_as_the_table_wants_them(lake):
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
-    (file,) = written(attempt, *(messages(DAY1, milestone, 2) for milestone in (7, 8, 9)))
+    (target,) = attempt.targets([CONTRACT])
+    small = replace(target, properties={**target.properties, "write.parquet.row-group-size-bytes": "1"})
+    tasks = TaskFiles([small], {})
+    for milestone in (7, 8, 9):
+        tasks.add("messages", pa.Table.from_pylist(messages(DAY1, milestone, 2), CONTRACT.arrow))
+    (file,) = tasks.complete()
     assert len(file.facts["split_offsets"]) == 3
     attempt.stage_files([file], [CONTRACT])
     staged = open_table(attempt.staged.locations()["messages"])

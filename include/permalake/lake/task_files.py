@@ -35,8 +35,9 @@ from permalake.lake.record import AttemptRow
 from permalake.lake.replay import exchange
 
 _AT_ONCE = 4
-# What is held back of a file until it becomes a row group.
-_GROUP_ROWS, _GROUP_BYTES = 1 << 20, 64 << 20
+# Rows are held back until they make a row group of this size: PyIceberg takes rows as they come.
+_GROUP_SIZE = "write.parquet.row-group-size-bytes"
+_LARGEST_GROUP = 64 << 20
 _COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS = ("lower_bounds", "upper_bounds")
 
@@ -171,8 +172,9 @@ class _OpenFile:
         self._target, self._day = target, day
         self._path = f"{target.location}/data/date={day.isoformat()}/{uuid4()}.parquet"
         self._io: FileIO = load_file_io(file_io, self._path)
+        self._group = min(int(target.properties.get(_GROUP_SIZE, _LARGEST_GROUP)), _LARGEST_GROUP)
         self._held: list[pa.Table] = []
-        self._rows = self._bytes = 0
+        self._bytes = 0
 
     @cached_property
     def _schema(self) -> Schema:
@@ -185,16 +187,14 @@ class _OpenFile:
     @cached_property
     def _writer(self) -> FileFormatWriter:
         model = FileFormatFactory.get(FileFormat.PARQUET)
-        return model.create_writer(
-            self._io.new_output(self._path), self._schema, dict(self._target.properties)
-        )
+        properties = {key: value for key, value in self._target.properties.items() if key != _GROUP_SIZE}
+        return model.create_writer(self._io.new_output(self._path), self._schema, properties)
 
     def add(self, rows: pa.Table) -> None:
         held = pa.table([_as(rows, field) for field in self._arrow], schema=self._arrow)
         self._held.append(held)
-        self._rows += held.num_rows
         self._bytes += held.nbytes
-        if self._rows >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:
+        if self._bytes >= self._group:
             self._flush()
 
     def _flush(self) -> None:
@@ -202,7 +202,7 @@ class _OpenFile:
         if self._target.sort:
             rows = rows.sort_by([(name, "ascending") for name in self._target.sort])
         self._writer.write(rows)
-        self._held, self._rows, self._bytes = [], 0, 0
+        self._held, self._bytes = [], 0
 
     def close(self) -> WrittenFile:
         if self._held:

@@ -38,7 +38,7 @@ def gains(included: DecodedRows) -> I64:
 
 
 class ChainChanges:
-    """ChainChanges of one kind of output (aliases, foundries, NFTs) that transactions create, go on with, destroy.
+    """Chains of one kind (aliases, foundries, NFTs) that transactions create, go on with, or destroy.
 
     Arrays give the row of the transaction, once for each chain.
     """
