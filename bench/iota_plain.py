@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from permalake.iota.sources.line_files import line_ranges, read_lines
 
 from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.cone.batch import ConeState
@@ -29,6 +28,7 @@ from permalake.iota.sources.archive_columns import archive_columns
 from permalake.iota.tables.base_tables import BASE_TABLES, base_tables
 from permalake.lake.catalog import PROPERTIES, file_layout
 from permalake.lake.task_files import FileTarget, TaskFiles
+from permalake.pipeline.line_files import line_ranges, read_lines
 
 _ROLES = {
     "milestones": Record.MILESTONE,
