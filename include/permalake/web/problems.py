@@ -18,12 +18,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 
 from permalake.errors import StoreUnavailableError
-from permalake.lake.serving import QueryTimeoutError
+from permalake.lake.serving import PoolBusyError, QueryTimeoutError
 from permalake.web.html import problem_page, wants_page
 
 PROBLEM_JSON = "application/problem+json"
 _RETRY_AFTER = "2"
-"""Seconds after which a store that was away is worth another request."""
+"""Seconds after which a store that was away, or a lake that was busy, is worth another request."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -106,6 +106,7 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(QueryTimeoutError, _timeout)
     app.add_exception_handler(StoreUnavailableError, _unavailable)
+    app.add_exception_handler(PoolBusyError, _unavailable)
     app.add_exception_handler(Exception, _unexpected)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import pytest
 
 from permalake.domains import domain_of
-from permalake.lake.serving import EVERYTHING, LakeQuery, LakeReader, QueryTimeoutError, Scan
+from permalake.lake.serving import EVERYTHING, LakeQuery, LakeReader, PoolBusyError, QueryTimeoutError, Scan
+from permalake.lake.serving.pool import QueryPool
 from support import lakes
 
 COUNT = "SELECT count(*) AS n FROM messages"
@@ -91,3 +93,30 @@ def test_a_query_past_its_time_is_cancelled_and_the_connection_lives_on(reader):
 def test_a_connection_reads_nothing_but_the_warehouse(reader, sql):
     with pytest.raises(duckdb.PermissionException):
         count(reader, reader.snapshot(), sql=sql)
+
+
+def test_connections_go_to_callers_in_turn(tmp_path):
+    pool, order = QueryPool(str(tmp_path), 1), []
+    with ThreadPoolExecutor(5) as threads, pool.connection(time.monotonic() + 30):
+        for number in range(5):
+            threads.submit(take, pool, order, number)
+            while pool.waiting <= number:
+                time.sleep(0.001)
+    assert order == [0, 1, 2, 3, 4]
+    pool.close()
+
+
+def take(pool, order, number):
+    with pool.connection(time.monotonic() + 30):
+        order.append(number)
+
+
+def test_a_caller_that_waits_too_long_is_told_that_the_server_is_busy(tmp_path):
+    pool = QueryPool(str(tmp_path), 1)
+    with pool.connection(time.monotonic() + 30):
+        with pytest.raises(PoolBusyError, match="busy"), pool.connection(time.monotonic() + 0.05):
+            pass
+        assert pool.waiting == 0
+    with pool.connection(time.monotonic() + 1):
+        pass
+    pool.close()

@@ -1,7 +1,16 @@
 """Reading the lake for a server: many small queries over one published state, without Spark."""
 
-from permalake.lake.serving.pool import QueryTimeoutError
+from permalake.lake.serving.pool import PoolBusyError, QueryTimeoutError
 from permalake.lake.serving.reader import LakeQuery, LakeReader, has_lake
 from permalake.lake.serving.snapshot import EVERYTHING, LakeSnapshot, Scan
 
-__all__ = ["EVERYTHING", "LakeQuery", "LakeReader", "LakeSnapshot", "QueryTimeoutError", "Scan", "has_lake"]
+__all__ = [
+    "EVERYTHING",
+    "LakeQuery",
+    "LakeReader",
+    "LakeSnapshot",
+    "PoolBusyError",
+    "QueryTimeoutError",
+    "Scan",
+    "has_lake",
+]

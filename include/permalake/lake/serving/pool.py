@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from queue import Empty, LifoQueue
 
 import duckdb
 
@@ -30,14 +30,15 @@ _LOCKS = ("SET enable_external_access = false", "SET lock_configuration = true")
 
 
 class QueryTimeoutError(PermalakeError):
-    """Raised when a query, or its turn in the pool, takes longer than the request may."""
+    """Raised when a query takes longer than the request may."""
+
+
+class PoolBusyError(PermalakeError):
+    """Raised when no connection becomes free in time."""
 
 
 class QueryPool:
-    """``size`` connections to one DuckDB, which may read files below ``warehouse`` and nothing else.
-
-    ``waiting`` is the number of callers that wait for a connection.
-    """
+    """``size`` connections to one DuckDB, which may read files below ``warehouse`` and nothing else."""
 
     def __init__(self, warehouse: str, size: int, memory: str = "1GiB") -> None:
         self._database = duckdb.connect(":memory:")
@@ -51,12 +52,10 @@ class QueryPool:
             self._database.execute(f"SET allowed_directories = [{_text(warehouse)}]")
         for lock in _LOCKS:
             self._database.execute(lock)
-        self._free: LifoQueue[duckdb.DuckDBPyConnection] = LifoQueue()
-        for _ in range(size):
-            self._free.put(self._database.cursor())
+        self._free = [self._database.cursor() for _ in range(size)]
+        self._queue: deque[Future[duckdb.DuckDBPyConnection]] = deque()
+        self._lock = threading.Lock()
         self._watchdog = QueryWatchdog()
-        self.waiting = 0
-        self._count = threading.Lock()
 
     def close(self) -> None:
         """Close the connections and remove the folder for temporary files."""
@@ -69,7 +68,8 @@ class QueryPool:
         """Lend a connection; what runs on it is cancelled at ``deadline`` (:func:`time.monotonic`).
 
         Raises:
-            QueryTimeoutError: if none is free in time, or the work is cancelled.
+            PoolBusyError: if none is free in time.
+            QueryTimeoutError: if the work is cancelled.
         """
         connection = self._take(deadline)
         expired = self._watchdog.watch(connection, deadline)
@@ -83,26 +83,35 @@ class QueryPool:
             raise
         finally:
             self._watchdog.leave(connection)
-            self._free.put(connection)
+            self._give(connection)
+
+    @property
+    def waiting(self) -> int:
+        """Number of callers that wait for a connection."""
+        return len(self._queue)
 
     def _take(self, deadline: float) -> duckdb.DuckDBPyConnection:
-        with contextlib.suppress(Empty):
-            return self._free.get_nowait()
-        with self._counted():
-            try:
-                return self._free.get(timeout=max(deadline - time.monotonic(), 0))
-            except Empty:
-                raise QueryTimeoutError("no connection to the lake became free in time") from None
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        with self._count:
-            self.waiting += 1
+        """Return a connection in turn: whoever comes later must not pass those who wait."""
+        turn: Future[duckdb.DuckDBPyConnection] = Future()
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+            self._queue.append(turn)
         try:
-            yield
-        finally:
-            with self._count:
-                self.waiting -= 1
+            return turn.result(max(deadline - time.monotonic(), 0))
+        except TimeoutError:
+            with self._lock:
+                if turn.done():  # given meanwhile
+                    return turn.result()
+                self._queue.remove(turn)
+            raise PoolBusyError("the server is busy; try again") from None
+
+    def _give(self, connection: duckdb.DuckDBPyConnection) -> None:
+        with self._lock:
+            if self._queue:
+                self._queue.popleft().set_result(connection)
+            else:
+                self._free.append(connection)
 
 
 def _text(value: str) -> str:
