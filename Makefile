@@ -22,7 +22,7 @@ demo: install ## build the bundled real days through Airflow and say what came o
 	@$(PYTHON) -m permalake.local.demo
 
 fast: install ## tests without JVM, server or other process: run them before each commit
-	@$(PYTHON) -m pytest -m fast --numprocesses 2 --quiet
+	@$(PYTHON) -m pytest -m fast -p no:schemathesis --numprocesses 2 --quiet
 
 test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in two processes
 	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 40 --ignore $(ON_STORAGE)

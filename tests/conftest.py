@@ -6,6 +6,7 @@ import fcntl
 import os
 import sys
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -126,15 +127,14 @@ def tier(item):
     return "fast"
 
 
+@cache
 def imported(module):
     """Return the names of the modules that a test's module imports, itself or through ``support``."""
     values = vars(module).values()
     helpers = {getattr(found, "__module__", None) or getattr(found, "__name__", "") for found in values}
     helpers = {name for name in helpers if isinstance(name, str) and name.startswith("support.")}
-    for one in (module, *(sys.modules[name] for name in helpers)):
-        for found in vars(one).values():
-            if isinstance(found, ModuleType):
-                yield found.__name__
+    seen = (module, *(sys.modules[name] for name in helpers))
+    return {found.__name__ for one in seen for found in vars(one).values() if isinstance(found, ModuleType)}
 
 
 def turn(item):
