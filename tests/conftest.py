@@ -69,7 +69,12 @@ TIERS = {
         {"airflow"},
     ),
     "server": (
-        (),
+        (
+            "net/test_limits_of_responses.py",
+            "wormhole/enrich/test_chain_rpcs.py",
+            "wormhole/enrich/test_price_services.py",
+            "wormhole/sources/test_guardian.py",
+        ),
         {"cassandra_server", "own_cassandra_server", "secured_cassandra", "mortal", "bigtable_server"},
         {"permalake.local.services.control"},
     ),
@@ -77,6 +82,8 @@ TIERS = {
     "lake": (("lake", "iota/rest", "wormhole/rest", "api", "analysts", "local"), set(), set()),
     "search": (
         (
+            "iota/codec/test_fuzz.py",
+            "iota/sources/test_poisoned_milestones.py",
             "iota/sources/test_reader_fuzz.py",
             "wormhole/sources/test_reader_fuzz.py",
             "wormhole/sources/test_wormholescan.py",
