@@ -37,19 +37,23 @@ def replaced(rng, value):
 
 
 def mutated_line(rng, line):
-    """A line with one to three changes of its bytes; it stays one line."""
+    """A line with one to four changes of its bytes; it stays one line."""
     text = bytearray(line)
-    for _ in range(rng.randrange(1, 4)):
+    for _ in range(rng.randrange(1, 5)):
         at = rng.randrange(len(text))
-        change = rng.randrange(4)
+        change = rng.randrange(5)
         if change == 0:
             text[at] = rng.randrange(256)
+        elif change == 4:
+            text[at] ^= 1 << rng.randrange(8)
         elif change == 1:
             del text[at : at + rng.randrange(1, 50)]
         elif change == 2:
             text[at:at] = text[at : at + rng.randrange(1, 50)]
         else:
-            text[at:at] = rng.choice([b"[" * 5_000, b"1e1000000", b"9" * 5_000, b"\xff\x00", b'"', b","])
+            text[at:at] = rng.choice(
+                [b"[" * 5_000, b"1e1000000", b"9" * 5_000, b"\xff\x00", b'"', b"{", b","]
+            )
         text = text or bytearray(b"x")
     return one_line(bytes(text))
 

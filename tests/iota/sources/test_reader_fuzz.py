@@ -17,6 +17,7 @@ from permalake.iota.sources.milestone_times import days_of, span_of
 from permalake.net.http import Body, RequestRejectedError, document
 from support import pure_archive
 from support.iota_days import SYNTHETIC
+from support.mutations import mutated_line
 
 MUTATIONS = 10_000
 ODD = (
@@ -58,20 +59,7 @@ def mutated(line, dice):
         for _ in range(dice.randint(1, 3)):
             _replace(told, dice)
         return json.dumps(told).encode()
-    raw = bytearray(line)
-    for _ in range(dice.randint(1, 4)):
-        at = dice.randrange(len(raw))
-        change = dice.randrange(4)
-        if change == 0:
-            raw[at] ^= 1 << dice.randrange(8)
-        elif change == 1:
-            del raw[at : at + dice.randint(1, 50)]
-        elif change == 2:
-            raw[at:at] = raw[at : at + dice.randint(1, 50)]
-        else:
-            raw[at:at] = dice.choice([b"[" * 5_000, b"1e1000000", b"9" * 5_000, b"\xff\x00", b'"', b"{"])
-        raw = raw or bytearray(b" ")
-    return bytes(raw)
+    return mutated_line(dice, line)
 
 
 def _replace(told, dice):

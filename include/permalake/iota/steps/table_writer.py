@@ -10,6 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.fs import FileSystem
 from pyspark.sql import DataFrame, SparkSession
 
 from permalake.iota.cone.decoded import ARROW, DECODED, Row
@@ -102,9 +103,7 @@ class _Landing:
 class _LandingFile:
     def __init__(self, location: str) -> None:
         self._location = location
-        system, path = object_storage.filesystem(location), object_storage.inner_path(location)
-        if not object_storage.is_object_store(location):
-            system.create_dir(path.rpartition("/")[0])
+        system, path = _place(location)
         self._writer = pq.ParquetWriter(
             path, ARROW, filesystem=system, compression="lz4", use_dictionary=False
         )
@@ -130,17 +129,21 @@ class _LandingFile:
 
 def keep(landing: str, written: Written) -> None:
     """Note in the landing folder which files hold decoded rows: a task that failed may have left others."""
-    location = f"{landing}/{_MANIFEST}"
-    system, path = object_storage.filesystem(location), object_storage.inner_path(location)
-    if not object_storage.is_object_store(location):
-        system.create_dir(path.rpartition("/")[0])
+    system, path = _place(f"{landing}/{_MANIFEST}")
     with system.open_output_stream(path) as file:
         file.write(json.dumps(written.landed).encode())
 
 
 def landed(spark: SparkSession, landing: str) -> DataFrame:
     """Return the decoded rows that an earlier step kept."""
-    location = f"{landing}/{_MANIFEST}"
-    system, path = object_storage.filesystem(location), object_storage.inner_path(location)
+    system, path = _place(f"{landing}/{_MANIFEST}")
     with system.open_input_stream(path) as file:
         return Written(landed=json.loads(file.read())).decoded(spark)
+
+
+def _place(location: str) -> tuple[FileSystem, str]:
+    """Return the file system of a file and its path there, in a folder that exists."""
+    system, path = object_storage.filesystem(location), object_storage.inner_path(location)
+    if not object_storage.is_object_store(location):
+        system.create_dir(path.rpartition("/")[0])
+    return system, path

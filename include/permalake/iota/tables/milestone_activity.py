@@ -16,7 +16,7 @@ from permalake.iota.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, TRAN
 from permalake.iota.codec.outputs import ALIAS, FOUNDRY, NFT
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.tables.decoded_columns import DecodedRows, shaped
-from permalake.iota.tables.transaction_activity import BUCKETS, bucket, changes, gains
+from permalake.iota.tables.transaction_activity import BUCKETS, bucket, changes, gains, sums
 
 # Measured by inx-chronicle, though no block may hold one at top level.
 _TREASURY_TRANSACTION = 4
@@ -52,9 +52,7 @@ class _Milestones:
 
     def total(self, at: I64, values: I64) -> I64:
         """Add values up by milestone."""
-        sums = np.zeros(len(self.index), np.int64)
-        np.add.at(sums, at, values)
-        return sums
+        return sums(at, values, len(self.index))
 
     def buckets(self, at: I64, sizes: I64) -> pa.ListArray:
         """Count sizes by bucket and milestone."""
@@ -72,41 +70,41 @@ def milestone_activity(
 
     ``messages`` are all of the milestones, also conflicting ones whose reasons are not known yet.
     """
-    sums = _Milestones(milestones, messages)
-    figures = _of_messages(sums, messages)
-    figures["message_count"] = np.bincount(sums.at, minlength=len(sums.index))
+    by_milestone = _Milestones(milestones, messages)
+    figures = _of_messages(by_milestone, messages)
+    figures["message_count"] = np.bincount(by_milestone.at, minlength=len(by_milestone.index))
     included = messages["inclusion_state"].to_numpy() == int(InclusionState.INCLUDED)
-    transactions, at = messages.where(pa.array(included)), sums.at[included]
-    figures |= _of_transactions(sums, transactions, at)
-    active = sums.place(address_analytics["milestone_index"])
-    figures["active_addresses"] = np.bincount(active, minlength=len(sums.index))
+    transactions, at = messages.where(pa.array(included)), by_milestone.at[included]
+    figures |= _of_transactions(by_milestone, transactions, at)
+    active = by_milestone.place(address_analytics["milestone_index"])
+    figures["active_addresses"] = np.bincount(active, minlength=len(by_milestone.index))
     figures["transaction_count"] = figures["confirmed_count"]
     sizes = {side: pc.list_value_length(transactions[f"{side}s"]) for side in ("input", "output")}
-    columns = {f"{side}_buckets": sums.buckets(at, size.to_numpy()) for side, size in sizes.items()}
+    columns = {f"{side}_buckets": by_milestone.buckets(at, size.to_numpy()) for side, size in sizes.items()}
     columns |= {name: pa.array(values) for name, values in figures.items()} | milestones.milestone()
     for table in ("ms_analytics", "ms_activity"):
         yield table, shaped(table, columns, len(milestones))
 
 
-def _of_messages(sums: _Milestones, messages: DecodedRows) -> dict[str, I64]:
+def _of_messages(by_milestone: _Milestones, messages: DecodedRows) -> dict[str, I64]:
     payload, state = (messages[name].to_numpy() for name in ("payload_kind", "inclusion_state"))
     size = pc.binary_length(messages["raw"]).to_numpy().astype(np.int64)
-    found = {f"{name}_count": sums.count(payload == kind) for name, kind in _PAYLOADS.items()}
-    found |= {f"{name}_count": sums.count(state == int(code)) for name, code in _STATES.items()}
-    found["message_bytes"] = sums.total(sums.at, size)
+    found = {f"{name}_count": by_milestone.count(payload == kind) for name, kind in _PAYLOADS.items()}
+    found |= {f"{name}_count": by_milestone.count(state == int(code)) for name, code in _STATES.items()}
+    found["message_bytes"] = by_milestone.total(by_milestone.at, size)
     for name, kind in list(_PAYLOADS.items())[1:]:
         own = payload == kind
-        found[f"{name.removesuffix('_payload')}_bytes"] = sums.total(sums.at[own], size[own])
+        found[f"{name.removesuffix('_payload')}_bytes"] = by_milestone.total(by_milestone.at[own], size[own])
     return found
 
 
-def _of_transactions(sums: _Milestones, included: DecodedRows, at: I64) -> dict[str, I64]:
+def _of_transactions(by_milestone: _Milestones, included: DecodedRows, at: I64) -> dict[str, I64]:
     created = included.elements("outputs")
     found = {
-        "transferred_tokens": sums.total(at[created.row], created["amount"].to_numpy()),
-        "moved_tokens": sums.total(at, gains(included)),
+        "transferred_tokens": by_milestone.total(at[created.row], created["amount"].to_numpy()),
+        "moved_tokens": by_milestone.total(at, gains(included)),
     }
     for name, kind in _CHAINS:
         for column, rows in changes(included, name, kind).items():
-            found[column] = np.bincount(at[rows], minlength=len(sums.index))
+            found[column] = np.bincount(at[rows], minlength=len(by_milestone.index))
     return found

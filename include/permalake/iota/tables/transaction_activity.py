@@ -14,13 +14,13 @@ from permalake.iota.codec.outputs import ALIAS
 from permalake.iota.tables.decoded_columns import DecodedRows, Elements
 from permalake.iota.tables.movements import owner
 
-_SINGLE_BUCKETS = 7
-BUCKETS = [*((n, n) for n in range(1, _SINGLE_BUCKETS + 1)), (8, 15), (16, 31), (32, 63), (64, None)]
+BUCKETS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64)
+"""Smallest size of each bucket of transactions by inputs or outputs."""
 
 
 def bucket(size: I64) -> I64:
     """Return the place in :data:`BUCKETS` of every number of inputs or outputs; -1 for none."""
-    return np.searchsorted([low for low, _ in BUCKETS], size, side="right") - 1
+    return np.searchsorted(BUCKETS, size, side="right") - 1
 
 
 def gains(included: DecodedRows) -> I64:
@@ -33,8 +33,8 @@ def gains(included: DecodedRows) -> I64:
     address = _codes(pa.concat_arrays([_receivers(included, created), consumed["address"]]))
     amount = np.concatenate([created["amount"].to_numpy(), -consumed["amount"].to_numpy()])
     pair, place = np.unique(row * (len(address) + 1) + address, return_inverse=True)
-    gain = _sums(place, amount, len(pair))
-    return _sums(pair // (len(address) + 1), np.maximum(gain, 0), len(included))
+    gain = sums(place, amount, len(pair))
+    return sums(pair // (len(address) + 1), np.maximum(gain, 0), len(included))
 
 
 class ChainChanges:
@@ -109,7 +109,8 @@ def _codes(values: pa.Array) -> I64:
     return codes
 
 
-def _sums(place: I64, values: I64, length: int) -> I64:
-    sums = np.zeros(length, np.int64)
-    np.add.at(sums, place, values)
-    return sums
+def sums(place: I64, values: I64, length: int) -> I64:
+    """Return the exact sums of values by their place: i64[length]."""
+    added = np.zeros(length, np.int64)
+    np.add.at(added, place, values)
+    return added
