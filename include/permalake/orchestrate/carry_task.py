@@ -23,10 +23,16 @@ class CarryStep(SparkStep):
     It holds no days: one run at a time carries a network, and others build meanwhile.
     """
 
-    def _begin(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:  # noqa: ARG002
+    def _begin(
+        self,
+        work: Workspace,
+        request: BuildRequest,
+        context: Any,  # noqa: ARG002
+    ) -> tuple[BuildRequest, StepResult | None]:
         if self.domain.is_first(self.step, request.only):
             self._skip_unless_waiting(work)
-        return request
+            return request, None
+        return request, self.claimed(work, request)
 
     def claimed(self, work: Workspace, request: BuildRequest) -> StepResult | None:
         """Claim what the submit of the audit carried; skip the task when there is no more to do."""

@@ -37,7 +37,7 @@ class ServeStep(SparkStep):
         with store_variables(self.domain):
             return super().execute(context)
 
-    def _begin(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
+    def _begin(self, work: Workspace, request: BuildRequest, context: Any) -> tuple[BuildRequest, None]:
         from permalake.stores import serve
 
         if follower := follow_up(work.reader, context, request):
@@ -56,11 +56,7 @@ class ServeStep(SparkStep):
         if not self._due:
             self._skip("the stores have every published day")
         jars.resolve(self._store_jars(work))
-        return request
-
-    def claimed(self, work: Workspace, request: BuildRequest) -> StepResult | None:  # noqa: ARG002
-        """Claim nothing: no other submit writes into the stores."""
-        return None
+        return request, None  # No other submit writes into the stores.
 
     def _chained(self) -> tuple[Step, ...]:
         return ()

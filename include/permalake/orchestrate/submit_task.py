@@ -54,8 +54,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         started = time.monotonic()
         emit("start", step=self.task_id)
         try:
-            request = self._begin(work, request, context)
-            result = None if self.domain.is_first(self.step, request.only) else self.claimed(work, request)
+            request, result = self._begin(work, request, context)
             if result is None:
                 result = self._submitted(work, request, context)
             if result.state != "done":
@@ -85,20 +84,29 @@ class SparkStep(StepTask, SparkSubmitOperator):
         if other := start_stale(work.reader, context, request):
             self.log.info("started %s: days there are stale", other)
 
-    def _begin(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
-        """Acquire the days where the run starts; end it there when there is nothing to do."""
+    def _begin(
+        self, work: Workspace, request: BuildRequest, context: Any
+    ) -> tuple[BuildRequest, StepResult | None]:
+        """Return the request, and the step's result if an earlier submit of the run has it.
+
+        Where the run starts, it acquires the days, and ends when there is nothing to do.
+        """
         from permalake.pipeline import runs
 
         request = self.continued(work, request, context)
-        if not request.only and self.step == self.domain.steps[0]:
-            runs.hold(work, request)
-            if runs.is_unchanged(work, request):
-                work.builds.release(request.run_id)
-                emit("unchanged", step=self.task_id)
-                raise AirflowSkipException(
-                    f"{request.days} is published and unchanged; force builds it again"
-                )
-        return request
+        if not self.domain.is_first(self.step, request.only):
+            return request, self.claimed(work, request)
+        if request.only or self.step != self.domain.steps[0]:
+            return request, None
+        runs.hold(work, request)
+        if not runs.is_unchanged(work, request):
+            return request, None
+        work.builds.release(request.run_id)
+        # Skipped, publish would be skipped too, and no asset event would tell of these days.
+        if runs.is_untold(work, request) and (result := self.claimed(work, request)):
+            return request, result
+        emit("unchanged", step=self.task_id)
+        raise AirflowSkipException(f"{request.days} is published and unchanged; force builds it again")
 
     def _submitted(self, work: Workspace, request: BuildRequest, context: Any) -> StepResult:
         """Submit, wait, and return what the step did."""

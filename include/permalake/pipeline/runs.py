@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 
 from permalake.errors import PermalakeError
+from permalake.pipeline.domain import PUBLISH
 from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.jobs import Order
 from permalake.pipeline.progress import emit
@@ -40,6 +41,15 @@ def is_unchanged(work: Workspace, request: BuildRequest) -> bool:
     if digest is None:
         return False
     return work.builds.is_unchanged(request.network, request.start, request.end, digest)
+
+
+def is_untold(work: Workspace, request: BuildRequest) -> bool:
+    """Return whether an earlier try of this run published its days, and no task has told so.
+
+    That is a Spark submit that outlived its task: the scheduler was killed, the task's machine lost.
+    """
+    row = work.steps.latest(request.network, request.run_id, PUBLISH)
+    return row is not None and row.result.state == "done" and row.claimed_by is None
 
 
 def hold(work: Workspace, request: BuildRequest) -> None:
