@@ -13,6 +13,20 @@ SUITES = (
             "A price comes with its time and source.",
         ),
         rule(
+            "check_is_whole",
+            "(check_price_usd IS NULL) = (check_price_timestamp IS NULL) "
+            "AND (check_price_usd IS NULL) = (check_price_source IS NULL) "
+            "AND (check_price_usd IS NULL OR token_price_usd IS NOT NULL)",
+            "A cross-check comes with its time and source, beside a price.",
+        ),
+        rule(
+            "stand_in_is_whole",
+            "(stand_in IS NULL) = (stand_in_price_usd IS NULL) "
+            "AND (stand_in_timestamp IS NULL) = (stand_in IS NULL OR stand_in = 'usd') "
+            "AND (stand_in_notional_usd IS NULL OR stand_in_price_usd IS NOT NULL)",
+            "A stand-in has a price, and a time unless it is a dollar.",
+        ),
+        rule(
             "notional_needs_price",
             "notional_usd IS NULL OR (amount IS NOT NULL AND token_price_usd IS NOT NULL)",
             "A notional value needs an amount and a price.",

@@ -214,9 +214,10 @@ class PricesSettings(PriceSource):
     """``[prices]``: the providers of token prices.
 
     ``fallback`` lists further providers, asked in order for quotes that the first does not have; ``api_key``
-    belongs to the first. A quote counts within ``window_hours`` of the transfer. ``max_missing`` is the share
-    of a day's transfers of listed tokens that may lack a price; a day with more fails its audit. The default
-    passes every day with a warning, so that a provider outage blocks nothing.
+    belongs to the first. ``cross_check`` is one more, whose quotes are stored beside those in use and
+    compared with them by the audit. A quote counts within ``window_hours`` of the transfer. ``max_missing``
+    is the share of a day's transfers of listed tokens that may lack a price; a day with more fails its audit.
+    The default passes every day with a warning, so that a provider outage blocks nothing.
     """
 
     api_key: SecretStr | None = None
@@ -224,6 +225,16 @@ class PricesSettings(PriceSource):
     """Hours that a quote may lie before or after a transfer."""
     max_missing: float = Field(default=1.0, ge=0, le=1)
     fallback: tuple[PriceSource, ...] = ()
+    cross_check: PriceSource | None = None
+
+    @model_validator(mode="after")
+    def _checks_another(self) -> PricesSettings:
+        used = {self.provider, *(source.provider for source in self.fallback)}
+        if self.cross_check and self.cross_check.provider in used:
+            raise ValueError(
+                f"cross_check: {self.cross_check.provider} is already asked for prices; name another provider"
+            )
+        return self
 
 
 class ChainSettings(_Section):

@@ -210,6 +210,8 @@ BROKEN = {
     },
     "token_transfer_details": {
         "price_is_whole": {"token_price_usd": Decimal(1), "price_source": "file"},
+        "check_is_whole": {"check_price_usd": Decimal(1), "check_price_source": "file"},
+        "stand_in_is_whole": {"stand_in": "gold", "stand_in_price_usd": Decimal(1)},
         "notional_needs_price": {"amount": "1", "notional_usd": Decimal(1)},
     },
     "chain_details": {"token_name_needs_token": {"resulting_token_name": "Token"}},

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import date
 
 import pytest
 from sha3 import keccak_256
 
 from permalake.errors import ConfigError
 from permalake.wormhole.codec.native_addresses import base58
-from permalake.wormhole.reference import FILES, load_reference
+from permalake.wormhole.reference import DOLLAR, FILES, load_reference
 from support import places
 
 SYNTHETIC = places.DATA / "synthetic" / "wormhole" / "reference"
@@ -47,6 +48,17 @@ def test_bundled_tokens_are_identities_not_symbols():
     assert table.schema.field("decimals").type == "int32"
     assert not reference.denied & set(reference.tokens)
     assert reference.denied_table().num_rows == len(reference.denied) > 0
+
+
+def test_bundled_stand_ins_are_listed_and_none_stands_for_another():
+    reference = load_reference()
+    listed = {token.coingecko_id for token in reference.tokens.values()}
+    assert set(reference.stand_ins) <= listed
+    assets = {asset for asset, _ in reference.stand_ins.values()} - {DOLLAR}
+    assert assets <= listed
+    wrapping = {coin for coin, (asset, _) in reference.stand_ins.items() if asset != DOLLAR}
+    assert not assets & wrapping
+    assert reference.stand_ins["terra-usd"] == (DOLLAR, date(2022, 5, 9)), "the day on which it lost its peg"
 
 
 def test_bundled_native_addresses_agree_with_identities():

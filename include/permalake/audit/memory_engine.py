@@ -37,6 +37,7 @@ _MACROS = (
     "to_date(x) AS CAST(x AS DATE)",
     "timestamp_seconds(x) AS make_timestamp(CAST(x AS BIGINT) * 1000000)",
     "unix_seconds(x) AS CAST(floor(epoch(x)) AS BIGINT)",
+    "unix_micros(x) AS epoch_us(x)",
     "regexp_like(x, pattern) AS regexp_matches(x, pattern)",
     "startswith(x, start) AS starts_with(x, start)",
     "try_element_at(list, place) AS list[place]",

@@ -11,6 +11,7 @@ import csv
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,10 @@ FILES = (
     "deny.json",
     "chains.json",
     "applications.json",
+    "stand_ins.csv",
 )
+DOLLAR = "usd"
+"""What a stablecoin stands for in ``stand_ins.csv``."""
 TokenId = tuple[int, str]
 """Chain and 32-byte address in hex: the identity of a token, whatever its symbol."""
 
@@ -99,6 +103,9 @@ class Reference:
     denied: frozenset[TokenId]
     chains: dict[int, ChainInfo]
     applications: Contracts = field(default_factory=dict)
+    stand_ins: dict[str, tuple[str, date | None]] = field(default_factory=dict)
+    """By CoinGecko id: what it stands for (``usd``, or the id of the asset that it wraps), and the day from
+    which it no longer does."""
 
     def contracts(self) -> Contracts:
         """Return the contracts of applications, those of the bridges among them."""
@@ -145,6 +152,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     denied: set[TokenId] = set()
     chains: dict[int, ChainInfo] = {}
     applications: dict[ContractKey, ApplicationContract] = {}
+    stand_ins: dict[str, tuple[str, date | None]] = {}
     for file, _, _ in files:
         try:
             match file.name:
@@ -162,12 +170,14 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
                     chains |= _chains(_json(file), chains)
                 case "applications.json":
                     applications |= _applications(_json(file))
+                case "stand_ins.csv":
+                    stand_ins |= _stand_ins(file)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problem = f"no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
             raise ConfigError(f"wormhole.reference: {file} is not readable: {problem}") from None
     bridges = BridgeEmitters(frozenset(token_bridges), frozenset(nft_bridges))
     named = _with_names(chains, tokens)
-    return Reference(guardian_sets, bridges, tokens, frozenset(denied), named, applications)
+    return Reference(guardian_sets, bridges, tokens, frozenset(denied), named, applications, stand_ins)
 
 
 def _json(file: Path) -> Any:
@@ -209,6 +219,17 @@ def _applications(listed: list[dict[str, Any]]) -> dict[ContractKey, Application
 def _tokens(file: Path) -> dict[TokenId, Token]:
     with file.open(encoding="utf-8", newline="") as lines:
         return dict(map(_token, csv.DictReader(lines)))
+
+
+def _stand_ins(file: Path) -> dict[str, tuple[str, date | None]]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return {
+            row["coingecko_id"]: (
+                row["stands_for"],
+                date.fromisoformat(row["until"]) if row["until"] else None,
+            )
+            for row in csv.DictReader(lines)
+        }
 
 
 def _token(row: dict[str, str | None]) -> tuple[TokenId, Token]:

@@ -7,6 +7,7 @@ import csv
 import datetime as dt
 import gzip
 from collections import Counter, defaultdict
+from decimal import Decimal
 from functools import partial
 
 import pytest
@@ -110,6 +111,7 @@ class World:
                 *DAYS,
                 sound_before=DAYS[0],
                 providers=providers(settings, quotes),
+                cross_check=None,
                 chains=chains,
             )
 
@@ -138,7 +140,58 @@ def wrapped_nfts(details, nfts, nodes):
     return len(there)
 
 
-def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(world, history, expected):
+def moment(text):
+    return dt.datetime.fromisoformat(text)
+
+
+class Opinions:
+    """Quotes of a second provider in a file: a minute after each that serves, a tenth above it."""
+
+    def __init__(self, file, expected):
+        self.file = file
+        self.quotes = defaultdict(list)
+        self.wants = {}
+        at = {row["row_key"]: moment(row["timestamp"]) for row in expected["message_publication"]}
+        for row in expected["token_transfer_payload"]:
+            self.wants[row["row_key"]] = (row["origin_chain"], row["origin_address"]), at[row["row_key"]]
+        for row in expected["token_transfer_details"]:
+            if row["token_price_usd"] is not None:
+                price = Decimal(row["token_price_usd"]) * Decimal("1.1")
+                quote = moment(row["price_timestamp"]) + dt.timedelta(minutes=1), price
+                self.quotes[self.wants[row["row_key"]][0]].append(quote)
+        lines = [
+            f"{time.isoformat()},{chain},{address},{price:f}"
+            for (chain, address), quotes in self.quotes.items()
+            for time, price in dict(quotes).items()
+        ]
+        file.write_text("\n".join(["quoted_at,chain,token_address,price_usd", *lines]))
+
+    def wrong(self, details):
+        """The rows whose cross-check or distance is not the one that is worked out here."""
+        return [row for row in details if self._told(row) != self._wanted(row)]
+
+    def _told(self, row):
+        names = ("check_price_timestamp", "check_price_usd", "check_price_source", "price_distance_seconds")
+        return tuple(row[name] for name in names)
+
+    def _wanted(self, row):
+        token, at = self.wants[row["row_key"]]
+        if row["token_price_usd"] is None:
+            return (None,) * 4
+        distance = abs(row["price_timestamp"] - at) // dt.timedelta(seconds=1)
+        near = [quote for quote in self.quotes[token] if abs(quote[0] - at) <= dt.timedelta(hours=12)]
+        if not near:
+            return None, None, None, distance
+        time, price = min(near, key=lambda quote: (abs(quote[0] - at), quote[0]))
+        return time, price.quantize(Decimal(1).scaleb(-18)), "file", distance
+
+
+@pytest.fixture
+def opinions(tmp_path, expected):
+    return Opinions(tmp_path / "opinions.csv", expected)
+
+
+def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(world, history, expected, opinions):
     gecko = {coin: quotes for coin, quotes in history.items() if coin != "weth"}
     llama = {"coingecko:weth": history["weth"]}
     nodes = chains(expected, WORLD / "reference")
@@ -152,6 +205,7 @@ def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(world, hist
             f'[prices]\nprovider = "coingecko"\nurl = "{first.url}"\nrate_per_second = {PRICE_RATE}',
             '[[prices.fallback]]\nprovider = "defillama"',
             f'url = "{second.url}"\nrate_per_second = {PRICE_RATE}',
+            f'[prices.cross_check]\nprovider = "file"\npath = "{opinions.file}"',
             *(
                 f'[chains.{number}]\nrpc_url = "{rpc.url}/{number}"\nrate_per_second = {RPC_RATE}'
                 for number in nodes
@@ -164,6 +218,7 @@ def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(world, hist
         assert wrapped_nfts(found["chain_details"], expected["nft_transfer_payload"], nodes) >= 2
         sources = {row["price_source"] for row in found["token_transfer_details"]}
         assert {"coingecko", "defillama"} <= sources
+        assert opinions.wrong(found["token_transfer_details"]) == []
 
         for server in (first, second):
             assert 0 < server.busiest() <= PRICE_RATE

@@ -329,6 +329,13 @@ rate_per_second = 5
 """
 
 
+def test_a_provider_is_no_cross_check_of_itself(tmp_path):
+    file = tmp_path / "permalake.toml"
+    file.write_text('[prices]\nprovider = "coingecko"\n[prices.cross_check]\nprovider = "coingecko"\n')
+    with pytest.raises(ConfigError, match=r"prices.*cross_check: coingecko is already asked for prices"):
+        load_settings(file)
+
+
 @pytest.mark.parametrize("table", ["prices", "prices.fallback"])
 def test_an_unknown_provider_is_an_error_that_names_its_key(tmp_path, table):
     head = f"[{table}]" if table == "prices" else f"[[{table}]]"

@@ -95,6 +95,9 @@ def _transfer(rows, row_key, day, token, receiver):
             "notional_usd": Decimal("0.75") if priced else None,
             "price_timestamp": NOON if priced else None,
             "price_source": "file" if priced else None,
+            "price_distance_seconds": (day - DAY).days * 86_400 if priced else None,
+            "stand_in": "usd" if token == OTHER else None,
+            "stand_in_price_usd": Decimal(1) if token == OTHER else None,
         }
     )
     rows["chain_details"].append({"row_key": row_key, "receiver_address": receiver, "date": day})
@@ -144,7 +147,7 @@ def damage(rows):
     find(rows, "token_transfer_details", row_key=key(1))["notional_usd"] += Decimal("0.00000001")
     denied = find(rows, "token_transfer_details", row_key=key(4))
     denied.update(token_price_usd=Decimal("0.5"), notional_usd=Decimal("0.75"), price_source="file")
-    denied["price_timestamp"] = NOON
+    denied.update(price_timestamp=NOON, price_distance_seconds=0)
     find(rows, "messages_daily", date=NEXT)["verified"] = 2
     find(rows, "messages_daily", date=DAY)["quarantined"] = 2
     find(rows, "addresses_daily", date=DAY)["addresses"] = 3
@@ -189,10 +192,11 @@ def from_afar(rows):
     for row in rows["token_transfer_details"]:
         if row["date"] == NEXT:
             row["notional_usd"] = row["token_price_usd"] = None
-            row["price_timestamp"] = row["price_source"] = None
+            row["price_timestamp"] = row["price_source"] = row["price_distance_seconds"] = None
     find(rows, "notional_transferred_daily", date=NEXT)["notional_usd"] = None
     far = find(rows, "token_transfer_details", row_key=key(2))
     far["price_timestamp"] -= dt.timedelta(hours=12, seconds=1)
+    far["price_distance_seconds"] = 12 * 3600 + 1
     rows["token_prices"].append({**_quote(TOKEN), "quote_time": far["price_timestamp"]})
     return {
         ("quote_within_window", DAY, key(2)),
@@ -204,6 +208,7 @@ def missing(rows):
     """Two of the day's transfers are of a listed token that is not denied; one of them loses its price."""
     lost = find(rows, "token_transfer_details", row_key=key(1))
     lost["notional_usd"] = lost["token_price_usd"] = lost["price_timestamp"] = lost["price_source"] = None
+    lost["price_distance_seconds"] = None
     sums = find(rows, "notional_transferred_daily", date=DAY, origin_address=TOKEN)
     sums["notional_usd"] = Decimal("0.75")
     return {
@@ -212,7 +217,30 @@ def missing(rows):
     }
 
 
-DAMAGES = {damage: {}, from_afar: {"window_hours": 12}, missing: {"max_missing": 0.4}}
+def beside_the_quotes(rows):
+    """Distances, cross-checks and stand-ins: 5 % apart is no warning, a little more is one."""
+    first, second, standing = (find(rows, "token_transfer_details", row_key=key(n)) for n in (1, 2, 3))
+    first["price_distance_seconds"] = 1
+    for row, price in ((first, "0.52"), (second, "0.5264")):
+        row.update(
+            check_price_usd=Decimal(price),
+            check_price_timestamp=NOON,
+            check_price_source=f"other{price}",
+        )
+    rows["token_prices"].append({**_quote(TOKEN), "provider": "other0.52", "price_usd": Decimal("0.52")})
+    second["stand_in"] = "gold"
+    standing.update(amount="2", stand_in_notional_usd=Decimal("2.1"))
+    find(rows, "notional_transferred_daily", date=DAY, origin_address=OTHER)["amount"] = "2"
+    return {
+        ("distance_to_quote", DAY, key(1)),
+        ("providers_agree", DAY, key(2)),
+        ("quotes_are_kept", DAY, key(2)),
+        ("stand_ins_are_apart", DAY, key(2)),
+        ("stand_in_value_is_amount_times_price", DAY, key(3)),
+    }
+
+
+DAMAGES = {beside_the_quotes: {}, damage: {}, from_afar: {"window_hours": 12}, missing: {"max_missing": 0.4}}
 """Each damage with the configuration that it is audited with."""
 
 

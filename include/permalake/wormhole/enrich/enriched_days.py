@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,7 @@ from permalake.config import Settings
 from permalake.wormhole.enrich import price_providers
 from permalake.wormhole.enrich.chains import Chains
 from permalake.wormhole.enrich.price_providers import PriceProvider
+from permalake.wormhole.enrich.stand_ins import stand_ins
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.tables import token_transfer_details as transfers
 from permalake.wormhole.tables import transfers_daily as daily
@@ -32,13 +34,14 @@ def enriched(
     *,
     sound_before: dt.date,
     providers: Sequence[PriceProvider],
+    cross_check: PriceProvider | None,
     chains: Chains,
 ) -> dict[str, DataFrame]:
     """Frames of the tables that follow from the events of ``start..end``, by table name.
 
     ``table`` gives a whole table by name: history as published, and the range as staged. ``sound_before``:
     see :func:`~permalake.wormhole.tables.carried_state.attested_until`. ``providers`` tell prices, the first
-    one first; ``chains`` what only RPCs know.
+    one first, ``cross_check`` what to compare them with; ``chains`` what only RPCs know.
     """
     # Kept by checkpoint, here and in what this calls: of cached frames that stand in each other Spark writes
     # the whole plan at every stage of every query, and works them out again when a cache below them grows.
@@ -55,13 +58,20 @@ def enriched(
     known = transfers.identified(payloads, published, completed(metadata, payloads, told))
     known = transfers.named(known, told, reference).localCheckpoint()
     wanted = priceable(spark, reference, known.select(*WANTED))
-    priced = price_providers.priced(spark, providers, wanted, settings.prices.window_hours)
-    details = transfers.token_transfer_details(known, priced).localCheckpoint()
+    window_hours = settings.prices.window_hours
+    priced = price_providers.priced(spark, providers, wanted, window_hours)
+    checked = None
+    if cross_check is not None:
+        checked = price_providers.priced(spark, [cross_check], priced.select(*WANTED), window_hours)
+    unpriced = wanted.join(priced, list(WANTED), "left_anti")
+    standing = stand_ins(spark, load_reference(reference), providers, unpriced, window_hours)
+    details = transfers.token_transfer_details(known, priced, checked, standing.prices).localCheckpoint()
+    used = [quotes for quotes in (priced, checked, standing.quotes) if quotes is not None]
     on_chain = chain_details(known, nfts, told, reference).localCheckpoint()
     return {
         "token_transfer_details": details,
         "chain_details": on_chain,
-        "token_prices": transfers.token_prices(priced),
+        "token_prices": transfers.token_prices(reduce(DataFrame.unionByName, used)),
         "notional_transferred_daily": daily.notional_transferred_daily(known, details),
         "addresses_daily": daily.addresses_daily(known, on_chain),
     }

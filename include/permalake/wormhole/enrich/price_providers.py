@@ -77,6 +77,17 @@ def providers(
     ]
 
 
+def cross_check(
+    settings: Settings, cache: PriceCache, again: bool = False, patience: Patience | None = None
+) -> PriceProvider | None:
+    """Open the provider whose quotes are compared with those in use; None where none is configured."""
+    source = settings.prices.cross_check
+    if source is None:
+        return None
+    module = _module("prices.cross_check.provider", source.provider)
+    return module.open_provider(ProviderContext(settings, source, None, cache, again, patience))
+
+
 def _module(setting: str, provider: str) -> _Module:
     if provider not in price_providers():
         raise ConfigError(

@@ -14,7 +14,8 @@ ROUTED = shared(
     """
     SELECT transfers.date AS date, transfers.row_key AS row_key, emitter_chain, target_chain, origin_chain,
         origin_address, events.timestamp AS timestamp, details.amount AS amount, token_price_usd,
-        notional_usd, price_timestamp, price_source
+        notional_usd, price_timestamp, price_source, price_distance_seconds, check_price_usd,
+        check_price_timestamp, check_price_source, stand_in, stand_in_price_usd, stand_in_timestamp
     FROM token_transfer_payload AS transfers
     JOIN message_publication AS events
         ON transfers.date = events.date AND transfers.row_key = events.row_key

@@ -14,6 +14,7 @@ from permalake.wormhole.laws.transfer_sides import ROUTED
 from permalake.wormhole.reference import load_reference
 
 _UNPRICED_AT_MOST = 0.5
+_APART_AT_MOST = 0.05
 _PLACES = 8
 _LIMIT = 10**38
 
@@ -41,6 +42,31 @@ _VALUED = """
 SELECT date, row_key, amount, token_price_usd, notional_usd FROM token_transfer_details
 WHERE amount IS NOT NULL AND token_price_usd IS NOT NULL
 """
+_STANDING = """
+SELECT date, row_key, amount, stand_in_price_usd AS token_price_usd, stand_in_notional_usd AS notional_usd
+FROM token_transfer_details WHERE amount IS NOT NULL AND stand_in_price_usd IS NOT NULL
+"""
+_MIXED = f"""
+SELECT date, row_key AS place, 'no stand-in beside a quote' AS expected, stand_in AS found
+FROM {ROUTED} WHERE token_price_usd IS NOT NULL AND stand_in IS NOT NULL
+"""
+_DISTANCES = f"""
+SELECT date, row_key AS place, CAST(apart AS STRING) AS expected,
+    CAST(price_distance_seconds AS STRING) AS found
+FROM (
+    SELECT date, row_key, price_distance_seconds,
+        CAST(floor(abs(unix_micros(price_timestamp) - unix_micros(timestamp)) / 1000000) AS BIGINT) AS apart
+    FROM {ROUTED}
+) WHERE price_distance_seconds IS DISTINCT FROM apart
+"""
+_DISAGREEING = f"""
+SELECT date, row_key AS place,
+    price_source || ' ' || CAST(token_price_usd AS STRING) AS expected,
+    check_price_source || ' ' || CAST(check_price_usd AS STRING) AS found
+FROM {ROUTED}
+WHERE abs(CAST(token_price_usd AS DOUBLE) - CAST(check_price_usd AS DOUBLE))
+    > {_APART_AT_MOST} * CAST(check_price_usd AS DOUBLE)
+"""
 _PRICED_DENIED = f"""
 SELECT transfers.date AS date, row_key AS place, 'no price' AS expected, token_price_usd AS found
 FROM {ROUTED} AS transfers SEMI JOIN denied_tokens AS tokens ON {_SAME}
@@ -62,6 +88,14 @@ FROM {ROUTED} AS transfers ANTI JOIN token_prices AS quotes
     AND price_source = quotes.provider AND price_timestamp = quotes.quote_time
     AND token_price_usd = quotes.price_usd
 WHERE token_price_usd IS NOT NULL
+UNION ALL
+SELECT transfers.date AS date, row_key AS place, 'the quote of its cross-check in token_prices' AS expected,
+    'none' AS found
+FROM {ROUTED} AS transfers ANTI JOIN token_prices AS quotes
+    ON transfers.origin_chain = quotes.origin_chain AND transfers.origin_address = quotes.origin_address
+    AND check_price_source = quotes.provider AND check_price_timestamp = quotes.quote_time
+    AND check_price_usd = quotes.price_usd
+WHERE check_price_usd IS NOT NULL
 """
 # Days on which too large a share of transfers with a known amount has no value.
 _UNPRICED = f"""
@@ -132,6 +166,32 @@ LAWS = (
     ),
     violations(
         "quote_within_window", "token_transfer_details", "A quote is near the VAA in time.", _FAR_QUOTES
+    ),
+    violations(
+        "distance_to_quote",
+        "token_transfer_details",
+        "price_distance_seconds is the time between quote and VAA, null without a quote.",
+        _DISTANCES,
+    ),
+    violations(
+        "providers_agree",
+        "token_transfer_details",
+        f"A quote and its cross-check differ by at most {_APART_AT_MOST:.0%}.",
+        _DISAGREEING,
+        severity=WARNING,
+    ),
+    violations(
+        "stand_ins_are_apart",
+        "token_transfer_details",
+        "A transfer with a quote has no stand-in price.",
+        _MIXED,
+    ),
+    violations(
+        "stand_in_value_is_amount_times_price",
+        "token_transfer_details",
+        "stand_in_notional_usd is amount x stand_in_price_usd, half-even to 8 places.",
+        _STANDING,
+        check=_wrong_values,
     ),
     violations("quotes_are_kept", "token_prices", "Every quote that served is kept.", _LOST_QUOTES),
     violations(

@@ -14,7 +14,7 @@ from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.chains import AnswerCache, Chains
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
-from permalake.wormhole.enrich.price_providers import providers
+from permalake.wormhole.enrich.price_providers import cross_check, providers
 from permalake.wormhole.enrich.rpcs import rpcs
 
 
@@ -51,6 +51,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
             order.end,
             sound_before=min(order.start, waiting.span[0]) if waiting else order.start,
             providers=providers(settings, cache, again),
+            cross_check=cross_check(settings, cache, again),
             chains=chains,
         )
     quotes = attempt.append_new(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -11,6 +12,14 @@ from permalake.wormhole.tables.chain_questions import NATIVE
 from permalake.wormhole.tables.exact_amounts import native_token, notional, scaled
 
 TOKEN = ("origin_chain", "origin_address")
+_WANTED = [*TOKEN, "at"]
+_PRICE = "decimal(38,18)"
+_CHECK = {
+    "check_price_usd": _PRICE,
+    "check_price_timestamp": "timestamp",
+    "check_price_source": "string",
+}
+_STAND_IN = {"stand_in": "string", "stand_in_price_usd": _PRICE, "stand_in_timestamp": "timestamp"}
 
 
 def identified(transfers: DataFrame, publications: DataFrame, metadata: DataFrame) -> DataFrame:
@@ -43,13 +52,19 @@ def named(known: DataFrame, answers: DataFrame, reference: Path | None) -> DataF
     return named.withColumn("native_token", F.coalesce(told, F.col("registered"))).drop("registered")
 
 
-def token_transfer_details(known: DataFrame, priced: DataFrame) -> DataFrame:
+def token_transfer_details(
+    known: DataFrame, priced: DataFrame, checked: DataFrame | None, stand_ins: DataFrame | None
+) -> DataFrame:
     """Return the rows of ``token_transfer_details``.
 
-    ``known`` is the result of :func:`identified` and :func:`named`; ``priced`` holds at most one quote per
-    (origin_chain, origin_address, at).
+    ``known`` is the result of :func:`identified` and :func:`named`. ``priced`` holds at most one quote per
+    (origin_chain, origin_address, at); so do ``checked``, the quotes of the provider that cross-checks, and
+    ``stand_ins``, with the columns stand_in, stand_in_price_usd and stand_in_timestamp; None: there are none.
     """
-    quoted = known.join(priced, [*TOKEN, "at"], "left")
+    check = None if checked is None else checked.toDF(*_WANTED, *_CHECK)
+    quoted = known.join(priced, _WANTED, "left")
+    quoted = _beside(_beside(quoted, check, _CHECK), stand_ins, _STAND_IN)
+    distance = F.abs(F.unix_micros("quote_time") - F.unix_micros("at")) / 1_000_000
     return quoted.select(
         "row_key",
         "amount",
@@ -57,11 +72,26 @@ def token_transfer_details(known: DataFrame, priced: DataFrame) -> DataFrame:
         F.col("price_usd").alias("token_price_usd"),
         F.col("quote_time").alias("price_timestamp"),
         F.col("provider").alias("price_source"),
+        F.floor(distance).alias("price_distance_seconds"),
+        "check_price_usd",
+        "check_price_timestamp",
+        "check_price_source",
+        "stand_in",
+        "stand_in_price_usd",
+        "stand_in_timestamp",
+        notional(F.col("amount"), F.col("stand_in_price_usd")).alias("stand_in_notional_usd"),
         F.col("symbol").alias("origin_symbol"),
         F.col("name").alias("origin_name"),
         F.col("native_token").alias("origin_token_address"),
         "date",
     )
+
+
+def _beside(known: DataFrame, frame: DataFrame | None, columns: Mapping[str, str]) -> DataFrame:
+    """Return the transfers with the columns of ``frame``, by name and Spark type; null without a frame."""
+    if frame is not None:
+        return known.join(frame, _WANTED, "left")
+    return known.withColumns({name: F.lit(None).cast(kind) for name, kind in columns.items()})
 
 
 def token_prices(priced: DataFrame) -> DataFrame:
