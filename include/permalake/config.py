@@ -191,6 +191,7 @@ class WormholeSettings(_Section):
     guardian_url: str | None = Field(default=None, repr=False)
     reference: Path | None = None
     observations: Path | None = None
+    operations: Path | None = None
     rate_per_second: float = Field(default=5.0, gt=0)
 
 
@@ -472,6 +473,7 @@ def _anchor_paths(values: dict[str, Any], folder: Path) -> None:
     anchor(values.get("wormhole"), "path")
     anchor(values.get("wormhole"), "reference")
     anchor(values.get("wormhole"), "observations")
+    anchor(values.get("wormhole"), "operations")
     prices = values.get("prices")
     anchor(prices, "path")
     fallback = prices.get("fallback") if isinstance(prices, dict) else None

@@ -16,6 +16,7 @@ from permalake.wormhole.codec.solana_accounts import (
     metadata_account,
 )
 from permalake.wormhole.enrich.evm_logs import LOG_MESSAGE_PUBLISHED
+from permalake.wormhole.enrich.evm_redemptions import TRANSFER_REDEEMED
 from support.faulty_server import FaultyServer, busiest
 
 PASSING = ({"code": -32005, "message": "limit exceeded"}, {"code": -32603, "message": "internal error"})
@@ -35,7 +36,8 @@ class RefusalError(Exception):
 class EvmChain:
     """An EVM chain. ``transactions``: hash -> (sender, [(emitter, sequence)], block); ``wrapped`` and
     ``wrapped_nfts``: (chain, address) -> asset; ``tokens``: address -> (symbol, name, decimals), of which
-    bytes are returned as bytes32 and None reverts."""
+    bytes are returned as bytes32 and None reverts. ``completed``: digests that a bridge redeemed;
+    ``redemptions``: hash -> (sender, [(chain, emitter, sequence)], block, fields of the receipt)."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class EvmChain:
         self.most_blocks = 2000
         self.last_block = 20_000_000
         self.transactions, self.wrapped, self.wrapped_nfts, self.tokens = {}, {}, {}, {}
+        self.completed, self.redemptions = set(), {}
 
     def call(self, method, params):
         match method:
@@ -60,11 +63,16 @@ class EvmChain:
             case "eth_getLogs":
                 return self._logs(params[0])
             case "eth_getBlockByNumber":
-                number = self.last_block if params[0] == "latest" else int(params[0], 16)
+                is_tag = params[0] in {"latest", "finalized"}
+                number = self.last_block if is_tag else int(params[0], 16)
                 return {"number": hex(number), "timestamp": hex(self.first + number * self.every)}
         raise RefusalError({"code": -32601, "message": f"the method {method} does not exist"})
 
     def _receipt(self, tx):
+        if tx in self.redemptions:
+            sender, redeemed, block, fields = self.redemptions[tx]
+            logs = [self._redeemed(tx, *message) for message in redeemed]
+            return {"transactionHash": tx, "blockNumber": hex(block), "from": sender, "logs": logs, **fields}
         if tx not in self.transactions:
             return None
         sender, messages, block = self.transactions[tx]
@@ -83,10 +91,25 @@ class EvmChain:
         topics = [LOG_MESSAGE_PUBLISHED, "0x" + emitter]
         return {"address": self.core, "topics": topics, "data": "0x" + data.hex(), "transactionHash": tx}
 
+    def _redeemed(self, tx, chain, emitter, sequence):
+        topics = [TRANSFER_REDEEMED, f"0x{chain:064x}", "0x" + emitter, f"0x{sequence:064x}"]
+        return {"address": self.bridge, "topics": topics, "data": "0x", "transactionHash": tx}
+
     def _logs(self, wanted):
         first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
         if last - first >= self.most_blocks:
             raise RefusalError({"code": -32000, "message": "exceed maximum block range"})
+        if wanted["topics"][0] == TRANSFER_REDEEMED:
+            return [
+                log
+                for tx, (_, redeemed, block, _) in self.redemptions.items()
+                for log in (self._redeemed(tx, *message) for message in redeemed)
+                if first <= block <= last and wanted["address"] == self.bridge
+                if all(
+                    topic in asked
+                    for topic, asked in zip(log["topics"][1:], wanted["topics"][1:], strict=True)
+                )
+            ]
         return [
             self._log(tx, *message)
             for tx, (_, messages, block) in self.transactions.items()
@@ -95,6 +118,10 @@ class EvmChain:
         ]
 
     def _view(self, contract, data):
+        if data[:4] == abi.selector("isTransferCompleted(bytes32)"):
+            if contract not in {self.bridge, self.nft_bridge}:
+                return b""
+            return bytes(31) + bytes([data[4:36].hex() in self.completed])
         wrapped = {self.bridge: self.wrapped, self.nft_bridge: self.wrapped_nfts}.get(contract)
         if wrapped is not None and data[:4] == abi.selector("wrappedAsset(uint16,bytes32)"):
             found = wrapped.get((int.from_bytes(data[4:36], "big"), data[36:68].hex()))

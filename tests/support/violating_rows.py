@@ -60,6 +60,7 @@ VALID = {
     "attested_tokens": {"origin_chain": 2},
     "messages_daily": {"verified": 1},
     "chain_answers": {"reason": "not found"},
+    "redemptions": {"status": "completed"},
 }
 """What a valid row has beyond the values derived from the contract."""
 
@@ -219,6 +220,10 @@ BROKEN = {
     "chain_answers": {
         "answer_has_address": {"told": 1, "reason": None},
         "reason_where_none": {"reason": None},
+    },
+    "redemptions": {
+        "in_flight_tells_nothing": {"status": "in_flight", "redeemer": "0x1"},
+        "chain_tells_whether_completed": {"status": "failed", "source": "rpc"},
     },
     "notional_transferred_daily": {"notional_needs_amount": {"notional_usd": Decimal(1)}},
     "attested_tokens": {

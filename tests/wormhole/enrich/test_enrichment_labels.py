@@ -1,6 +1,8 @@
 """Recorded operations of Wormholescan, served as they are, through the source ``wormholescan`` and the real
 jobs: the sender, symbol, amount and USD that the service itself showed.
 
+Once published, one transfer's redemption comes to light: a run of ``--only enrich`` finds it.
+
 One of the documents holds no VAA: the list of VAAs has it, signed anew by a guardian of this test, with the
 document's own payload and without its transaction.
 """
@@ -27,7 +29,7 @@ from permalake.wormhole.reference import load_reference
 from support import places
 from support.explorer_server import ExplorerServer
 from support.jobs import job
-from support.lakes import OpenLake
+from support.lakes import OpenLake, pass_audit
 from support.price_server import PriceServer
 from support.rpc_server import EvmChain, RpcServer
 
@@ -35,6 +37,8 @@ RECORDED = places.DATA / "wormhole" / "operations"
 SUSDS, SOL, NTT = "moonbeam-ethereum_susds.json", "moonbeam-sol_sol.json", "ntt-ethereum-hydration_dai.json"
 GUARDIAN = (900).to_bytes(32, "big")
 MOONBEAM = 16
+LATE = {"chainId": 1, "status": "completed", "transaction": {"txHash": "5Late"}}
+"""What the explorer says of a redemption on Solana after the day was published."""
 
 
 def recorded(name):
@@ -124,10 +128,17 @@ def rows(spark, tmp_path_factory):
             job(name)(days, session)
         lake = OpenLake(load_settings())
         attempt = lake.resume("wormhole", "labels")
-        return {
+        found = {
             table: {row["row_key"]: row for row in attempt.days(session, table).toArrow().to_pylist()}
             for table in ("message_publication", "token_transfer_details", "chain_details")
         }
+        lake.builds.publish(pass_audit(attempt))
+        first = lake.query("SELECT * FROM wormhole.redemptions ORDER BY row_key").to_pylist()
+        asked = len(explorer.calls)
+        explorer.operations[1]["targetChain"] = LATE
+        job("wormhole_enrich")([*days[:-1], "later"], session)
+        second = lake.query("SELECT * FROM wormhole.redemptions ORDER BY row_key, asked_at").to_pylist()
+        return found | {"redemptions": first, "later": second, "asked": explorer.calls[asked:]}
 
 
 @pytest.mark.parametrize("name", [SUSDS, SOL])
@@ -153,3 +164,30 @@ def test_a_native_token_transfer_is_none_of_the_token_bridge(rows):
     assert key in rows["message_publication"]
     assert key not in rows["token_transfer_details"]
     assert key not in rows["chain_details"]
+
+
+def test_redemptions_are_what_the_service_shows(rows):
+    told = recorded(SUSDS)["targetChain"]
+    late, done = rows["redemptions"]
+    assert [late["row_key"], done["row_key"]] == [labels()[name]["rowkey"] for name in (SOL, SUSDS)]
+    assert (late["status"], late["target_chain"], late["target_tx_id"]) == ("in_flight", 1, None)
+    assert (done["status"], done["target_chain"]) == (told["status"], told["chainId"])
+    assert done["target_tx_id"] == labels()[SUSDS]["targetTx"]
+    assert done["redeemed_at"] == dt.datetime.fromisoformat(told["timestamp"])
+    assert (done["redeemer"], done["fee"]) == (told["from"], told["fee"])
+
+
+def test_a_redemption_pays_the_receiver_the_resulting_token(rows):
+    _, done = rows["redemptions"]
+    on_chain = rows["chain_details"][done["row_key"]]
+    assert done["receiver_address"] == on_chain["receiver_address"].lower()
+    assert done["token_address"] == on_chain["resulting_token_address"].lower()
+
+
+def test_a_later_run_asks_again_for_the_day_in_flight_alone(rows):
+    assert {path for _, path, _, _ in rows["asked"]} == {"/api/v1/operations"}
+    asked = {dt.datetime.fromisoformat(query["from"][0]).date() for _, _, query, _ in rows["asked"]}
+    assert asked == {dt.date(2025, 9, 30)}, "ten minutes before the day of the transfer"
+    states = [(row["status"], row["target_tx_id"]) for row in rows["later"]]
+    assert states[:2] == [("in_flight", None), ("completed", "5Late")]
+    assert rows["later"][2:] == rows["redemptions"][1:]

@@ -29,6 +29,7 @@ def days():
         _message(rows, key(sequence), day)
         token = (TOKEN, TOKEN, OTHER, DENIED, TOKEN)[sequence - 1]
         _transfer(rows, key(sequence), day, token, receiver=f"0x{min(sequence, 2)}")
+        rows["token_transfer_payload"][-1]["payload_id"] = 3 if sequence == 5 else 1
     for sequence, table in (
         (6, "asset_meta_payload"),
         (7, "nft_transfer_payload"),
@@ -39,6 +40,12 @@ def days():
     rows["observations"].append({"row_key": key(1), "guardian_address": "ab" * 20, "date": DAY})
     rows["chain_details"].append({"row_key": key(7), "receiver_address": "0x9", "date": DAY})
     rows["token_prices"].append(_quote(TOKEN))
+    _redemption(rows, key(1), receiver_address="0X1", target_tx_id="0xa")
+    _redemption(rows, key(2), status="in_flight", redeemed_at=None)
+    # A transfer with payload pays the contract that passes the tokens on.
+    _redemption(rows, key(5), NEXT, receiver_address="0x4")
+    # The audit reads a day more of side tables at either end.
+    _redemption(rows, key(50), NEXT + dt.timedelta(1))
     rows["quarantine"].append({"reason": "no_quorum", "date": DAY})
     rows["messages_daily"] += [
         {"date": DAY, "emitter_chain": 2, "messages": 8, "verified": 7, "quarantined": 1},
@@ -101,6 +108,13 @@ def _transfer(rows, row_key, day, token, receiver):
         }
     )
     rows["chain_details"].append({"row_key": row_key, "receiver_address": receiver, "date": day})
+
+
+def _redemption(rows, row_key, day=DAY, **told):
+    moment = dt.datetime.combine(day, dt.time(12, 5), dt.UTC)
+    redeemed = {"row_key": row_key, "target_chain": 4, "status": "completed", "redeemed_at": moment}
+    rows["redemptions"].append({**redeemed, "source": "wormholescan", "date": day, **told})
+    return rows["redemptions"][-1]
 
 
 def _quote(token):
@@ -240,7 +254,34 @@ def beside_the_quotes(rows):
     }
 
 
-DAMAGES = {beside_the_quotes: {}, damage: {}, from_afar: {"window_hours": 12}, missing: {"max_missing": 0.4}}
+def misled(rows):
+    """What others tell of redemptions is wrong: the transfer, the chain, the time, who and what was paid."""
+    _redemption(rows, key(9))
+    _redemption(rows, key(6), target_chain=5)
+    _redemption(rows, key(2), target_chain=5)
+    early = _redemption(rows, key(1), redeemed_at=NOON - dt.timedelta(seconds=1), target_tx_id="0xb")
+    _redemption(rows, key(1), source="rpc", target_tx_id="0xa")
+    early["receiver_address"] = "0x7"
+    _redemption(rows, key(3), token_address="0x9")
+    find(rows, "chain_details", row_key=key(3))["resulting_token_address"] = "0x5"
+    return {
+        ("redemptions_are_of_transfers", DAY, key(9)),
+        ("redemptions_are_of_transfers", DAY, key(6)),
+        ("redemptions_are_of_transfers", DAY, key(2)),
+        ("redeemed_after_transfer", DAY, key(1)),
+        ("redeemed_once", DAY, key(1)),
+        ("redemptions_reach_receivers", DAY, key(1)),
+        ("redemptions_pay_resulting_tokens", DAY, key(3)),
+    }
+
+
+DAMAGES = {
+    beside_the_quotes: {},
+    damage: {},
+    from_afar: {"window_hours": 12},
+    missing: {"max_missing": 0.4},
+    misled: {},
+}
 """Each damage with the configuration that it is audited with."""
 
 

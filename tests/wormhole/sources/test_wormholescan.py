@@ -165,6 +165,27 @@ def test_what_was_indexed_late_is_news_of_its_day(tmp_path, world):
         assert late["vaa"] in vaas(place.landed("vaas", SECOND, SECOND))
 
 
+def test_operations_are_asked_for_again_for_what_they_tell_later(tmp_path, world, operations):
+    with ExplorerServer(world, operations, faulty=0.2, seed=6) as server:
+        place = Place(tmp_path, server)
+        place.fetch(FIRST, SECOND)
+        known, calls = len(place.landed("operations")), len(server.calls)
+        redeemed = next(one for one in operations if one["sourceChain"]["timestamp"].startswith(str(SECOND)))
+        server.operations = [
+            {**one, "targetChain": {"chainId": 2, "status": "completed"}} if one is redeemed else one
+            for one in operations
+        ]
+        assert not wormholescan.fetch_operations(place.settings, place.settings.wormhole, SECOND, SECOND)
+        assert {call[1] for call in server.calls[calls:]} == {"/api/v1/operations"}
+        landed = place.landed("operations")
+        assert len(landed) == known + 1
+        told = [one for one in landed if one["id"] == redeemed["id"]]
+        assert [one["targetChain"]["status"] for one in told if "targetChain" in one] == ["completed"]
+        server.down = "503"
+        with pytest.raises(PermalakeError, match=r"^wormholescan: HTTP 503; what it did answer is kept"):
+            wormholescan.fetch_operations(place.settings, place.settings.wormhole, SECOND, SECOND)
+
+
 def test_documents_that_arrive_while_pages_are_turned_hide_none(tmp_path, world, monkeypatch):
     monkeypatch.setitem(wormholescan._SIZES, "vaas", (20,))
     newest = max(world, key=lambda one: one["timestamp"])

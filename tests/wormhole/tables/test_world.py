@@ -20,7 +20,8 @@ from support.wormhole_world import BEGIN, END, WORLD, digested
 
 HALF = dt.date(2024, 3, 10)
 SOLANA = 1
-EMPTY = {"chain_answers", "observations"}  # no RPC is asked here, and the input holds no observations
+# No RPC is asked here, and the input holds neither observations nor operations.
+EMPTY = {"chain_answers", "observations", "redemptions"}
 
 
 def told(table):

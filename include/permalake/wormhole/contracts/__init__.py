@@ -1,6 +1,8 @@
 """Contracts of the tables and views of Wormhole."""
 
 from permalake.contracts import QUARANTINE, Table
-from permalake.wormhole.contracts import tables
+from permalake.wormhole.contracts import redemption_tables, tables
 
-WORMHOLE_TABLES: dict[str, Table] = {table.name: table for table in (*tables.TABLES, QUARANTINE)}
+WORMHOLE_TABLES: dict[str, Table] = {
+    table.name: table for table in (*tables.TABLES, *redemption_tables.TABLES, QUARANTINE)
+}

@@ -48,6 +48,14 @@ OPEN_REQUESTS = (
         f"WHERE receiver_address IS NULL) {_MOST}",
     ),
     OpenRequests(
+        "Transfers in flight",
+        "A run with --only enrich asks the source and the target chains again for those of its days.",
+        "redemptions",
+        "SELECT 'to chain ' || target_chain AS what, 'not redeemed when asked' AS reason, "  # noqa: S608
+        f"{_ROWS} FROM (SELECT date, row_key, target_chain FROM redemptions GROUP BY ALL "
+        f"HAVING NOT bool_or(status = 'completed')) {_MOST}",
+    ),
+    OpenRequests(
         "Questions that a chain could not answer",
         "A run with --only enrich asks again for those of its days.",
         "chain_answers",

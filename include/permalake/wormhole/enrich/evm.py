@@ -15,6 +15,7 @@ from typing import Any
 from permalake.wormhole.codec import abi
 from permalake.wormhole.enrich import rpc_errors
 from permalake.wormhole.enrich.evm_logs import LogSearch, Published, messages_in
+from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, RedemptionSearch, SentTransfer
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
 from permalake.wormhole.enrich.questions import ChainAnswer, Question
 from permalake.wormhole.reference import ChainInfo
@@ -59,6 +60,7 @@ class Evm:
         self._chain = chain
         self._node = node
         self._search = LogSearch(chain.core, node)
+        self._redemptions = RedemptionSearch(chain, node)
         self._receipts: dict[str, Reply] = {}
         self._block = _FINALIZED
 
@@ -76,6 +78,10 @@ class Evm:
             TOKEN: self._tokens,
         }[kind]
         return ask(questions)
+
+    def redemptions(self, asked: Sequence[SentTransfer]) -> list[RedemptionAnswer]:
+        """Return what became of every transfer to this chain, in order."""
+        return self._redemptions.answers(asked)
 
     def close(self) -> None:
         """Close all connections."""

@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 def laws() -> tuple[Law, ...]:
     """Return all laws of the domain. Loads PySpark."""
-    from permalake.wormhole.laws import event_laws, sum_laws, value_laws
+    from permalake.wormhole.laws import event_laws, redemption_laws, sum_laws, value_laws
 
-    return (*event_laws.LAWS, *value_laws.LAWS, *sum_laws.LAWS)
+    return (*event_laws.LAWS, *value_laws.LAWS, *sum_laws.LAWS, *redemption_laws.LAWS)

@@ -29,12 +29,13 @@ class WormholeInputs:
 
     @property
     def roots(self) -> tuple[Path | None, ...]:
-        """VAA files, reference data, observations and price files."""
+        """VAA files, reference data, observations, operations and price files."""
         prices = self.settings.prices
         return (
             self.section.path,
             self.section.reference,
             self.section.observations,
+            self.section.operations,
             *(source.path for source in (prices, *prices.fallback)),
             REFERENCE,
         )

@@ -79,5 +79,16 @@ def unix_time(text: Any) -> int | None:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() // 1)
 
 
+def time_of_vaa(document: Document) -> int | None:
+    """Time of a VAA document in unix seconds, as the explorer sorts it."""
+    return unix_time(document.get("timestamp"))
+
+
+def time_of_operation(document: Document) -> int | None:
+    """Time of an operation's transaction in unix seconds, as the explorer sorts it."""
+    source = document.get("sourceChain")
+    return unix_time(source.get("timestamp")) if isinstance(source, dict) else None
+
+
 def _day(second: int) -> date:
     return datetime.fromtimestamp(second, UTC).date()

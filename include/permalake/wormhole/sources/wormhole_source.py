@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -12,8 +13,10 @@ from pyspark.sql import functions as F
 
 from permalake.config import Settings, WormholeSettings
 from permalake.errors import ConfigError
+from permalake.intervals import ranges
 from permalake.wormhole.sources import guardian, vaa_files, wormholescan
 from permalake.wormhole.sources.document_cache import DocumentCache
+from permalake.wormhole.sources.operation_documents import files_of, reported_sides, row_key_of
 
 _SEEN = "seen.json"
 _DOCUMENT = (
@@ -109,9 +112,35 @@ def reported(spark: SparkSession, settings: Settings, section: WormholeSettings,
     """
     operations = _operations(spark, wormholescan.landing(settings, section), days)
     senders = operations.select(
-        _row_key(F.col("id")).alias("row_key"), F.col("sourceChain.from").alias("sender")
+        row_key_of(F.col("id")).alias("row_key"), F.col("sourceChain.from").alias("sender")
     )
     return senders.where(F.col("row_key").isNotNull() & (F.trim("sender") != ""))
+
+
+def redemptions(
+    spark: SparkSession, settings: Settings, section: WormholeSettings, days: Days
+) -> DataFrame | None:
+    """Return what operations report of redemptions; None where the source has none.
+
+    Columns: see :func:`permalake.wormhole.sources.operation_documents.reported_sides`.
+    """
+    if is_live(section):
+        return reported_sides(
+            spark, wormholescan.landing(settings, section).paths("operations", *days.around)
+        )
+    return reported_sides(spark, files_of(section.operations)) if section.operations else None
+
+
+def ask_again(settings: Settings, section: WormholeSettings, days: Sequence[date]) -> Counter[date]:
+    """Land the operations of some days anew; return new VAAs by day.
+
+    Raises:
+        PermalakeError: See :func:`wormholescan.fetch`.
+    """
+    news: Counter[date] = Counter()
+    for start, end in ranges(days) if is_live(section) else ():
+        news += wormholescan.fetch_operations(settings, section, start, end)
+    return news
 
 
 def _operations(spark: SparkSession, landed: DocumentCache, days: Days) -> DataFrame:
@@ -143,14 +172,6 @@ def _of_operations(operations: DataFrame) -> DataFrame:
 
 def _tx_id() -> Column:
     return F.nullif(F.trim("sourceChain.transaction.txHash"), F.lit(""))
-
-
-def _row_key(identity: Column) -> Column:
-    """``chain/emitter/sequence`` as the key of the tables; null where it is no such thing."""
-    parts = F.regexp_extract(identity, r"^([0-9]{1,5})/([0-9a-fA-F]{64})/([0-9]{1,20})$", 0)
-    chain, emitter, sequence = (F.split_part(identity, F.lit("/"), F.lit(part)) for part in (1, 2, 3))
-    padded = F.when(F.length(sequence) < 16, F.lpad(sequence, 16, "0")).otherwise(sequence)
-    return F.when(parts != "", F.concat_ws(":", chain, F.lower(emitter), padded))
 
 
 def new_files(settings: Settings, section: WormholeSettings) -> dict[str, list[int]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -31,6 +32,8 @@ from permalake.wormhole.sources.document_cache import Document, DocumentCache
 from permalake.wormhole.sources.listing import Page, walk
 from permalake.wormhole.sources.vaa_documents import (
     days_of_document,
+    time_of_operation,
+    time_of_vaa,
     trimmed_operation,
     trimmed_vaa,
     unix_time,
@@ -75,10 +78,25 @@ def fetch(
         PermalakeError: The service does not answer, or does not list a day completely; what it did answer is
             kept.
     """
+    with _opened(settings, section, clock) as client:
+        return client.fetch(start, end, force)
+
+
+def fetch_operations(settings: Settings, section: WormholeSettings, start: date, end: date) -> News:
+    """Land the operations of start..end (inclusive) anew: what they tell of the target chain comes later.
+
+    Raises:
+        PermalakeError: As :func:`fetch` does.
+    """
+    with _opened(settings, section, time.time) as client:
+        return client.fetch_operations(start, end)
+
+
+@contextmanager
+def _opened(settings: Settings, section: WormholeSettings, clock: Callable[[], float]) -> Iterator[_Client]:
     with Service(NAME, _base(section), section.rate_per_second) as service:
-        client = _Client(service, landing(settings, section), section, clock)
         try:
-            return client.fetch(start, end, force)
+            yield _Client(service, landing(settings, section), section, clock)
         except (UnavailableError, RequestRejectedError, IncompleteError) as error:
             reason = str(error) if isinstance(error, UnavailableError) else f"{NAME}: {error}"
             raise PermalakeError(f"{reason}; what it did answer is kept, run it again") from None
@@ -118,6 +136,16 @@ class _Client:
             for one in joined(wanted):
                 if one[0] < self._clock():
                     lister(one, (one[0], min(one[1], open_end[0])))
+        return self._news
+
+    def fetch_operations(self, start: date, end: date) -> News:
+        """Request the operations of start..end whatever is landed; return how many VAAs were new, by day."""
+        span = (
+            max(_second(start), int(GENESIS.timestamp())),
+            min(_second(end + timedelta(1)), int(self._clock())),
+        )
+        if span[0] < span[1]:
+            self._list_operations(span, (span[0], span[0]))
         return self._news
 
     # -- Lists ---------------------------------------------------------------------------------------
@@ -173,7 +201,7 @@ class _Client:
 
     def _list(self, kind: str, span: Span, sealed: Span, turn: Callable[[int], list[Document]]) -> int | None:
         """Walk and keep; return down to which second it came if it stopped before the end, else None."""
-        time_of = _time_of_vaa if kind == "vaas" else _time_of_operation
+        time_of = time_of_vaa if kind == "vaas" else time_of_operation
         held: list[Document] = []
         pages = self._kept_if_rejected(kind, held, walk(turn, span, time_of, seek=kind == "vaas"))
         for number, page in enumerate(pages, start=1):
@@ -264,15 +292,6 @@ def _listed(answer: Any, field: str) -> list[Document]:
     if not isinstance(documents, list) or not all(isinstance(one, dict) for one in documents):
         raise ValueError(f"{field} is no list of documents")
     return documents
-
-
-def _time_of_vaa(document: Document) -> int | None:
-    return unix_time(document.get("timestamp"))
-
-
-def _time_of_operation(document: Document) -> int | None:
-    source = document.get("sourceChain")
-    return unix_time(source.get("timestamp")) if isinstance(source, dict) else None
 
 
 def _second(day: date) -> int:

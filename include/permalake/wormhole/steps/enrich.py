@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
+from pyspark.sql import functions as F
+
 from permalake.contracts.steps import StepResult
+from permalake.errors import PermalakeError
 from permalake.lake import Attempt
 from permalake.pipeline import jobs
 from permalake.pipeline.jobs import StepContext
 from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.chains import AnswerCache, Chains
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import cross_check, providers
+from permalake.wormhole.enrich.questions import ChainRpc
+from permalake.wormhole.enrich.redemptions import Redemptions
 from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.sources import wormhole_source
+from permalake.wormhole.sources.wormhole_source import Days
+from permalake.wormhole.tables.redemptions import in_flight, news, reported_redemptions, sent_transfers
 
 
 def run(context: StepContext) -> StepResult:
@@ -42,7 +53,8 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
         remark=attempt.record.note,
     )
     waiting = context.work.carries.waiting(order.network)
-    with Chains(rpcs(settings), answers, again=again, recheck=order.force) as chains:
+    nodes = rpcs(settings)
+    with Chains(nodes, answers, again=again, recheck=order.force) as chains:
         frames = enriched(
             spark,
             settings,
@@ -54,8 +66,41 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
             cross_check=cross_check(settings, cache, again),
             chains=chains,
         )
+        _redeem(context, attempt, nodes, again=again)
     quotes = attempt.append_new(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
     counted = jobs.counted(attempt, "token_transfer_details")
     context.report(f"enrich {order}: {counted}, {quotes} new quotes")
     return StepResult()
+
+
+def _redeem(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc], *, again: bool) -> None:
+    """Store what the source and the target chains tell of the redemptions of the days' transfers.
+
+    A run that fills in asks the source again for days with transfers in flight.
+    """
+    order, spark = context.order, context.spark
+    inside = F.col("date").between(F.lit(order.start), F.lit(order.end))
+    names = (MESSAGE_PUBLICATION.name, "token_transfer_payload", "nft_transfer_payload")
+    sent = sent_transfers(*(attempt.table(spark, name).where(inside) for name in names)).localCheckpoint()
+    cache = AnswerCache(
+        read=lambda session: attempt.table(session, REDEMPTIONS.name),
+        add=lambda rows: attempt.append_new(rows, REDEMPTIONS),
+        remark=attempt.record.note,
+    )
+    section = wormhole_source.section(context.work.settings)
+    if again and wormhole_source.is_live(section):
+        left = in_flight(sent, cache.read(spark).where(inside)).select("date").distinct().collect()
+        try:
+            late = wormhole_source.ask_again(context.work.settings, section, [row["date"] for row in left])
+        except PermalakeError as error:
+            attempt.record.note(f"redemptions: {error}")
+        else:
+            context.work.builds.mark_stale(order.network, late, f"{section.source}: late VAAs")
+    days = Days(order.start, order.end)
+    reported = wormhole_source.redemptions(spark, context.work.settings, section, days)
+    if reported is not None:
+        chains = load_reference(section.reference).chains
+        evm = [number for number, chain in chains.items() if chain.family == "evm"]
+        cache.add(news(reported_redemptions(sent, reported, evm), cache.read(spark).where(inside)))
+    Redemptions(nodes, cache, again=again).ask(spark, sent, (order.start, order.end))

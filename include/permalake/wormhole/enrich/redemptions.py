@@ -1,0 +1,192 @@
+"""Redemptions from the RPCs of the target chains, each asked once and stored in ``redemptions``.
+
+A fault is not stored: the next run asks again. What a chain answered is not asked again, but by ``--only
+enrich`` as long as it told of no redemption, or of none with its transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.wormhole.contracts.redemption_tables import COMPLETED, IN_FLIGHT, REDEMPTIONS, RPC
+from permalake.wormhole.enrich.chains import AnswerCache
+from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, SentTransfer
+from permalake.wormhole.enrich.questions import ChainRpc
+from permalake.wormhole.tables.redemptions import news, unsettled, untold
+
+_AT_ONCE = 200
+"""Transfers in one search for logs: nodes bound the alternatives of a topic."""
+_DOWN_AFTER = 3
+_ROWS_AT_ONCE = 5_000
+_SECONDS_AT_ONCE = 60.0
+_ROWS = pa.schema([field.with_nullable(True) for field in REDEMPTIONS.arrow])
+
+
+@runtime_checkable
+class RedemptionRpc(Protocol):
+    """The RPC of a chain whose bridges tell what was redeemed."""
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the node is left alone at present."""
+        ...
+
+    def redemptions(self, asked: Sequence[SentTransfer]) -> list[RedemptionAnswer]:
+        """Return an answer to every transfer, in order."""
+        ...
+
+
+class _Chain:
+    """What is asked of one chain, some transfers at a time."""
+
+    def __init__(self, rpc: RedemptionRpc, asked: DataFrame, total: int) -> None:
+        self._rpc = rpc
+        self._rows = asked.orderBy("at", "row_key").toLocalIterator()
+        self._silent = 0
+        self.left = total
+        self.why: Counter[str] = Counter()
+        self.is_over = False
+
+    def answers(self) -> list[tuple[Row, RedemptionAnswer]]:
+        """Ask for the next transfers; return those that were answered."""
+        some = list(islice(self._rows, _AT_ONCE))
+        if not some:
+            self.is_over = True
+            return []
+        told = self._rpc.redemptions(
+            [SentTransfer(r["row_key"], r["bridge"], r["digest"], r["at"]) for r in some]
+        )
+        found = [
+            (row, one)
+            for row, one in zip(some, told, strict=True)
+            if one.is_completed is not None and not one.fault
+        ]
+        self.left -= len(found)
+        self.why.update(why for one in told if (why := one.fault or one.reason))
+        # One search that always fails leaves the others alone; a node that is down does not.
+        self._silent = self._silent + 1 if not found else 0
+        self.is_over = self._rpc.is_down or self._silent >= _DOWN_AFTER
+        return found
+
+
+class Redemptions:
+    """The RPCs of the configured chains behind ``redemptions``; ``again``: ask for what is in flight."""
+
+    def __init__(
+        self,
+        rpcs: Mapping[int, ChainRpc],
+        cache: AnswerCache,
+        *,
+        again: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._rpcs = {number: rpc for number, rpc in rpcs.items() if isinstance(rpc, RedemptionRpc)}
+        self._cache = cache
+        self._again = again
+        self._clock = clock
+
+    def ask(self, spark: SparkSession, sent: DataFrame, days: tuple[date, date]) -> None:
+        """Store what the target chains tell of these transfers, and remark of which nobody tells.
+
+        ``sent``: see :func:`~permalake.wormhole.tables.redemptions.sent_transfers`. A chain without an RPC,
+        and the fault of one, are remarks, never errors.
+        """
+        inside = F.col("date").between(*map(F.lit, days))
+        known = self._cache.read(spark).where(inside)
+        if self._rpcs:
+            asked = unsettled(sent, known, again=self._again).where(F.col("target_chain").isin(*self._rpcs))
+            self._ask(spark, asked.localCheckpoint(), inside)
+        self._remark_untold(untold(sent, self._cache.read(spark).where(inside)))
+
+    def _ask(self, spark: SparkSession, asked: DataFrame, inside: Any) -> None:
+        counted = {
+            row["target_chain"]: row["count"] for row in asked.groupBy("target_chain").count().collect()
+        }
+        if not counted:
+            return
+        chains = {
+            number: _Chain(self._rpcs[number], asked.where(F.col("target_chain") == number), total)
+            for number, total in counted.items()
+        }
+        with ThreadPoolExecutor(len(chains)) as pool:
+            for rows in _portions(self._told(chains, pool)):
+                known = self._cache.read(spark).where(inside)
+                self._cache.add(news(spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ROWS)), known))
+        for number, chain in sorted(chains.items()):
+            self._remark_open(number, chain)
+
+    def _told(self, chains: Mapping[int, _Chain], pool: ThreadPoolExecutor) -> Iterator[list[dict[str, Any]]]:
+        """Ask all chains at once, each at its own pace within a round; yield the rows of each round."""
+        while going := {number: chain for number, chain in chains.items() if not chain.is_over}:
+            rounds = {number: pool.submit(chain.answers) for number, chain in going.items()}
+            moment = int(self._clock() * 1_000_000)
+            yield [
+                _row(number, row, answer, moment)
+                for number, answers in rounds.items()
+                for row, answer in answers.result()
+            ]
+
+    def _remark_open(self, number: int, chain: _Chain) -> None:
+        if chain.why:
+            why, _ = chain.why.most_common(1)[0]
+            lost = sum(chain.why.values())
+            self._cache.remark(
+                f"redemptions: {why}; transfers to chain {number}: {chain.left} without an answer, "
+                f"{max(lost - chain.left, 0)} without their transaction, fill in later with --only enrich",
+                None,
+            )
+
+    def _remark_untold(self, left: DataFrame) -> None:
+        rows = (
+            left.groupBy("date")
+            .agg(F.count("*").alias("count"), F.sort_array(F.collect_set("target_chain")).alias("chains"))
+            .orderBy("date")
+            .collect()
+        )
+        for row in rows:
+            numbers = ", ".join(map(str, row["chains"]))
+            self._cache.remark(
+                f"redemptions: not known of {row['count']} transfers to chains {numbers}; "
+                "neither operations nor chains.ID.rpc_url tell",
+                row["date"],
+            )
+
+
+def _portions(rounds: Iterator[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield rows every minute or so and at the end: a process killed in between loses a minute."""
+    rows: list[dict[str, Any]] = []
+    since = time.monotonic()
+    for some in rounds:
+        rows += some
+        if len(rows) >= _ROWS_AT_ONCE or time.monotonic() - since > _SECONDS_AT_ONCE:
+            yield rows
+            rows, since = [], time.monotonic()
+    if rows:
+        yield rows
+
+
+def _row(chain: int, sent: Row, answer: RedemptionAnswer, moment: int) -> dict[str, Any]:
+    return {
+        "row_key": sent["row_key"],
+        "target_chain": chain,
+        "target_tx_id": answer.transaction,
+        "redeemed_at": None if answer.at is None else answer.at * 1_000_000,
+        "redeemer": answer.redeemer,
+        "status": COMPLETED if answer.is_completed else IN_FLIGHT,
+        "fee": answer.fee,
+        "receiver_address": None,
+        "token_address": None,
+        "source": RPC,
+        "asked_at": moment,
+        "date": sent["date"],
+    }

@@ -1,0 +1,82 @@
+"""Laws of redemptions: what others tell of a transfer agrees with its VAA, the chain and each other.
+
+All are warnings: answers are kept as they came, and a wrong one must not hold back a day of verified VAAs.
+"""
+
+from __future__ import annotations
+
+from permalake.audit.laws import violations
+from permalake.audit.suite import WARNING
+
+_SENT = """
+SELECT date, row_key, target_chain, payload_id = 1 AS is_plain FROM token_transfer_payload
+UNION ALL SELECT date, row_key, target_chain, false AS is_plain FROM nft_transfer_payload
+"""
+_ORPHANS = f"""
+SELECT told.date AS date, told.row_key AS place, 'a transfer to chain ' || told.target_chain AS expected,
+    coalesce('one to chain ' || sent.target_chain, 'none') AS found
+FROM redemptions AS told
+LEFT JOIN ({_SENT}) AS sent ON told.date = sent.date AND told.row_key = sent.row_key
+WHERE told.date IN (SELECT date FROM message_publication)
+    AND (sent.target_chain IS NULL OR sent.target_chain <> told.target_chain)
+"""
+_EARLY = """
+SELECT told.date AS date, told.row_key AS place, 'not before ' || unix_seconds(events.timestamp) AS expected,
+    unix_seconds(redeemed_at) AS found
+FROM redemptions AS told
+JOIN message_publication AS events ON told.date = events.date AND told.row_key = events.row_key
+WHERE unix_seconds(redeemed_at) < unix_seconds(events.timestamp)
+"""
+_TWICE = """
+SELECT date, row_key AS place, min(target_tx_id) AS expected, max(target_tx_id) AS found
+FROM redemptions
+WHERE status = 'completed' AND date IN (SELECT date FROM message_publication)
+GROUP BY date, row_key
+HAVING min(target_tx_id) <> max(target_tx_id)
+"""
+# A transfer with payload pays the contract that it names, which passes the tokens on.
+_ELSEWHERE = f"""
+SELECT told.date AS date, told.row_key AS place, known.{{known}} AS expected, told.{{told}} AS found
+FROM redemptions AS told
+JOIN ({_SENT}) AS sent ON told.date = sent.date AND told.row_key = sent.row_key
+JOIN chain_details AS known ON told.date = known.date AND told.row_key = known.row_key
+WHERE told.status = 'completed' AND is_plain AND lower(told.{{told}}) <> lower(known.{{known}})
+"""
+
+LAWS = (
+    violations(
+        "redemptions_are_of_transfers",
+        "redemptions",
+        "A redemption is of a published transfer to its chain.",
+        _ORPHANS,
+        severity=WARNING,
+    ),
+    violations(
+        "redeemed_after_transfer",
+        "redemptions",
+        "A transfer is redeemed after its message.",
+        _EARLY,
+        severity=WARNING,
+    ),
+    violations(
+        "redeemed_once",
+        "redemptions",
+        "All who tell of a completed redemption name the same transaction.",
+        _TWICE,
+        severity=WARNING,
+    ),
+    violations(
+        "redemptions_reach_receivers",
+        "redemptions",
+        "A redemption pays the receiver in chain_details.",
+        _ELSEWHERE.format(told="receiver_address", known="receiver_address"),
+        severity=WARNING,
+    ),
+    violations(
+        "redemptions_pay_resulting_tokens",
+        "redemptions",
+        "A redemption pays the resulting token in chain_details.",
+        _ELSEWHERE.format(told="token_address", known="resulting_token_address"),
+        severity=WARNING,
+    ),
+)
