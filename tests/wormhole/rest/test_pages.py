@@ -136,3 +136,12 @@ def test_the_quality_page_tells_of_the_quarantine(world):
     found = world.get("/quality?network=wormhole&format=json")
     assert sum(one["inputs"] for one in found["reasons"]) == len(world.rows["quarantine"])
     assert len(found["days"]) == 4
+
+
+def test_a_message_tells_its_redemption(world):
+    row = next(r for r in world.rows["redemptions"] if r["status"] == "completed")
+    chain, emitter, sequence = row["row_key"].split(":")
+    whole = world.get(f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}?format=json")
+    facts = {one["title"]: dict(one["facts"]) for one in whole["sections"]}["Redemption"]
+    assert (facts["Status"], facts["Transaction"]) == ("completed", row["target_tx_id"])
+    assert facts["Time"] == "2024-03-12T12:30:00Z"

@@ -115,9 +115,29 @@ def test_an_operation_has_payload_value_and_properties(world):
         transfer["target_chain"],
         transfer["origin_chain"],
     )
-    assert "targetChain" not in found
     one = world.get(f"{BASE}/transactions/{chain}/{emitter}/{int(sequence)}")
     assert (one["tokenAmount"], one["symbol"]) == (details["amount"], details["origin_symbol"])
+
+
+def test_an_operation_tells_its_redemption_unless_it_is_in_flight(world):
+    done = {r["row_key"]: r for r in world.rows["redemptions"] if r["status"] == "completed"}
+    waiting = next(r["row_key"] for r in world.rows["redemptions"] if r["row_key"] not in done)
+    asked = {r["row_key"] for r in world.rows["redemptions"]}
+    untold = next(r["row_key"] for r in world.rows["token_transfer_payload"] if r["row_key"] not in asked)
+    key, row = next(iter(done.items()))
+    assert world.get(f"{BASE}/operations/{_path(key)}")["targetChain"] == {
+        "chainId": row["target_chain"],
+        "transaction": {"txHash": row["target_tx_id"]},
+        "status": "completed",
+        "from": row["redeemer"],
+        "fee": row["fee"],
+        "timestamp": "2024-03-12T12:30:00Z",
+    }
+    target = world.get(f"{BASE}/transactions/{_path(key)}")["globalTx"]["destinationTx"]
+    assert (target["txHash"], target["chainId"]) == (row["target_tx_id"], row["target_chain"])
+    for other in (waiting, untold):
+        assert "targetChain" not in world.get(f"{BASE}/operations/{_path(other)}")
+        assert "destinationTx" not in world.get(f"{BASE}/transactions/{_path(other)}")["globalTx"]
 
 
 def test_operations_filter_by_address_chains_transaction_and_time(world):
@@ -132,6 +152,11 @@ def test_operations_filter_by_address_chains_transaction_and_time(world):
     assert all(one["sourceChain"]["timestamp"] == when for one in same["operations"])
     world.get(f"{BASE}/operations?pageSize=101", 400)
     assert world.get(f"{BASE}/operations?appId=CONNECT", 501)["code"] == 12
+
+
+def _path(key):
+    chain, emitter, sequence = key.split(":")
+    return f"{chain}/{emitter}/{int(sequence)}"
 
 
 def _key(one):

@@ -11,7 +11,7 @@ from permalake.web.table_pages import json_value
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.flows import chain_name
 from permalake.wormhole.rest.identifiers import of_row_key
-from permalake.wormhole.rest.operations import application_ids
+from permalake.wormhole.rest.operations import application_ids, best_redemption
 from permalake.wormhole.rest.rows import Row, plain_decimal
 from permalake.wormhole.rest.vaa_documents import Tables, native_address, signers, single_digest
 
@@ -32,6 +32,7 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
     kind = next((word for name, word in _KINDS.items() if name in tables), "Message")
     sections = {
         "Transfer": _transfer(tables, reference),
+        "Redemption": _redemption(tables),
         "Message": _message(published, reference),
         "Payload": _payload(tables, published),
     }
@@ -92,6 +93,21 @@ def _transfer(tables: Tables, reference: Reference) -> Facts:
         ("Receiver", chain.get("receiver_address") or payload["target_address"]),
         ("Resulting token", chain.get("resulting_token_address")),
         ("Its symbol", chain.get("resulting_token_symbol")),
+    ]
+
+
+def _redemption(tables: Tables) -> Facts:
+    known = best_redemption(tables.get("redemptions") or ())
+    if known is None:
+        return []
+    return [
+        ("Status", known["status"].replace("_", " ")),
+        ("Transaction", known["target_tx_id"]),
+        ("Time", json_value(known["redeemed_at"])),
+        ("Redeemer", known["redeemer"]),
+        ("Fee, in the chain's coin", known["fee"]),
+        ("Told by", known["source"]),
+        ("Told on", json_value(known["asked_at"])),
     ]
 
 

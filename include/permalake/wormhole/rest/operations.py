@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from permalake.wormhole.codec.applications.decode import TOKEN_BRIDGE_APP, UNKNOWN, decode_application
+from permalake.wormhole.contracts.redemption_tables import COMPLETED, IN_FLIGHT
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.payloads import bridge_payload
@@ -14,7 +16,7 @@ from permalake.wormhole.rest.vaa_documents import Tables, native_address
 
 OPERATION_TABLES = (
     *("message_publication", "quorum_state", "token_transfer_payload", "asset_meta_payload"),
-    *("nft_transfer_payload", "token_transfer_details", "chain_details"),
+    *("nft_transfer_payload", "token_transfer_details", "chain_details", "redemptions"),
 )
 _CONFIRMED = "confirmed"
 
@@ -22,7 +24,8 @@ _CONFIRMED = "confirmed"
 def operation(tables: Tables, reference: Reference) -> dict[str, Any]:
     """Return a message as an operation of ``/api/v1/operations``.
 
-    Without ``targetChain``: the lake knows no redemptions. ``standarizedProperties`` is spelled as there.
+    With ``targetChain`` unless the transfer is in flight, or no one told. ``standarizedProperties`` is
+    spelled as there.
     """
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
@@ -51,6 +54,8 @@ def operation(tables: Tables, reference: Reference) -> dict[str, Any]:
             "status": _CONFIRMED,
         },
     }
+    if target := _target(tables):
+        found["targetChain"] = target
     if value := _value(tables):
         found["data"] = value
     return found
@@ -78,9 +83,40 @@ def transaction(tables: Tables, reference: Reference) -> dict[str, Any]:
             },
         },
     }
+    if target := _target(tables):
+        tx_hash = target.pop("transaction")["txHash"]
+        found["globalTx"]["destinationTx"] = {**target, "txHash": tx_hash}
     if payload := bridge_payload(tables):
         found["payload"] = payload
     return found
+
+
+def best_redemption(rows: Sequence[Row]) -> Row | None:
+    """Return the answer that counts: a completed one, the one that tells more, the newest."""
+
+    def rank(row: Row) -> tuple[bool, bool, datetime]:
+        return row["status"] == COMPLETED, row["redeemed_at"] is not None, row["asked_at"]
+
+    return max(rows, key=rank, default=None)
+
+
+def _target(tables: Tables) -> dict[str, Any]:
+    """Return the transaction on the target chain; empty while the transfer is in flight."""
+    known = best_redemption(tables.get("redemptions") or ())
+    if known is None or known["status"] == IN_FLIGHT:
+        return {}
+    when = known["redeemed_at"]
+    told = {
+        "from": known["redeemer"] or "",
+        "fee": known["fee"],
+        "timestamp": None if when is None else utc_text(when),
+    }
+    return {
+        "chainId": known["target_chain"],
+        "transaction": {"txHash": known["target_tx_id"] or ""},
+        "status": known["status"],
+        **{name: value for name, value in told.items() if value is not None},
+    }
 
 
 def _one(tables: Tables, name: str) -> Row:
