@@ -16,6 +16,9 @@ def built(spark, tmp_path_factory):
         yield build_vaas(spark, folder, monkeypatch, vaas())
 
 
+TRANSFERS = ("token_transfer_payload", "nft_transfer_payload")
+
+
 def by_day(rows):
     return Counter(row["date"] for row in rows)
 
@@ -61,6 +64,34 @@ def test_tokens_are_known_and_priced(built):
     for row in details:
         by_symbol.setdefault(row["origin_symbol"], set()).add(row["origin_token_address"])
     assert len(by_symbol["SYNUSDC"]) > 10
+
+
+def test_operations_tell_what_the_generator_says(built):
+    """The world says of each day how many transfers are redeemed, in flight, and untold of."""
+    made, totals = built
+    best = {}
+    for row in made.attempt.table(made.spark, "redemptions").collect():
+        assert row["row_key"] not in best, "an answer per transfer"
+        best[row["row_key"]] = row
+    sent = [row for name in TRANSFERS for row in made.rows(name)]
+    states = Counter((row["date"], _state(best.get(row["row_key"]))) for row in sent)
+    assert states == {
+        (day, name): getattr(total, name)
+        for day, total in totals.items()
+        for name in ("redeemed", "in_flight", "untold")
+    }
+    known = {row["row_key"]: row for row in made.rows("chain_details")}
+    paid = [row for row in best.values() if row["receiver_address"]]
+    assert len(paid) > 50
+    for row in paid:
+        assert row["receiver_address"] == known[row["row_key"]]["receiver_address"]
+        assert row["token_address"] == known[row["row_key"]]["resulting_token_address"]
+
+
+def _state(row):
+    if row is None:
+        return "untold"
+    return "redeemed" if row["status"] == "completed" else "in_flight"
 
 
 def test_a_seed_makes_the_same_bytes(spark, tmp_path, monkeypatch):

@@ -32,6 +32,7 @@ from permalake.wormhole.simulate.bridge_world import (
     WormholeWorld,
     guardian_key,
 )
+from permalake.wormhole.simulate.redemptions import Sent, operation, state_of
 
 Signatures = list[tuple[int, bytes]]
 GOVERNANCE = bytes(31) + b"\x04"
@@ -47,20 +48,32 @@ BAD = (
 )
 
 
+_COUNTS = (
+    *("published", "token_transfers", "attestations", "nft_transfers", "documents"),
+    *("redeemed", "in_flight", "untold"),
+)
+
+
 @dataclass
 class Tally:
-    """Totals of a day: published messages, payload rows by table, quarantined VAAs by reason."""
+    """Totals of a day: published messages, payload rows by table, quarantined VAAs by reason.
+
+    ``redeemed``, ``in_flight`` and ``untold`` add up to its transfers of tokens and NFTs.
+    """
 
     published: int = 0
     token_transfers: int = 0
     attestations: int = 0
     nft_transfers: int = 0
     documents: int = 0
+    redeemed: int = 0
+    in_flight: int = 0
+    untold: int = 0
     quarantined: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
         """Add another part of the day."""
-        for name in ("published", "token_transfers", "attestations", "nft_transfers", "documents"):
+        for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.quarantined = dict(sorted((Counter(self.quarantined) + Counter(other.quarantined)).items()))
 
@@ -73,9 +86,11 @@ class PartMaker:
         self._rng = Random(f"{world.seed}/part {part.number}")  # noqa: S311 (reproducible, not secret)
         self._set = world.guardian_set(part.day)
         self.tally = Tally()
+        self.operations: list[str] = []
+        self._sent: Sent | None = None
 
     def documents(self) -> Iterator[str]:
-        """Yield JSON lines as Wormholescan serves VAAs."""
+        """Yield JSON lines as Wormholescan serves VAAs; ``operations`` has its operations then."""
         world, part, rng = self._world, self._part, self._rng
         for at in range(part.count):
             number = part.first + at
@@ -100,6 +115,19 @@ class PartMaker:
             self.tally.published += 1
             if kind:
                 setattr(self.tally, kind, getattr(self.tally, kind) + 1)
+            self._add_operation(number, told)
+
+    def _add_operation(self, number: int, told: _Told) -> None:
+        if self._sent is None:
+            return
+        seed = self._world.seed
+        line = operation(
+            seed, number, self._sent, emitter=told.emitter, sequence=told.sequence, time=told.time
+        )
+        self.operations += [line] if line else []
+        state = state_of(seed, number)
+        counted = {"completed": "redeemed", "untold": "untold"}.get(state, "in_flight")
+        setattr(self.tally, counted, getattr(self.tally, counted) + 1)
 
     def _document(self, told: _Told, vaa: bytes) -> str:
         self.tally.documents += 1
@@ -107,6 +135,7 @@ class PartMaker:
 
     def _payload(self, emitter: Emitter, sequence: int, is_governance: bool) -> tuple[str, bytes]:
         rng = self._rng
+        self._sent = None
         if is_governance:
             fee = rng.randrange(10**6).to_bytes(32, "big")
             return "", _MODULE + b"\x03" + (0).to_bytes(2, "big") + fee
@@ -144,7 +173,9 @@ class PartMaker:
             "target_address": receiver,
             "target_chain": target,
         }
-        if rng.random() < 0.7:
+        is_plain = rng.random() < 0.7
+        self._sent = Sent(target, receiver, token.address if token.chain == target else None, is_plain)
+        if is_plain:
             return encode_transfer(**route, fee=amount // 1000 if rng.random() < 0.1 else 0)  # type: ignore[arg-type]
         sender = world.holder(chain, int(world.addresses ** rng.random()) - 1)
         told = rng.randbytes(rng.randrange(64))
@@ -157,7 +188,7 @@ class PartMaker:
     def _nft(self, chain: int) -> bytes:
         rng = self._rng
         target = rng.choice([other for other in CHAINS if other != chain])
-        return encode_nft_transfer(
+        sent = encode_nft_transfer(
             origin_address=self._world.contract("collection", chain),
             origin_chain=chain,
             symbol=b"SYNFT",
@@ -167,6 +198,8 @@ class PartMaker:
             target_address=self._world.holder(target, rng.randrange(self._world.addresses)),
             target_chain=target,
         )
+        self._sent = Sent(target, b"", None, is_plain=False)
+        return sent
 
     def _body(self, emitter: Emitter, sequence: int, time: int, payload: bytes) -> bytes:
         return encode_body(

@@ -36,7 +36,7 @@ Maker = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def simulate(
     spark: SparkSession | None, world: WormholeWorld, folder: Path, *, packed: bool = True
 ) -> dict[date, Tally]:
-    """Write VAA documents by day, a reference directory and a price history; return the days' totals.
+    """Write VAAs and operations by day, a reference directory and a price history; return the days' totals.
 
     ``folder`` must be empty or absent. Without ``spark`` this process makes everything, the same bytes.
     """
@@ -74,6 +74,9 @@ def _maker(world: WormholeWorld, folder: Path, packed: bool) -> Maker:
                 file = folder / "vaas" / part.day.isoformat() / f"vaas-{part.number:06d}.jsonl"
                 with opened(file, packed) as lines:
                     lines.writelines(maker.documents())
+                name = f"operations-{part.number:06d}.jsonl"
+                with opened(folder / "operations" / part.day.isoformat() / name, packed) as lines:
+                    lines.writelines(maker.operations)
                 tally = json.dumps(asdict(maker.tally))
                 yield pa.RecordBatch.from_pydict({"day": [part.day.isoformat()], "tally": [tally]}, _DONE)
 
@@ -160,7 +163,8 @@ def wormhole_snippet(world: WormholeWorld) -> str:
     """Return the sections of permalake.toml that read the world, with paths from the file's own folder."""
     return (
         f"# A synthetic Wormhole world: made by `permalake simulate wormhole`, seed {world.seed}.\n"
-        '[wormhole]\nsource = "files"\npath = "vaas"\nreference = "reference"\n'
+        '[wormhole]\nsource = "files"\npath = "vaas"\noperations = "operations"\n'
+        'reference = "reference"\n'
         '[prices]\nprovider = "file"\npath = "price_history.csv"\n'
     )
 
@@ -183,6 +187,7 @@ on real chain ids, signed by made-up guardians (sets 1000 and 1001, whose keys f
 prices and transaction hashes are made up too. Nothing here happened on any network.
 
 - `vaas/`: documents by UTC day, bad ones of every kind among them
+- `operations/`: what an explorer would say of the transfers' redemptions, made up too
 - `reference/`, `price_history.csv`: guardian sets, bridges, tokens and prices of this world
 - `wormhole.toml`: the sections of permalake.toml that read it
 - `world.json`: parameters, and what the days must add up to
