@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -109,6 +110,22 @@ def pytest_ignore_collect(collection_path, config):
     if config.option.markexpr == "fast" and path and str(path) in slow:
         return True
     return None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter, config):
+    """List the modules that took longest, where durations were asked for."""
+    if not config.option.durations:
+        return
+    seconds, slowest = Counter(), 40
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration") and hasattr(report, "nodeid"):
+                seconds[report.nodeid.split("::")[0].removeprefix("tests/")] += report.duration
+    terminalreporter.section(f"slowest modules of {sum(seconds.values()):.0f} s")
+    listed = [f"{spent:.0f} s {name}" for name, spent in seconds.most_common(slowest)]
+    for at in range(0, len(listed), 3):
+        terminalreporter.line(" ".join(f"{one:52}" for one in listed[at : at + 3]).rstrip())
 
 
 def pytest_collection_modifyitems(items):
