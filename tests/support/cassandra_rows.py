@@ -7,10 +7,14 @@ from permalake.stores import cassandra
 
 def held(settings, keyspace, name):
     """All rows of a table or view, each a dict of the columns that are not null."""
-    with cassandra.session(settings) as session:
+    with cassandra.session(settings, plain=True) as session:
         rows = session.execute(f"SELECT * FROM {keyspace}.{name}")
         return [
-            {field: plain(value) for field, value in row._asdict().items() if value is not None}
+            {
+                field: plain(value)
+                for field, value in zip(rows.column_names, row, strict=True)
+                if value is not None
+            }
             for row in rows
         ]
 

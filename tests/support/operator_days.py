@@ -1,4 +1,4 @@
-"""The synthetic days that operators' tests build: three, or ten with ``PERMALAKE_OPERATOR_DAYS=10``."""
+"""The synthetic days that operators' tests build: two, or ten with ``PERMALAKE_OPERATOR_DAYS=10``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 FIRST = date(2022, 9, 28)
-DAYS = int(os.environ.get("PERMALAKE_OPERATOR_DAYS", "3"))
+DAYS = int(os.environ.get("PERMALAKE_OPERATOR_DAYS", "2"))
 LAST = FIRST + timedelta(DAYS - 1)
 
 
