@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
-from permalake.wormhole.contracts import redemption_views
+from permalake.wormhole.contracts import redemption_views, scorecard_views
 
 _ALL = "Null in a column that says where or what stands for all of them together."
 
@@ -78,4 +78,8 @@ TVL_TOTALS = LakeView(
     "FROM {network}.tvl_daily WHERE date <= CAST(as_of AS DATE) GROUP BY date, ROLLUP (origin_chain))",
     note=_ALL,
 )
-VIEWS = (NOTIONAL_TOTALS, MESSAGES_TOTALS, TVL_TOTALS, *redemption_views.VIEWS)
+VIEWS = (
+    *(NOTIONAL_TOTALS, MESSAGES_TOTALS, TVL_TOTALS),
+    *scorecard_views.VIEWS,
+    *redemption_views.VIEWS,
+)

@@ -1,0 +1,221 @@
+"""Scorecards: figures of the Wormhole days over 1, 7 and 30 days and all of them, as the explorer shows them.
+
+They are computed from the published days when they are read. A sender is an address on the chain that sends,
+a receiver one on the chain that receives; where its native form is not known, the transfer's 32 bytes.
+"""
+
+from __future__ import annotations
+
+from permalake.contracts.schema import DATE, Column
+from permalake.contracts.views import LakeView
+
+PERIODS = {"1d": 1, "7d": 7, "30d": 30, "all": None}
+"""Days of each period, which ends with the row's day; None: all published days until then."""
+
+_LENGTHS = ", ".join(
+    f"('{name}', {'NULL' if days is None else days} :: INT)" for name, days in PERIODS.items()
+)
+_PERIODS = f"(VALUES {_LENGTHS}) AS lengths(period, days)"
+# DuckDB has no decimal wider than 38 digits: dollars and their fractions are summed apart.
+_LIMBS = "sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions"
+_TOTAL = "TRY(CAST(dollars AS DECIMAL(38,8)) + fractions) AS notional_usd"
+_TRANSFERS = """
+    SELECT sent.date AS date, CAST(split_part(sent.row_key, ':', 1) AS INT) AS emitter_chain, target_chain,
+        origin_chain, origin_address, origin_symbol AS symbol, notional_usd,
+        split_part(sent.row_key, ':', 1) || ':' || sender_address AS sender,
+        target_chain || ':' || coalesce(receiver_address, target_address) AS receiver
+    FROM {network}.token_transfer_payload AS sent
+    LEFT JOIN {network}.token_transfer_details AS details
+        ON details.date = sent.date AND details.row_key = sent.row_key
+    LEFT JOIN {network}.chain_details AS chain ON chain.date = sent.date AND chain.row_key = sent.row_key
+    WHERE sent.date <= CAST(as_of AS DATE)
+"""
+# A side counts in the periods that hold its last day: from that day on, until the next one.
+_SIDES = f"""
+    SELECT date, period, CAST(senders AS BIGINT) AS senders, CAST(receivers AS BIGINT) AS receivers FROM (
+        SELECT date, period, is_day, sum(senders) OVER so_far AS senders,
+            sum(receivers) OVER so_far AS receivers
+        FROM (
+            SELECT turn.date AS date, period, false AS is_day, sum(turn.senders) AS senders,
+                sum(turn.receivers) AS receivers
+            FROM (
+                SELECT date, is_sender,
+                    lead(date) OVER (PARTITION BY is_sender, side ORDER BY date) AS next_date
+                FROM (
+                    SELECT date, true AS is_sender, sender AS side FROM transfers WHERE sender IS NOT NULL
+                    UNION SELECT date, false, receiver FROM transfers
+                )
+            ) AS sides CROSS JOIN {_PERIODS} CROSS JOIN LATERAL (VALUES
+                (sides.date, is_sender :: INT, (NOT is_sender) :: INT),
+                (least(sides.date + days, next_date), -(is_sender :: INT), -((NOT is_sender) :: INT))
+            ) AS turn(date, senders, receivers)
+            WHERE turn.date IS NOT NULL
+            GROUP BY ALL
+            UNION ALL SELECT day.date, period, true, 0, 0 FROM days AS day CROSS JOIN {_PERIODS}
+        )
+        WINDOW so_far AS (
+            PARTITION BY period ORDER BY date RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        )
+    ) WHERE is_day
+"""  # noqa: S608
+_SCORECARDS = f"""
+WITH transfers AS MATERIALIZED ({_TRANSFERS}),
+days AS (
+    SELECT date, sum(verified) AS messages FROM {{network}}.messages_daily
+    WHERE date <= CAST(as_of AS DATE) GROUP BY date
+),
+sides AS ({_SIDES}),
+sums AS (
+    SELECT days.date AS date, messages, transfers, dollars, fractions, nfts FROM days
+    LEFT JOIN (SELECT date, count(*) AS transfers, {_LIMBS} FROM transfers GROUP BY date) AS sent
+        ON sent.date = days.date
+    LEFT JOIN (SELECT date, count(*) AS nfts FROM {{network}}.nft_transfer_payload GROUP BY date) AS nfts
+        ON nfts.date = days.date
+),
+running AS (
+    SELECT sums.date AS date, lengths.period AS period, sum(other.messages) AS messages,
+        sum(other.transfers) AS transfers, sum(other.dollars) AS dollars, sum(other.fractions) AS fractions,
+        sum(other.nfts) AS nfts
+    FROM sums CROSS JOIN {_PERIODS} JOIN sums AS other
+        ON other.date <= sums.date AND (lengths.days IS NULL OR other.date > sums.date - lengths.days)
+    GROUP BY ALL
+)
+SELECT running.date AS date, running.period AS period, CAST(messages AS BIGINT) AS messages,
+    CAST(coalesce(transfers, 0) AS BIGINT) AS transfers, {_TOTAL},
+    senders, receivers, CAST(coalesce(nfts, 0) AS BIGINT) AS nft_transfers
+FROM running JOIN sides ON sides.date = running.date AND sides.period = running.period
+"""  # noqa: S608
+_RANKED = f"""
+WITH transfers AS ({_TRANSFERS}),
+today AS (
+    SELECT max(date) AS last FROM {{network}}.messages_daily WHERE date <= CAST(as_of AS DATE)
+)
+SELECT date, period,
+    CASE WHEN target_chain IS NOT NULL THEN 'corridor' WHEN emitter_chain IS NOT NULL THEN 'chain'
+        WHEN origin_address IS NOT NULL THEN 'token' ELSE 'symbol' END AS dimension,
+    emitter_chain, target_chain, origin_chain, origin_address, symbol, transfers, {_TOTAL}, senders, receivers
+FROM (
+    SELECT any_value(last) AS date, period, emitter_chain, target_chain, origin_chain, origin_address,
+        CASE WHEN grouping(origin_address) = 0 THEN max(transfers.symbol) ELSE transfers.symbol END AS symbol,
+        count(*) AS transfers, {_LIMBS}, count(DISTINCT sender) AS senders,
+        count(DISTINCT receiver) AS receivers
+    FROM transfers CROSS JOIN today JOIN {_PERIODS} ON days IS NULL OR transfers.date > last - days
+    GROUP BY GROUPING SETS (
+        (period, emitter_chain), (period, emitter_chain, target_chain),
+        (period, origin_chain, origin_address), (period, transfers.symbol)
+    )
+)
+"""  # noqa: S608
+_PERIOD = Column("period", "string", "1d, 7d, 30d or all: the days that end with the date.")
+_NOTIONAL = Column(
+    "notional_usd",
+    "decimal(38,8)",
+    "Sum of notional values (USD); null when nothing has one, and beyond this type.",
+    False,
+)
+_SIDE_COLUMNS = (
+    Column("senders", "long", "Distinct senders of token transfers, as far as they are known."),
+    Column("receivers", "long", "Distinct receivers of token transfers."),
+)
+
+
+def _chain(name: str, doc: str) -> Column:
+    return Column(name, "int", f"{doc} (Wormhole chain id); null in other dimensions.", required=False)
+
+
+SCORECARDS = LakeView(
+    "scorecards",
+    "wormhole",
+    "Messages, transfers, volume and who took part, on each published day and in the days before it.",
+    (
+        DATE,
+        _PERIOD,
+        Column("messages", "long", "Published VAAs."),
+        Column("transfers", "long", "Token transfers."),
+        _NOTIONAL,
+        *_SIDE_COLUMNS,
+        Column("nft_transfers", "long", "NFT transfers."),
+    ),
+    (
+        *("messages_daily", "token_transfer_payload", "token_transfer_details"),
+        *("chain_details", "nft_transfer_payload"),
+    ),
+    _SCORECARDS,
+    note="Days of a period that are not published count nothing.",
+    runs_on=True,
+)
+SCORECARDS_BY = LakeView(
+    "scorecards_by",
+    "wormhole",
+    "Token transfers of the last published day and the days before it, by sending chain, corridor, token and "
+    "symbol.",
+    (
+        DATE,
+        _PERIOD,
+        Column(
+            "dimension",
+            "string",
+            "What a row stands for: chain (that sends), corridor, token, or symbol (all its tokens).",
+            values=("chain", "corridor", "token", "symbol"),
+        ),
+        _chain("emitter_chain", "Chain that sends"),
+        _chain("target_chain", "Chain that receives"),
+        _chain("origin_chain", "The token's own chain"),
+        Column(
+            "origin_address",
+            "string",
+            "The token on its own chain (hex); null in other dimensions.",
+            required=False,
+        ),
+        Column(
+            "symbol",
+            "string",
+            "Symbol; of a token for reading only. Null where none is known, and in other dimensions.",
+            required=False,
+        ),
+        Column("transfers", "long", "Token transfers."),
+        _NOTIONAL,
+        *_SIDE_COLUMNS,
+    ),
+    ("messages_daily", "token_transfer_payload", "token_transfer_details", "chain_details"),
+    _RANKED,
+    note="scorecards_by(DATE '…') tells another day's. Rows of one dimension together count each transfer "
+    "once. A symbol is no identity: tokens of one symbol may have nothing in common.",
+    runs_on=True,
+)
+EMITTERS = LakeView(
+    "emitter_totals",
+    "wormhole",
+    "VAAs per day and emitter, with the sequences that they span.",
+    (
+        DATE,
+        Column("emitter_chain", "int", "Chain of the emitter (Wormhole chain id)."),
+        Column("emitter_address", "string", "The emitter (32 bytes, hex)."),
+        Column("messages", "long", "Published VAAs."),
+        Column("first_sequence", "decimal(20,0)", "Lowest sequence."),
+        Column("last_sequence", "decimal(20,0)", "Highest sequence."),
+    ),
+    ("message_publication",),
+    "SELECT date, emitter_chain, emitter_address, count(*) AS messages, min(sequence) AS first_sequence, "
+    "max(sequence) AS last_sequence FROM {network}.message_publication WHERE date <= CAST(as_of AS DATE) "
+    "GROUP BY date, emitter_chain, emitter_address",
+)
+NFT_TRANSFERS = LakeView(
+    "nft_transfers_daily",
+    "wormhole",
+    "NFT transfers per day, route and collection.",
+    (
+        DATE,
+        Column("emitter_chain", "int", "Chain that sent (Wormhole chain id)."),
+        Column("target_chain", "int", "Chain that received (Wormhole chain id)."),
+        Column("origin_chain", "int", "The collection's own chain (Wormhole chain id)."),
+        Column("origin_address", "string", "The collection on its own chain (32 bytes, hex)."),
+        Column("transfers", "long", "NFT transfers."),
+    ),
+    ("nft_transfer_payload",),
+    "SELECT date, CAST(split_part(row_key, ':', 1) AS INT) AS emitter_chain, target_chain, origin_chain, "
+    "origin_address, count(*) AS transfers FROM {network}.nft_transfer_payload "
+    "WHERE date <= CAST(as_of AS DATE) "
+    "GROUP BY date, split_part(row_key, ':', 1), target_chain, origin_chain, origin_address",
+)
+VIEWS = (SCORECARDS, SCORECARDS_BY, EMITTERS, NFT_TRANSFERS)
