@@ -53,4 +53,13 @@ SUITES = (
     ),
     suite("notional_transferred_daily", VALUE_NEEDS_AMOUNT),
     suite("addresses_daily"),
+    suite(
+        "governor_usage_daily",
+        rule(
+            "big_transfers_are_big",
+            "big_notional_usd IS NULL "
+            "OR big_notional_usd >= big_transfers * coalesce(big_transaction_usd, 0)",
+            "Big transfers are worth at least their number times the value from which one is big.",
+        ),
+    ),
 )

@@ -215,6 +215,13 @@ BROKEN = {
         "stand_in_is_whole": {"stand_in": "gold", "stand_in_price_usd": Decimal(1)},
         "notional_needs_price": {"amount": "1", "notional_usd": Decimal(1)},
     },
+    "governor_usage_daily": {
+        "big_transfers_are_big": {
+            "big_transfers": 2,
+            "big_transaction_usd": 10,
+            "big_notional_usd": Decimal(19),
+        }
+    },
     "chain_details": {"token_name_needs_token": {"resulting_token_name": "Token"}},
     "token_prices": {"date_of_quote": {"quote_time": NOON + ONE_DAY}},
     "chain_answers": {

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ FILES = (
     "chains.json",
     "applications.json",
     "stand_ins.csv",
+    "governor_limits.csv",
 )
 DOLLAR = "usd"
 """What a stablecoin stands for in ``stand_ins.csv``."""
@@ -67,6 +69,20 @@ class Token:
     coingecko_id: str | None
     decimals: int | None
     native_address: str | None
+
+
+@dataclass(frozen=True)
+class GovernorLimit:
+    """What the guardians' governor lets through from a chain in 24 hours (USD), from a day on.
+
+    Transfers of ``big`` dollars or more wait for a day and do not count; 0 or None: no transfer is big. A
+    ``daily`` of None: the chain is not governed.
+    """
+
+    chain: int
+    since: date
+    daily: int | None
+    big: int | None
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,8 @@ class Reference:
     stand_ins: dict[str, tuple[str, date | None]] = field(default_factory=dict)
     """By CoinGecko id: what it stands for (``usd``, or the id of the asset that it wraps), and the day from
     which it no longer does."""
+    governor_limits: tuple[GovernorLimit, ...] = ()
+    """In order of chain and day."""
 
     def contracts(self) -> Contracts:
         """Return the contracts of applications, those of the bridges among them."""
@@ -121,6 +139,22 @@ class Reference:
         names = [f.name for f in fields(Token)]
         schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
         return pa.Table.from_pylist([vars(token) for token in self.tokens.values()], schema=schema)
+
+    def limit_table(self) -> pa.Table:
+        """Return the governor's limits, one row per chain and time in which they hold.
+
+        Columns: emitter_chain, since, until (exclusive; null: still), daily_limit_usd, big_transaction_usd.
+        """
+        names = ("emitter_chain", "since", "until", "daily_limit_usd", "big_transaction_usd")
+        kinds = (pa.int32(), pa.date32(), pa.date32(), pa.int64(), pa.int64())
+        follow = {one: after for one, after in pairwise(self.governor_limits) if one.chain == after.chain}
+        rows = [
+            (one.chain, one.since, follow[one].since if one in follow else None, one.daily, one.big)
+            for one in self.governor_limits
+            if one.daily is not None
+        ]
+        schema = pa.schema(list(zip(names, kinds, strict=True)))
+        return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
 
     def denied_table(self) -> pa.Table:
         """Return the denied tokens as a table (chain, token_address)."""
@@ -153,31 +187,39 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     chains: dict[int, ChainInfo] = {}
     applications: dict[ContractKey, ApplicationContract] = {}
     stand_ins: dict[str, tuple[str, date | None]] = {}
+    limits: dict[tuple[int, date], GovernorLimit] = {}
+
+    def bridges_of(file: Path) -> None:
+        listed = _json(file)
+        token_bridges.update(_emitters(listed.get("tokenbridge_emitters", [])))
+        nft_bridges.update(_emitters(listed.get("nftbridge_emitters", [])))
+
+    readers: dict[str, Callable[[Path], None]] = {
+        "guardian_sets.json": lambda file: guardian_sets.update(_guardian_sets(_json(file))),
+        "bridges.json": bridges_of,
+        "token_list.csv": lambda file: tokens.update(_tokens(file)),
+        "deny.json": lambda file: denied.update(
+            _token_id(row["chain"], row["token_address"]) for row in _json(file)
+        ),
+        "chains.json": lambda file: chains.update(_chains(_json(file), chains)),
+        "applications.json": lambda file: applications.update(_applications(_json(file))),
+        "stand_ins.csv": lambda file: stand_ins.update(_stand_ins(file)),
+        "governor_limits.csv": lambda file: limits.update(
+            {(one.chain, one.since): one for one in _limits(file)}
+        ),
+    }
     for file, _, _ in files:
         try:
-            match file.name:
-                case "guardian_sets.json":
-                    guardian_sets |= _guardian_sets(_json(file))
-                case "bridges.json":
-                    listed = _json(file)
-                    token_bridges |= _emitters(listed.get("tokenbridge_emitters", []))
-                    nft_bridges |= _emitters(listed.get("nftbridge_emitters", []))
-                case "token_list.csv":
-                    tokens |= _tokens(file)
-                case "deny.json":
-                    denied |= {_token_id(row["chain"], row["token_address"]) for row in _json(file)}
-                case "chains.json":
-                    chains |= _chains(_json(file), chains)
-                case "applications.json":
-                    applications |= _applications(_json(file))
-                case "stand_ins.csv":
-                    stand_ins |= _stand_ins(file)
+            readers[file.name](file)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problem = f"no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
             raise ConfigError(f"wormhole.reference: {file} is not readable: {problem}") from None
     bridges = BridgeEmitters(frozenset(token_bridges), frozenset(nft_bridges))
     named = _with_names(chains, tokens)
-    return Reference(guardian_sets, bridges, tokens, frozenset(denied), named, applications, stand_ins)
+    ordered = tuple(limits[key] for key in sorted(limits))
+    return Reference(
+        guardian_sets, bridges, tokens, frozenset(denied), named, applications, stand_ins, ordered
+    )
 
 
 def _json(file: Path) -> Any:
@@ -230,6 +272,19 @@ def _stand_ins(file: Path) -> dict[str, tuple[str, date | None]]:
             )
             for row in csv.DictReader(lines)
         }
+
+
+def _limits(file: Path) -> list[GovernorLimit]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [
+            GovernorLimit(
+                int(row["chain"]),
+                date.fromisoformat(row["since"]),
+                int(row["daily_limit_usd"]) if row["daily_limit_usd"] else None,
+                int(row["big_transaction_usd"]) if row["big_transaction_usd"] else None,
+            )
+            for row in csv.DictReader(lines)
+        ]
 
 
 def _token(row: dict[str, str | None]) -> tuple[TokenId, Token]:

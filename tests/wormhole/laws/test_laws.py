@@ -69,6 +69,10 @@ def days():
         {"date": DAY, "target_chain": 4, "addresses": 2},
         {"date": NEXT, "target_chain": 4, "addresses": 1},
     ]
+    rows["governor_usage_daily"] += [
+        {"date": day, "emitter_chain": 2, "transfers": count, "big_transfers": 0}
+        for day, count in ((DAY, 2), (NEXT, 1))
+    ]
     return rows
 
 
@@ -188,6 +192,7 @@ def damage(rows):
         ("sums_add_up", DAY, f"{route(TOKEN)} notional_usd"),
         ("denied_tokens_have_no_price", DAY, key(4)),
         ("quotes_are_kept", DAY, key(4)),
+        ("governor_counts_each_transfer", DAY, "chain 2"),
         ("sums_add_up", DAY, f"{route(DENIED)} notional_usd"),
         ("verified_adds_up", NEXT, "chain 2"),
         ("quarantined_is_in_quarantine", DAY, "quarantined"),
@@ -208,6 +213,7 @@ def from_afar(rows):
             row["notional_usd"] = row["token_price_usd"] = None
             row["price_timestamp"] = row["price_source"] = row["price_distance_seconds"] = None
     find(rows, "notional_transferred_daily", date=NEXT)["notional_usd"] = None
+    rows["governor_usage_daily"].remove(find(rows, "governor_usage_daily", date=NEXT))
     far = find(rows, "token_transfer_details", row_key=key(2))
     far["price_timestamp"] -= dt.timedelta(hours=12, seconds=1)
     far["price_distance_seconds"] = 12 * 3600 + 1
@@ -225,6 +231,7 @@ def missing(rows):
     lost["price_distance_seconds"] = None
     sums = find(rows, "notional_transferred_daily", date=DAY, origin_address=TOKEN)
     sums["notional_usd"] = Decimal("0.75")
+    find(rows, "governor_usage_daily", date=DAY)["transfers"] = 1
     return {
         ("few_prices_missing", DAY, "share without price"),
         ("few_without_value", DAY, "share without value"),

@@ -287,6 +287,25 @@ ADDRESSES_DAILY = _daily(
     key=("target_chain",),
 )
 
+GOVERNOR_USAGE_DAILY = _daily(
+    "governor_usage_daily",
+    "What each chain sent of listed tokens in a day, beside the limits of the guardians' governor.",
+    _chain("emitter_chain", "Chain that sent"),
+    Column("daily_limit_usd", "long", "Value that it may send in 24 hours (USD).", minimum=0),
+    Column(
+        "big_transaction_usd",
+        "long",
+        "Value from which a transfer waits for a day (USD); null or 0: none.",
+        required=False,
+        minimum=0,
+    ),
+    Column("transfers", "long", "Transfers with a value below that.", minimum=0),
+    _usd("notional_usd", "Their value, which uses up the limit", minimum=0),
+    Column("big_transfers", "long", "Transfers of at least that value.", minimum=0),
+    _usd("big_notional_usd", "Their value, which does not", minimum=0),
+    key=("emitter_chain",),
+)
+
 MESSAGES_DAILY = _daily(
     "messages_daily",
     "VAAs per day and emitter chain.",
@@ -325,6 +344,7 @@ TABLES = (
     CHAIN_ANSWERS,
     NOTIONAL_TRANSFERRED_DAILY,
     ADDRESSES_DAILY,
+    GOVERNOR_USAGE_DAILY,
     MESSAGES_DAILY,
     TVL_DAILY,
 )

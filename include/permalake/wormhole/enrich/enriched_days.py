@@ -21,6 +21,7 @@ from permalake.wormhole.tables import transfers_daily as daily
 from permalake.wormhole.tables.carried_state import Tables, attested_until
 from permalake.wormhole.tables.chain_details import chain_details
 from permalake.wormhole.tables.chain_questions import questions
+from permalake.wormhole.tables.governor_usage import governor_usage_daily
 from permalake.wormhole.tables.nearest_quotes import WANTED
 from permalake.wormhole.tables.token_metadata import TOKEN, completed, token_metadata
 
@@ -74,6 +75,12 @@ def enriched(
         "token_prices": transfers.token_prices(reduce(DataFrame.unionByName, used)),
         "notional_transferred_daily": daily.notional_transferred_daily(known, details),
         "addresses_daily": daily.addresses_daily(known, on_chain),
+        "governor_usage_daily": governor_usage_daily(
+            known,
+            details,
+            listed.select("chain", "token_address").toDF(*TOKEN),
+            spark.createDataFrame(load_reference(reference).limit_table()),
+        ),
     }
 
 

@@ -37,6 +37,8 @@ def _priceable(configuration: Configuration) -> pa.Table:
 
 shared("denied_tokens", _denied)
 shared("priceable_tokens", _priceable)
+
+
 _SAME = "transfers.origin_chain = tokens.chain AND transfers.origin_address = tokens.token_address"
 _VALUED = """
 SELECT date, row_key, amount, token_price_usd, notional_usd FROM token_transfer_details
