@@ -9,6 +9,8 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 
+from permalake.contracts import Table
+from permalake.wormhole.contracts.redemption_views import VIEWS
 from support.lakes import pass_audit, put
 
 DAYS = (date(2024, 3, 10), date(2024, 3, 11))
@@ -119,6 +121,15 @@ def test_times_and_counts_are_those_of_plain_python(made):
         assert row["transfers"] == row["redeemed"] + row["in_flight"] + row["not_asked"]
         assert row["median_seconds"] == seconds[math.ceil(len(seconds) / 2) - 1]
         assert row["p90_seconds"] == seconds[math.ceil(len(seconds) * 9 / 10) - 1]
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_columns_have_the_types_of_the_contract(lake, view, made):
+    schema = lake.query(f"SELECT * FROM wormhole.{view.name}").schema
+    table = Table(view.name, view.group, view.doc, view.columns, key=())
+    assert dict(zip(schema.names, schema.types, strict=True)) == dict(
+        zip(table.arrow.names, table.arrow.types, strict=True)
+    )
 
 
 def test_transfers_in_flight_are_those_that_somebody_was_asked_about(made):

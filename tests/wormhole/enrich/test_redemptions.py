@@ -120,7 +120,7 @@ def world():
 
 
 def untold(count, chain):
-    whose = f"redemptions: not known of {count} transfers to chains {chain}"
+    whose = f"redemptions: not known of {count} transfer{'s' * (count > 1)} to chains {chain}"
     return f"{whose}; neither operations nor chains.ID.rpc_url tell"
 
 

@@ -75,8 +75,8 @@ REDEMPTION_TIMES = LakeView(
     ),
     _TABLES,
     "SELECT date, emitter_chain, target_chain, count(*) AS transfers, "  # noqa: S608
-    "count_if(coalesce(status = 'completed', false)) AS redeemed, "
-    "count_if(coalesce(status <> 'completed', false)) AS in_flight, count_if(status IS NULL) AS not_asked, "
+    "count(*) FILTER (status = 'completed') AS redeemed, "
+    "count(*) FILTER (status <> 'completed') AS in_flight, count(*) FILTER (status IS NULL) AS not_asked, "
     "count(seconds) AS timed, CAST(quantile_disc(seconds, 0.5) AS BIGINT) AS median_seconds, "
     f"CAST(quantile_disc(seconds, 0.9) AS BIGINT) AS p90_seconds FROM ({_TRANSFERS}) GROUP BY ALL",
     note="date is the day of the transfer. A run with --only enrich asks again for what is in flight.",

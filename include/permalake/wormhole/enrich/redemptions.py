@@ -155,8 +155,9 @@ class Redemptions:
         )
         for row in rows:
             numbers = ", ".join(map(str, row["chains"]))
+            transfers = f"{row['count']} transfer{'s' * (row['count'] > 1)}"
             self._cache.remark(
-                f"redemptions: not known of {row['count']} transfers to chains {numbers}; "
+                f"redemptions: not known of {transfers} to chains {numbers}; "
                 "neither operations nor chains.ID.rpc_url tell",
                 row["date"],
             )
