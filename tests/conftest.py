@@ -66,7 +66,7 @@ LONG = (
 TIERS = {
     "airflow": (
         ("operators", "e2e", "cluster", "faults"),
-        {"dag_bag", "undisturbed"},
+        {"dag_bag", "undisturbed", "undisturbed_settings"},
         {"airflow"},
     ),
     "server": (
@@ -236,15 +236,21 @@ def bigtable_server(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory):
-    """What a run of the bundled day publishes that nobody disturbs: built once, for all test processes."""
+def undisturbed(undisturbed_settings):
+    """What a run of the bundled day publishes that nobody disturbs."""
+    return whole_runs.rows(undisturbed_settings, "shimmer")
+
+
+@pytest.fixture(scope="session")
+def undisturbed_settings(tmp_path_factory):
+    """The configuration of a lake with the bundled day: built once, for all test processes."""
     folder = _shared(tmp_path_factory) / "undisturbed"
     with _locked(tmp_path_factory, "undisturbed"):
         config = whole_runs.configuration(folder)
         if not (folder / "built").exists():
             whole_runs.finish(config)
             (folder / "built").touch()
-    return whole_runs.rows(config, "shimmer")
+    return config
 
 
 def _shared(tmp_path_factory):

@@ -50,6 +50,5 @@ async function main() {
 }
 
 main().then((answers) => {
-    console.log(JSON.stringify(answers, plain));
-    process.exit(0);
+    process.stdout.write(`${JSON.stringify(answers, plain)}\n`, () => process.exit(0));
 });
