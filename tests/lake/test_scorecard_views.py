@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 import pytest
@@ -15,6 +15,7 @@ from support.lakes import OpenLake, pass_audit, put
 FIRST, DAYS = date(2024, 1, 20), 50
 CHAINS = (1, 2, 4, 23)
 TOKENS = [(2, "aa" * 32, "GOLD"), (4, "bb" * 32, "GOLD"), (1, "cc" * 32, "TIN"), (2, "dd" * 32, None)]
+AMOUNTS = [None, "0.00000001", "12.5", "7", "9" * 70]
 LENGTHS = {"1d": 1, "7d": 7, "30d": 30, "all": 10_000}
 
 
@@ -34,6 +35,7 @@ class Transfers:
             for _ in range(chance.choice([0, 0, 1, 2, 5])):
                 sequence += 1
                 self._transfer(chance, day, sequence)
+                self._message(chance, day)
             for _ in range(chance.randrange(3)):
                 sequence += 1
                 self._nft(chance, day, sequence)
@@ -50,11 +52,27 @@ class Transfers:
             {**key, **route, "payload_id": 1, "amount": "1", "target_address": account}
         )
         self.rows["token_transfer_details"].append(
-            {**key, "amount": "1", "notional_usd": value, "origin_symbol": token[2]}
+            {**key, "amount": chance.choice(AMOUNTS), "notional_usd": value, "origin_symbol": token[2]}
         )
         self.rows["chain_details"].append({**key, "sender_address": sender, "receiver_address": receiver})
         self.sent.append(
             (day, source, target, token, value, sender and (source, sender), (target, receiver or account))
+        )
+
+    def _message(self, chance, day):
+        """The message of the transfer before, at a random second of its day."""
+        row_key = self.rows["token_transfer_payload"][-1]["row_key"]
+        chain, emitter, sequence = row_key.split(":")
+        moment = datetime.combine(day, time(), UTC) + timedelta(seconds=chance.randrange(86_400))
+        self.rows["message_publication"].append(
+            {
+                "row_key": row_key,
+                "date": day,
+                "emitter_chain": int(chain),
+                "emitter_address": emitter,
+                "sequence": Decimal(sequence),
+                "timestamp": moment,
+            }
         )
 
     def _nft(self, chance, day, sequence):
@@ -141,6 +159,28 @@ def test_each_dimension_counts_each_transfer_once(made, ask, place):
     found = ask(f"SELECT * FROM wormhole.scorecards_by('{last}')")
     assert len(found) == len(set(found))
     assert set(found) == wanted
+
+
+def test_flows_of_an_hour(made, ask):
+    hours = {row["row_key"]: row["timestamp"].hour for row in made.rows["message_publication"]}
+    details = {row["row_key"]: row for row in made.rows["token_transfer_details"]}
+    groups = defaultdict(list)
+    for row in made.rows["token_transfer_payload"]:
+        route = int(row["row_key"].split(":")[0]), row["target_chain"], row["origin_chain"]
+        groups[row["date"], hours[row["row_key"]], *route, row["origin_address"]].append(
+            details[row["row_key"]]
+        )
+    wanted = set()
+    for key, rows in groups.items():
+        amounts = [Decimal(row["amount"]) for row in rows if row["amount"]]
+        values = [row["notional_usd"] for row in rows if row["notional_usd"] is not None]
+        known = amounts and max(amounts) < 10**22
+        symbol = rows[0]["origin_symbol"]
+        wanted.add(
+            (*key, symbol, len(rows), sum(amounts) if known else None, sum(values) if values else None)
+        )
+    assert set(ask("SELECT * FROM wormhole.flows_hourly")) == wanted
+    assert len(ask("SELECT * FROM wormhole.flows_hourly")) == len(wanted)
 
 
 def test_nft_transfers_of_a_day(made, ask):

@@ -218,4 +218,40 @@ NFT_TRANSFERS = LakeView(
     "WHERE date <= CAST(as_of AS DATE) "
     "GROUP BY date, split_part(row_key, ':', 1), target_chain, origin_chain, origin_address",
 )
-VIEWS = (SCORECARDS, SCORECARDS_BY, EMITTERS, NFT_TRANSFERS)
+FLOWS_HOURLY = LakeView(
+    "flows_hourly",
+    "wormhole",
+    "Token transfers per hour, route and token.",
+    (
+        DATE,
+        Column("hour", "int", "Hour of the VAA's timestamp (UTC), 0 to 23."),
+        Column("emitter_chain", "int", "Chain that sent (Wormhole chain id)."),
+        Column("target_chain", "int", "Chain that received (Wormhole chain id)."),
+        Column("origin_chain", "int", "The token's own chain (Wormhole chain id)."),
+        Column("origin_address", "string", "The token on its own chain (32 bytes, hex)."),
+        Column("symbol", "string", "Symbol of the token, for reading only.", required=False),
+        Column("transfers", "long", "Number of transfers."),
+        Column(
+            "amount",
+            "decimal(38,8)",
+            "Sum of amounts; null when none is known, and where one or the sum is beyond this type.",
+            False,
+        ),
+        _NOTIONAL,
+    ),
+    ("message_publication", "token_transfer_payload", "token_transfer_details"),
+    f"SELECT date, hour, emitter_chain, target_chain, origin_chain, origin_address, symbol, transfers, "  # noqa: S608
+    f"CASE WHEN large = 0 THEN amount END AS amount, {_TOTAL} FROM ("
+    "SELECT sent.date AS date, CAST(extract(hour FROM timestamp AT TIME ZONE 'UTC') AS INT) AS hour, "
+    "emitter_chain, target_chain, origin_chain, origin_address, max(origin_symbol) AS symbol, "
+    "count(*) AS transfers, sum(TRY_CAST(amount AS DECIMAL(30,8))) AS amount, "
+    "count(amount) - count(TRY_CAST(amount AS DECIMAL(30,8))) AS large, "
+    f"{_LIMBS} FROM (SELECT date, row_key, target_chain, origin_chain, origin_address "
+    "FROM {network}.token_transfer_payload WHERE date <= CAST(as_of AS DATE)) AS sent "
+    "JOIN {network}.message_publication AS published "
+    "ON published.date = sent.date AND published.row_key = sent.row_key "
+    "LEFT JOIN {network}.token_transfer_details AS details "
+    "ON details.date = sent.date AND details.row_key = sent.row_key "
+    "GROUP BY sent.date, hour, emitter_chain, target_chain, origin_chain, origin_address)",
+)
+VIEWS = (FLOWS_HOURLY, SCORECARDS, SCORECARDS_BY, EMITTERS, NFT_TRANSFERS)
