@@ -12,6 +12,17 @@ TEXT_OF_32_BYTES = rule(
 VALUE_NEEDS_AMOUNT = rule(
     "notional_needs_amount", "notional_usd IS NULL OR amount IS NOT NULL", "A notional value needs an amount."
 )
+PRICE_IS_WHOLE = rule(
+    "price_is_whole",
+    "(token_price_usd IS NULL) = (price_timestamp IS NULL) "
+    "AND (token_price_usd IS NULL) = (price_source IS NULL)",
+    "A price comes with its time and source.",
+)
+NOTIONAL_NEEDS_PRICE = rule(
+    "notional_needs_price",
+    "notional_usd IS NULL OR (amount IS NOT NULL AND token_price_usd IS NOT NULL)",
+    "A notional value needs an amount and a price.",
+)
 PAYLOADS_ARE_STATES = rule(
     "payloads_are_states",
     "no_payload_count + tagged_data_count + transaction_payload_count + milestone_payload_count "

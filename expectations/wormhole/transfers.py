@@ -1,17 +1,12 @@
 """Value and chain details of token transfers, the quotes and answers behind them, and their daily sums."""
 
-from expectations.common import VALUE_NEEDS_AMOUNT
+from expectations.common import NOTIONAL_NEEDS_PRICE, PRICE_IS_WHOLE, VALUE_NEEDS_AMOUNT
 from permalake.audit.suite import WARNING, rule, suite
 
 SUITES = (
     suite(
         "token_transfer_details",
-        rule(
-            "price_is_whole",
-            "(token_price_usd IS NULL) = (price_timestamp IS NULL) "
-            "AND (token_price_usd IS NULL) = (price_source IS NULL)",
-            "A price comes with its time and source.",
-        ),
+        PRICE_IS_WHOLE,
         rule(
             "check_is_whole",
             "(check_price_usd IS NULL) = (check_price_timestamp IS NULL) "
@@ -26,11 +21,7 @@ SUITES = (
             "AND (stand_in_notional_usd IS NULL OR stand_in_price_usd IS NOT NULL)",
             "A stand-in has a price, and a time unless it is a dollar.",
         ),
-        rule(
-            "notional_needs_price",
-            "notional_usd IS NULL OR (amount IS NOT NULL AND token_price_usd IS NOT NULL)",
-            "A notional value needs an amount and a price.",
-        ),
+        NOTIONAL_NEEDS_PRICE,
     ),
     suite(
         "chain_details",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from permalake.config import Settings
+from permalake.wormhole.codec.applications.decode import decode_application
 from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.reference import load_reference
 from support.lakes import OpenLake, pass_audit, put
 from support.vaa_data import SYNTHETIC, read_lines
 
@@ -37,6 +39,7 @@ def publish_world(settings: Settings) -> dict[str, list[dict]]:
     tables["quarantine"] = [{**row, "date": row["date"]} for row in _quarantined()]
     _add_far_message(tables)
     tables["redemptions"] = list(_redemptions(tables))
+    _add_applications(tables)
     lake = OpenLake(settings)
     by_day = defaultdict(dict)
     for name, rows in tables.items():
@@ -143,6 +146,30 @@ def _add_far_message(tables):
     tables["messages_daily"].append(
         {"date": LAST_DAY, "emitter_chain": FAR_CHAIN, "messages": 2, "verified": 2, "quarantined": 0}
     )
+
+
+def _add_applications(tables):
+    """Add what the day's step derives from the messages: their applications, counted by day and chain."""
+    contracts = load_reference(SYNTHETIC / "reference").contracts()
+    bridged = Counter(row["row_key"] for row in tables["token_transfer_payload"])
+    counts = defaultdict(Counter)
+    tables["application_messages"], tables["applications_daily"] = [], []
+    for row in tables["message_publication"]:
+        emitter, payload = bytes.fromhex(row["emitter_address"]), row["payload"] or b""
+        found = decode_application(row["emitter_chain"], emitter, payload, contracts)
+        told = {"row_key": row["row_key"], "date": row["date"], "fields": None}
+        told |= {"app_id": found.app_id, "carrier_app_id": found.carrier, "kind": found.kind}
+        told |= {"layout": found.layout, "is_listed": int(found.is_listed)}
+        tables["application_messages"].append(told)
+        at = (row["date"], found.app_id, row["emitter_chain"])
+        counts[at].update(messages=1, transfers=bridged[row["row_key"]])
+    for (day, app_id, chain), counted in counts.items():
+        tables["applications_daily"].append(
+            {
+                **{"date": day, "app_id": app_id, "emitter_chain": chain, "notional_usd": None},
+                **{name: counted[name] for name in ("messages", "transfers")},
+            }
+        )
 
 
 def _typed(kind, value):

@@ -61,6 +61,11 @@ VALID = {
     "messages_daily": {"verified": 1},
     "chain_answers": {"reason": "not found"},
     "redemptions": {"status": "completed"},
+    "application_messages": {"layout": "ntt"},
+    "relayer_deliveries": {
+        **dict.fromkeys(("target_address", "refund_address", "refund_delivery_provider"), "ab" * 32),
+        **{"refund_chain": 4, "extra_receiver_value": "5"},
+    },
 }
 """What a valid row has beyond the values derived from the contract."""
 
@@ -88,6 +93,10 @@ def _conditions(return_address):
     }
 
 
+_VALUE = {
+    "price_is_whole": {"token_price_usd": Decimal(1), "price_source": "file"},
+    "notional_needs_price": {"amount": "1", "notional_usd": Decimal(1)},
+}
 _TEXTS_TOO_LONG = {"symbol_fits": {"symbol": "x" * 97}}
 BROKEN = {
     "milestones": {"payload_is_a_milestone": {"payload": bytes(13)}},
@@ -210,10 +219,30 @@ BROKEN = {
         "fields_of_known_actions": {"fields": "{}"},
     },
     "token_transfer_details": {
-        "price_is_whole": {"token_price_usd": Decimal(1), "price_source": "file"},
+        **_VALUE,
         "check_is_whole": {"check_price_usd": Decimal(1), "check_price_source": "file"},
         "stand_in_is_whole": {"stand_in": "gold", "stand_in_price_usd": Decimal(1)},
-        "notional_needs_price": {"amount": "1", "notional_usd": Decimal(1)},
+    },
+    "application_messages": {
+        "application_has_layout": {"layout": None},
+        "only_known_is_listed": {"app_id": "UNKNOWN", "layout": None, "is_listed": 1},
+        "carried_by_another": {"carrier_app_id": "x"},
+    },
+    "application_transfers": {
+        "token_is_whole": {"token_chain": 2},
+        "amounts_are_u256": {"fee": "1" * 79},
+        "bridged_by_others": {"app_id": "PORTAL_TOKEN_BRIDGE", "in_token_transfers": 1},
+    },
+    "relayer_deliveries": {
+        "delivery_is_whole": {"refund_chain": None},
+        "only_redeliveries_repeat": {"delivered_row_key": f"2:{'ee' * 32}:0000000000000005"},
+        "gas_is_whole": {"gas_limit": "5"},
+        "values_are_u256": {"requested_receiver_value": "1" * 79},
+    },
+    "application_transfer_details": _VALUE,
+    "applications_daily": {
+        "transfers_within_messages": {"transfers": 2},
+        "notional_needs_transfers": {"notional_usd": Decimal(1)},
     },
     "governor_usage_daily": {
         "big_transfers_are_big": {

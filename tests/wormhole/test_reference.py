@@ -8,7 +8,9 @@ import pytest
 from sha3 import keccak_256
 
 from permalake.errors import ConfigError
+from permalake.wormhole.codec.applications.decode import ApplicationContract
 from permalake.wormhole.codec.native_addresses import base58
+from permalake.wormhole.codec.solana_accounts import derived_address, from_base58
 from permalake.wormhole.reference import DOLLAR, FILES, load_reference
 from support import places
 
@@ -100,6 +102,42 @@ def test_a_directory_may_hold_any_of_the_files(tmp_path):
     reference = load_reference(tmp_path)
     assert reference.guardian_sets[4] == (b"\xab" * 20,)
     assert reference.guardian_sets[3] == load_reference().guardian_sets[3]
+
+
+def test_users_add_contracts_of_applications_and_rename_bundled_ones(tmp_path):
+    bundled = load_reference().contracts()
+    _, chain, address = next(key for key, one in bundled.items() if one.layout == "connect")
+    entries = [
+        {"app_id": "M_PORTAL", "layout": "ntt", "role": "emitter", "chain": 2, "address": "0x" + "77" * 32},
+        {
+            **{"app_id": "OURS", "layout": "recipient", "role": "recipient"},
+            **{"chain": chain, "address": address.hex()},
+        },
+    ]
+    (tmp_path / "applications.json").write_text(json.dumps(entries))
+    both = load_reference(tmp_path).contracts()
+    assert both["emitter", 2, b"\x77" * 32] == ApplicationContract("M_PORTAL", "ntt")
+    assert both["recipient", chain, address] == ApplicationContract("OURS", "recipient")
+    assert len(both) == len(bundled) + 1
+    for wrong in ({"layout": "connect"}, {"role": "owner"}, {"address": "12"}):
+        (tmp_path / "applications.json").write_text(json.dumps([entries[0] | wrong]))
+        with pytest.raises(ConfigError, match=r"applications\.json is not readable"):
+            load_reference(tmp_path)
+
+
+def test_mayan_s_emitters_on_solana_are_its_programs_own():
+    contracts = load_reference().contracts()
+    programs = {
+        "MAYAN_SWIFT": ("BLZRi6frs4X4DNLw56V4EXai1b6QVESN1BhHBTYM9VcY",),
+        "MAYAN_MCTP": (
+            "dkpZqrxHFrhziEMQ931GLtfy11nFkCsfMftH9u6QwBU",
+            "Awm2zSgzMGTRraAVjRvshqLehy7mJ2Qr3maURDsoDmwi",
+        ),
+    }
+    for app_id, own in programs.items():
+        for program in own:
+            emitter = from_base58(derived_address(program, b"emitter"))
+            assert contracts["emitter", 1, emitter].app_id == app_id
 
 
 def test_a_changed_file_is_read_anew(tmp_path):

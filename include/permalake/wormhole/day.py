@@ -18,6 +18,7 @@ from permalake.wormhole.sources.inputs import wormhole_inputs
 _ANALYTICS = (
     *("token_transfer_details", "chain_details"),
     *("notional_transferred_daily", "addresses_daily", "governor_usage_daily"),
+    *("application_transfer_details", "applications_daily"),
 )
 _EVENTS = tuple(
     name for name, table in WORMHOLE_TABLES.items() if table.commit == "day" and name not in _ANALYTICS

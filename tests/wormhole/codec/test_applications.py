@@ -9,17 +9,27 @@ from random import Random
 import pytest
 
 from permalake.wormhole.codec.applications.circle_integration import read_circle
-from permalake.wormhole.codec.applications.decode import decode_application
+from permalake.wormhole.codec.applications.decode import ApplicationContract, decode_application
 from permalake.wormhole.codec.applications.generic_relayer import read_relayer
+from permalake.wormhole.codec.applications.mayan import read_mctp, read_swift
 from permalake.wormhole.codec.applications.native_token_transfers import read_ntt
+from permalake.wormhole.codec.applications.query_response import read_query_response
 from permalake.wormhole.codec.applications.transfer_payloads import read_connect, read_portico, read_recipient
+from permalake.wormhole.codec.applications.transfers import transfer_of
 from permalake.wormhole.codec.payload_reader import LayoutError
 from permalake.wormhole.reference import load_reference
+from support.application_payloads import CONNECT, MCTP, SWIFT, transfer
+from support.application_payloads import VECTORS as MADE
 from support.vaa_data import DATA, expectations
 
 CONTRACTS = load_reference().contracts()
 VECTORS = json.loads((DATA / "wormhole" / "application_vectors.json").read_text())
-READERS = {"ntt": read_ntt, "relayer": read_relayer, "circle": read_circle}
+READERS = {
+    "ntt": read_ntt,
+    "relayer": read_relayer,
+    "circle": read_circle,
+    "query_response": lambda payload: ("query_response", read_query_response(payload)),
+}
 
 
 def word(number):
@@ -56,7 +66,10 @@ def test_every_mainnet_vaa_has_an_application_or_is_unknown():
         ("PORTAL_NFT_BRIDGE", "transfer"): 1,
         ("NATIVE_TOKEN_TRANSFER", "transfer"): 3,
         ("GENERIC_RELAYER", "delivery"): 2,
-        ("UNKNOWN", "unknown"): 11,
+        ("MAYAN_SWIFT", "batch_unlock"): 1,
+        ("MAYAN_MCTP", "bridge_with_fee"): 1,
+        ("MAYAN_MCTP", "message_hash"): 1,
+        ("UNKNOWN", "unknown"): 8,
     }
 
 
@@ -179,6 +192,76 @@ def test_a_transfer_of_a_multi_token_manager():
     assert (fields["source_token"], fields["recipient"]) == (word(1).hex(), word(3).hex())
 
 
+@pytest.mark.parametrize("kind", SWIFT)
+def test_messages_of_swift(kind):
+    """No official vector; the layout is the contract's. A real batch of eight orders is among the VAAs."""
+    found, fields = read_swift(SWIFT[kind])
+    assert found == kind
+    order = fields["orders"][1] if kind == "batch_unlock" else fields
+    assert (order["source_chain"], order["token_in"], order["recipient"]) == (
+        30,
+        word(2).hex(),
+        word(3).hex(),
+    )
+    if kind == "fulfill":
+        assert (fields["target_chain"], fields["token_out"]) == (4, word(4).hex())
+        assert (fields["promised_amount"], fields["driver"]) == ("250000000", word(10).hex())
+    if kind == "refund":
+        assert (fields["canceler"], fields["refund_fee"]) == (word(11).hex(), "13")
+    for wrong in (SWIFT[kind][:-1], SWIFT[kind] + b"\0", b"\x05" + SWIFT[kind][1:]):
+        with pytest.raises(LayoutError):
+            read_swift(wrong)
+
+
+@pytest.mark.parametrize("kind", MCTP)
+def test_messages_of_mctp(kind):
+    """As above; a real hash and a real message of the version before are among the VAAs."""
+    found, fields = read_mctp(MCTP[kind])
+    assert found == kind
+    assert len(fields) == {"message_hash": 1, "order": 1, "unlock_fee": 4}.get(kind, 5)
+    if kind == "bridge_with_fee":
+        assert (fields["circle_nonce"], fields["recipient"]) == ("14", word(17).hex())
+        assert (fields["gas_drop"], fields["redeem_fee"]) == ("18", "19")
+    for wrong in (MCTP[kind][:-1], MCTP[kind] + b"\0"):
+        with pytest.raises(LayoutError):
+            read_mctp(wrong)
+
+
+def moved(app_id, payload):
+    contract = next(key for key, one in CONTRACTS.items() if key[0] == "emitter" and one.app_id == app_id)
+    message = decode_application(*contract[1:], payload, CONTRACTS)
+    return contract[1], transfer_of(message, contract[1], payload)
+
+
+def test_what_messages_move():
+    chain, found = moved("CCTP_WORMHOLE_INTEGRATION", MADE["transfer with relay"])
+    assert (found["token_chain"], found["amount"], found["fee"]) == (chain, "8000000", "100000")
+    assert (found["target_chain"], found["in_token_transfers"]) == (23, 0)
+    assert found["recipient_address"][24:] == "089d4e139ff6801eba327e301ab47ea15e0e12ae"
+    _, found = moved("MAYAN_SWIFT", SWIFT["fulfill"])
+    assert (found["token_chain"], found["token_address"], found["amount"]) == (4, word(4).hex(), "250000000")
+    assert moved("MAYAN_SWIFT", SWIFT["unlock"])[1] is None
+    _, found = moved("MAYAN_MCTP", MCTP["bridge_with_fee"])
+    assert found == {"in_token_transfers": 0, "recipient_address": word(17).hex(), "fee": "19"}
+    _, (_, chain, address) = min(
+        (one.app_id, key) for key, one in CONTRACTS.items() if one.app_id == "CONNECT"
+    )
+    _, found = moved("PORTAL_TOKEN_BRIDGE", transfer(chain, address, CONNECT, amount=77))
+    assert (found["amount"], found["fee"], found["in_token_transfers"]) == ("77", "5", 1)
+    assert (found["recipient_address"], found["sender_address"]) == (word(7).hex(), word(8).hex())
+    assert (found["token_chain"], found["token_address"], found["target_chain"]) == (2, word(1).hex(), chain)
+    assert moved("PORTAL_TOKEN_BRIDGE", transfer(chain, address, b"else"))[1] is None
+
+
+def test_ntt_counts_as_listed_only_where_its_contract_is():
+    payload = MADE["transceiver_message_1"]
+    assert not decode_application(2, word(7), payload, CONTRACTS).is_listed
+    listed = {**CONTRACTS, ("emitter", 2, word(7)): ApplicationContract("M_PORTAL", "ntt")}
+    found = decode_application(2, word(7), payload, listed)
+    assert (found.app_id, found.is_listed) == ("M_PORTAL", True)
+    assert decode_application(2, word(7), payload[:-2] + b"\0", listed).app_id == "UNKNOWN"
+
+
 def test_mutated_payloads_raise_nothing():
     rng = Random(5)
     rows = [row for row in expectations("mainnet") if row["kind"] != "governance"]
@@ -188,7 +271,8 @@ def test_mutated_payloads_raise_nothing():
         for _ in range(rng.randrange(4)):
             payload[rng.randrange(len(payload))] = rng.randrange(256)
         _, chain, address = rng.choice(emitters)
-        decode_application(chain, address, bytes(payload), CONTRACTS)
+        found = decode_application(chain, address, bytes(payload), CONTRACTS)
+        transfer_of(found, chain, bytes(payload))
 
 
 def test_short_payloads_of_applications_are_refused():

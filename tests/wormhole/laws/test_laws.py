@@ -15,6 +15,10 @@ DAY, NEXT = dt.date(2024, 3, 10), dt.date(2024, 3, 11)
 TOKEN, DENIED, OTHER = "aa" * 32, "dd" * 32, "bb" * 32
 EMITTER = "ee" * 32
 NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
+VALUE = {
+    **{"amount": "1.5", "token_price_usd": Decimal("0.5"), "notional_usd": Decimal("0.75")},
+    **{"price_timestamp": NOON, "price_source": "file", "price_distance_seconds": 0},
+}
 LAWS = domain_of("wormhole").laws()
 
 
@@ -23,7 +27,7 @@ def key(sequence, chain=2):
 
 
 def days():
-    """Two synthetic days: five transfers of three tokens, an attestation, an NFT, a governance message."""
+    """Two synthetic days: transfers of three tokens, NTT, an attestation, an NFT, governance."""
     rows = {name: [] for name in WORMHOLE_TABLES}
     for sequence, day in enumerate((DAY, DAY, DAY, DAY, NEXT), start=1):
         _message(rows, key(sequence), day)
@@ -48,7 +52,7 @@ def days():
     _redemption(rows, key(50), NEXT + dt.timedelta(1))
     rows["quarantine"].append({"reason": "no_quorum", "date": DAY})
     rows["messages_daily"] += [
-        {"date": DAY, "emitter_chain": 2, "messages": 8, "verified": 7, "quarantined": 1},
+        {"date": DAY, "emitter_chain": 2, "messages": 10, "verified": 9, "quarantined": 1},
         {"date": NEXT, "emitter_chain": 2, "messages": 1, "verified": 1, "quarantined": 0},
     ]
     for day, token, transfers, amount, value in (
@@ -73,6 +77,7 @@ def days():
         {"date": day, "emitter_chain": 2, "transfers": count, "big_transfers": 0}
         for day, count in ((DAY, 2), (NEXT, 1))
     ]
+    _applications(rows)
     return rows
 
 
@@ -82,6 +87,54 @@ def _message(rows, row_key, day):
         {"row_key": row_key, "emitter_chain": 2, "timestamp": moment, "date": day}
     )
     rows["quorum_state"].append({"row_key": row_key, "date": day})
+
+
+def _applications(rows):
+    """Every message has an application; TBTC receives the first transfer, the rest of a day belongs together.
+
+    Two messages of NTT move the priced token, one of them by a contract that is not listed; one is delivered.
+    """
+    for number, day in ((20, DAY), (21, DAY)):
+        _message(rows, key(number), day)
+        listed = number == 20
+        _application(rows, key(number), day, "NATIVE_TOKEN_TRANSFER", "ntt", listed)
+        _moved(rows, key(number), day, "NATIVE_TOKEN_TRANSFER", bridged=False)
+    rows["relayer_deliveries"].append({"row_key": key(20), "date": DAY})
+    _application(rows, key(1), DAY, "TBTC", "recipient")
+    _moved(rows, key(1), DAY, "TBTC", bridged=True)
+    for number, day in ((2, DAY), (3, DAY), (4, DAY), (5, NEXT), (6, DAY)):
+        _application(rows, key(number), day, "PORTAL_TOKEN_BRIDGE", "token_bridge")
+    for number in (7, 8):
+        _application(rows, key(number), DAY, "UNKNOWN", None, listed=False)
+    for day, app_id, messages, transfers, value in (
+        (DAY, "NATIVE_TOKEN_TRANSFER", 2, 2, "0.75"),
+        (DAY, "TBTC", 1, 1, "0.75"),
+        (DAY, "PORTAL_TOKEN_BRIDGE", 4, 3, "0.75"),
+        (DAY, "UNKNOWN", 2, 0, None),
+        (NEXT, "PORTAL_TOKEN_BRIDGE", 1, 1, "0.75"),
+    ):
+        rows["applications_daily"].append(
+            {
+                **{"date": day, "app_id": app_id, "emitter_chain": 2, "messages": messages},
+                **{"transfers": transfers, "notional_usd": value and Decimal(value)},
+            }
+        )
+
+
+def _application(rows, row_key, day, app_id, layout, listed=True):
+    rows["application_messages"].append(
+        {"row_key": row_key, "date": day, "app_id": app_id, "layout": layout, "is_listed": int(listed)}
+    )
+
+
+def _moved(rows, row_key, day, app_id, *, bridged):
+    rows["application_transfers"].append(
+        {
+            **{"row_key": row_key, "date": day, "app_id": app_id, "in_token_transfers": int(bridged)},
+            **{"token_chain": 2, "token_address": TOKEN, "amount": "150", "target_chain": 4},
+        }
+    )
+    rows["application_transfer_details"].append({"row_key": row_key, "date": day, **VALUE})
 
 
 def _route(day, token):
@@ -95,22 +148,15 @@ def _route(day, token):
 
 
 def _transfer(rows, row_key, day, token, receiver):
-    rows["token_transfer_payload"].append({"row_key": row_key, **_route(day, token), "target_address": "00"})
-    priced = token == TOKEN
-    rows["token_transfer_details"].append(
-        {
-            "row_key": row_key,
-            "date": day,
-            "amount": None if token == OTHER else "1.5",
-            "token_price_usd": Decimal("0.5") if priced else None,
-            "notional_usd": Decimal("0.75") if priced else None,
-            "price_timestamp": NOON if priced else None,
-            "price_source": "file" if priced else None,
-            "price_distance_seconds": (day - DAY).days * 86_400 if priced else None,
-            "stand_in": "usd" if token == OTHER else None,
-            "stand_in_price_usd": Decimal(1) if token == OTHER else None,
-        }
+    rows["token_transfer_payload"].append(
+        {"row_key": row_key, **_route(day, token), "target_address": "00", "amount": "150"}
     )
+    value = {**VALUE, "price_distance_seconds": (day - DAY).days * 86_400}
+    if token != TOKEN:
+        value = {**dict.fromkeys(VALUE), "amount": None if token == OTHER else "1.5"}
+    if token == OTHER:
+        value |= {"stand_in": "usd", "stand_in_price_usd": Decimal(1)}
+    rows["token_transfer_details"].append({"row_key": row_key, "date": day, **value})
     rows["chain_details"].append({"row_key": row_key, "receiver_address": receiver, "date": day})
 
 
@@ -189,6 +235,10 @@ def damage(rows):
         ("chain_details_of_every_transfer", NEXT, key(95)),
         ("receivers_add_up", NEXT, "chain 4"),
         ("notional_is_amount_times_price", DAY, key(1)),
+        ("bridged_values_agree", DAY, f"{key(1)} 1.5 0.75000000"),
+        ("bridged_values_agree", DAY, f"{key(1)} 1.5 0.75000001"),
+        ("application_sums_add_up", DAY, "TBTC of chain 2"),
+        ("application_sums_add_up", DAY, "PORTAL_TOKEN_BRIDGE of chain 2"),
         ("sums_add_up", DAY, f"{route(TOKEN)} notional_usd"),
         ("denied_tokens_have_no_price", DAY, key(4)),
         ("quotes_are_kept", DAY, key(4)),
@@ -199,6 +249,43 @@ def damage(rows):
         ("receivers_add_up", DAY, "chain 4"),
         ("transfers_add_up", DAY, route(OTHER)),
         ("sums_add_up", NEXT, f"{route(TOKEN)} amount"),
+    }
+
+
+def of_applications(rows):
+    """Breaks what the tables of applications say, one value at a time."""
+    ntt, unlisted, bridged = key(20), key(21), key(1)
+    rows["application_messages"].remove(find(rows, "application_messages", row_key=key(8)))
+    find(rows, "application_transfers", row_key=bridged)["amount"] = "151"
+    find(rows, "application_transfer_details", row_key=ntt)["notional_usd"] += Decimal("0.00000001")
+    find(rows, "application_transfer_details", row_key=bridged)["amount"] = "1.6"
+    denied = find(rows, "application_transfers", row_key=unlisted)
+    denied.update(token_address=DENIED, app_id="M_PORTAL")
+    find(rows, "application_transfer_details", row_key=unlisted)["price_distance_seconds"] = 1
+    rows["relayer_deliveries"].append({"row_key": key(90), "date": NEXT})
+    rows["application_transfers"].append({**denied, "row_key": key(91), "date": NEXT, "app_id": "X"})
+    find(rows, "applications_daily", date=NEXT)["messages"] = 2
+    find(rows, "applications_daily", app_id="TBTC")["transfers"] = 2
+    route = f"2:{TOKEN} to 4"
+    return {
+        ("application_of_every_message", DAY, key(8)),
+        ("application_messages_add_up", DAY, "UNKNOWN of chain 2"),
+        ("bridged_transfers_agree", DAY, f"{bridged} 150 {route}"),
+        ("bridged_transfers_agree", DAY, f"{bridged} 151 {route}"),
+        ("application_notional_is_amount_times_price", DAY, ntt),
+        ("application_sums_add_up", DAY, "NATIVE_TOKEN_TRANSFER of chain 2"),
+        ("bridged_values_agree", DAY, f"{bridged} 1.5 0.75000000"),
+        ("bridged_values_agree", DAY, f"{bridged} 1.6 0.75000000"),
+        ("application_notional_is_amount_times_price", DAY, bridged),
+        ("applications_denied_tokens_have_no_price", DAY, unlisted),
+        ("applications_quotes_are_kept", DAY, unlisted),
+        ("applications_distance_to_quote", DAY, unlisted),
+        ("application_transfers_have_application", DAY, f"{unlisted} M_PORTAL"),
+        ("application_transfers_have_application", NEXT, f"{key(91)} X"),
+        ("details_of_every_application_transfer", NEXT, key(91)),
+        ("deliveries_have_application", NEXT, key(90)),
+        ("application_messages_add_up", NEXT, "PORTAL_TOKEN_BRIDGE of chain 2"),
+        ("application_transfers_add_up", DAY, "TBTC of chain 2"),
     }
 
 
@@ -218,17 +305,21 @@ def from_afar(rows):
     far["price_timestamp"] -= dt.timedelta(hours=12, seconds=1)
     far["price_distance_seconds"] = 12 * 3600 + 1
     rows["token_prices"].append({**_quote(TOKEN), "quote_time": far["price_timestamp"]})
+    find(rows, "applications_daily", date=NEXT)["notional_usd"] = None
+    ntt = find(rows, "application_transfer_details", row_key=key(20))
+    ntt.update({name: far[name] for name in ("price_timestamp", "price_distance_seconds")})
     return {
         ("quote_within_window", DAY, key(2)),
+        ("applications_quote_within_window", DAY, key(20)),
         ("few_without_value", NEXT, "share without value"),
     }
 
 
 def missing(rows):
     """Two of the day's transfers are of a listed token that is not denied; one of them loses its price."""
-    lost = find(rows, "token_transfer_details", row_key=key(1))
-    lost["notional_usd"] = lost["token_price_usd"] = lost["price_timestamp"] = lost["price_source"] = None
-    lost["price_distance_seconds"] = None
+    for table in ("token_transfer_details", "application_transfer_details"):
+        find(rows, table, row_key=key(1)).update({**dict.fromkeys(VALUE), "amount": "1.5"})
+    find(rows, "applications_daily", app_id="TBTC")["notional_usd"] = None
     sums = find(rows, "notional_transferred_daily", date=DAY, origin_address=TOKEN)
     sums["notional_usd"] = Decimal("0.75")
     find(rows, "governor_usage_daily", date=DAY)["transfers"] = 1
@@ -285,6 +376,7 @@ def misled(rows):
 DAMAGES = {
     beside_the_quotes: {},
     damage: {},
+    of_applications: {},
     from_afar: {"window_hours": 12},
     missing: {"max_missing": 0.4},
     misled: {},

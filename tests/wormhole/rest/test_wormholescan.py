@@ -151,7 +151,17 @@ def test_operations_filter_by_address_chains_transaction_and_time(world):
     assert any(_key(one) == key for one in same["operations"])
     assert all(one["sourceChain"]["timestamp"] == when for one in same["operations"])
     world.get(f"{BASE}/operations?pageSize=101", 400)
-    assert world.get(f"{BASE}/operations?appId=CONNECT", 501)["code"] == 12
+
+
+def test_operations_filter_by_application(world):
+    nfts = {r["row_key"] for r in world.rows["application_messages"] if r["app_id"] == "PORTAL_NFT_BRIDGE"}
+    found = world.get(f"{BASE}/operations?appId=PORTAL_NFT_BRIDGE&pageSize=100")["operations"]
+    assert nfts
+    assert {_key(one) for one in found} == nfts
+    properties = [one["content"]["standarizedProperties"] for one in found]
+    assert all(one["appIds"] == ["PORTAL_NFT_BRIDGE"] for one in properties)
+    assert world.get(f"{BASE}/operations?appId=PORTAL_TOKEN_BRIDGE&pageSize=1")["operations"]
+    assert world.get(f"{BASE}/operations?appId=CONNECT")["operations"] == []
 
 
 def _path(key):

@@ -1,12 +1,18 @@
 """Synthetic worlds of VAAs: reproducible, and judged by the real jobs as the generator meant them."""
 
+import csv
+import json
 from collections import Counter
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 import pytest
 
 from permalake.wormhole.simulate import vaa_generator
 from permalake.wormhole.simulate.messages import BAD
 from support.worlds import build_vaas, digests, vaas
+
+EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +36,8 @@ def by_day(rows):
         ("token_transfer_payload", "token_transfers"),
         ("asset_meta_payload", "attestations"),
         ("nft_transfer_payload", "nft_transfers"),
+        ("application_messages", "published"),
+        ("relayer_deliveries", "deliveries"),
     ],
 )
 def test_days_hold_what_the_generator_says(built, table, counted):
@@ -92,6 +100,115 @@ def _state(row):
     if row is None:
         return "untold"
     return "redeemed" if row["status"] == "completed" else "in_flight"
+
+
+def test_applications_move_what_the_generator_says(built):
+    made, totals = built
+    carried = {row["row_key"]: row["carrier_app_id"] for row in made.rows("application_messages")}
+    rows = made.rows("application_transfers")
+    own = [row for row in rows if not row["in_token_transfers"] and carried[row["row_key"]] is None]
+    assert by_day(own) == {day: total.application_transfers for day, total in totals.items()}
+    assert {row["app_id"] for row in own} == {
+        *("CCTP_WORMHOLE_INTEGRATION", "NATIVE_TOKEN_TRANSFER", "MAYAN_SWIFT")
+    }
+    assert {carried[row["row_key"]] for row in rows if row not in own} == {
+        *("PORTAL_TOKEN_BRIDGE", "GENERIC_RELAYER")
+    }
+
+
+def test_what_applications_move_has_the_value_that_plain_python_finds(built):
+    """Decimals from list and attestations, quotes from the file, by other means than the job's."""
+    made, _ = built
+    times = {row["row_key"]: row["timestamp"].astimezone(UTC) for row in made.rows("message_publication")}
+    details = {row["row_key"]: row for row in made.rows("application_transfer_details")}
+    rows = made.rows("application_transfers")
+    assert details.keys() == {row["row_key"] for row in rows}
+    quotes, decimals, denied = quotes_of(made.out), decimals_of(made), denied_of(made.out)
+    valued = Counter()
+    for row in rows:
+        token = (row["token_chain"], row["token_address"])
+        known = row["amount_decimals"]
+        known = decimals.get((row["date"], *token)) if known is None else known
+        amount = None if known is None else Decimal(row["amount"]).scaleb(-min(known, 8), EXACT)
+        at = times[row["row_key"]]
+        near = [
+            (abs(when - at), when, price)
+            for when, price in quotes.get(token, ())
+            if abs(when - at) <= timedelta(hours=12)
+        ]
+        price = min(near)[2] if near and token not in denied else None
+        value = (
+            None
+            if None in (amount, price)
+            else EXACT.multiply(amount, price).quantize(Decimal("1e-8"), context=EXACT)
+        )
+        if value is not None and value >= 10**30:
+            value = None
+        found = details[row["row_key"]]
+        assert (found["amount"] is None) == (amount is None)
+        assert amount is None or Decimal(found["amount"]) == amount
+        assert (found["token_price_usd"], found["notional_usd"]) == (price, value)
+        valued[row["app_id"]] += value is not None
+    assert len(valued) == 6
+    assert all(valued.values())
+
+
+def test_days_of_applications_are_the_sums_of_their_messages(built):
+    made, _ = built
+    moved = {row["row_key"]: row["notional_usd"] for row in made.rows("token_transfer_details")}
+    own = {row["row_key"] for row in made.rows("application_transfers") if not row["in_token_transfers"]}
+    moved |= {
+        row["row_key"]: row["notional_usd"]
+        for row in made.rows("application_transfer_details")
+        if row["row_key"] in own
+    }
+    sums = {}
+    for row in made.rows("application_messages"):
+        key, at = row["row_key"], (row["date"], row["app_id"], int(row["row_key"].split(":")[0]))
+        messages, transfers, values = sums.get(at, (0, 0, ()))
+        value = (moved.get(key),) if row["is_listed"] and moved.get(key) is not None else ()
+        sums[at] = messages + 1, transfers + (key in moved), values + value
+    daily = made.rows("applications_daily")
+    assert {
+        (row["date"], row["app_id"], row["emitter_chain"]): (
+            row["messages"],
+            row["transfers"],
+            row["notional_usd"],
+        )
+        for row in daily
+    } == {at: (*counted, sum(values) if values else None) for at, (*counted, values) in sums.items()}
+    assert sum(row["messages"] for row in daily) == len(made.rows("message_publication"))
+
+
+def quotes_of(world):
+    quotes = {}
+    with (world / "price_history.csv").open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            token = (int(row["chain"]), row["token_address"])
+            at = datetime.fromisoformat(row["quoted_at"])
+            quotes.setdefault(token, []).append((at, Decimal(row["price_usd"])))
+    return quotes
+
+
+def denied_of(world):
+    listed = json.loads((world / "reference" / "deny.json").read_text())
+    return {(row["chain"], row["token_address"]) for row in listed}
+
+
+def decimals_of(made):
+    """Decimals of a token on a day: as attested last until then by its own chain, else as listed."""
+    days = [made.world.start + timedelta(day) for day in range(made.world.days)]
+    with (made.out / "reference" / "token_list.csv").open(newline="") as lines:
+        listed = {
+            (day, int(row["chain"]), row["token_address"]): int(row["decimals"])
+            for row in csv.DictReader(lines)
+            for day in days
+        }
+    for row in made.rows("asset_meta_payload"):
+        token = (row["token_chain"], row["token_address"])
+        if row["row_key"].startswith(f"{row['token_chain']}:"):
+            listed |= {(day, *token): row["decimals"] for day in days if day >= row["date"]}
+    return listed
 
 
 def test_a_seed_makes_the_same_bytes(spark, tmp_path, monkeypatch):

@@ -20,8 +20,11 @@ from support.wormhole_world import BEGIN, END, WORLD, digested
 
 HALF = dt.date(2024, 3, 10)
 SOLANA = 1
-# No RPC is asked here, and the input holds neither observations nor operations.
-EMPTY = {"chain_answers", "observations", "redemptions"}
+# No RPC is asked here, and the input holds neither observations, operations nor messages of applications.
+EMPTY = {
+    *("chain_answers", "observations", "redemptions"),
+    *("application_transfers", "application_transfer_details", "relayer_deliveries"),
+}
 
 
 def told(table):

@@ -96,7 +96,7 @@ class Payloads:
     def structs(self, rows: int) -> dict[str, pa.StructArray]:
         """Return struct columns parallel to the VAAs, null where a VAA has no such payload."""
         batches = {"transfer": self.transfers, "meta": self.metas, "nft": self.nfts}
-        return {name: _scatter(batch, rows) for name, batch in batches.items()}
+        return {name: scatter(batch, rows) for name, batch in batches.items()}
 
 
 def payload_struct_types() -> Mapping[str, pa.StructType]:
@@ -105,12 +105,17 @@ def payload_struct_types() -> Mapping[str, pa.StructType]:
     return {name: pa.struct(_fields(table)) for name, table in tables.items()}
 
 
+def chain_keys(chains: NDArray[np.uint16], addresses: U8) -> pa.FixedSizeBinaryArray:
+    """Join chain ids, u16[n], and 32-byte addresses, u8[n, 32], to keys of 34 bytes."""
+    keys = np.zeros((len(chains), 34), np.uint8)
+    keys[:, :2] = chains.astype(">u2").view(np.uint8).reshape(-1, 2)
+    keys[:, 2:] = addresses
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(34), len(chains), [None, pa.py_buffer(keys)])
+
+
 def bridge_kinds(vaas: Vaas, bridges: KnownBridges) -> U8:
     """Return which kind of bridge emitted each VAA, u8[n]."""
-    emitters = np.zeros((len(vaas), 34), np.uint8)
-    emitters[:, :2] = vaas.emitter_chain.astype(">u2").view(np.uint8).reshape(-1, 2)
-    emitters[:, 2:] = vaas.emitter_address
-    whole = pa.FixedSizeBinaryArray.from_buffers(pa.binary(34), len(vaas), [None, pa.py_buffer(emitters)])
+    whole = chain_keys(vaas.emitter_chain, vaas.emitter_address)
     kinds = np.full(len(vaas), NOT_A_BRIDGE, np.uint8)
     for kind, known in ((NFT_BRIDGE, bridges.nft), (TOKEN_BRIDGE, bridges.token)):
         listed = pa.array([chain.to_bytes(2, "big") + address for chain, address in known], pa.binary(34))
@@ -230,7 +235,8 @@ def _column(values: NDArray[Any] | pa.Array, kind: pa.DataType) -> pa.Array:
     return native.cast(kind)
 
 
-def _scatter(batch: pa.RecordBatch, rows: int) -> pa.StructArray:
+def scatter(batch: pa.RecordBatch, rows: int) -> pa.StructArray:
+    """Return a batch with ``row`` as a struct column of ``rows`` rows, null where the batch has none."""
     position = np.zeros(rows, np.int64)
     found = np.zeros(rows, bool)
     position[batch["row"]] = np.arange(batch.num_rows)

@@ -65,6 +65,11 @@ class PayloadReader:
             raise LayoutError(f"not printable: {value.hex()}")
         return text
 
+    def end(self) -> None:
+        """Make sure that nothing is left."""
+        if self.remaining:
+            raise LayoutError(f"{self.remaining} bytes too many")
+
     def expect(self, value: bytes) -> None:
         """Skip bytes that the layout fixes."""
         if (found := self.raw(len(value))) != value:

@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from permalake.contracts.schema import AMOUNT, DATE, HEX, HEX32, ROW_KEY, UINT, Column, Commit, Table
+from permalake.contracts.schema import AMOUNT, HEX, UINT, Column, Table
+from permalake.wormhole.contracts.columns import chain as _chain
+from permalake.wormhole.contracts.columns import daily as _daily
+from permalake.wormhole.contracts.columns import per_vaa as _per_vaa
+from permalake.wormhole.contracts.columns import row_key as _row_key
+from permalake.wormhole.contracts.columns import text as _text
+from permalake.wormhole.contracts.columns import usd as _usd
+from permalake.wormhole.contracts.columns import word as _word
 
 NAMESPACE = "wormhole"
-_DATE = "UTC date of the VAA body's timestamp (of the source document where the body has none)."
-_USD = "decimal(38,8)"
-
-
-def _row_key() -> Column:
-    return Column("row_key", "string", "EmitterChain:EmitterAddress:Sequence (v2 key).", pattern=ROW_KEY)
-
-
-def _chain(name: str, doc: str) -> Column:
-    return Column(name, "int", f"{doc} (Wormhole chain id).", minimum=0, maximum=65535)
-
-
-def _word(name: str, doc: str, required: bool = True) -> Column:
-    return Column(name, "string", f"{doc} (32 bytes, hex).", required=required, pattern=HEX32)
-
-
-def _text(name: str, doc: str) -> Column:
-    return Column(name, "string", doc, required=False)
-
-
-def _usd(name: str, doc: str, minimum: int | None = None) -> Column:
-    text = f"{doc} (USD, half-even); null when nothing has a value."
-    return Column(name, _USD, text, required=False, minimum=minimum)
-
-
-def _per_vaa(
-    name: str,
-    doc: str,
-    *own: Column,
-    key: tuple[str, ...] = ("row_key",),
-    lookups: tuple[str, ...] = (),
-) -> Table:
-    body = (_row_key(), *own)
-    return Table(name, "wormhole", doc, body, key=key, sort=("row_key",), lookups=lookups, date_doc=_DATE)
-
-
-def _daily(name: str, doc: str, *own: Column, key: tuple[str, ...], commit: Commit = "day") -> Table:
-    return Table(name, "wormhole", doc, (DATE, *own), key=("date", *key), sort=key, commit=commit)
-
 
 MESSAGE_PUBLICATION = _per_vaa(
     "message_publication",

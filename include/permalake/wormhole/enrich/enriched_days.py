@@ -16,6 +16,7 @@ from permalake.wormhole.enrich.chains import Chains
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.stand_ins import stand_ins
 from permalake.wormhole.reference import load_reference
+from permalake.wormhole.tables import application_details as applications
 from permalake.wormhole.tables import token_transfer_details as transfers
 from permalake.wormhole.tables import transfers_daily as daily
 from permalake.wormhole.tables.carried_state import Tables, attested_until
@@ -52,13 +53,19 @@ def enriched(
     listed = spark.createDataFrame(load_reference(reference).token_table())
     known_chains = load_reference(reference).chains
     attested = attested_until(table, end, sound_before).where(inside)
-    metadata = token_metadata(payloads, attested, listed)
+    moved = table("application_transfers").where(inside)
+    own = applications.own_transfers(moved, events.where(inside))
+    tokens = payloads.select("date", *TOKEN).unionByName(own.select("date", *TOKEN))
+    metadata = token_metadata(tokens, attested, listed)
     nfts, published = table("nft_transfer_payload").where(inside), events.where(inside)
-    asked = questions(payloads, nfts, published, metadata, known_chains, reference=reference)
+    unstated = own.where("amount_decimals IS NULL")
+    asked = questions(payloads, nfts, published, metadata, known_chains, others=unstated, reference=reference)
     told = chains.answers(spark, asked).localCheckpoint()
-    known = transfers.identified(payloads, published, completed(metadata, payloads, told))
+    complete = completed(metadata, tokens, told)
+    known = transfers.identified(payloads, published, complete)
     known = transfers.named(known, told, reference).localCheckpoint()
-    wanted = priceable(spark, reference, known.select(*WANTED))
+    own = applications.measured(own, complete).localCheckpoint()
+    wanted = priceable(spark, reference, known.select(*WANTED).unionByName(own.select(*WANTED)))
     window_hours = settings.prices.window_hours
     priced = price_providers.priced(spark, providers, wanted, window_hours)
     checked = None
@@ -68,10 +75,17 @@ def enriched(
     standing = stand_ins(spark, load_reference(reference), providers, unpriced, window_hours)
     details = transfers.token_transfer_details(known, priced, checked, standing.prices).localCheckpoint()
     used = [quotes for quotes in (priced, checked, standing.quotes) if quotes is not None]
+    moved_details = applications.application_transfer_details(
+        moved, own, priced, details, reference
+    ).localCheckpoint()
     on_chain = chain_details(known, nfts, told, reference).localCheckpoint()
     return {
         "token_transfer_details": details,
         "chain_details": on_chain,
+        "application_transfer_details": moved_details,
+        "applications_daily": applications.applications_daily(
+            table("application_messages").where(inside), moved, moved_details, details
+        ),
         "token_prices": transfers.token_prices(reduce(DataFrame.unionByName, used)),
         "notional_transferred_daily": daily.notional_transferred_daily(known, details),
         "addresses_daily": daily.addresses_daily(known, on_chain),

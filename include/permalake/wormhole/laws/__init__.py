@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 
 def laws() -> tuple[Law, ...]:
     """Return all laws of the domain. Loads PySpark."""
-    from permalake.wormhole.laws import event_laws, governor_laws, redemption_laws, sum_laws, value_laws
+    from permalake.wormhole.laws import (
+        application_laws,
+        event_laws,
+        governor_laws,
+        redemption_laws,
+        sum_laws,
+        value_laws,
+    )
 
-    modules = (event_laws, value_laws, governor_laws, sum_laws, redemption_laws)
+    modules = (event_laws, value_laws, governor_laws, sum_laws, application_laws, redemption_laws)
     return tuple(law for module in modules for law in module.LAWS)

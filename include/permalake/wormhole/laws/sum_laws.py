@@ -13,7 +13,7 @@ from permalake.wormhole.laws.transfer_sides import AT_ROUTE, ROUTE, ROUTED
 
 _EMITTER_CHAIN = "'chain ' || emitter_chain"
 _EXACT = Context(prec=200)
-_LIMIT = Decimal(10) ** 30
+LIMIT = Decimal(10) ** 30
 """What a decimal(38,8) holds."""
 _BY_ROUTE = " AND ".join(f"daily.{name} = sums.{name}" for name in ROUTE)
 _ROUTES = f"""
@@ -56,25 +56,27 @@ def _wrong_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
-    amount = _total(Decimal(one) for one in row["amounts"] or () if one is not None)
-    value = _total(one for one in row["notionals"] or () if one is not None)
-    if value is not None and abs(value) >= _LIMIT:
+    amount = total(Decimal(one) for one in row["amounts"] or () if one is not None)
+    value = total(one for one in row["notionals"] or () if one is not None)
+    if value is not None and abs(value) >= LIMIT:
         value = None
     stated = row["amount"]
     if amount != (None if stated is None else Decimal(stated)):
-        yield row["date"], f"{row['place']} amount", _text(amount), stated or "null"
+        yield row["date"], f"{row['place']} amount", value_text(amount), stated or "null"
     if value != row["notional_usd"]:
-        yield row["date"], f"{row['place']} notional_usd", _text(value), _text(row["notional_usd"])
+        yield row["date"], f"{row['place']} notional_usd", value_text(value), value_text(row["notional_usd"])
 
 
-def _total(values: Iterable[Decimal]) -> Decimal | None:
-    total = None
+def total(values: Iterable[Decimal]) -> Decimal | None:
+    """Return the exact sum; None without values."""
+    found = None
     for value in values:
-        total = value if total is None else _EXACT.add(total, value)
-    return total
+        found = value if found is None else _EXACT.add(found, value)
+    return found
 
 
-def _text(value: Decimal | None) -> str:
+def value_text(value: Decimal | None) -> str:
+    """Return a value as violations show it."""
     return "null" if value is None else f"{value:f}"
 
 

@@ -122,7 +122,7 @@ WHERE share > max_missing
 """
 
 
-def _wrong_values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def wrong_values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Find the transfers whose value is not that of :func:`_times`."""
     for batch in batches:
         rows = [
@@ -161,7 +161,7 @@ LAWS = (
         "token_transfer_details",
         "notional_usd is amount x token_price_usd, half-even to 8 places.",
         _VALUED,
-        check=_wrong_values,
+        check=wrong_values,
     ),
     violations(
         "denied_tokens_have_no_price", "token_transfer_details", "Denied tokens get no price.", _PRICED_DENIED
@@ -193,7 +193,7 @@ LAWS = (
         "token_transfer_details",
         "stand_in_notional_usd is amount x stand_in_price_usd, half-even to 8 places.",
         _STANDING,
-        check=_wrong_values,
+        check=wrong_values,
     ),
     violations("quotes_are_kept", "token_prices", "Every quote that served is kept.", _LOST_QUOTES),
     violations(

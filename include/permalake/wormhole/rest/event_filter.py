@@ -33,6 +33,7 @@ class EventFilter:
     token: tuple[int, str] | None = None
     transactions: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    app_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
 
@@ -57,7 +58,7 @@ class EventFilter:
         return found
 
     def conditions(self, bound: Parameters) -> list[str]:
-        """Return conditions on ``p`` (publication), ``t`` (transfer) and ``c`` (chain details)."""
+        """Return conditions on publication ``p``, transfer ``t``, chain details ``c``, application ``a``."""
         single = {
             "p.date >=": self.start,
             "p.date <=": self.end,
@@ -75,12 +76,16 @@ class EventFilter:
         if self.addresses:
             names = bound.add_all(self.addresses)
             found.append(f"(c.sender_address IN ({names}) OR c.receiver_address IN ({names}))")
+        if self.app_id is not None:
+            name = bound.add(self.app_id)
+            found.append(f"(a.app_id = {name} OR a.carrier_app_id = {name})")
         return found
 
     def joins(self) -> dict[str, str]:
         """Return the tables beside message_publication that the conditions need, by alias."""
         needed = {"t": self.target_chain is not None or self.token is not None, "c": bool(self.addresses)}
-        tables = {"t": "token_transfer_payload", "c": "chain_details"}
+        needed["a"] = self.app_id is not None
+        tables = {"t": "token_transfer_payload", "c": "chain_details", "a": "application_messages"}
         return {alias: table for alias, table in tables.items() if needed[alias]}
 
 

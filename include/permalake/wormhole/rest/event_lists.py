@@ -13,11 +13,13 @@ from datetime import date, datetime
 
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.state import RequestLake
+from permalake.wormhole.codec.applications.decode import TOKEN_BRIDGE_APP
 from permalake.wormhole.contracts.tables import MESSAGE_PUBLICATION
 from permalake.wormhole.rest.event_filter import FIRST_REAL_TIME, EventFilter, EventKey
 from permalake.wormhole.rest.rows import Parameters
 
 _GROWTH = 4
+_CARRIERS = (TOKEN_BRIDGE_APP, "GENERIC_RELAYER")
 _PUBLICATION = MESSAGE_PUBLICATION.name
 Counts = dict[date, dict[int, int]]
 """Messages by day and chain of the emitter."""
@@ -79,6 +81,8 @@ def _days(lake: RequestLake, wanted: EventFilter) -> list[date]:
         days &= {day for day, chains in _counts(lake).items() if wanted.chain in chains}
     if wanted.target_chain is not None or wanted.token is not None:
         days &= _days_of_transfers(lake, wanted)
+    if wanted.app_id is not None:
+        days &= _days_of_application(lake, wanted.app_id)
     first, last = wanted.first_day, wanted.end
     return sorted(day for day in days if (not first or day >= first) and (not last or day <= last))
 
@@ -92,6 +96,16 @@ def _days_of_transfers(lake: RequestLake, wanted: EventFilter) -> set[date]:
         f"SELECT DISTINCT date FROM notional_transferred_daily WHERE {' AND '.join(conditions)}",  # noqa: S608
         bound,
         notional_transferred_daily=Scan(wanted.start, wanted.end),
+    )
+    return {row["date"] for row in rows}
+
+
+def _days_of_application(lake: RequestLake, app_id: str) -> set[date]:
+    """Return the days with a message of an application, or with one that it may carry."""
+    rows = lake.rows(
+        "SELECT DISTINCT date FROM applications_daily WHERE app_id = $app OR $carries",
+        {"app": app_id, "carries": app_id in _CARRIERS},
+        applications_daily=EVERYTHING,
     )
     return {row["date"] for row in rows}
 

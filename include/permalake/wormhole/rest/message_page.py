@@ -21,6 +21,8 @@ _KINDS = {
     "nft_transfer_payload": "NFT transfer",
     "asset_meta_payload": "Token attestation",
     "governance_actions": "Governance",
+    "application_transfers": "Transfer of an application",
+    "relayer_deliveries": "Delivery",
 }
 
 
@@ -70,7 +72,7 @@ def _message(published: Row, reference: Reference) -> Facts:
 def _transfer(tables: Tables, reference: Reference) -> Facts:
     payload = _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload")
     if not payload:
-        return []
+        return _moved(tables, reference)
     details, chain = _row(tables, "token_transfer_details"), _row(tables, "chain_details")
     symbol = details.get("origin_symbol") or payload.get("symbol") or ""
     return [
@@ -91,6 +93,7 @@ def _transfer(tables: Tables, reference: Reference) -> Facts:
         ("To chain", chain_name(reference, payload["target_chain"])),
         ("Sender", chain.get("sender_address")),
         ("Receiver", chain.get("receiver_address") or payload["target_address"]),
+        ("Recipient", _row(tables, "application_transfer_details").get("recipient_native_address")),
         ("Resulting token", chain.get("resulting_token_address")),
         ("Its symbol", chain.get("resulting_token_symbol")),
     ]
@@ -111,9 +114,30 @@ def _redemption(tables: Tables) -> Facts:
     ]
 
 
+def _moved(tables: Tables, reference: Reference) -> Facts:
+    """Return what an application moves beside the bridges."""
+    moved, details = _row(tables, "application_transfers"), _row(tables, "application_transfer_details")
+    if not moved:
+        return []
+    amount, token_chain, target_chain = details.get("amount"), moved["token_chain"], moved["target_chain"]
+    return [
+        ("Amount", f"{amount} {details['token_symbol'] or ''}".strip() if amount else None),
+        ("Value, USD", _plain(details.get("notional_usd"))),
+        ("Price, USD", _plain(details.get("token_price_usd"))),
+        ("Price from", details.get("price_source")),
+        ("Price of", json_value(details.get("price_timestamp"))),
+        ("Token", details.get("token_name")),
+        ("Token's chain", None if token_chain is None else chain_name(reference, token_chain)),
+        ("Token's address", details.get("token_native_address") or moved["token_address"]),
+        ("To chain", None if target_chain is None else chain_name(reference, target_chain)),
+        ("Sender", moved["sender_address"]),
+        ("Recipient", details.get("recipient_native_address") or moved["recipient_address"]),
+    ]
+
+
 def _payload(tables: Tables, published: Row) -> Facts:
     facts: Facts = []
-    for name in _KINDS:
+    for name in (*_KINDS, "application_messages"):
         for column, value in _row(tables, name).items():
             if column not in ("row_key", "date"):
                 facts.append((column.replace("_", " "), _readable(json_value(value))))

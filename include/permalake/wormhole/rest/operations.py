@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from permalake.wormhole.codec.applications.decode import TOKEN_BRIDGE_APP, UNKNOWN, decode_application
+from permalake.wormhole.codec.applications.decode import decode_application
 from permalake.wormhole.contracts.redemption_tables import COMPLETED, IN_FLIGHT
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.identifiers import of_row_key
@@ -17,6 +17,7 @@ from permalake.wormhole.rest.vaa_documents import Tables, native_address
 OPERATION_TABLES = (
     *("message_publication", "quorum_state", "token_transfer_payload", "asset_meta_payload"),
     *("nft_transfer_payload", "token_transfer_details", "chain_details", "redemptions"),
+    *("application_transfers", "application_transfer_details"),
 )
 _CONFIRMED = "confirmed"
 
@@ -125,7 +126,8 @@ def _one(tables: Tables, name: str) -> Row:
 
 def _value(tables: Tables) -> dict[str, str]:
     """Return symbol, amount and USD as text, as far as they are known."""
-    details = _one(tables, "token_transfer_details")
+    own = _one(tables, "application_transfer_details")
+    details = _one(tables, "token_transfer_details") or {**own, "origin_symbol": own.get("token_symbol")}
     notional = details.get("notional_usd")
     found = {
         "symbol": details.get("origin_symbol"),
@@ -136,38 +138,50 @@ def _value(tables: Tables) -> dict[str, str]:
 
 
 def _properties(tables: Tables, reference: Reference) -> dict[str, Any]:
+    """Return who sent what to whom; the recipient behind an application's contract before the contract."""
     published = tables["message_publication"][0]
-    transfer = _one(tables, "token_transfer_payload") or _one(tables, "nft_transfer_payload")
-    details = _one(tables, "token_transfer_details")
+    chain = published["emitter_chain"]
+    moved = _one(tables, "application_transfers")
+    transfer = (
+        _one(tables, "token_transfer_payload") or _one(tables, "nft_transfer_payload") or _as_bridged(moved)
+    )
     chain_details = _one(tables, "chain_details")
     token_chain = transfer.get("origin_chain")
-    token = details.get("origin_token_address") or ""
+    token = _one(tables, "token_transfer_details").get("origin_token_address") or ""
     if token_chain is not None and not token:
         token = native_address(reference, token_chain, transfer["origin_address"]) or ""
-    fee = transfer.get("fee") or ""
+    sender = chain_details.get("sender_address")
+    if not sender and (told := moved.get("sender_address")):
+        sender = native_address(reference, chain, told)
+    recipient = _one(tables, "application_transfer_details").get("recipient_native_address")
+    fee = transfer.get("fee") or moved.get("fee") or ""
+    decimals = moved.get("amount_decimals")
     return {
         "appIds": application_ids(published, reference),
-        "fromChain": published["emitter_chain"],
-        "fromAddress": chain_details.get("sender_address") or "",
-        "toChain": transfer.get("target_chain", 0),
-        "toAddress": chain_details.get("receiver_address") or "",
+        "fromChain": chain,
+        "fromAddress": sender or "",
+        "toChain": transfer.get("target_chain") or 0,
+        "toAddress": recipient or chain_details.get("receiver_address") or "",
         "tokenChain": token_chain or 0,
         "tokenAddress": token,
         "amount": transfer.get("amount") or "",
         "feeAddress": token if fee else "",
         "feeChain": token_chain if fee else 0,
         "fee": fee,
+        **({} if decimals is None else {"normalizedDecimals": decimals}),
     }
+
+
+def _as_bridged(moved: Row) -> Row:
+    """Return what an application moves under the names of the bridge's transfers."""
+    names = {"token_chain": "origin_chain", "token_address": "origin_address"}
+    return {names.get(name, name): value for name, value in moved.items()}
 
 
 def application_ids(published: Mapping[str, Any], reference: Reference) -> list[str]:
     """Return the applications of a message, the token bridge first where it carries another's transfer."""
     emitter = bytes.fromhex(published["emitter_address"])
-    contracts = reference.contracts()
-    found = decode_application(published["emitter_chain"], emitter, published["payload"], contracts)
-    names = [] if found.app_id == UNKNOWN else [found.app_id]
-    if found.kind == "transfer_with_payload" and found.app_id != TOKEN_BRIDGE_APP:
-        names.insert(0, TOKEN_BRIDGE_APP)
-    if found.inner:
-        names.append(found.inner.app_id)
-    return names
+    message = decode_application(
+        published["emitter_chain"], emitter, published["payload"], reference.contracts()
+    )
+    return message.app_ids

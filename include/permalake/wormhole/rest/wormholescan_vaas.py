@@ -65,7 +65,9 @@ class _OperationList(NumberedPages):
     tx_hash: str | None = Field(None, alias="txHash")
     source_chain: int | None = Field(None, ge=0, le=65535, alias="sourceChain")
     target_chain: int | None = Field(None, ge=0, le=65535, alias="targetChain")
-    app_id: str | None = Field(None, alias="appId")
+    app_id: str | None = Field(
+        None, alias="appId", description="An application, also of messages that it carries."
+    )
     since: IsoTime | None = Field(None, alias="from", description="First time, RFC 3339.")
     until: IsoTime | None = Field(None, alias="to", description="Last time, RFC 3339.")
 
@@ -196,18 +198,17 @@ def is_enqueued(
     return lake.current({"isEnqueued": False})
 
 
-@router.get("/api/v1/operations", responses=documented(501))
+@router.get("/api/v1/operations", responses=documented())
 def operations(
     lake: PublishedLake, reference: BundledReference, query: Annotated[_OperationList, Query()]
 ) -> Response:
-    """Return operations by address, transaction, chains or time; newest first."""
-    if query.app_id is not None:
-        raise not_served("not served: operations by application; filter by chain, address or time")
+    """Return operations by address, transaction, chains, application or time; newest first."""
     wanted = EventFilter(
         chain=query.source_chain,
         target_chain=query.target_chain,
         transactions=_transactions(query.tx_hash),
         addresses=_addresses(query.address),
+        app_id=query.app_id,
         since=query.since,
         until=query.until,
     )

@@ -25,6 +25,8 @@ _TOKENS_PER_CHAIN = 8
 # Of a hundred messages, how many each bridge of CHAINS sends; the rest are other contracts'.
 _SHARES = (26, 16, 12, 12, 6, 6, 5, 4, 2, 1)
 _NFT_SHARE, _OTHERS = 2, 6
+# Which of the others belong to applications.
+_APPLICATIONS = {2: "relayer", 3: "circle", 4: "ntt", 5: "mayan_swift"}
 _CYCLE = 100
 _PART = 5_000
 # Real sequences exceed 2**63; so do those of one emitter here.
@@ -35,12 +37,13 @@ TOKEN_BRIDGE, NFT_BRIDGE, OTHER = "token", "nft", "other"
 
 @dataclass(frozen=True)
 class Emitter:
-    """An emitter; ``first`` is the sequence of its first message."""
+    """An emitter; ``first`` is the sequence of its first message, ``layout`` that of an application's."""
 
     kind: str
     chain: int
     address: bytes
     first: int = 0
+    layout: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,13 @@ class WormholeWorld:
         bridges = [Emitter(TOKEN_BRIDGE, chain, self.contract("token bridge", chain)) for chain in CHAINS]
         bridges += [Emitter(NFT_BRIDGE, chain, self.contract("nft bridge", chain)) for chain in _NFT_CHAINS]
         others = [
-            Emitter(OTHER, CHAINS[number % 3], self.contract("other", number), _FAR if number == 1 else 0)
+            Emitter(
+                OTHER,
+                CHAINS[number % 3],
+                self.contract("other", number),
+                _FAR if number == 1 else 0,
+                _APPLICATIONS.get(number, ""),
+            )
             for number in range(_OTHERS)
         ]
         return (*bridges, *others)

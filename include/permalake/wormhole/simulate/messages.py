@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 
@@ -19,6 +18,12 @@ from permalake.wormhole.codec.encode_vaa import (
     encode_transfer,
     encode_transfer_with_payload,
     encode_vaa,
+)
+from permalake.wormhole.simulate.application_messages import (
+    emitted,
+    ntt_transfer,
+    query_response,
+    received,
 )
 from permalake.wormhole.simulate.bridge_world import (
     CHAINS,
@@ -33,11 +38,15 @@ from permalake.wormhole.simulate.bridge_world import (
     guardian_key,
 )
 from permalake.wormhole.simulate.redemptions import Sent, operation, state_of
+from permalake.wormhole.simulate.tally import Tally
 
 Signatures = list[tuple[int, bytes]]
 GOVERNANCE = bytes(31) + b"\x04"
 _UNKNOWN_SET = 4_000_000
 _MODULE = bytes(28) + b"Core"
+# Shares of transfers with payload for applications, and of other contracts' messages with a known form.
+_TO_APPLICATIONS = 0.5
+_QUERIES, _UNLISTED = 0.1, 0.1
 BAD = (
     "malformed",
     "unknown_guardian_set",
@@ -46,36 +55,6 @@ BAD = (
     "no_quorum",
     "conflicting_digest",
 )
-
-
-_COUNTS = (
-    *("published", "token_transfers", "attestations", "nft_transfers", "documents"),
-    *("redeemed", "in_flight", "untold"),
-)
-
-
-@dataclass
-class Tally:
-    """Totals of a day: published messages, payload rows by table, quarantined VAAs by reason.
-
-    ``redeemed``, ``in_flight`` and ``untold`` add up to its transfers of tokens and NFTs.
-    """
-
-    published: int = 0
-    token_transfers: int = 0
-    attestations: int = 0
-    nft_transfers: int = 0
-    documents: int = 0
-    redeemed: int = 0
-    in_flight: int = 0
-    untold: int = 0
-    quarantined: dict[str, int] = field(default_factory=dict)
-
-    def add(self, other: Tally) -> None:
-        """Add another part of the day."""
-        for name in _COUNTS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.quarantined = dict(sorted((Counter(self.quarantined) + Counter(other.quarantined)).items()))
 
 
 class PartMaker:
@@ -148,6 +127,18 @@ class PartMaker:
             return "token_transfers", self._transfer(emitter.chain)
         if emitter.kind == NFT_BRIDGE:
             return "nft_transfers", self._nft(emitter.chain)
+        return self._other(emitter, sequence)
+
+    def _other(self, emitter: Emitter, sequence: int) -> tuple[str, bytes]:
+        """Return a message of a contract that is no bridge: an application's, or of no known one."""
+        rng = self._rng
+        if emitter.layout:
+            return emitted(self._world, rng, emitter, sequence)
+        formed = rng.random()
+        if formed < _QUERIES:
+            return "", query_response(rng)
+        if formed < _QUERIES + _UNLISTED:
+            return "application_transfers", ntt_transfer(self._world, rng, emitter.chain, sequence)
         # Other contracts' payloads may begin like a bridge's, and may be empty.
         start = rng.choice((b"\x01", b"\x03", b"\x00", b""))
         return "", start + rng.randbytes(rng.randrange(200)) if start else b""
@@ -178,7 +169,10 @@ class PartMaker:
         if is_plain:
             return encode_transfer(**route, fee=amount // 1000 if rng.random() < 0.1 else 0)  # type: ignore[arg-type]
         sender = world.holder(chain, int(world.addresses ** rng.random()) - 1)
-        told = rng.randbytes(rng.randrange(64))
+        if rng.random() < _TO_APPLICATIONS:
+            route["target_address"], told = received(world, rng, target, amount)
+        else:
+            told = rng.randbytes(rng.randrange(64))
         return encode_transfer_with_payload(**route, from_address=sender, app_payload=told)  # type: ignore[arg-type]
 
     def _token(self, chain: int) -> SyntheticToken:

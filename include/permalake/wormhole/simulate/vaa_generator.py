@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from permalake.errors import ConfigError
 from permalake.seeds import digest, opened
+from permalake.wormhole.simulate.application_messages import contracts
 from permalake.wormhole.simulate.bridge_world import (
     NFT_BRIDGE,
     TOKEN_BRIDGE,
@@ -23,7 +24,8 @@ from permalake.wormhole.simulate.bridge_world import (
     SyntheticToken,
     WormholeWorld,
 )
-from permalake.wormhole.simulate.messages import PartMaker, Tally
+from permalake.wormhole.simulate.messages import PartMaker
+from permalake.wormhole.simulate.tally import Tally
 
 WORLD = "world.json"
 NETWORK = "wormhole.toml"
@@ -108,7 +110,8 @@ def _write_reference(world: WormholeWorld, folder: Path) -> None:
         for token in _tokens(world)
         if token.denied
     ]
-    for name, content in (("guardian_sets", sets), ("bridges", bridges), ("deny", denied)):
+    files = {"guardian_sets": sets, "bridges": bridges, "deny": denied, "applications": contracts(world)}
+    for name, content in files.items():
         (folder / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", "utf-8")
     with (folder / "token_list.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
@@ -188,7 +191,7 @@ prices and transaction hashes are made up too. Nothing here happened on any netw
 
 - `vaas/`: documents by UTC day, bad ones of every kind among them
 - `operations/`: what an explorer would say of the transfers' redemptions, made up too
-- `reference/`, `price_history.csv`: guardian sets, bridges, tokens and prices of this world
+- `reference/`, `price_history.csv`: guardian sets, bridges, applications, tokens and prices of this world
 - `wormhole.toml`: the sections of permalake.toml that read it
 - `world.json`: parameters, and what the days must add up to
 """

@@ -55,6 +55,7 @@ def questions(
     metadata: DataFrame,
     chains: Mapping[int, RpcChain],
     *,
+    others: DataFrame | None = None,
     reference: Path | None = None,
 ) -> DataFrame:
     """Return the distinct questions to chains whose family has a supported RPC.
@@ -62,7 +63,8 @@ def questions(
     Columns: chain, question, subject, date, tx_id, at (unix seconds).
 
     ``transfers``, ``nfts`` and ``events`` are rows of ``token_transfer_payload``, ``nft_transfer_payload``
-    and ``message_publication`` of some days; ``metadata`` are the tokens whose decimals are known. Tokens
+    and ``message_publication`` of some days; ``metadata`` are the tokens whose decimals are known, ``others``
+    (date, origin_chain, origin_address) more tokens whose decimals are needed. Tokens
     whose 32 bytes are a hash are asked for by name, unless the reference data (``reference``: those
     configured) have it.
     """
@@ -90,7 +92,9 @@ def questions(
         )
     )
     known = metadata.where("decimals IS NOT NULL").select("date", "origin_chain", "origin_address")
-    untold = transfers.join(known, known.columns, "left_anti")
+    needed = transfers.select(*known.columns)
+    needed = needed if others is None else needed.unionByName(others.select(*known.columns))
+    untold = needed.join(known, known.columns, "left_anti")
     tokens = untold.select(*_named("origin_chain", TOKEN, F.col("origin_address")), *_no_transaction())
     hashed = transfers.where(F.col("origin_chain").isin(*_chains(chains, NATIVE))).select(
         "date", "origin_chain", "origin_address"

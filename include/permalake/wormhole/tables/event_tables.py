@@ -19,6 +19,9 @@ def events(judged: DataFrame) -> dict[str, DataFrame]:
         "token_transfer_payload": payloads.token_transfer_payload(judged),
         "asset_meta_payload": payloads.asset_meta_payload(judged),
         "nft_transfer_payload": payloads.nft_transfer_payload(judged),
+        "application_messages": payloads.application_messages(judged),
+        "application_transfers": payloads.application_transfers(judged),
+        "relayer_deliveries": payloads.relayer_deliveries(judged),
         "governance_actions": governance_actions(publications),
         "messages_daily": messages_daily(judged),
     }

@@ -1,4 +1,4 @@
-"""Judged VAAs → payload tables, one row per published VAA of a bridge whose payload decodes."""
+"""Judged VAAs → tables of payloads and of applications, at most one row per published VAA."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ def asset_meta_payload(vaas: DataFrame) -> DataFrame:
 def nft_transfer_payload(vaas: DataFrame) -> DataFrame:
     """Return the rows of ``nft_transfer_payload``."""
     return _of(vaas, "nft")
+
+
+def application_messages(vaas: DataFrame) -> DataFrame:
+    """Return the rows of ``application_messages``, one per published VAA."""
+    return _of(vaas, "application")
+
+
+def application_transfers(vaas: DataFrame) -> DataFrame:
+    """Return the rows of ``application_transfers``."""
+    return _of(vaas, "moved")
+
+
+def relayer_deliveries(vaas: DataFrame) -> DataFrame:
+    """Return the rows of ``relayer_deliveries``."""
+    return _of(vaas, "delivery")
 
 
 def _of(vaas: DataFrame, payload: str) -> DataFrame:

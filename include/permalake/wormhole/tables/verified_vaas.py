@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from permalake.wormhole.codec.applications.batches import application_struct_types, decode_applications
 from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads, payload_struct_types
 from permalake.wormhole.codec.guardians import verify
 from permalake.wormhole.codec.vaa import decode_vaas
@@ -34,7 +35,8 @@ def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
     ``published``, ``surplus`` (another copy was kept), or the reason of its quarantine. Other columns: those
     of ``message_publication``, ``raw``, ``source``, ``origin``, ``claimed_id``, ``detail``, ``elsewhere`` (of
     conflicting ones: days of verified copies out of the range), and the nullable structs ``transfer``,
-    ``meta`` and ``nft`` with the columns of the payload tables.
+    ``meta`` and ``nft`` with the columns of the payload tables, ``application``, ``moved`` and ``delivery``
+    with those of the tables of applications.
 
     ``reference`` is the directory of additional reference data.
     """
@@ -129,7 +131,8 @@ def _verified_schema(candidates: DataFrame):  # type: ignore[no-untyped-def]
     own = {"ok": pa.bool_(), "reason": pa.string(), "detail": pa.string(), "valid_signatures": pa.int64()}
     body = decode_vaas(pa.array([], pa.binary())).publication().schema
     fields = [*(pa.field(*pair) for pair in own.items()), *body]
-    fields += [pa.field(name, kind) for name, kind in payload_struct_types().items()]
+    structs = {**payload_struct_types(), **application_struct_types()}
+    fields += [pa.field(name, kind) for name, kind in structs.items()]
     for field in from_arrow_schema(pa.schema([field.with_nullable(True) for field in fields])):
         schema = schema.add(field)
     return schema
@@ -138,6 +141,7 @@ def _verified_schema(candidates: DataFrame):  # type: ignore[no-untyped-def]
 def _verifier(reference: Path | None) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         known = load_reference(reference)
+        contracts = known.contracts()
         for batch in batches:
             vaas = decode_vaas(batch["raw"])
             check = verify(vaas, known.guardian_sets)
@@ -152,6 +156,7 @@ def _verifier(reference: Path | None) -> Callable[[Iterable[pa.RecordBatch]], It
             }
             columns |= dict(zip(body.schema.names, body.columns, strict=True))
             columns |= payloads.structs(len(vaas))
+            columns |= decode_applications(vaas, payloads, contracts, check.ok())
             yield pa.RecordBatch.from_pydict(columns)
 
     return work

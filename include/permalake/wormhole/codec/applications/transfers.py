@@ -1,0 +1,101 @@
+"""What an application's message moves: token, amount, sender, recipient, fee.
+
+Null is what a message does not tell: Mayan's MCTP leaves amount and token to Circle's message, the trader of
+a Swift order stays on the source chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from permalake.wormhole.codec.applications.circle_integration import CIRCLE_DOMAINS
+from permalake.wormhole.codec.applications.decode import ApplicationMessage
+from permalake.wormhole.codec.payload_reader import PayloadReader
+
+Transfer = dict[str, Any]
+
+
+class Told(NamedTuple):
+    """The fields of a message, the chain of its emitter and the whole payload."""
+
+    fields: dict[str, Any]
+    chain: int
+    payload: bytes
+
+
+def transfer_of(message: ApplicationMessage, chain: int, payload: bytes) -> Transfer | None:
+    """Return the columns of ``application_transfers`` that a message of ``chain`` has; None if it moves none.
+
+    The message that a delivery carries goes before the delivery. ``in_token_transfers``: the token bridge
+    moves this amount, and its own tables count it.
+    """
+    one = message.inner or message
+    read = _TRANSFERS.get((one.layout, one.kind))
+    return None if read is None else {"in_token_transfers": 0, **read(Told(one.fields, chain, payload))}
+
+
+def _ntt(told: Told) -> Transfer:
+    fields = told.fields
+    return {
+        "token_chain": fields.get("token_chain", told.chain),
+        "token_address": fields["source_token"],
+        "amount": fields["amount"],
+        "amount_decimals": fields["amount_decimals"],
+        "sender_address": fields.get("token_sender", fields["sender"]),
+        "recipient_address": fields["recipient"],
+        "target_chain": fields["target_chain"],
+    }
+
+
+def _circle(told: Told) -> Transfer:
+    fields = told.fields
+    return {
+        "token_chain": told.chain,
+        "token_address": fields["token_address"],
+        "amount": fields["amount"],
+        "sender_address": fields["caller"],
+        "recipient_address": fields.get("recipient", fields["mint_recipient"]),
+        "target_chain": CIRCLE_DOMAINS.get(fields["target_domain"]),
+        "fee": fields.get("relayer_fee"),
+    }
+
+
+def _bridged(told: Told) -> Transfer:
+    fields = told.fields
+    reader = PayloadReader(told.payload)
+    reader.expect(b"\x03")
+    found: Transfer = {"amount": reader.uint256(), "token_address": reader.word()}
+    found |= {"token_chain": reader.number(2)}
+    reader.word()
+    found |= {"target_chain": reader.number(2), "sender_address": reader.word(), "in_token_transfers": 1}
+    return {**found, "recipient_address": fields["recipient"], "fee": fields.get("relayer_fee")}
+
+
+def _swift(told: Told) -> Transfer:
+    fields = told.fields
+    return {
+        "token_chain": fields["target_chain"],
+        "token_address": fields["token_out"],
+        "amount": fields["promised_amount"],
+        "recipient_address": fields["recipient"],
+        "target_chain": fields["target_chain"],
+    }
+
+
+def _mctp(told: Told) -> Transfer:
+    fields = told.fields
+    return {"recipient_address": fields["recipient"], "fee": fields["redeem_fee"]}
+
+
+_TRANSFERS: dict[tuple[str | None, str], Callable[[Told], Transfer]] = {
+    ("ntt", "transfer"): _ntt,
+    ("ntt", "multi_token_transfer"): _ntt,
+    ("circle", "deposit_with_payload"): _circle,
+    ("circle", "transfer_with_relay"): _circle,
+    **dict.fromkeys(
+        ((one, "transfer_with_payload") for one in ("connect", "recipient", "portico")), _bridged
+    ),
+    ("mayan_swift", "fulfill"): _swift,
+    ("mayan_mctp", "bridge_with_fee"): _mctp,
+}

@@ -1,0 +1,110 @@
+"""Operations of applications: what Wormholescan shows of a real NTT transfer, and recipients in payloads."""
+
+from __future__ import annotations
+
+import base64
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from permalake.wormhole.codec.applications.batches import decode_applications
+from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads
+from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa
+from permalake.wormhole.codec.native_addresses import native_addresses, native_tokens
+from permalake.wormhole.codec.vaa import decode_vaas
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.rest.message_page import described
+from permalake.wormhole.rest.operations import operation, transaction
+from support.application_payloads import CONNECT, transfer, word
+from support.vaa_data import DATA
+
+REFERENCE = load_reference()
+CONTRACTS = REFERENCE.contracts()
+
+
+def tables_of(raw, **values):
+    """The rows of one VAA, with the given values of ``application_transfer_details``."""
+    vaas = decode_vaas(pa.array([raw], pa.binary()))
+    payloads = decode_payloads(vaas, bridge_kinds(vaas, REFERENCE.bridges))
+    found = decode_applications(vaas, payloads, CONTRACTS, np.ones(1, bool))
+    moved = found["moved"].to_pylist()[0]
+    told = {
+        "message_publication": vaas.publication().to_pylist()[0],
+        "quorum_state": {"signed_vaa": raw},
+        "application_messages": found["application"].to_pylist()[0],
+        "application_transfers": moved,
+        "application_transfer_details": {
+            **dict.fromkeys(("amount", "notional_usd", "token_price_usd", "price_timestamp", "price_source")),
+            **dict.fromkeys(("token_symbol", "token_name")),
+            "token_native_address": _native(native_tokens, moved["token_chain"], moved["token_address"]),
+            "recipient_native_address": _native(
+                native_addresses, moved["target_chain"], moved["recipient_address"]
+            ),
+            **values,
+        },
+    }
+    told["message_publication"] |= {
+        "initiating_tx_id": None,
+        "date": vaas.publication()["timestamp"][0].as_py().date(),
+    }
+    if payloads.transfers.num_rows:
+        told["token_transfer_payload"] = payloads.transfers.to_pylist()[0]
+    return {name: [row] for name, row in told.items()}
+
+
+def _native(read, chain, address):
+    return read(pa.array([chain]), pa.array([address]), REFERENCE.chains).to_pylist()[0]
+
+
+@pytest.fixture(scope="module")
+def shown():
+    file = DATA / "wormhole" / "operations" / "ntt-ethereum-hydration_dai.json"
+    return json.loads(file.read_text())
+
+
+@pytest.fixture(scope="module")
+def dai(shown):
+    raw = base64.b64decode(shown["vaa"]["raw"])
+    return tables_of(raw, amount="1", token_symbol="DAI", notional_usd=Decimal("0.99961300"))
+
+
+def test_an_ntt_operation_is_what_wormholescan_shows(shown, dai):
+    found = operation(dai, REFERENCE)
+    assert found["data"] == shown["data"]
+    ours, theirs = (one["content"]["standarizedProperties"] for one in (found, shown))
+    # Hydration's addresses have no form here; the fee's address is theirs alone, as there is no fee.
+    for name in theirs.keys() - {"toAddress", "feeAddress", "feeChain"}:
+        same = str(ours[name]).lower() == str(theirs[name]).lower()
+        assert same, (name, ours[name], theirs[name])
+    assert transaction(dai, REFERENCE)["tokenAmount"] == "1"
+
+
+def test_a_message_page_tells_what_an_application_moves(dai):
+    page = described(dai, REFERENCE)
+    assert page["kind"] == "Transfer of an application"
+    facts = {name: value for section in page["sections"] for name, value in section["facts"]}
+    assert facts["Amount"] == "1 DAI"
+    assert facts["Applications"] == facts["app id"] == "NATIVE_TOKEN_TRANSFER"
+    assert facts["Token's address"].lower() == "0x6b175474e89094c44da98b954eedeac495271d0f"
+    assert json.loads(facts["fields"])["amount"] == "100000000"
+
+
+def test_a_transfer_with_payload_goes_to_the_recipient_in_its_payload():
+    bridge = next(key for key, one in CONTRACTS.items() if one.layout == "token_bridge")
+    _, chain, address = next(key for key, one in CONTRACTS.items() if one.app_id == "CONNECT" and key[1] != 1)
+    body = encode_body(
+        timestamp=1_700_000_000,
+        nonce=0,
+        emitter_chain=bridge[1],
+        emitter_address=bridge[2],
+        sequence=1,
+        consistency_level=1,
+        payload=transfer(chain, address, CONNECT, amount=77),
+    )
+    found = operation(tables_of(encode_vaa(0, [], body)), REFERENCE)["content"]["standarizedProperties"]
+    assert found["appIds"] == ["PORTAL_TOKEN_BRIDGE", "CONNECT"]
+    assert (found["toChain"], int(found["toAddress"], 16)) == (chain, int(word(7).hex(), 16))
+    assert (found["amount"], found["fee"]) == ("77", "5")
