@@ -18,6 +18,7 @@ from permalake.local.services import control
 from permalake.local.services.daemon import free_port
 from permalake.spark import jars
 from permalake.spark.session import SMALL_CONF, session
+from permalake.spark.submit import WORKER_DAEMON
 from support import whole_runs
 
 HERE = Path(__file__).parent
@@ -197,6 +198,7 @@ def spark(tmp_path_factory):
             "spark.driver.memory": "2g",
             "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
             "spark.ui.enabled": "false",
+            "spark.python.daemon.module": WORKER_DAEMON,
             **SMALL_CONF,
             "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
         },

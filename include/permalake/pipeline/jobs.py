@@ -23,6 +23,7 @@ from permalake.lake import Attempt, CarryAttempt, PinnedAttempt
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.workspace import Workspace
 from permalake.spark import sizes
+from permalake.spark.installed_pyspark import prefer_installed
 from permalake.spark.session import session
 
 if TYPE_CHECKING:
@@ -219,6 +220,7 @@ class Job:
 
 def as_process(job: Callable[[], None]) -> None:
     """Run a job as a whole process: log to standard output, end an error with its line and exit code."""
+    prefer_installed()
     logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     LOG.setLevel(logging.INFO)
     try:

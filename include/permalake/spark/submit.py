@@ -13,6 +13,8 @@ from permalake.paths import SPARK_JOBS
 from permalake.spark import class_archive, jars
 
 GIB = 1 << 30
+WORKER_DAEMON = "permalake.spark.worker_daemon"
+"""Module that starts Python workers, where they have this environment."""
 
 
 def bin_folder() -> Path:
@@ -61,6 +63,7 @@ def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
         # On the class path of Java itself: nothing is copied, and the classes may come from an archive.
         conf |= {
             "spark.driver.extraClassPath": class_archive.class_path(),
+            "spark.python.daemon.module": WORKER_DAEMON,
             "spark.jars": jars.class_path(besides),
         }
     if not is_local():

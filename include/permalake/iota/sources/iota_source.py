@@ -19,6 +19,7 @@ from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.sources.chronicle import Chronicle, PublishedLedger
 from permalake.iota.sources.node import NodeSource
 from permalake.iota.sources.source_ends import END_NOTE
+from permalake.spark.frames import of_rows
 from permalake.spark.sizes import FEW_PENDING_ROWS
 
 
@@ -84,7 +85,7 @@ def decoded_days(
     """
     readable = [day for day in days if day.has_milestones]
     if not readable:
-        return SparkSession.active().createDataFrame([], sink.schema)
+        return of_rows(SparkSession.active(), [], sink.schema)
     treasuries: dict[bytes, int] = {}
     if published and network.protocol == "chrysalis":
         treasuries = treasuries_before(published, readable[0].date)

@@ -17,6 +17,7 @@ from permalake.iota.cone.decoded import ARROW, DECODED, Row
 from permalake.iota.tables.base_tables import base_tables
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
+from permalake.spark.frames import of_rows
 
 _GROUP_BYTES = 64 << 20
 _MANIFEST = "landed.json"
@@ -40,7 +41,7 @@ class Written:
     def decoded(self, spark: SparkSession) -> DataFrame:
         """Return the decoded rows."""
         if not self.landed:
-            return spark.createDataFrame([], DECODED)
+            return of_rows(spark, [], DECODED)
         return spark.read.schema(DECODED).parquet(*self.landed)
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from permalake.spark.frames import of_rows
+
 GOES_ON = 0
 DAYS = "date date, milestone_index int, chapter int, since_milestone int, checkpoint date"
 Rows = Sequence[Mapping[str, Any]]
@@ -76,7 +78,7 @@ def chained(days: Iterable[tuple[date, int, int]], before: Ending | None) -> lis
 
 def frame(spark: SparkSession, days: Sequence[Chained]) -> DataFrame:
     """Return the days as a frame, a row each."""
-    return spark.createDataFrame([astuple(day) for day in days], DAYS)
+    return of_rows(spark, [astuple(day) for day in days], DAYS)
 
 
 def running(

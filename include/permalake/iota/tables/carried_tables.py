@@ -20,6 +20,7 @@ from permalake.iota.tables import ledger_daily as ledger
 from permalake.iota.tables.carried_sums import Chained, Ending, Rows, chained, frame
 from permalake.iota.tables.day_tables import Group, Tables
 from permalake.iota.tables.known_ledger import beginning
+from permalake.spark.frames import of_rows
 
 _FEW_ROWS = ("ledger_outputs", "unlock_conditions", "token_distribution", "active_addresses")
 Span = tuple[date, int, int]
@@ -115,7 +116,7 @@ def _beginning(outputs: DataFrame, milestone: int, rules: StateRules) -> Tables:
     """Return the carried tables of a day that ends with ``milestone`` and the whole ledger, ``outputs``."""
 
     def nothing(name: str) -> DataFrame:
-        return outputs.sparkSession.createDataFrame([], IOTA_TABLES[name].spark)
+        return of_rows(outputs.sparkSession, [], IOTA_TABLES[name].spark)
 
     held = outputs.where(F.col("owner").isNotNull()).groupBy("date", F.col("owner").alias("address"))
     touched = held.agg(F.sum("amount").alias("delta"), F.lit(False).alias("is_active"))
@@ -144,7 +145,7 @@ def _built(flows: Rows, touched: DataFrame, days: list[Chained], prior: _Prior, 
     def small(name: str) -> DataFrame:
         contract = IOTA_TABLES[name]
         rows = [tuple(row[column] for column in contract.names) for row in figures[name]]
-        return spark.createDataFrame(rows, contract.spark).coalesce(1)
+        return of_rows(spark, rows, contract.spark)
 
     return {
         **{name: partial(small, name) for name in figures},
@@ -225,7 +226,7 @@ class _Prior:
         table = self._history(name)
         if self._before is None:
             # Without rows: Spark folds away whatever an empty local relation takes part in.
-            return table.sparkSession.createDataFrame([], table.schema)
+            return of_rows(table.sparkSession, [], table.schema)
         since, until = F.lit(self._before.checkpoint), F.lit(self._before.day)
         return table.where(F.col("date").between(since, until))
 

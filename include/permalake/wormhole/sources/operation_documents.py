@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
 from permalake.pipeline.line_files import files_below, refuse_damaged, spark_paths
+from permalake.spark.frames import of_rows
 
 _FIELDS = (
     "id string, targetChain struct<chainId: int, timestamp: string, `transaction`: struct<txHash: string>, "
@@ -42,7 +43,7 @@ def reported_sides(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
     Columns: row_key, is_told, chain, status, tx_id, time, sender, fee, receivers, tokens.
     """
-    found = spark.read.schema(_FIELDS).json(list(paths)) if paths else spark.createDataFrame([], _FIELDS)
+    found = spark.read.schema(_FIELDS).json(list(paths)) if paths else of_rows(spark, [], _FIELDS)
     return found.select(
         row_key_of(F.col("id")).alias("row_key"),
         F.col("targetChain").isNotNull().alias("is_told"),

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
 from permalake.pipeline.line_files import files_below, spark_paths
+from permalake.spark.frames import of_rows
 
 NAME = "files"
 
@@ -100,7 +101,7 @@ def _csv_dump(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 def _text(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Return the lines (value [the line's own bytes], file [its name]) that are not empty."""
     if not paths:
-        return spark.createDataFrame([], "value string, file string")
+        return of_rows(spark, [], "value string, file string")
     lines = spark.read.text(list(paths)).select("value", F.col("_metadata.file_name").alias("file"))
     return lines.where(F.trim("value") != "")
 

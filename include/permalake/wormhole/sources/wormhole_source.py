@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from permalake.config import Settings, WormholeSettings
 from permalake.errors import ConfigError
 from permalake.intervals import ranges
+from permalake.spark.frames import of_rows
 from permalake.wormhole.sources import guardian, vaa_files, wormholescan
 from permalake.wormhole.sources.document_cache import DocumentCache
 from permalake.wormhole.sources.operation_documents import files_of, reported_sides, row_key_of
@@ -102,7 +103,7 @@ def _with_transactions(documents: DataFrame, operations: DataFrame) -> DataFrame
 def landed_documents(spark: SparkSession, landed: DocumentCache, source: str, days: Days) -> DataFrame:
     """Landed VAA documents of the days around."""
     paths = landed.paths("vaas", *days.around)
-    return vaa_files.json_lines(spark, paths, source) if paths else spark.createDataFrame([], _DOCUMENT)
+    return vaa_files.json_lines(spark, paths, source) if paths else of_rows(spark, [], _DOCUMENT)
 
 
 def reported(spark: SparkSession, settings: Settings, section: WormholeSettings, days: Days) -> DataFrame:
@@ -146,7 +147,7 @@ def ask_again(settings: Settings, section: WormholeSettings, days: Sequence[date
 def _operations(spark: SparkSession, landed: DocumentCache, days: Days) -> DataFrame:
     paths = landed.paths("operations", *days.around)
     if not paths:
-        return spark.createDataFrame([], f"{_OPERATION}, file string")
+        return of_rows(spark, [], f"{_OPERATION}, file string")
     return spark.read.schema(_OPERATION).json(paths).select("*", F.col("_metadata.file_name").alias("file"))
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
 from permalake.pipeline.line_files import files_below, refuse_damaged, spark_paths
+from permalake.spark.frames import of_rows
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.provider_context import ProviderContext
 
@@ -39,7 +40,7 @@ class FilePrices:
     def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
         """Return quotes of the wanted tokens that lie within reach of any wanted time."""
         if self.path is None:
-            return spark.createDataFrame([], _QUOTES)
+            return of_rows(spark, [], _QUOTES)
         quotes = self._all(spark)
         reach = F.make_dt_interval(hours=F.lit(0), secs=F.lit(self.window_hours * 3600))
         asked = wanted.groupBy("origin_chain", "origin_address").agg(
