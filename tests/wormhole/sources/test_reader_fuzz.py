@@ -23,7 +23,13 @@ from permalake.wormhole.enrich.quotes import usd
 from permalake.wormhole.enrich.rpc_errors import EVM, SOLANA
 from permalake.wormhole.sources import deep_days, guardian, wormholescan
 from permalake.wormhole.sources.document_cache import DocumentCache
-from permalake.wormhole.sources.vaa_documents import days_of_document, trimmed_operation, trimmed_vaa
+from permalake.wormhole.sources.vaa_documents import (
+    days_of_document,
+    time_of_operation,
+    time_of_vaa,
+    trimmed_operation,
+    trimmed_vaa,
+)
 from support import places
 from support.mutations import mutated
 from support.rpc_server import EvmChain, SolanaChain
@@ -73,8 +79,8 @@ class Pages:
             raise AssertionError(f"{error!r} in {found}") from error
 
     def _trimmed(self, one):
-        wormholescan._time_of_vaa(one)
-        wormholescan._time_of_operation(one)
+        time_of_vaa(one)
+        time_of_operation(one)
         row = trimmed_vaa(one) if self.kind == "vaas" else trimmed_operation(one)
         deep_days._time_of(row)
         return row
