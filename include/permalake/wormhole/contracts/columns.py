@@ -6,6 +6,16 @@ from permalake.contracts.schema import DATE, HEX32, ROW_KEY, Column, Commit, Tab
 
 _DATE_DOC = "UTC date of the VAA body's timestamp (of the source document where the body has none)."
 _USD = "decimal(38,8)"
+# DuckDB has no decimal wider than 38 digits: dollars and their fractions are summed apart.
+SUMMED = "sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions"
+"""SQL of a view that sums ``notional_usd``; :data:`TOTAL` around it puts the two sums together."""
+TOTAL = "TRY(CAST(dollars AS DECIMAL(38,8)) + fractions) AS notional_usd"
+NOTIONAL_SUM = Column(
+    "notional_usd",
+    _USD,
+    "Sum of notional values (USD); null when nothing has one, and beyond this type.",
+    required=False,
+)
 
 
 def row_key() -> Column:

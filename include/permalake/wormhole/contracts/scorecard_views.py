@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
+from permalake.wormhole.contracts.columns import NOTIONAL_SUM, SUMMED, TOTAL
 
 PERIODS = {"1d": 1, "7d": 7, "30d": 30, "all": None}
 """Days of each period, which ends with the row's day; None: all published days until then."""
@@ -16,9 +17,6 @@ _LENGTHS = ", ".join(
     f"('{name}', {'NULL' if days is None else days} :: INT)" for name, days in PERIODS.items()
 )
 _PERIODS = f"(VALUES {_LENGTHS}) AS lengths(period, days)"
-# DuckDB has no decimal wider than 38 digits: dollars and their fractions are summed apart.
-_LIMBS = "sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions"
-_TOTAL = "TRY(CAST(dollars AS DECIMAL(38,8)) + fractions) AS notional_usd"
 _TRANSFERS = """
     SELECT sent.date AS date, CAST(split_part(sent.row_key, ':', 1) AS INT) AS emitter_chain, target_chain,
         origin_chain, origin_address, origin_symbol AS symbol, notional_usd,
@@ -67,7 +65,7 @@ days AS (
 sides AS ({_SIDES}),
 sums AS (
     SELECT days.date AS date, messages, transfers, dollars, fractions, nfts FROM days
-    LEFT JOIN (SELECT date, count(*) AS transfers, {_LIMBS} FROM transfers GROUP BY date) AS sent
+    LEFT JOIN (SELECT date, count(*) AS transfers, {SUMMED} FROM transfers GROUP BY date) AS sent
         ON sent.date = days.date
     LEFT JOIN (SELECT date, count(*) AS nfts FROM {{network}}.nft_transfer_payload GROUP BY date) AS nfts
         ON nfts.date = days.date
@@ -81,7 +79,7 @@ running AS (
     GROUP BY ALL
 )
 SELECT running.date AS date, running.period AS period, CAST(messages AS BIGINT) AS messages,
-    CAST(coalesce(transfers, 0) AS BIGINT) AS transfers, {_TOTAL},
+    CAST(coalesce(transfers, 0) AS BIGINT) AS transfers, {TOTAL},
     senders, receivers, CAST(coalesce(nfts, 0) AS BIGINT) AS nft_transfers
 FROM running JOIN sides ON sides.date = running.date AND sides.period = running.period
 """  # noqa: S608
@@ -93,11 +91,11 @@ today AS (
 SELECT date, period,
     CASE WHEN target_chain IS NOT NULL THEN 'corridor' WHEN emitter_chain IS NOT NULL THEN 'chain'
         WHEN origin_address IS NOT NULL THEN 'token' ELSE 'symbol' END AS dimension,
-    emitter_chain, target_chain, origin_chain, origin_address, symbol, transfers, {_TOTAL}, senders, receivers
+    emitter_chain, target_chain, origin_chain, origin_address, symbol, transfers, {TOTAL}, senders, receivers
 FROM (
     SELECT any_value(last) AS date, period, emitter_chain, target_chain, origin_chain, origin_address,
         CASE WHEN grouping(origin_address) = 0 THEN max(transfers.symbol) ELSE transfers.symbol END AS symbol,
-        count(*) AS transfers, {_LIMBS}, count(DISTINCT sender) AS senders,
+        count(*) AS transfers, {SUMMED}, count(DISTINCT sender) AS senders,
         count(DISTINCT receiver) AS receivers
     FROM transfers CROSS JOIN today JOIN {_PERIODS} ON days IS NULL OR transfers.date > last - days
     GROUP BY GROUPING SETS (
@@ -107,12 +105,6 @@ FROM (
 )
 """  # noqa: S608
 _PERIOD = Column("period", "string", "1d, 7d, 30d or all: the days that end with the date.")
-_NOTIONAL = Column(
-    "notional_usd",
-    "decimal(38,8)",
-    "Sum of notional values (USD); null when nothing has one, and beyond this type.",
-    False,
-)
 _SIDE_COLUMNS = (
     Column("senders", "long", "Distinct senders of token transfers, as far as they are known."),
     Column("receivers", "long", "Distinct receivers of token transfers."),
@@ -132,7 +124,7 @@ SCORECARDS = LakeView(
         _PERIOD,
         Column("messages", "long", "Published VAAs."),
         Column("transfers", "long", "Token transfers."),
-        _NOTIONAL,
+        NOTIONAL_SUM,
         *_SIDE_COLUMNS,
         Column("nft_transfers", "long", "NFT transfers."),
     ),
@@ -174,7 +166,7 @@ SCORECARDS_BY = LakeView(
             required=False,
         ),
         Column("transfers", "long", "Token transfers."),
-        _NOTIONAL,
+        NOTIONAL_SUM,
         *_SIDE_COLUMNS,
     ),
     ("messages_daily", "token_transfer_payload", "token_transfer_details", "chain_details"),
@@ -237,16 +229,16 @@ FLOWS_HOURLY = LakeView(
             "Sum of amounts; null when none is known, and where one or the sum is beyond this type.",
             False,
         ),
-        _NOTIONAL,
+        NOTIONAL_SUM,
     ),
     ("message_publication", "token_transfer_payload", "token_transfer_details"),
     f"SELECT date, hour, emitter_chain, target_chain, origin_chain, origin_address, symbol, transfers, "  # noqa: S608
-    f"CASE WHEN large = 0 THEN amount END AS amount, {_TOTAL} FROM ("
+    f"CASE WHEN large = 0 THEN amount END AS amount, {TOTAL} FROM ("
     "SELECT sent.date AS date, CAST(extract(hour FROM timestamp AT TIME ZONE 'UTC') AS INT) AS hour, "
     "emitter_chain, target_chain, origin_chain, origin_address, max(origin_symbol) AS symbol, "
     "count(*) AS transfers, sum(TRY_CAST(amount AS DECIMAL(30,8))) AS amount, "
     "count(amount) - count(TRY_CAST(amount AS DECIMAL(30,8))) AS large, "
-    f"{_LIMBS} FROM (SELECT date, row_key, target_chain, origin_chain, origin_address "
+    f"{SUMMED} FROM (SELECT date, row_key, target_chain, origin_chain, origin_address "
     "FROM {network}.token_transfer_payload WHERE date <= CAST(as_of AS DATE)) AS sent "
     "JOIN {network}.message_publication AS published "
     "ON published.date = sent.date AND published.row_key = sent.row_key "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
 from permalake.wormhole.contracts import redemption_views, scorecard_views
+from permalake.wormhole.contracts.columns import NOTIONAL_SUM, SUMMED, TOTAL
 
 _ALL = "Null in a column that says where or what stands for all of them together."
 
@@ -17,16 +18,6 @@ _TOKEN = (
     _all("origin_chain", "The token's own chain"),
     Column("origin_address", "string", "The token on its own chain (hex); null: all.", required=False),
 )
-_NOTIONAL = Column(
-    "notional_usd",
-    "decimal(38,8)",
-    "Sum of notional values; null when nothing has one, and beyond this type.",
-    False,
-)
-# DuckDB has no decimal wider than 38 digits: dollars and their fractions are summed apart.
-_LIMBS = "sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions"
-_TOTAL = "TRY(CAST(dollars AS DECIMAL(38,8)) + fractions) AS notional_usd"
-
 NOTIONAL_TOTALS = LakeView(
     "notional_transferred_totals",
     "wormhole",
@@ -37,12 +28,12 @@ NOTIONAL_TOTALS = LakeView(
         _all("target_chain", "Chain that received"),
         *_TOKEN,
         Column("transfers", "long", "Number of transfers."),
-        _NOTIONAL,
+        NOTIONAL_SUM,
     ),
     ("notional_transferred_daily",),
-    f"SELECT date, emitter_chain, target_chain, origin_chain, origin_address, transfers, {_TOTAL} FROM ("  # noqa: S608
+    f"SELECT date, emitter_chain, target_chain, origin_chain, origin_address, transfers, {TOTAL} FROM ("  # noqa: S608
     f"SELECT date, emitter_chain, target_chain, origin_chain, origin_address, "
-    f"CAST(sum(transfers) AS BIGINT) AS transfers, {_LIMBS} "
+    f"CAST(sum(transfers) AS BIGINT) AS transfers, {SUMMED} "
     "FROM {network}.notional_transferred_daily WHERE date <= CAST(as_of AS DATE) "
     "GROUP BY date, CUBE (emitter_chain, target_chain, (origin_chain, origin_address)))",
     note=f"{_ALL} Choose rows by IS NULL and IS NOT NULL: all rows together count each transfer eight times.",
@@ -70,11 +61,11 @@ TVL_TOTALS = LakeView(
         DATE,
         _all("origin_chain", "The tokens' own chain"),
         Column("tokens", "long", "Tokens with a balance that is known."),
-        _NOTIONAL,
+        NOTIONAL_SUM,
     ),
     ("tvl_daily",),
-    f"SELECT date, origin_chain, tokens, {_TOTAL} FROM ("  # noqa: S608
-    f"SELECT date, origin_chain, count(amount) AS tokens, {_LIMBS} "
+    f"SELECT date, origin_chain, tokens, {TOTAL} FROM ("  # noqa: S608
+    f"SELECT date, origin_chain, count(amount) AS tokens, {SUMMED} "
     "FROM {network}.tvl_daily WHERE date <= CAST(as_of AS DATE) GROUP BY date, ROLLUP (origin_chain))",
     note=_ALL,
 )
