@@ -67,13 +67,15 @@ def fill_cassandra(settings: Settings, one_of: int) -> int:
     ).fetchall()
     chunk = settings.network(NETWORK).chunk_size
     indices = sorted({row[_COLUMNS.index("milestone_index")] for row in rows})
+    micros = _note(settings, NETWORK, "cassandra")
     with cassandra.session(settings.cassandra, plain=True) as session:
         session.execute(create_keyspace(_KEYSPACE, settings.cassandra.local_dc, 1), timeout=60)
         for table in (MESSAGES, MILESTONES, SYNC):
             session.execute(table.ddl(_KEYSPACE)[0], timeout=60)
         marks = ", ".join("?" * len(_COLUMNS))
         message = session.prepare(
-            f"INSERT INTO {_KEYSPACE}.messages ({', '.join(_COLUMNS)}) VALUES ({marks})"
+            f"INSERT INTO {_KEYSPACE}.messages ({', '.join(_COLUMNS)}) VALUES ({marks}) "
+            f"USING TIMESTAMP {micros}"
         )
         sync = session.prepare(
             f"INSERT INTO {_KEYSPACE}.sync (ms_range_id, milestone_index, synced_by, logged_by) "
@@ -82,7 +84,6 @@ def fill_cassandra(settings: Settings, one_of: int) -> int:
         execute_concurrent_with_args(session, message, rows, concurrency=_AT_ONCE)
         marked = [(index // chunk, index) for index in indices]
         execute_concurrent_with_args(session, sync, marked, concurrency=_AT_ONCE)
-    _note(settings, NETWORK, "cassandra")
     say(f"Cassandra holds {len(rows):,} blocks")
     return len(rows)
 
@@ -135,13 +136,14 @@ def _spelled(value: object) -> bytes:
     return (value.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime) else str(value)).encode()
 
 
-def _note(settings: Settings, network: str, store: str) -> None:
-    """Record that a store has every published day whole, as a run that wrote them does."""
+def _note(settings: Settings, network: str, store: str) -> int:
+    """Record that a store has every published day whole, as a run that wrote them does; return its time."""
     with open_database(settings).write() as connection:
         due = served.due(connection, network, store)
         state = locations(connection, PUBLISHED, network)
-        served.begin(connection, network, store, due, state)
+        micros = served.begin(connection, network, store, due, state)
         served.finish(connection, network, store, due, state)
+    return micros
 
 
 def stored_blocks(settings: Settings, one_of: int) -> Sequence[tuple]:

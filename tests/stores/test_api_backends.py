@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from contextlib import contextmanager
+from datetime import date
 
 import pytest
 from fastapi.testclient import TestClient
@@ -87,6 +88,38 @@ def test_a_row_is_shown_while_its_day_is_held_and_its_milestone_synced(client, s
     put(session, "sync", ms_range_id=chunk, milestone_index=index + 5000, synced_by=0, logged_by=0)
     assert client.get(f"{BLOCKS}/{OWN}").status_code == 404
     session.execute(f"DELETE FROM {KEYSPACE}.messages WHERE message_id = '{OWN}'")
+
+
+def test_a_row_with_the_write_time_of_its_day_needs_no_second_question(client, session, settings):
+    # An id of its own: what other tests delete is younger than the day's rows.
+    own = "cd" * 32
+    row = block(message_id=own)
+    [chunk] = [
+        one["ms_range_id"]
+        for one in expected("stardust", "ms_analytics")
+        if one["milestone_index"] == row["milestone_index"]
+    ]
+    key = f"ms_range_id = {chunk} AND milestone_index = {row['milestone_index']}"
+    [day] = [
+        date.fromisoformat(one["date"])
+        for one in expected("stardust", "date_cache")
+        if one["start_ms"] <= row["milestone_index"] <= one["end_ms"]
+    ]
+    with open_database(settings).read() as connection:
+        written = served.whole(connection, SHIMMER, "cassandra")[day].micros
+    session.execute(f"DELETE FROM {KEYSPACE}.sync WHERE {key}")
+    for micros, status in ((written - 1, 404), (written, 200), (written + 3, 404)):
+        served_stores.put(session, f"{KEYSPACE}.messages", [row], micros)
+        assert client.get(f"{BLOCKS}/{own}").status_code == status
+    session.execute(f"DELETE FROM {KEYSPACE}.messages WHERE message_id = '{own}'")
+    put(
+        session,
+        "sync",
+        ms_range_id=chunk,
+        milestone_index=row["milestone_index"],
+        synced_by=0,
+        logged_by=0,
+    )
 
 
 def put(session, table, **row):

@@ -65,14 +65,15 @@ def create(settings: Settings, network: str, tables: Iterable[StoreTable]) -> No
                 session.execute(statement, timeout=60)
 
 
-def put(session, table: str, rows: list[dict]) -> None:
-    """Insert rows, each with the columns that it has."""
+def put(session, table: str, rows: list[dict], micros: int | None = None) -> None:
+    """Insert rows, each with the columns that it has; ``micros``: with what write time, if not now."""
+    written = "" if micros is None else f" USING TIMESTAMP {micros}"
     alike = defaultdict(list)
     for row in rows:
         alike[tuple(row)].append(tuple(row.values()))
     for names, values in alike.items():
         marks = ", ".join("?" * len(names))
-        statement = session.prepare(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})")
+        statement = session.prepare(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks}){written}")
         execute_concurrent_with_args(session, statement, values, concurrency=32)
 
 

@@ -13,23 +13,24 @@ from permalake.lake.identity import open_database
 from permalake.stores import served
 from permalake.stores.bigtable_reader import BigtableReader
 from permalake.stores.cassandra_reader import CassandraReader
+from permalake.stores.served import HeldDay
 
 _PING_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class WholeDays:
-    """Days that a store holds whole, each with its publication. ``version`` changes when they do."""
+    """Days that a store holds whole. ``version`` changes when they do."""
 
     version: int
-    days: Mapping[date, int]
+    days: Mapping[date, HeldDay]
 
-    def as_of(self, publication: int) -> frozenset[date]:
-        """Return the days that the store holds as a published state has them.
+    def as_of(self, publication: int) -> dict[date, int]:
+        """Return the days that the store holds as a published state has them, each with its write time.
 
         A day that was published again later is not among them, whatever the store holds of it.
         """
-        return frozenset(day for day, published in self.days.items() if published <= publication)
+        return {day: held.micros for day, held in self.days.items() if held.publication_id <= publication}
 
 
 class StoreReaders:

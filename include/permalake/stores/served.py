@@ -41,11 +41,19 @@ def due(connection: Connection, network: str, store: str) -> list[DueDay]:
     return [DueDay(row.date, row.publication_id, tuple(json.loads(row.states or "[]"))) for row in rows]
 
 
-def whole(connection: Connection, network: str, store: str) -> dict[date, int]:
-    """Return the days that a store holds as they are published now, each with its publication."""
+@dataclass(frozen=True)
+class HeldDay:
+    """A day that a store holds as a publication has it, and the write time of its rows in microseconds."""
+
+    publication_id: int
+    micros: int
+
+
+def whole(connection: Connection, network: str, store: str) -> dict[date, HeldDay]:
+    """Return the days that a store holds as they are published now."""
     here = and_(served.c.network == days.c.network, served.c.date == days.c.date)
     rows = connection.execute(
-        select(days.c.date, days.c.publication_id)
+        select(days.c.date, days.c.publication_id, served.c.micros)
         .select_from(days.join(served, here))
         .where(
             days.c.network == network,
@@ -53,7 +61,7 @@ def whole(connection: Connection, network: str, store: str) -> dict[date, int]:
             served.c.publication_id == days.c.publication_id,
         )
     )
-    return {row.date: row.publication_id for row in rows}
+    return {row.date: HeldDay(row.publication_id, row.micros) for row in rows}
 
 
 def begun(connection: Connection, network: str, store: str) -> tuple[list[date], int]:

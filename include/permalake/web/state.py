@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import methodcaller
@@ -141,16 +141,17 @@ def _template(request: Request) -> str:
     return str(getattr(route, "path", request.url.path))
 
 
-def of_network(network: str) -> Callable[[Request], None]:
+def of_network(network: str) -> Callable[[Request], Awaitable[None]]:
     """Return the dependency with which a router is mounted for a network."""
 
-    def set_network(request: Request) -> None:
+    async def set_network(request: Request) -> None:
         request.state.network = network
 
     return set_network
 
 
-def _request_lake(request: Request) -> RequestLake:
+# FastAPI gives a dependency that is no coroutine a thread of its own, which costs more than this does.
+async def _request_lake(request: Request) -> RequestLake:
     app = request.app
     return RequestLake(request, app.state.reader, app.state.settings, request.state.network)
 

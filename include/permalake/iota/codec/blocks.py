@@ -22,7 +22,13 @@ from permalake.iota.codec.faults import ERRORS, DecodeError, Fault
 from permalake.iota.codec.layout import LAYOUTS, MAX_BLOCK, MAX_PARENTS, Layout
 from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.codec.transactions import Tags, Transactions, read_tagged_data, read_transactions
+from permalake.iota.codec.transactions import (
+    Tags,
+    Transactions,
+    no_transactions,
+    read_tagged_data,
+    read_transactions,
+)
 
 # Values of ``payload_kind``, the same for both protocols.
 NO_PAYLOAD, TRANSACTION, MILESTONE, TAGGED_DATA = range(4)
@@ -151,6 +157,8 @@ def _read_payloads(payload: Cursor, rows: I64, kind: U8, tags: Tags, layout: Lay
     tags.put(rows[own], read_tagged_data(part, layout))
     payload.put(own, part)
     own = np.flatnonzero(kind[rows] == TRANSACTION)
+    if not len(own):
+        return no_transactions(layout)
     part = payload.at(own)
     transactions, essence_tags = read_transactions(part, rows[own], layout)
     tags.put(rows[own], essence_tags)

@@ -1,8 +1,10 @@
 """The ledger in Cassandra, as far as the store holds the published state; the rest comes from the lake.
 
 An answer is of the request's published state. The catalog tells which days the store holds as that state has
-them, and a milestone's row in ``sync``, which is deleted before and written after all its other rows, that
-nobody is rewriting it. A row of another day or without ``sync`` is not taken: the lake answers in its place.
+them, and the time with which their rows were written: a row with that time is of that state. Of any other row
+of such a day, and of lists, a milestone's row in ``sync``, which is deleted before and written after all its
+other rows, tells that nobody is rewriting it. A row of another day or without ``sync`` is not taken: the lake
+answers in its place.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import heapq
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -30,15 +32,23 @@ _MAX_SMALLINT = 0x7FFF
 
 @dataclass(frozen=True)
 class HeldMilestones:
-    """Milestones of the days that the store holds. ``complete``: these are all published days."""
+    """Milestones of the days that the store holds. ``complete``: these are all published days.
+
+    ``micros``: the write time of each day's rows.
+    """
 
     starts: tuple[int, ...]
     ends: tuple[int, ...]
+    micros: tuple[int, ...]
     complete: bool
 
     def __contains__(self, index: int) -> bool:
+        return self.written(index) is not None
+
+    def written(self, index: int) -> int | None:
+        """Return the write time of a milestone's rows; None where the store does not hold its day."""
         at = bisect_right(self.starts, index) - 1
-        return at >= 0 and index <= self.ends[at]
+        return self.micros[at] if at >= 0 and index <= self.ends[at] else None
 
 
 @dataclass(frozen=True)
@@ -74,10 +84,12 @@ def held_milestones(lake: RequestLake, whole: WholeDays) -> HeldMilestones:
 
     def derive() -> HeldMilestones:
         days = lake.rows("SELECT date, start_ms, end_ms FROM date_cache", date_cache=EVERYTHING)
-        dates: frozenset[date] = whole.as_of(lake.snapshot.publication)
-        found = sorted((row["start_ms"], row["end_ms"]) for row in days if row["date"] in dates)
-        starts, ends = tuple(first for first, _ in found), tuple(last for _, last in found)
-        return HeldMilestones(starts, ends, len(found) == len(days))
+        dates = whole.as_of(lake.snapshot.publication)
+        found = sorted(
+            (row["start_ms"], row["end_ms"], dates[row["date"]]) for row in days if row["date"] in dates
+        )
+        starts, ends, micros = (tuple(column) for column in zip(*found, strict=True)) if found else ((),) * 3
+        return HeldMilestones(starts, ends, micros, len(found) == len(days))
 
     return lake.once(f"held by the store {whole.version}", derive)
 
@@ -99,8 +111,8 @@ class CassandraLedger:
         """Return a message's row; ``white_flag_index`` is not in the store."""
         found = self._valid(
             self._rows(
-                "SELECT message_id, message, milestone_index, inclusion_state, conflict_reason FROM messages "
-                "WHERE message_id = ?",
+                "SELECT message_id, message, milestone_index, inclusion_state, conflict_reason, "
+                "WRITETIME(milestone_index) AS written FROM messages WHERE message_id = ?",
                 message_id,
             )
         )
@@ -112,7 +124,8 @@ class CassandraLedger:
         """Return the message with which a transaction was included."""
         found = self._valid(
             self._rows(
-                "SELECT message_id, milestone_index FROM transactions_by_state "
+                "SELECT message_id, milestone_index, WRITETIME(milestone_index) AS written "
+                "FROM transactions_by_state "
                 "WHERE transaction_id = ? AND inclusion_state = 1 LIMIT 1",
                 transaction_id,
             )
@@ -126,7 +139,8 @@ class CassandraLedger:
             return self._lake.output(output_id, kinds)
         found = self._valid(
             self._rows(
-                "SELECT message_id, data, milestone_index FROM transactions_by_state "
+                "SELECT message_id, data, milestone_index, WRITETIME(milestone_index) AS written "
+                "FROM transactions_by_state "
                 "WHERE transaction_id = ? AND inclusion_state = 1 AND idx = ? AND variant = 'output'",
                 output_id[:64],
                 index,
@@ -216,11 +230,16 @@ class CassandraLedger:
         return [(one,) for one in found]
 
     def _valid(self, rows: list[Row]) -> list[Row]:
-        """Return the rows whose milestones the store holds and nobody rewrites."""
+        """Return the rows whose milestones the store holds and nobody rewrites.
+
+        ``written``: the row's write time, where the statement asks for it.
+        """
         held = [row for row in rows if row["milestone_index"] in self._held]
         ranges: dict[int, set[int]] = {}
         for row in held:
-            ranges.setdefault(row["milestone_index"] // self._chunk_size, set()).add(row["milestone_index"])
+            index = row["milestone_index"]
+            if row.pop("written", None) != self._held.written(index):
+                ranges.setdefault(index // self._chunk_size, set()).add(index)
         synced = {
             row["milestone_index"]
             for number, indices in ranges.items()
@@ -230,14 +249,15 @@ class CassandraLedger:
                 sorted(indices),
             )
         }
-        return [row for row in held if row["milestone_index"] in synced]
+        doubted = set().union(*ranges.values())
+        return [row for row in held if (index := row["milestone_index"]) in synced or index not in doubted]
 
     def _milestone(self, index: int) -> list[Row]:
         if index not in self._held:
             return []
         rows = self._rows(
-            "SELECT milestone_index, message_id, timestamp, payload FROM milestones "
-            "WHERE milestone_index = ?",
+            "SELECT milestone_index, message_id, timestamp, payload, WRITETIME(payload) AS written "
+            "FROM milestones WHERE milestone_index = ?",
             index,
         )
         return [row | {"message_id": row["message_id"] or None} for row in rows]

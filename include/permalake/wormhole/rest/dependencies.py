@@ -55,7 +55,8 @@ MessageSequence = Annotated[
 Nothing = Annotated[NoQuery, Query()]
 
 
-def _message(chain: Chain, emitter: Emitter, sequence: MessageSequence) -> MessageId:
+# A coroutine: FastAPI would give another function a thread of its own.
+async def _message(chain: Chain, emitter: Emitter, sequence: MessageSequence) -> MessageId:
     return read(identifiers.message_id, chain, emitter, sequence)
 
 

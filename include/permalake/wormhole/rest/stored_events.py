@@ -81,7 +81,8 @@ def stored_events(lake: RequestLake) -> StoredEvents | None:
         return None
     state = lake.request.state
     if not hasattr(state, "stored_events"):
-        days = lake.once(f"held by the store {whole.version}", lambda: whole.as_of(lake.snapshot.publication))
+        name, publication = f"held by the store {whole.version}", lake.snapshot.publication
+        days = lake.once(name, lambda: frozenset(whole.as_of(publication)))
         state.stored_events = StoredEvents(stores.bigtable, days, lake.deadline) if days else None
     found: StoredEvents | None = state.stored_events
     return found
