@@ -26,7 +26,7 @@ def table_page(table: Table | LakeView) -> str:
     """Return the Markdown page of one table or view."""
     lines = [_NOTICE, f"# {table.name}", "", table.doc, "", f"- Namespace: {_NAMESPACES[table.group]}"]
     if isinstance(table, LakeView):
-        lines += [f"- A view of {', '.join(f'`{name}`' for name in table.tables)}, for `permalake query`"]
+        lines += [f"- A view of {_tables_below(table)}, for `permalake query`"]
         lines += [f"- {table.note}"]
     else:
         lines += [f"- Key: {', '.join(f'`{k}`' for k in table.key)}", "- Partition: `date`"]
@@ -52,6 +52,12 @@ def table_page(table: Table | LakeView) -> str:
     if isinstance(table, Table):
         lines += _expectations(table)
     return "\n".join(lines) + "\n"
+
+
+def _tables_below(view: LakeView) -> str:
+    """Return the tables that a view reads; one of every namespace reads another table in each domain."""
+    same = (own for domain in DOMAINS for own in domain.views if own.name == view.name)
+    return " or ".join(", ".join(f"`{name}`" for name in own.tables) for own in same)
 
 
 def _expectations(table: Table) -> list[str]:

@@ -7,7 +7,7 @@ from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
 from permalake.iota.contracts import IOTA_TABLES, activity, carried, metrics, running_views
 from permalake.iota.contracts.figures import CHARTS, FIGURES
-from permalake.iota.contracts.views import VIEWS
+from permalake.iota.contracts.views import CALENDARS, VIEWS
 from permalake.iota.laws import laws
 from permalake.iota.permanode.store import CassandraStore
 from permalake.iota.sources.inputs import iota_inputs
@@ -39,7 +39,7 @@ _ANALYTICS_TABLES: dict[str, tuple[str, ...]] = {
         if table is not carried.ADDRESS_BALANCES
     },
     "chronicle_measurements": (),
-    **dict.fromkeys((view.name for view in running_views.VIEWS), ()),
+    **dict.fromkeys((view.name for view in (*running_views.VIEWS, *CALENDARS)), ()),
 }
 _STEPS = (
     Step(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from permalake.contracts.calendar import calendars
 from permalake.contracts.schema import BECH32, Column
 from permalake.contracts.views import LakeView
 from permalake.iota.contracts import running_views
@@ -54,4 +55,5 @@ UNSPENT_OUTPUTS = LakeView(
     note="A join of what was created and consumed up to that day. It knows of outputs created on published "
     "days only, and reads them all: filter by date, kind or address where that will do.",
 )
-VIEWS = (UNSPENT_OUTPUTS, CHRONICLE_MEASUREMENTS, *running_views.VIEWS)
+CALENDARS = calendars("date_cache")
+VIEWS = (UNSPENT_OUTPUTS, CHRONICLE_MEASUREMENTS, *running_views.VIEWS, *CALENDARS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from permalake.contracts.calendar import calendars
 from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
 from permalake.wormhole.contracts import redemption_views, scorecard_views
@@ -73,4 +74,5 @@ VIEWS = (
     *(NOTIONAL_TOTALS, MESSAGES_TOTALS, TVL_TOTALS),
     *scorecard_views.VIEWS,
     *redemption_views.VIEWS,
+    *calendars("messages_daily"),
 )
