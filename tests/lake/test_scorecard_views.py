@@ -15,6 +15,7 @@ from support.lakes import OpenLake, pass_audit, put
 FIRST, DAYS = date(2024, 1, 20), 50
 CHAINS = (1, 2, 4, 23)
 TOKENS = [(2, "aa" * 32, "GOLD"), (4, "bb" * 32, "GOLD"), (1, "cc" * 32, "TIN"), (2, "dd" * 32, None)]
+APPLICATIONS = ("PORTAL_TOKEN_BRIDGE", "NATIVE_TOKEN_TRANSFER", "UNKNOWN")
 AMOUNTS = [None, "0.00000001", "12.5", "7", "9" * 70]
 LENGTHS = {"1d": 1, "7d": 7, "30d": 30, "all": 10_000}
 
@@ -27,6 +28,7 @@ class Transfers:
         self.days = [FIRST + timedelta(n) for n in range(DAYS) if n % 11 != 5]
         self.rows = defaultdict(list)
         self.sent = []  # (date, emitter chain, target chain, token, value, sender, receiver)
+        self.applied = []  # (date, application, None, None, value, sender, receiver)
         sequence = 0
         for day in self.days:
             self.rows["messages_daily"].append(
@@ -36,9 +38,12 @@ class Transfers:
                 sequence += 1
                 self._transfer(chance, day, sequence)
                 self._message(chance, day)
+                self._application(chance, day, bridged=True)
             for _ in range(chance.randrange(3)):
                 sequence += 1
                 self._nft(chance, day, sequence)
+            for _ in range(chance.randrange(3)):
+                self._application(chance, day, bridged=False)
 
     def _transfer(self, chance, day, sequence):
         source, target = chance.sample(CHAINS, 2)
@@ -75,6 +80,35 @@ class Transfers:
             }
         )
 
+    def _application(self, chance, day, *, bridged):
+        """The application of the transfer before, or a message that the token bridge has no part in."""
+        if bridged:
+            _, chain, target, _, value, sender, receiver = self.sent[-1]
+            row_key = self.rows["token_transfer_payload"][-1]["row_key"]
+        else:
+            chain, target, value, sender, receiver = chance.choice(CHAINS), None, Decimal(7), None, None
+            row_key = f"{chain}:{'dd' * 32}:{len(self.rows['application_messages']):016}"
+        key = {"row_key": row_key, "date": day}
+        names = {"app_id": chance.choice(APPLICATIONS), "kind": "transfer", "is_listed": chance.randrange(2)}
+        self.rows["application_messages"].append({**key, **names})
+        if not bridged and chance.random() < 0.3:
+            return  # a message that moves nothing
+        if not bridged or chance.random() < 0.5:
+            target, recipient = chance.choice([None, *CHAINS]), chance.choice([None, "cd" * 32])
+            native = chance.choice([None, "0x9"])
+            origin = None if bridged else chance.choice([None, "ce" * 32])
+            moved = {"target_chain": target, "recipient_address": recipient, "sender_address": origin}
+            details = {"recipient_native_address": native, "notional_usd": value}
+            self.rows["application_transfers"].append(
+                {**key, "app_id": names["app_id"], **moved, "in_token_transfers": int(bridged)}
+            )
+            self.rows["application_transfer_details"].append({**key, **details})
+            if target and (recipient or native):
+                receiver = target, native or recipient
+            sender = sender or (origin and (chain, origin))
+        listed = value if names["is_listed"] else None
+        self.applied.append((day, names["app_id"], None, None, listed, sender, receiver))
+
     def _nft(self, chance, day, sequence):
         texts = dict.fromkeys(("symbol", "name", "token_id", "uri"), "1")
         row = {"target_chain": chance.choice(CHAINS), "origin_chain": 2, "origin_address": "ab" * 32}
@@ -109,7 +143,7 @@ def within(rows, last, days):
 def figures(sent):
     """Transfers, value, senders and receivers."""
     values = [row[4] for row in sent if row[4] is not None]
-    senders, receivers = {row[5] for row in sent if row[5]}, {row[6] for row in sent}
+    senders, receivers = ({row[side] for row in sent if row[side]} for side in (5, 6))
     return len(sent), sum(values) if values else None, len(senders), len(receivers)
 
 
@@ -138,10 +172,11 @@ def test_every_published_day_has_its_figures_over_each_period(made, ask):
 
 
 KEYS = {
-    "chain": lambda row: (row[1], None, None, None, None),
-    "corridor": lambda row: (row[1], row[2], None, None, None),
-    "token": lambda row: (None, None, *row[3]),
-    "symbol": lambda row: (None, None, None, None, row[3][2]),
+    "chain": lambda row: (row[1], *[None] * 5),
+    "corridor": lambda row: (row[1], row[2], *[None] * 4),
+    "token": lambda row: (None, None, *row[3], None),
+    "symbol": lambda row: (*[None] * 4, row[3][2], None),
+    "application": lambda row: (*[None] * 5, row[1]),
 }
 
 
@@ -150,8 +185,8 @@ def test_each_dimension_counts_each_transfer_once(made, ask, place):
     last = made.days[place]
     wanted = set()
     for period, days in LENGTHS.items():
-        sent = within(made.sent, last, days)
         for dimension, key in KEYS.items():
+            sent = within(made.applied if dimension == "application" else made.sent, last, days)
             groups = defaultdict(list)
             for row in sent:
                 groups[key(row)].append(row)

@@ -18,7 +18,8 @@ _LENGTHS = ", ".join(
 )
 _PERIODS = f"(VALUES {_LENGTHS}) AS lengths(period, days)"
 _TRANSFERS = """
-    SELECT sent.date AS date, CAST(split_part(sent.row_key, ':', 1) AS INT) AS emitter_chain, target_chain,
+    SELECT sent.date AS date, sent.row_key AS row_key,
+        CAST(split_part(sent.row_key, ':', 1) AS INT) AS emitter_chain, target_chain,
         origin_chain, origin_address, origin_symbol AS symbol, notional_usd,
         split_part(sent.row_key, ':', 1) || ':' || sender_address AS sender,
         target_chain || ':' || coalesce(receiver_address, target_address) AS receiver
@@ -27,6 +28,22 @@ _TRANSFERS = """
         ON details.date = sent.date AND details.row_key = sent.row_key
     LEFT JOIN {network}.chain_details AS chain ON chain.date = sent.date AND chain.row_key = sent.row_key
     WHERE sent.date <= CAST(as_of AS DATE)
+"""
+# What applications_daily counts: the bridge's transfers, and those that applications move without it.
+_APPLIED = """
+    SELECT messages.date AS date, messages.app_id AS app_id,
+        CASE WHEN is_listed = 1 THEN coalesce(sent.notional_usd, details.notional_usd) END AS notional_usd,
+        coalesce(sender, split_part(messages.row_key, ':', 1) || ':' || moved.sender_address) AS sender,
+        coalesce(
+            moved.target_chain || ':' || coalesce(recipient_native_address, recipient_address), receiver
+        ) AS receiver
+    FROM {network}.application_messages AS messages
+    LEFT JOIN transfers AS sent ON sent.date = messages.date AND sent.row_key = messages.row_key
+    LEFT JOIN {network}.application_transfers AS moved
+        ON moved.date = messages.date AND moved.row_key = messages.row_key
+    LEFT JOIN {network}.application_transfer_details AS details
+        ON details.date = messages.date AND details.row_key = messages.row_key
+    WHERE messages.date <= CAST(as_of AS DATE) AND (sent.row_key IS NOT NULL OR in_token_transfers = 0)
 """
 # A side counts in the periods that hold its last day: from that day on, until the next one.
 _SIDES = f"""
@@ -83,25 +100,33 @@ SELECT running.date AS date, running.period AS period, CAST(messages AS BIGINT) 
     senders, receivers, CAST(coalesce(nfts, 0) AS BIGINT) AS nft_transfers
 FROM running JOIN sides ON sides.date = running.date AND sides.period = running.period
 """  # noqa: S608
+_FIGURES = (
+    f"any_value(last) AS date, period, count(*) AS transfers, {SUMMED}, "
+    "count(DISTINCT sender) AS senders, count(DISTINCT receiver) AS receivers"
+)
 _RANKED = f"""
 WITH transfers AS ({_TRANSFERS}),
+applied AS ({_APPLIED}),
 today AS (
     SELECT max(date) AS last FROM {{network}}.messages_daily WHERE date <= CAST(as_of AS DATE)
-)
+),
+periods AS (SELECT last, period, coalesce(last - days, DATE '0001-01-01') AS before FROM today, {_PERIODS})
 SELECT date, period,
-    CASE WHEN target_chain IS NOT NULL THEN 'corridor' WHEN emitter_chain IS NOT NULL THEN 'chain'
-        WHEN origin_address IS NOT NULL THEN 'token' ELSE 'symbol' END AS dimension,
-    emitter_chain, target_chain, origin_chain, origin_address, symbol, transfers, {TOTAL}, senders, receivers
+    CASE WHEN app_id IS NOT NULL THEN 'application' WHEN target_chain IS NOT NULL THEN 'corridor'
+        WHEN emitter_chain IS NOT NULL THEN 'chain' WHEN origin_address IS NOT NULL THEN 'token'
+        ELSE 'symbol' END AS dimension,
+    emitter_chain, target_chain, origin_chain, origin_address, symbol, app_id, transfers, {TOTAL}, senders,
+    receivers
 FROM (
-    SELECT any_value(last) AS date, period, emitter_chain, target_chain, origin_chain, origin_address,
-        CASE WHEN grouping(origin_address) = 0 THEN max(transfers.symbol) ELSE transfers.symbol END AS symbol,
-        count(*) AS transfers, {SUMMED}, count(DISTINCT sender) AS senders,
-        count(DISTINCT receiver) AS receivers
-    FROM transfers CROSS JOIN today JOIN {_PERIODS} ON days IS NULL OR transfers.date > last - days
+    SELECT {_FIGURES}, emitter_chain, target_chain, origin_chain, origin_address,
+        CASE WHEN grouping(origin_address) = 0 THEN max(transfers.symbol) ELSE transfers.symbol END AS symbol
+    FROM transfers JOIN periods ON transfers.date > before
     GROUP BY GROUPING SETS (
         (period, emitter_chain), (period, emitter_chain, target_chain),
         (period, origin_chain, origin_address), (period, transfers.symbol)
     )
+    UNION ALL BY NAME
+    SELECT {_FIGURES}, app_id FROM applied JOIN periods ON applied.date > before GROUP BY period, app_id
 )
 """  # noqa: S608
 _PERIOD = Column("period", "string", "1d, 7d, 30d or all: the days that end with the date.")
@@ -139,16 +164,17 @@ SCORECARDS = LakeView(
 SCORECARDS_BY = LakeView(
     "scorecards_by",
     "wormhole",
-    "Token transfers of the last published day and the days before it, by sending chain, corridor, token and "
-    "symbol.",
+    "Token transfers of the last published day and the days before it, by sending chain, corridor, token, "
+    "symbol and application.",
     (
         DATE,
         _PERIOD,
         Column(
             "dimension",
             "string",
-            "What a row stands for: chain (that sends), corridor, token, or symbol (all its tokens).",
-            values=("chain", "corridor", "token", "symbol"),
+            "What a row stands for: chain (that sends), corridor, token, symbol (all its tokens), or "
+            "application.",
+            values=("chain", "corridor", "token", "symbol", "application"),
         ),
         _chain("emitter_chain", "Chain that sends"),
         _chain("target_chain", "Chain that receives"),
@@ -165,14 +191,25 @@ SCORECARDS_BY = LakeView(
             "Symbol; of a token for reading only. Null where none is known, and in other dimensions.",
             required=False,
         ),
+        Column(
+            "app_id",
+            "string",
+            "Application as Wormholescan names it, or UNKNOWN; null in other dimensions.",
+            required=False,
+        ),
         Column("transfers", "long", "Token transfers."),
         NOTIONAL_SUM,
         *_SIDE_COLUMNS,
     ),
-    ("messages_daily", "token_transfer_payload", "token_transfer_details", "chain_details"),
+    (
+        *("messages_daily", "token_transfer_payload", "token_transfer_details", "chain_details"),
+        *("application_messages", "application_transfers", "application_transfer_details"),
+    ),
     _RANKED,
     note="scorecards_by(DATE '…') tells another day's. Rows of one dimension together count each transfer "
-    "once. A symbol is no identity: tokens of one symbol may have nothing in common.",
+    "once. A symbol is no identity: tokens of one symbol may have nothing in common. Applications count what "
+    "applications_daily does: also transfers that the token bridge has no part in, and the value of listed "
+    "contracts alone. Their receivers are those that the application's payload names.",
     runs_on=True,
 )
 EMITTERS = LakeView(
