@@ -272,6 +272,14 @@ def test_words_that_write_are_harmless_as_text_and_names(filled):
     assert lake.query("explain analyze select count(*) from shimmer.messages").num_rows == 1
 
 
+def test_text_beyond_ascii_hides_no_word(filled):
+    lake, _ = filled
+    assert lake.query("select 'Größe…' a /* … */ ; -- …").to_pylist() == [{"a": "Größe…"}]
+    assert lake.query('select "ü" from (select 1 "ü")').to_pylist() == [{"ü": 1}]
+    with pytest.raises(PermalakeError, match="DELETE is not allowed"):
+        lake.query("with x as (select '…………………'), y as (delete from t returning *) select * from y")
+
+
 ENDLESS = "select sum(hash(a.range * b.range)) from range(10000000) a, range(1000000) b"
 
 

@@ -40,11 +40,12 @@ def check_reads_only(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 def _without_end(text: str) -> str:
     """Return the statement without comments and semicolons after it."""
+    raw = text.encode()  # DuckDB counts bytes
     for at, kind in reversed(duckdb.tokenize(text)):
-        if kind != duckdb.token_type.comment and text[at] != ";":
+        if kind != duckdb.token_type.comment and raw[at : at + 1] != b";":
             break
-        text = text[:at]
-    return text
+        raw = raw[:at]
+    return raw.decode()
 
 
 def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
@@ -60,9 +61,10 @@ def _is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
 
 def _writing_word(query: str) -> str | None:
     """Return the word by which a WITH clause would write; DuckDB parses such a statement as a SELECT."""
+    raw = query.encode()  # DuckDB counts bytes
     tokens = [(at, kind) for at, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment]
     for (at, kind), (following, next_kind) in pairwise(tokens):
-        word = query[at:following].split(maxsplit=1)[0].casefold()
+        word = raw[at:following].decode().split(maxsplit=1)[0].casefold()
         names = (duckdb.token_type.keyword, duckdb.token_type.identifier)
         if kind == duckdb.token_type.keyword and word in _WRITES and next_kind in names:
             return word
