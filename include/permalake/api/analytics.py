@@ -17,7 +17,7 @@ from permalake.web.paging import PageQuery
 from permalake.web.params import IsoDate
 from permalake.web.problems import ProblemError, bad_request, documented
 from permalake.web.responses import wants
-from permalake.web.state import RequestLake, of_network
+from permalake.web.state import RequestLake, set_network
 from permalake.web.table_pages import ListedTable, day_batches, published_days, table_page
 
 router = APIRouter(prefix="/api/analytics/v1", tags=["analytics"])
@@ -110,7 +110,7 @@ def _lake(request: Request, network: str) -> RequestLake:
     app = request.app
     if network not in app.state.reader.snapshot().networks():
         raise ProblemError(404, f"{network}: nothing of this network is published")
-    of_network(network)(request)
+    set_network(request, network)
     return RequestLake(request, app.state.reader, app.state.settings, network)
 
 

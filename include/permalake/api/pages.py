@@ -23,7 +23,7 @@ from permalake.web.html import page
 from permalake.web.paging import NoQuery
 from permalake.web.params import IsoDate
 from permalake.web.problems import ProblemError, documented
-from permalake.web.state import RequestLake, of_network
+from permalake.web.state import RequestLake, set_network
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 style_router = APIRouter(include_in_schema=False)
@@ -190,5 +190,5 @@ def days_of(lake: RequestLake, query: RangeOptions) -> tuple[date, date]:
 
 def lake_of(request: Request, network: str) -> RequestLake:
     """Return the published state of a network for a request."""
-    of_network(network)(request)
+    set_network(request, network)
     return RequestLake(request, request.app.state.reader, request.app.state.settings, network)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated
 
@@ -40,6 +41,9 @@ def command(
             f"no lake at {settings.lake.warehouse}; build one first (make demo or permalake run)"
         )
     app = create_app(settings)
+    # What the server begins with stays: without this, each full collection would look through it again.
+    gc.collect()
+    gc.freeze()
     address = host or settings.serve.host
     number = settings.serve.port if port is None else port
     sys.stderr.write(f"serving {settings.lake.warehouse} at http://{address}:{number}, docs at /docs\n")

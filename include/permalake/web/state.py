@@ -144,10 +144,15 @@ def _template(request: Request) -> str:
 def of_network(network: str) -> Callable[[Request], Awaitable[None]]:
     """Return the dependency with which a router is mounted for a network."""
 
-    async def set_network(request: Request) -> None:
-        request.state.network = network
+    async def of_this(request: Request) -> None:
+        set_network(request, network)
 
-    return set_network
+    return of_this
+
+
+def set_network(request: Request, network: str) -> None:
+    """Say which network a request is about."""
+    request.state.network = network
 
 
 # FastAPI gives a dependency that is no coroutine a thread of its own, which costs more than this does.
