@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 from permalake.wormhole.codec.encode_vaa import (
@@ -50,7 +51,14 @@ MCTP = {
     "unlock_fee_refined": b"\x05\x01" + _CIRCLE + word(20) + u64(21) + word(22),
 }
 CONNECT = b"\x01" + word(5) + word(6) + word(7)
-RECEIVED = {"connect": CONNECT, "recipient": word(9), "portico": bytes(32) + b"".join(map(word, range(5)))}
+# The account is the key hash of BIP-173's examples.
+GATEWAY = b'{"gateway_transfer":{"chain":20,"recipient":"%s","fee":"0","nonce":1}}' % base64.b64encode(
+    b"osmo1w508d6qejxtdg4y5r3zarvary0c5xw7kjxy2e2"
+)
+RECEIVED = {
+    **{"connect": CONNECT, "recipient": word(9), "gateway": GATEWAY},
+    "portico": bytes(32) + b"".join(map(word, range(5))),
+}
 
 
 def transfer(target_chain, target, app_payload=None, amount=10**8):
@@ -72,6 +80,7 @@ def made_messages(contracts):
         "circle": [VECTORS["transfer with relay"]],
         "mayan_swift": SWIFT.values(),
         "mayan_mctp": MCTP.values(),
+        "unread": [b"anything"],
         "token_bridge": [
             transfer(4, word(3)),
             transfer(4, word(3), b"told"),

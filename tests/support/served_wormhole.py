@@ -149,7 +149,10 @@ def _add_far_message(tables):
 
 
 def _add_applications(tables):
-    """Add what the day's step derives from the messages: their applications, counted by day and chain."""
+    """Add what the day's step derives from the messages: their applications, counted by day and chain.
+
+    The far messages are said to be deliveries of NTT.
+    """
     contracts = load_reference(SYNTHETIC / "reference").contracts()
     bridged = Counter(row["row_key"] for row in tables["token_transfer_payload"])
     counts = defaultdict(Counter)
@@ -161,7 +164,9 @@ def _add_applications(tables):
         told |= {"app_id": found.app_id, "carrier_app_id": found.carrier, "kind": found.kind}
         told |= {"layout": found.layout, "is_listed": int(found.is_listed)}
         tables["application_messages"].append(told)
-        at = (row["date"], found.app_id, row["emitter_chain"])
+        if row["emitter_address"] == FAR_EMITTER:
+            told |= {"app_id": "NATIVE_TOKEN_TRANSFER", "carrier_app_id": "GENERIC_RELAYER"}
+        at = (row["date"], told["app_id"], row["emitter_chain"])
         counts[at].update(messages=1, transfers=bridged[row["row_key"]])
     for (day, app_id, chain), counted in counts.items():
         tables["applications_daily"].append(

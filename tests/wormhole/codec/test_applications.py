@@ -14,11 +14,16 @@ from permalake.wormhole.codec.applications.generic_relayer import read_relayer
 from permalake.wormhole.codec.applications.mayan import read_mctp, read_swift
 from permalake.wormhole.codec.applications.native_token_transfers import read_ntt
 from permalake.wormhole.codec.applications.query_response import read_query_response
-from permalake.wormhole.codec.applications.transfer_payloads import read_connect, read_portico, read_recipient
+from permalake.wormhole.codec.applications.transfer_payloads import (
+    read_connect,
+    read_gateway,
+    read_portico,
+    read_recipient,
+)
 from permalake.wormhole.codec.applications.transfers import transfer_of
 from permalake.wormhole.codec.payload_reader import LayoutError
 from permalake.wormhole.reference import load_reference
-from support.application_payloads import CONNECT, MCTP, SWIFT, transfer
+from support.application_payloads import CONNECT, GATEWAY, MCTP, SWIFT, transfer
 from support.application_payloads import VECTORS as MADE
 from support.vaa_data import DATA, expectations
 
@@ -134,6 +139,67 @@ def test_transfers_with_payload_belong_to_the_contract_that_receives_them(app_id
         assert not found.fields["wrap_native"]
     cut = decode_application(bridge[1], bridge[2], head + payload[:-1], CONTRACTS)
     assert (cut.app_id, cut.fields) == ("PORTAL_TOKEN_BRIDGE", {})
+
+
+KEY_HASH = "751e76e8199196d454941c45d1b3a323f1433bd6"
+
+
+def test_gateway_s_transfers_name_a_chain_and_an_account_of_its_own():
+    (_, chain, address), contract = next(
+        (key, one) for key, one in CONTRACTS.items() if one.layout == "gateway"
+    )
+    assert (chain, contract.app_id) == (3104, "WORMCHAIN_GATEWAY_TRANSFER")
+    bridge = next(key for key, one in CONTRACTS.items() if one.layout == "token_bridge")
+    payload = transfer(chain, address, GATEWAY)
+    found = decode_application(bridge[1], bridge[2], payload, CONTRACTS)
+    assert (found.app_id, found.carrier) == ("WORMCHAIN_GATEWAY_TRANSFER", "PORTAL_TOKEN_BRIDGE")
+    assert found.fields == {"target_chain": 20, "recipient": KEY_HASH.rjust(64, "0")}
+    moved = transfer_of(found, bridge[1], payload)
+    assert (moved["target_chain"], moved["in_token_transfers"]) == (20, 1)
+    contract_form = GATEWAY.replace(b"transfer", b"transfer_with_payload").replace(b"recipient", b"contract")
+    assert read_gateway(contract_form) == found.fields
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        GATEWAY.replace(b"20", b"70000"),
+        GATEWAY.replace(b"20", b"true"),
+        GATEWAY.replace(b"recipient", b"receiver"),
+        GATEWAY.replace(b"gateway_", b""),
+        GATEWAY.replace(b'":"', b'":"!'),
+        GATEWAY.replace(b"b3Ntb", b"b3Nsb"),
+        b'{"gateway_transfer":{"chain":20,"recipient":"YTFsdW4wODBy"}}',
+        b'{"gateway_transfer":7}',
+    ],
+)
+def test_what_is_no_transfer_through_gateway_is_refused(payload):
+    with pytest.raises(LayoutError):
+        read_gateway(payload)
+
+
+def test_contracts_whose_layout_is_not_read_still_name_their_application():
+    """Emitters, receivers of transfers with payload, and who asks for a delivery."""
+    ours = ApplicationContract("OURS", "unread")
+    listed = {**CONTRACTS, ("emitter", 2, word(70)): ours, ("recipient", 4, word(71)): ours}
+    found = decode_application(2, word(70), b"anything", listed)
+    assert (found.app_id, found.kind, found.is_listed) == ("OURS", "message", True)
+    assert transfer_of(found, 2, b"anything") is None
+    bridge = next(key for key, one in CONTRACTS.items() if one.layout == "token_bridge")
+    payload = transfer(4, word(71), b"anything")
+    found = decode_application(bridge[1], bridge[2], payload, listed)
+    assert (found.app_id, found.carrier, found.fields) == ("OURS", "PORTAL_TOKEN_BRIDGE", {})
+    delivery = next(row for row in VECTORS if row["name"] == "delivery")
+    sender = bytes.fromhex(delivery["fields"]["sender_address"])
+    relayer = next(key for key, one in CONTRACTS.items() if one.layout == "relayer")
+    listed["emitter", relayer[1], sender] = ours
+    found = decode_application(relayer[1], relayer[2], bytes.fromhex(delivery["payload"]), listed)
+    assert (found.app_ids, found.inner.kind) == (["GENERIC_RELAYER", "OURS"], "message")
 
 
 def test_a_delivery_carries_the_message_inside():

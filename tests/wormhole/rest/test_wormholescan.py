@@ -164,6 +164,15 @@ def test_operations_filter_by_application(world):
     assert world.get(f"{BASE}/operations?appId=CONNECT")["operations"] == []
 
 
+def test_operations_of_one_application_alone(world):
+    for name in ("GENERIC_RELAYER", "NATIVE_TOKEN_TRANSFER"):
+        wanted = f"{BASE}/operations?appId={name}"
+        assert {one["emitterAddress"]["hex"] for one in world.get(wanted)["operations"]} == {FAR_EMITTER}
+        assert world.get(f"{wanted}&exclusiveAppId=true")["operations"] == []
+    nfts = f"{BASE}/operations?appId=PORTAL_NFT_BRIDGE&pageSize=100"
+    assert world.get(f"{nfts}&exclusiveAppId=true") == world.get(nfts)
+
+
 def _path(key):
     chain, emitter, sequence = key.split(":")
     return f"{chain}/{emitter}/{int(sequence)}"

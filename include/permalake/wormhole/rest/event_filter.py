@@ -34,6 +34,8 @@ class EventFilter:
     transactions: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     app_id: str | None = None
+    is_alone: bool = False
+    """Whether a message may have no other application than ``app_id``."""
     since: datetime | None = None
     until: datetime | None = None
 
@@ -78,7 +80,8 @@ class EventFilter:
             found.append(f"(c.sender_address IN ({names}) OR c.receiver_address IN ({names}))")
         if self.app_id is not None:
             name = bound.add(self.app_id)
-            found.append(f"(a.app_id = {name} OR a.carrier_app_id = {name})")
+            carried = "a.carrier_app_id IS NULL AND" if self.is_alone else f"a.carrier_app_id = {name} OR"
+            found.append(f"({carried} a.app_id = {name})")
         return found
 
     def joins(self) -> dict[str, str]:

@@ -68,6 +68,9 @@ class _OperationList(NumberedPages):
     app_id: str | None = Field(
         None, alias="appId", description="An application, also of messages that it carries."
     )
+    is_alone: bool = Field(
+        False, alias="exclusiveAppId", description="Whether to leave out messages that have another one, too."
+    )
     since: IsoTime | None = Field(None, alias="from", description="First time, RFC 3339.")
     until: IsoTime | None = Field(None, alias="to", description="Last time, RFC 3339.")
 
@@ -209,6 +212,7 @@ def operations(
         transactions=_transactions(query.tx_hash),
         addresses=_addresses(query.address),
         app_id=query.app_id,
+        is_alone=query.is_alone,
         since=query.since,
         until=query.until,
     )

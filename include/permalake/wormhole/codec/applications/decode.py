@@ -15,7 +15,12 @@ from permalake.wormhole.codec.applications.generic_relayer import read_relayer
 from permalake.wormhole.codec.applications.mayan import read_mctp, read_swift
 from permalake.wormhole.codec.applications.native_token_transfers import NTT_PREFIXES, read_ntt
 from permalake.wormhole.codec.applications.query_response import QUERY_PREFIX, read_query_response
-from permalake.wormhole.codec.applications.transfer_payloads import read_connect, read_portico, read_recipient
+from permalake.wormhole.codec.applications.transfer_payloads import (
+    read_connect,
+    read_gateway,
+    read_portico,
+    read_recipient,
+)
 from permalake.wormhole.codec.governance import GOVERNANCE_CHAIN, GOVERNANCE_EMITTER
 from permalake.wormhole.codec.payload_reader import LayoutError, PayloadReader
 
@@ -70,11 +75,14 @@ _EMITTED: dict[str, Callable[[bytes], tuple[str, dict[str, Any]]]] = {
     "ntt": read_ntt,
     "mayan_swift": read_swift,
     "mayan_mctp": read_mctp,
+    "unread": lambda _: ("message", {}),
 }
 _RECEIVED: dict[str, Callable[[bytes], dict[str, Any]]] = {
     "connect": read_connect,
     "portico": read_portico,
     "recipient": read_recipient,
+    "gateway": read_gateway,
+    "unread": lambda _: {},
 }
 ROLES = ("emitter", "recipient")
 LAYOUTS = {"emitter": tuple(_EMITTED), "recipient": tuple(_RECEIVED)}
@@ -122,6 +130,8 @@ def _self_described(payload: bytes, *, is_listed: bool = False) -> ApplicationMe
 def _delivered(chain: int, fields: dict[str, Any], contracts: Contracts) -> ApplicationMessage | None:
     """Return the message inside a delivery; who asked for the delivery speaks for it."""
     sender = contracts.get(("emitter", chain, bytes.fromhex(fields["sender_address"])))
+    if sender is not None and sender.layout == "unread":
+        return ApplicationMessage(sender.app_id, "message", layout=sender.layout, is_listed=True)
     is_listed = sender is not None and sender.layout == "ntt"
     try:
         found = _self_described(bytes.fromhex(fields.get("payload", "")), is_listed=is_listed)

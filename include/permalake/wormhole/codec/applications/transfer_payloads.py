@@ -2,17 +2,25 @@
 
 Sources: wormhole-foundation/wormhole-sdk-ts, ``core/definitions/src/protocols``:
 ``tokenBridge/automaticTokenBridgeLayout.ts`` (Connect), ``tokenBridge/executorTokenBridgeLayout.ts``,
-``tbtc/tbtcLayout.ts``, ``portico/porticoLayout.ts``.
+``tbtc/tbtcLayout.ts``, ``portico/porticoLayout.ts``. Gateway: wormhole-foundation/wormhole,
+``cosmwasm/contracts/ibc-translator/src/msg.rs``.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
-from permalake.wormhole.codec.payload_reader import PayloadReader
+import bech32
+
+from permalake.wormhole.codec.payload_reader import WORD_SIZE, LayoutError, PayloadReader
 
 CONNECT_SIZE = 97
 """Bytes of a relayed transfer's payload."""
+_GATEWAY = {"gateway_transfer": "recipient", "gateway_transfer_with_payload": "contract"}
+"""Forms of a transfer through Gateway, and the field that names who receives it."""
+_HIGHEST_CHAIN = 65_535
 
 
 def read_connect(payload: bytes) -> dict[str, Any]:
@@ -29,6 +37,27 @@ def read_connect(payload: bytes) -> dict[str, Any]:
 def read_recipient(payload: bytes) -> dict[str, Any]:
     """Read the recipient behind a tBTC gateway or the executor's relay contract."""
     return {"recipient": PayloadReader(payload).word()}
+
+
+def read_gateway(payload: bytes) -> dict[str, Any]:
+    """Read a transfer through Wormhole Gateway to a Cosmos chain: JSON of one form.
+
+    The receiver is the base64 of its bech32 text; here its 20 or 32 bytes, padded to 32.
+    """
+    try:
+        ((form, told),) = json.loads(payload).items()
+        chain, text = told["chain"], base64.b64decode(told[_GATEWAY[form]], validate=True).decode("ascii")
+        _, words = bech32.bech32_decode(text)
+        account = bytes(bech32.convertbits(words or [], 5, 8, False) or [])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise LayoutError("not a transfer through Gateway") from error
+    if len(account) not in {20, WORD_SIZE} or not _is_chain(chain):
+        raise LayoutError(f"no account of a chain: {text}")
+    return {"target_chain": chain, "recipient": account.rjust(WORD_SIZE, b"\0").hex()}
+
+
+def _is_chain(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _HIGHEST_CHAIN
 
 
 def read_portico(payload: bytes) -> dict[str, Any]:

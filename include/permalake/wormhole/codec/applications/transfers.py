@@ -72,6 +72,10 @@ def _bridged(told: Told) -> Transfer:
     return {**found, "recipient_address": fields["recipient"], "fee": fields.get("relayer_fee")}
 
 
+def _gateway(told: Told) -> Transfer:
+    return {**_bridged(told), "target_chain": told.fields["target_chain"]}
+
+
 def _swift(told: Told) -> Transfer:
     fields = told.fields
     return {
@@ -96,6 +100,7 @@ _TRANSFERS: dict[tuple[str | None, str], Callable[[Told], Transfer]] = {
     **dict.fromkeys(
         ((one, "transfer_with_payload") for one in ("connect", "recipient", "portico")), _bridged
     ),
+    ("gateway", "transfer_with_payload"): _gateway,
     ("mayan_swift", "fulfill"): _swift,
     ("mayan_mctp", "bridge_with_fee"): _mctp,
 }
