@@ -98,7 +98,7 @@ TIERS = {
     "process": ((), set(), {"subprocess", "multiprocessing", "permalake.local.warm_up"}),
 }
 
-# A server ends before the optimising compiler has earned what it costs.
+# A server or a session ends before the optimising compiler has earned what it costs.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Each of a schema's hundred statements would wait for the disk; a server that is killed forgets them.
 SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"
@@ -196,7 +196,7 @@ def spark(tmp_path_factory):
             "spark.master": "local[2]",
             "spark.jars": jars.class_path((*jars.COORDINATES, *jars.STORE_COORDINATES)),
             "spark.driver.memory": "2g",
-            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m",
             "spark.ui.enabled": "false",
             "spark.python.daemon.module": WORKER_DAEMON,
             **SMALL_CONF,
