@@ -223,6 +223,7 @@ def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monke
     publish(settings, tables, first, "run-1", network=SHIMMER, end=second)
     assert serve(session, settings, SHIMMER, stores_of(settings, SHIMMER)) == {"cassandra": [first, second]}
     check_tables(settings, "served_shimmer", expected_cassandra.stardust(STARDUST))
+    check_write_times(settings)
 
     _, end = bounds(1, STARDUST)
     publish(settings, tables, second, "run-2", F.col("milestone_index") < end - 3, SHIMMER)
@@ -241,6 +242,20 @@ def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monke
         connected.execute("DROP TABLE served_shimmer.tags", timeout=60)
     assert serve(session, settings, SHIMMER, stores_of(settings, SHIMMER)) == {"cassandra": [first, second]}
     check_tables(settings, "served_shimmer", fewer)
+
+
+def check_write_times(settings):
+    """Rows have the write time that the catalog records, by which the API knows their publication."""
+    with Database(settings.lake.catalog_uri).read() as connection:
+        recorded = {day.micros for day in served.whole(connection, SHIMMER, "cassandra").values()}
+    with cassandra.session(settings.cassandra) as connected:
+        for table, column in (
+            ("messages", "milestone_index"),
+            ("transactions_by_state", "milestone_index"),
+            ("milestones", "payload"),
+        ):
+            rows = connected.execute(f"SELECT WRITETIME({column}) AS written FROM served_shimmer.{table}")
+            assert {row.written for row in rows} == recorded, table
 
 
 def before_milestone(end):

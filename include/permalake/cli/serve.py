@@ -41,7 +41,7 @@ def command(
             f"no lake at {settings.lake.warehouse}; build one first (make demo or permalake run)"
         )
     app = create_app(settings)
-    # What the server begins with stays: without this, each full collection would look through it again.
+    # What is loaded by now stays for good; the garbage collector need not look through it again.
     gc.collect()
     gc.freeze()
     address = host or settings.serve.host

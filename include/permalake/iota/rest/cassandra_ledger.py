@@ -1,10 +1,11 @@
 """The ledger in Cassandra, as far as the store holds the published state; the rest comes from the lake.
 
 An answer is of the request's published state. The catalog tells which days the store holds as that state has
-them, and the time with which their rows were written: a row with that time is of that state. Of any other row
-of such a day, and of lists, a milestone's row in ``sync``, which is deleted before and written after all its
-other rows, tells that nobody is rewriting it. A row of another day or without ``sync`` is not taken: the lake
-answers in its place.
+them, and the write time of their rows. Rows of other days are not taken: the lake answers in their place.
+
+A day may be rewritten meanwhile. A single row with its day's write time is of the state all the same. All
+other rows need their milestone's row in ``sync``, which is deleted before a rewrite and written after it;
+without one the lake answers.
 """
 
 from __future__ import annotations
@@ -230,27 +231,30 @@ class CassandraLedger:
         return [(one,) for one in found]
 
     def _valid(self, rows: list[Row]) -> list[Row]:
-        """Return the rows whose milestones the store holds and nobody rewrites.
+        """Return the rows that are of the request's state.
 
-        ``written``: the row's write time, where the statement asks for it.
+        ``written``: a row's write time, where the statement asks for it.
         """
         held = [row for row in rows if row["milestone_index"] in self._held]
-        ranges: dict[int, set[int]] = {}
-        for row in held:
-            index = row["milestone_index"]
-            if row.pop("written", None) != self._held.written(index):
-                ranges.setdefault(index // self._chunk_size, set()).add(index)
-        synced = {
+        doubted = {
+            row["milestone_index"]
+            for row in held
+            if row.pop("written", None) != self._held.written(row["milestone_index"])
+        }
+        rewritten = doubted - self._synced(doubted)
+        return [row for row in held if row["milestone_index"] not in rewritten]
+
+    def _synced(self, milestones: set[int]) -> set[int]:
+        """Return those of the milestones that nobody is rewriting."""
+        ranges: dict[int, list[int]] = {}
+        for index in sorted(milestones):
+            ranges.setdefault(index // self._chunk_size, []).append(index)
+        statement = "SELECT milestone_index FROM sync WHERE ms_range_id = ? AND milestone_index IN ?"
+        return {
             row["milestone_index"]
             for number, indices in ranges.items()
-            for row in self._rows(
-                "SELECT milestone_index FROM sync WHERE ms_range_id = ? AND milestone_index IN ?",
-                number,
-                sorted(indices),
-            )
+            for row in self._rows(statement, number, indices)
         }
-        doubted = set().union(*ranges.values())
-        return [row for row in held if (index := row["milestone_index"]) in synced or index not in doubted]
 
     def _milestone(self, index: int) -> list[Row]:
         if index not in self._held:
