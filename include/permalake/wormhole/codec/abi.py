@@ -6,10 +6,13 @@ Specification").
 
 from __future__ import annotations
 
+from typing import Any
+
 import sha3
 
 _WORD = 32
 _ADDRESS = 20
+_PADDING = "0" * 24
 _LONGEST_TEXT = 1024
 """Longer names are ignored: some contracts return huge ones on purpose."""
 
@@ -42,6 +45,22 @@ def address(data: bytes) -> str | None:
 def number(data: bytes) -> int | None:
     """Return the unsigned number in a result; None if there is none."""
     return int.from_bytes(data[:_WORD], "big") if len(data) >= _WORD else None
+
+
+def contract(word: str | None) -> str | None:
+    """Return the address that 32 bytes (hex) hold, as 0x-hex; None where they hold none of an EVM chain."""
+    return f"0x{word[len(_PADDING) :]}" if word and word.startswith(_PADDING) else None
+
+
+def returned_number(result: Any) -> int | None:
+    """Return the number that ``eth_call`` tells; None if there is none.
+
+    Raises:
+        ValueError: This is no result of ``eth_call``.
+    """
+    if not isinstance(result, str) or not result.startswith("0x"):
+        raise ValueError("no data")
+    return number(bytes.fromhex(result[2:]))
 
 
 def text(data: bytes) -> str | None:

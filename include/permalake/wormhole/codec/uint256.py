@@ -9,6 +9,13 @@ MAX_DECIMALS = 8
 """The token bridge cuts amounts to at most 8 decimals before it sends them."""
 
 
+def decimal_text(units: int, decimals: int) -> str:
+    """Return ``units / 10^decimals``, exact and without trailing zeros."""
+    whole, fraction = divmod(units, 10**decimals)
+    digits = f"{fraction:0{decimals}d}".rstrip("0") if fraction else ""
+    return f"{whole}.{digits}" if digits else str(whole)
+
+
 def scaled_amount(raw: pa.StringArray, decimals: pa.Array) -> pa.StringArray:
     """``raw / 10^min(decimals, 8)``, exact and without trailing zeros; null when either is null.
 

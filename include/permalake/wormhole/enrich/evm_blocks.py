@@ -110,6 +110,14 @@ def block_call(block: str) -> Call:
     return Call("eth_getBlockByNumber", (block, False), _block)
 
 
+def finalized_block(node: RpcNode) -> Reply:
+    """Return number and time of the finalized block; of the latest one where the node knows no other."""
+    (reply,) = node.ask([block_call("finalized")])
+    if reply.value is None and not reply.fault:
+        (reply,) = node.ask([block_call("latest")])
+    return reply
+
+
 def close_together(items: Iterable[T]) -> Iterator[list[T]]:
     """Yield items in order of time, close ones together."""
     group: list[T] = []

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from permalake.wormhole.codec import abi
+from permalake.wormhole.codec.uint256 import decimal_text
 from permalake.wormhole.enrich.evm_blocks import (
     BlockSearch,
     SearchEndedError,
     block_call,
     close_together,
+    finalized_block,
 )
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
 from permalake.wormhole.reference import ChainInfo
@@ -28,7 +30,6 @@ Redeemed = tuple[int, str, int]
 _REACH = 7 * 86_400
 """Seconds after a transfer in which the log of its redemption is looked for."""
 _FIRST_BLOCKS = 2000
-_PADDING = "0" * 24
 _DECIMALS = 18
 
 
@@ -77,13 +78,13 @@ class RedemptionSearch:
     """The redemptions that the node of an EVM chain knows."""
 
     def __init__(self, chain: ChainInfo, node: RpcNode) -> None:
-        self._bridges = {"token": _contract(chain.token_bridge), "nft": _contract(chain.nft_bridge)}
+        self._bridges = {"token": abi.contract(chain.token_bridge), "nft": abi.contract(chain.nft_bridge)}
         self._node = node
         self._blocks = BlockSearch(node)
 
     def answers(self, asked: Sequence[SentTransfer]) -> list[RedemptionAnswer]:
         """Return an answer to every transfer, in order, as of the finalized block."""
-        head = self._head()
+        head = finalized_block(self._node)
         if head.value is None:
             lacks = RedemptionAnswer(reason=head.no or "no block", fault=head.fault)
             return [lacks] * len(asked)
@@ -98,13 +99,6 @@ class RedemptionSearch:
             found.get(one.message, answer) if answer.is_completed else answer
             for one, answer in zip(asked, answers, strict=True)
         ]
-
-    def _head(self) -> Reply:
-        """Return number and time of the finalized block; of the latest one where the node knows no other."""
-        (reply,) = self._node.ask([block_call("finalized")])
-        if reply.value is None and not reply.fault:
-            (reply,) = self._node.ask([block_call("latest")])
-        return reply
 
     def _completed(self, asked: Sequence[SentTransfer], block: int) -> list[RedemptionAnswer]:
         known = [one for one in asked if self._bridges[one.bridge]]
@@ -212,13 +206,7 @@ def _redeemed_in(logs: Any, bridge: str | None) -> Iterator[tuple[Redeemed, str]
 
 def _is_completed(bridge: str | None, digest: str, block: int) -> Call:
     data = abi.call("isTransferCompleted(bytes32)", bytes.fromhex(digest))
-    return Call("eth_call", ({"to": bridge, "data": data}, hex(block)), _flag)
-
-
-def _flag(result: Any) -> int | None:
-    if not isinstance(result, str) or not result.startswith("0x"):
-        raise ValueError("no data")
-    return abi.number(bytes.fromhex(result[2:]))
+    return Call("eth_call", ({"to": bridge, "data": data}, hex(block)), abi.returned_number)
 
 
 def _fee(receipt: dict[str, Any]) -> str | None:
@@ -226,18 +214,8 @@ def _fee(receipt: dict[str, Any]) -> str | None:
     if receipt.get("effectiveGasPrice") is None:
         return None
     used = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
-    return _coins(used + int(receipt.get("l1Fee") or "0x0", 16))
-
-
-def _coins(units: int) -> str:
-    whole, fraction = divmod(units, 10**_DECIMALS)
-    digits = f"{fraction:0{_DECIMALS}d}".rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
+    return decimal_text(used + int(receipt.get("l1Fee") or "0x0", 16), _DECIMALS)
 
 
 def _word(number: int) -> str:
     return f"0x{number:064x}"
-
-
-def _contract(emitter: str | None) -> str | None:
-    return f"0x{emitter[len(_PADDING) :]}" if emitter and emitter.startswith(_PADDING) else None

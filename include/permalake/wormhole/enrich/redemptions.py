@@ -21,14 +21,13 @@ from pyspark.sql import functions as F
 from permalake.wormhole.contracts.redemption_tables import COMPLETED, IN_FLIGHT, REDEMPTIONS, RPC
 from permalake.wormhole.enrich.chains import AnswerCache
 from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, SentTransfer
+from permalake.wormhole.enrich.portions import portions
 from permalake.wormhole.enrich.questions import ChainRpc
 from permalake.wormhole.tables.redemptions import news, unsettled, untold
 
 _AT_ONCE = 200
 """Transfers in one search for logs: nodes bound the alternatives of a topic."""
 _DOWN_AFTER = 3
-_ROWS_AT_ONCE = 5_000
-_SECONDS_AT_ONCE = 60.0
 _ROWS = pa.schema([field.with_nullable(True) for field in REDEMPTIONS.arrow])
 
 
@@ -119,7 +118,7 @@ class Redemptions:
             for number, total in counted.items()
         }
         with ThreadPoolExecutor(len(chains)) as pool:
-            for rows in _portions(self._told(chains, pool)):
+            for rows in portions(self._told(chains, pool)):
                 known = self._cache.read(spark).where(inside)
                 self._cache.add(news(spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ROWS)), known))
         for number, chain in sorted(chains.items()):
@@ -161,19 +160,6 @@ class Redemptions:
                 "neither operations nor chains.ID.rpc_url tell",
                 row["date"],
             )
-
-
-def _portions(rounds: Iterator[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield rows every minute or so and at the end: a process killed in between loses a minute."""
-    rows: list[dict[str, Any]] = []
-    since = time.monotonic()
-    for some in rounds:
-        rows += some
-        if len(rows) >= _ROWS_AT_ONCE or time.monotonic() - since > _SECONDS_AT_ONCE:
-            yield rows
-            rows, since = [], time.monotonic()
-    if rows:
-        yield rows
 
 
 def _row(chain: int, sent: Row, answer: RedemptionAnswer, moment: int) -> dict[str, Any]:
