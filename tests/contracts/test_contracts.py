@@ -54,7 +54,7 @@ def test_roles_of_tables():
     """Side tables, carried tables, tables dated by a milestone's time: the lake, the audit and the API
     read these roles."""
     assert {name for name, table in EVERY.items() if table.commit == "side"} == {
-        *("quarantine", "token_prices", "chain_answers", "redemptions")
+        *("quarantine", "token_prices", "chain_answers", "redemptions", "token_custody")
     }
     assert {name for name, table in EVERY.items() if table.commit == "carried"} == {
         *("ledger_totals", "ledger_outputs", "unlock_conditions", "active_addresses"),

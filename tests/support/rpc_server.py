@@ -37,7 +37,9 @@ class EvmChain:
     """An EVM chain. ``transactions``: hash -> (sender, [(emitter, sequence)], block); ``wrapped`` and
     ``wrapped_nfts``: (chain, address) -> asset; ``tokens``: address -> (symbol, name, decimals), of which
     bytes are returned as bytes32 and None reverts. ``completed``: digests that a bridge redeemed;
-    ``redemptions``: hash -> (sender, [(chain, emitter, sequence)], block, fields of the receipt)."""
+    ``redemptions``: hash -> (sender, [(chain, emitter, sequence)], block, fields of the receipt).
+    ``held`` and ``outstanding``: token -> {block: number from then on}, None reverts; blocks before
+    ``oldest_state`` have lost it."""
 
     def __init__(
         self,
@@ -53,20 +55,28 @@ class EvmChain:
         self.last_block = 20_000_000
         self.transactions, self.wrapped, self.wrapped_nfts, self.tokens = {}, {}, {}, {}
         self.completed, self.redemptions = set(), {}
+        self.held, self.outstanding = {}, {}
+        self.oldest_state = 0
+        self.forgotten = {"code": -32000, "message": "missing trie node 0a0b (path ) state is not available"}
 
     def call(self, method, params):
         match method:
             case "eth_getTransactionReceipt":
                 return self._receipt(*params)
             case "eth_call":
-                return "0x" + self._view(params[0]["to"], bytes.fromhex(params[0]["data"][2:])).hex()
+                block = self._number(params[1])
+                if block < self.oldest_state:
+                    raise RefusalError(self.forgotten)
+                return "0x" + self._read(params[0]["to"], bytes.fromhex(params[0]["data"][2:]), block).hex()
             case "eth_getLogs":
                 return self._logs(params[0])
             case "eth_getBlockByNumber":
-                is_tag = params[0] in {"latest", "finalized"}
-                number = self.last_block if is_tag else int(params[0], 16)
+                number = self._number(params[0])
                 return {"number": hex(number), "timestamp": hex(self.first + number * self.every)}
         raise RefusalError({"code": -32601, "message": f"the method {method} does not exist"})
+
+    def _number(self, block):
+        return self.last_block if block in {"latest", "finalized"} else int(block, 16)
 
     def _receipt(self, tx):
         if tx in self.redemptions:
@@ -117,6 +127,14 @@ class EvmChain:
             if first <= block <= last and "0x" + message[0] in wanted["topics"][1]
         ]
 
+    def _read(self, contract, data, block):
+        if data[:4] == abi.selector("outstandingBridged(address)"):
+            return _as_of(self.outstanding, "0x" + data[16:36].hex(), block)
+        if data[:4] == abi.selector("balanceOf(address)"):
+            assert "0x" + data[16:36].hex() == self.bridge
+            return _as_of(self.held, contract, block)
+        return self._view(contract, data)
+
     def _view(self, contract, data):
         if data[:4] == abi.selector("isTransferCompleted(bytes32)"):
             if contract not in {self.bridge, self.nft_bridge}:
@@ -142,6 +160,16 @@ class EvmChain:
             + len(text).to_bytes(32, "big")
             + text.ljust(-(-len(text) // 32) * 32, b"\0")
         )
+
+
+def _as_of(numbers, token, block):
+    """What a token's contract returns at a block: nothing where it is not deployed yet."""
+    since = max((at for at in numbers.get(token, {}) if at <= block), default=None)
+    if since is None:
+        return b""
+    if numbers[token][since] is None:
+        raise RefusalError(REVERTED)
+    return numbers[token][since].to_bytes(32, "big")
 
 
 class SolanaChain:

@@ -61,6 +61,7 @@ VALID = {
     "messages_daily": {"verified": 1},
     "chain_answers": {"reason": "not found"},
     "redemptions": {"status": "completed"},
+    "token_custody": {"status": "known", "balance": "5", "block": 1},
     "application_messages": {"layout": "ntt"},
     "relayer_deliveries": {
         **dict.fromkeys(("target_address", "refund_address", "refund_delivery_provider"), "ab" * 32),
@@ -260,6 +261,12 @@ BROKEN = {
     "redemptions": {
         "in_flight_tells_nothing": {"status": "in_flight", "redeemer": "0x1"},
         "chain_tells_whether_completed": {"status": "failed", "source": "rpc"},
+    },
+    "token_custody": {
+        "known_has_balance": {"balance": None},
+        "reason_unless_known": {"reason": "reverted"},
+        "balance_has_block": {"block": None},
+        "amount_has_decimals": {"decimals": 6},
     },
     "notional_transferred_daily": {"notional_needs_amount": {"notional_usd": Decimal(1)}},
     "attested_tokens": {

@@ -22,7 +22,7 @@ HALF = dt.date(2024, 3, 10)
 SOLANA = 1
 # No RPC is asked here, and the input holds neither observations, operations nor messages of applications.
 EMPTY = {
-    *("chain_answers", "observations", "redemptions"),
+    *("chain_answers", "observations", "redemptions", "token_custody"),
     *("application_transfers", "application_transfer_details", "relayer_deliveries"),
 }
 

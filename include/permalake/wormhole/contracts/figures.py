@@ -56,6 +56,14 @@ OPEN_REQUESTS = (
         f"HAVING NOT bool_or(status = 'completed')) {_MOST}",
     ),
     OpenRequests(
+        "Balances of bridges that a node did not tell",
+        "A run with --only enrich asks again for those of its days; earlier blocks need an archive node.",
+        "token_custody",
+        "SELECT 'chain ' || origin_chain AS what, reason, "  # noqa: S608
+        f"{_ROWS} FROM (SELECT date, origin_chain, origin_address, min(reason) AS reason FROM token_custody "
+        f"GROUP BY ALL HAVING bool_and(status = 'unknown')) {_MOST}",
+    ),
+    OpenRequests(
         "Questions that a chain could not answer",
         "A run with --only enrich asks again for those of its days.",
         "chain_answers",

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from permalake.wormhole.codec import abi
 from permalake.wormhole.enrich import rpc_errors
+from permalake.wormhole.enrich.evm_custody import CustodyAnswer, CustodySearch
 from permalake.wormhole.enrich.evm_logs import LogSearch, Published, messages_in
 from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, RedemptionSearch, SentTransfer
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
@@ -23,7 +25,6 @@ from permalake.wormhole.tables.chain_questions import SENDER, TOKEN, WRAPPED, WR
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _TRANSACTION = re.compile(r"0x[0-9a-f]{64}")
-_PADDING = "0" * 24
 _HIGHEST_DECIMALS = 255
 
 _FINALIZED, _LATEST = "finalized", "latest"
@@ -61,6 +62,7 @@ class Evm:
         self._node = node
         self._search = LogSearch(chain.core, node)
         self._redemptions = RedemptionSearch(chain, node)
+        self._custody = CustodySearch(chain, node)
         self._receipts: dict[str, Reply] = {}
         self._block = _FINALIZED
 
@@ -82,6 +84,10 @@ class Evm:
     def redemptions(self, asked: Sequence[SentTransfer]) -> list[RedemptionAnswer]:
         """Return what became of every transfer to this chain, in order."""
         return self._redemptions.answers(asked)
+
+    def custody(self, day: date, tokens: Sequence[str]) -> list[CustodyAnswer]:
+        """Return what the token bridge held of every token at the day's end, in order."""
+        return self._custody.answers(day, tokens)
 
     def close(self) -> None:
         """Close all connections."""
@@ -129,12 +135,12 @@ class Evm:
     # -- Tokens --------------------------------------------------------------------------------------
 
     def _wrapped(self, questions: Sequence[Question]) -> list[ChainAnswer]:
-        if bridge := _contract(self._chain.token_bridge):
+        if bridge := abi.contract(self._chain.token_bridge):
             return self._assets(bridge, questions, _TEXTS + _DECIMALS, "not attested on this chain")
         return [ChainAnswer(reason="no token bridge is known on this chain")] * len(questions)
 
     def _wrapped_nfts(self, questions: Sequence[Question]) -> list[ChainAnswer]:
-        if bridge := _contract(self._chain.nft_bridge):
+        if bridge := abi.contract(self._chain.nft_bridge):
             return self._assets(bridge, questions, _TEXTS, "not wrapped on this chain")
         return [ChainAnswer(reason="no NFT bridge is known on this chain")] * len(questions)
 
@@ -156,9 +162,7 @@ class Evm:
         return answers
 
     def _tokens(self, questions: Sequence[Question]) -> list[ChainAnswer]:
-        native = {
-            one: f"0x{one.subject[len(_PADDING) :]}" for one in questions if one.subject.startswith(_PADDING)
-        }
+        native = {one: token for one in questions if (token := abi.contract(one.subject))}
         known = self._described(sorted(set(native.values())), _TEXTS + _DECIMALS)
         answers = []
         for question in questions:
@@ -198,10 +202,6 @@ class Evm:
             (later.get(number, reply), block == _LATEST or reply.refused is not None)
             for number, reply in enumerate(replies)
         ]
-
-
-def _contract(emitter: str | None) -> str | None:
-    return f"0x{emitter[len(_PADDING) :]}" if emitter and emitter.startswith(_PADDING) else None
 
 
 def _wrapped_asset(question: Question) -> str:

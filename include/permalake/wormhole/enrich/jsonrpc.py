@@ -28,11 +28,15 @@ _ATTEMPTS_TO_BATCH = 3
 
 @dataclass(frozen=True)
 class Call:
-    """A method with its parameters; ``shape`` converts the result (see ``permalake.net.responses``)."""
+    """A method with its parameters; ``shape`` converts the result (see ``permalake.net.responses``).
+
+    ``errors``: what errors mean for this call, where that differs from the rest of the family.
+    """
 
     method: str
     params: tuple[Any, ...]
     shape: Callable[[Any], Any]
+    errors: RpcErrors | None = None
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,9 @@ def _reply(call: Call, item: dict[str, Any] | None, errors: RpcErrors) -> Reply:
     error = item.get("error")
     if error is not None:
         code, words = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
-        return Reply(**{errors.verdict(code if isinstance(code, int) else None, words): _told(code)})
+        return Reply(
+            **{(call.errors or errors).verdict(code if isinstance(code, int) else None, words): _told(code)}
+        )
     try:
         return Reply(call.shape(item["result"]))
     except MALFORMED as wrong:

@@ -8,7 +8,7 @@ limits of EVM providers.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Verdict = Literal["reverted", "refused", "fault"]
@@ -60,6 +60,16 @@ EVM = RpcErrors(
     ),
     probe="eth_chainId",
 )
+
+_NO_STATE = (
+    r"missing trie node|header not found|block[^.]* not found|prun|archive|historical|"
+    r"state[^.]* (un|not )available|no state available|exceeds maximum proof window"
+)
+EVM_OF_THE_PAST = replace(
+    EVM, refused_words=re.compile(f"{EVM.refused_words.pattern}|{_NO_STATE}", re.IGNORECASE)
+)
+"""Calls at a block of the past: other nodes than archive nodes have forgotten its state, and a retry does not
+help. The words are those of geth, Erigon, Nethermind, Besu, reth and the nodes derived from them."""
 
 # Slots that were skipped or are no longer kept, transaction history that the node lacks, and versions of
 # transactions that it does not return.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from permalake.config import ChainSettings, Settings
 from permalake.net.http import Patience, Probe, Service
 from permalake.wormhole.enrich.evm import Evm
@@ -23,6 +26,17 @@ def rpcs(settings: Settings, patience: Patience | None = None) -> dict[int, Chai
         if chain and (rpc := _opened(chain, section, patience)):
             found[number] = rpc
     return found
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[dict[int, ChainRpc]]:
+    """Give the RPCs by Wormhole chain id to a ``with`` block, and close them at its end."""
+    found = rpcs(settings)
+    try:
+        yield found
+    finally:
+        for rpc in found.values():
+            rpc.close()
 
 
 def _opened(chain: ChainInfo, section: ChainSettings, patience: Patience | None) -> ChainRpc | None:

@@ -12,17 +12,24 @@ from permalake.lake import CarryAttempt
 from permalake.pipeline import jobs
 from permalake.pipeline.jobs import StepContext
 from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich import price_providers
 from permalake.wormhole.enrich.asked_prices import AskedPrices
+from permalake.wormhole.enrich.chains import AnswerCache
+from permalake.wormhole.enrich.custody import Custody
 from permalake.wormhole.enrich.enriched_days import priceable
 from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.tables import token_transfer_details as transfers
 from permalake.wormhole.tables import tvl_daily as tvl
 from permalake.wormhole.tables.attested_tokens import attested_tokens
 from permalake.wormhole.tables.carried_state import Tables, latest_before
 from permalake.wormhole.tables.nearest_quotes import WANTED
 from permalake.wormhole.tables.used_attestations import outdated_days
+
+_CUSTODY_SECONDS = 600.0
+"""How long custody may hold up the publication of the carried tables; the newest day may take longer."""
 
 
 def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
@@ -40,12 +47,24 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     attempt.append_new(transfers.token_prices(priced), TOKEN_PRICES)
     frames = {"attested_tokens": attested, "tvl_daily": tvl.tvl_daily(held, priced)}
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
+    _ask_custody(context, attempt, held)
     then = published("attested_tokens").where(_inside(attempt))
     return outdated_days(own("token_transfer_payload"), own("token_transfer_details"), attested, then)
 
 
 def _inside(attempt: CarryAttempt) -> str:
     return f"date BETWEEN DATE'{attempt.start}' AND DATE'{attempt.end}'"
+
+
+def _ask_custody(context: StepContext, attempt: CarryAttempt, held: DataFrame) -> None:
+    """Store what the bridges held of these tokens; what takes too long waits for ``--only enrich``."""
+    cache = AnswerCache(
+        read=lambda session: attempt.table(session, TOKEN_CUSTODY.name),
+        add=lambda rows: attempt.append_new(rows, TOKEN_CUSTODY),
+        remark=lambda text, _: context.report(text),
+    )
+    with opened(context.work.settings) as nodes:
+        Custody(nodes, cache, seconds=_CUSTODY_SECONDS).ask(context.spark, held, (attempt.start, attempt.end))
 
 
 def _known(own: Tables) -> DataFrame:

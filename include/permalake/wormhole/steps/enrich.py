@@ -13,10 +13,12 @@ from permalake.lake import Attempt
 from permalake.pipeline import jobs
 from permalake.pipeline.jobs import StepContext
 from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
-from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES
+from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES, TVL_DAILY
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.chains import AnswerCache, Chains
+from permalake.wormhole.enrich.custody import Custody
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import cross_check, providers
@@ -67,6 +69,8 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
             chains=chains,
         )
         _redeem(context, attempt, nodes, again=again)
+        if again:
+            _ask_custody(context, attempt, nodes)
     quotes = attempt.append_new(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
     counted = jobs.counted(attempt, "token_transfer_details")
@@ -104,3 +108,14 @@ def _redeem(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc
         evm = [number for number, chain in chains.items() if chain.family == "evm"]
         cache.add(news(reported_redemptions(sent, reported, evm), cache.read(spark).where(inside)))
     Redemptions(nodes, cache, again=again).ask(spark, sent, (order.start, order.end))
+
+
+def _ask_custody(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc]) -> None:
+    """Store what the bridges held at the ends of days that were carried before; ``carry`` asks of others."""
+    cache = AnswerCache(
+        read=lambda session: attempt.table(session, TOKEN_CUSTODY.name),
+        add=lambda rows: attempt.append_new(rows, TOKEN_CUSTODY),
+        remark=attempt.record.note,
+    )
+    held = attempt.table(context.spark, TVL_DAILY.name)
+    Custody(nodes, cache).ask(context.spark, held, (context.order.start, context.order.end))
