@@ -27,6 +27,7 @@ def run(domain: Domain, conf: dict[str, Any]) -> bool:
     from airflow.sdk import BaseSensorOperator, DagRunState
     from airflow.sdk.listener import get_listener_manager
 
+    from permalake.local.execution_api import serve_one_version
     from permalake.local.task_logs import TaskLogs
 
     bag = DagBag(str(DAGS / f"{domain.dag_id}.py"))
@@ -41,6 +42,7 @@ def run(domain: Domain, conf: dict[str, Any]) -> bool:
             task.timeout = 0
     logs = TaskLogs(Path(os.environ["AIRFLOW__LOGGING__BASE_LOG_FOLDER"]))
     get_listener_manager().add_listener(logs)  # type: ignore[no-untyped-call]
+    serve_one_version()
     return bool(dag.test(run_conf=conf).state == DagRunState.SUCCESS)
 
 
