@@ -100,6 +100,18 @@ TIERS = {
 
 # A server or a session ends before the optimising compiler has earned what it costs.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# A heap and a class space that begin small are collected again and again while they grow.
+ROOMY = "-Xms1g -Xmn640m -XX:MetaspaceSize=256m"
+# Nobody looks at the plans of queries that are over.
+FORGETFUL = dict.fromkeys(
+    (
+        "spark.sql.ui.retainedExecutions",
+        "spark.ui.retainedJobs",
+        "spark.ui.retainedStages",
+        "spark.ui.retainedTasks",
+    ),
+    "5",
+)
 # Each of a schema's hundred statements would wait for the disk; a server that is killed forgets them.
 SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"
 
@@ -196,7 +208,8 @@ def spark(tmp_path_factory):
             "spark.master": "local[2]",
             "spark.jars": jars.class_path((*jars.COORDINATES, *jars.STORE_COORDINATES)),
             "spark.driver.memory": "2g",
-            "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m",
+            "spark.driver.extraJavaOptions": f"{SHORT_LIVED} {ROOMY} -XX:ReservedCodeCacheSize=240m",
+            **FORGETFUL,
             "spark.ui.enabled": "false",
             "spark.python.daemon.module": WORKER_DAEMON,
             **SMALL_CONF,
@@ -206,6 +219,15 @@ def spark(tmp_path_factory):
     created.sparkContext.setLogLevel("ERROR")
     yield created
     created.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_stays_cached():
+    """Each query is compared with all frames that are cached, and those fill the heap."""
+    yield
+    sql = sys.modules.get("pyspark.sql")
+    if sql and (active := sql.SparkSession.getActiveSession()):
+        active.catalog.clearCache()
 
 
 @pytest.fixture(scope="session")
