@@ -16,7 +16,7 @@ import pytest
 from permalake.config import load_settings
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
-from permalake.spark import jars
+from permalake.spark import class_archive, jars
 from permalake.spark.session import SMALL_CONF, session
 from permalake.spark.submit import WORKER_DAEMON
 from support import whole_runs
@@ -206,9 +206,12 @@ def spark(tmp_path_factory):
         "permalake-tests",
         **{
             "spark.master": "local[2]",
-            "spark.jars": jars.class_path((*jars.COORDINATES, *jars.STORE_COORDINATES)),
+            "spark.driver.extraClassPath": class_archive.class_path(),
+            "spark.jars": jars.class_path(jars.STORE_COORDINATES),
             "spark.driver.memory": "2g",
-            "spark.driver.extraJavaOptions": f"{SHORT_LIVED} {ROOMY} -XX:ReservedCodeCacheSize=240m",
+            "spark.driver.extraJavaOptions": " ".join(
+                (SHORT_LIVED, ROOMY, "-XX:ReservedCodeCacheSize=240m", class_archive.java_options())
+            ),
             **FORGETFUL,
             "spark.ui.enabled": "false",
             "spark.python.daemon.module": WORKER_DAEMON,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,8 +33,13 @@ SMALL_CONF = {
 """For small inputs, whose hundred queries do not live long enough to be compiled, or planned anew at each
 stage."""
 
-# PySpark calls these by short names, for which Java looks through all jars each time, package by package.
-_OFTEN_CALLED = ("org.apache.spark.sql.functions", "org.apache.spark.api.python.PythonUtils")
+# PySpark asks Java for these, and for each function in them, whenever it makes a column; by their short names
+# Java looks through all jars each time, package by package.
+_OFTEN_CALLED = (
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.api.python.PythonUtils",
+    "org.apache.spark.sql.api.python.PythonSQLUtils",
+)
 
 
 def session(name: str, **conf: str) -> SparkSession:
@@ -42,7 +47,6 @@ def session(name: str, **conf: str) -> SparkSession:
 
     Under spark-submit master and jars are already set, and what the submit was told holds.
     """
-    from py4j.java_gateway import java_import
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -55,6 +59,21 @@ def session(name: str, **conf: str) -> SparkSession:
         if not told.contains(key):
             builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    for often in _OFTEN_CALLED:
-        java_import(spark.sparkContext._jvm, often)  # noqa: SLF001 - PySpark has no other way
+    _remember(spark.sparkContext._jvm)  # noqa: SLF001 - PySpark has no other way
     return spark
+
+
+def _remember(view: Any) -> None:
+    """Keep the Java classes of :data:`_OFTEN_CALLED`, and their functions, where PySpark looks for them."""
+    from py4j.java_gateway import JavaClass, JavaMember
+
+    class Remembered(JavaClass):  # type: ignore[misc]
+        def __getattr__(self, name: str) -> Any:
+            found = super().__getattr__(name)
+            if isinstance(found, JavaMember):
+                self.__dict__[name] = found
+            return found
+
+    for often in _OFTEN_CALLED:
+        known = Remembered(often, view._gateway_client)  # noqa: SLF001
+        view.__dict__.update({often: known, often.rpartition(".")[2]: known})
