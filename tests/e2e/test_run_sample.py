@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from google.cloud.bigtable import Client
 
-from permalake.config import CassandraSettings
+from permalake.config import CassandraSettings, load_settings
 from permalake.paths import ROOT
 from permalake.stores import cassandra
+from support.lakes import OpenLake
 
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
 IOTA = ("run", "iota", "--date", "2022-09-28")
@@ -45,9 +46,14 @@ def history(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def permalake(tmp_path_factory, stores, history):
+def folder(tmp_path_factory):
+    """Where the lake is."""
+    return tmp_path_factory.mktemp("sample")
+
+
+@pytest.fixture(scope="module")
+def permalake(folder, stores, history):
     """Calls the command line on a lake of its own; returns exit code, output and errors."""
-    folder = tmp_path_factory.mktemp("sample")
     environment = {
         **os.environ,
         **stores,
@@ -78,24 +84,31 @@ def built(permalake):
     return printed
 
 
-def rows(permalake, sql):
-    code, out, err = permalake("query", sql, "--format", "json")
-    assert code == 0, err
-    return json.loads(out)
+@pytest.fixture(scope="module")
+def rows(built, folder):
+    """Rows of a query in this process, as the command line writes them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERMALAKE_LAKE__WAREHOUSE", str(folder / "warehouse"))
+        lake = OpenLake(load_settings(ROOT / "permalake.toml"))
+    return lambda sql: json.loads(json.dumps(lake.query(sql).to_pylist(), default=str))
 
 
 def test_the_two_milestones_have_their_known_figures(permalake, built):
-    found = rows(
-        permalake,
+    sql = (
         "select milestone_index, message_count, transaction_count, transferred_tokens "
-        "from shimmer.ms_analytics order by 1",
+        "from shimmer.ms_analytics order by 1"
     )
-    assert [tuple(row.values()) for row in found] == [(17339, 38, 5, 96847628508), (17340, 43, 7, 891030800)]
+    code, out, err = permalake("query", sql, "--format", "json")
+    assert code == 0, err
+    assert [tuple(row.values()) for row in json.loads(out)] == [
+        (17339, 38, 5, 96847628508),
+        (17340, 43, 7, 891030800),
+    ]
 
 
-def test_all_vaas_are_published_on_their_days(permalake, built):
+def test_all_vaas_are_published_on_their_days(rows):
     sql = "select count(*) as n, count(distinct date) as days from wormhole.message_publication"
-    assert rows(permalake, f"{sql} where not {SYNTHETIC}") == [{"n": 119, "days": REAL_DAYS}]
+    assert rows(f"{sql} where not {SYNTHETIC}") == [{"n": 119, "days": REAL_DAYS}]
 
 
 def test_every_step_showed_its_progress(built):
@@ -138,29 +151,27 @@ def test_the_status_knows_when_the_lake_and_each_store_got_a_day(permalake, buil
             assert day["stores"][store] >= day["published"] > ""
 
 
-def test_the_stores_have_the_rows_that_the_lake_has(permalake, built, stores, monkeypatch):
+def test_the_stores_have_the_rows_that_the_lake_has(stores, monkeypatch, rows):
     server = CassandraSettings(contact_points=("127.0.0.1",), port=stores["PERMALAKE_CASSANDRA__PORT"])
     with cassandra.session(server) as session:
         for table in ("messages", "parents", "transactions", "basic_outputs", "ms_analytics"):
-            lake = rows(permalake, f"select count(*) as n from shimmer.{table}")
+            lake = rows(f"select count(*) as n from shimmer.{table}")
             assert session.execute(f"select count(*) from shimmer.{table}").one()[0] == lake[0]["n"] > 0, (
                 table
             )
     monkeypatch.setenv("BIGTABLE_EMULATOR_HOST", stores["BIGTABLE_EMULATOR_HOST"])
     events = Client(project="sample").instance("sample").table("events").read_rows()
-    lake = rows(permalake, "select row_key from wormhole.message_publication")
+    lake = rows("select row_key from wormhole.message_publication")
     assert {row.row_key.decode() for row in events} == {row["row_key"] for row in lake}
 
 
-def test_a_second_run_changes_nothing_and_says_so(permalake, built):
-    before = rows(permalake, "select * from shimmer.messages order by milestone_index, white_flag_index")
+def test_a_second_run_changes_nothing_and_says_so(permalake, rows):
+    before = rows("select * from shimmer.messages order by milestone_index, white_flag_index")
     for arguments in (IOTA, WORMHOLE):
         code, out, _ = permalake(*arguments)
         assert code == 0
         assert "published and unchanged" in out
-    assert (
-        rows(permalake, "select * from shimmer.messages order by milestone_index, white_flag_index") == before
-    )
+    assert rows("select * from shimmer.messages order by milestone_index, white_flag_index") == before
 
 
 def test_a_day_without_rows_ends_well_and_says_so(permalake, built):
@@ -176,12 +187,12 @@ def test_a_step_of_a_day_never_built_is_refused(permalake, built):
     assert err.count("\n") == 1
 
 
-def test_one_real_transfer_has_the_value_that_wormholescan_showed(permalake, built):
+def test_one_real_transfer_has_the_value_that_wormholescan_showed(rows):
     sql = (
         "select amount, notional_usd, token_price_usd, origin_symbol from wormhole.token_transfer_details "
         "where notional_usd is not null and date < '2100-01-01'"
     )
-    assert rows(permalake, sql) == [
+    assert rows(sql) == [
         {
             "amount": "18704.75334012",
             "notional_usd": "19995.38132059",
@@ -191,38 +202,37 @@ def test_one_real_transfer_has_the_value_that_wormholescan_showed(permalake, bui
     ]
 
 
-def test_real_days_know_nothing_of_synthetic_ones(permalake, built):
+def test_real_days_know_nothing_of_synthetic_ones(rows):
     for table, symbol in (("attested_tokens", "symbol"), ("token_transfer_details", "origin_symbol")):
         sql = f"select count(*) as n, count_if({symbol} like 'SYN%') as made_up from wormhole.{table}"
-        found = rows(permalake, f"{sql} where not {SYNTHETIC}")
+        found = rows(f"{sql} where not {SYNTHETIC}")
         assert found[0]["n"] > 10, table
         assert found[0]["made_up"] == 0, table
-        assert rows(permalake, f"{sql} where {SYNTHETIC}")[0]["made_up"] > 0, table
+        assert rows(f"{sql} where {SYNTHETIC}")[0]["made_up"] > 0, table
     token = "concat(origin_chain, origin_address)"
     moved = f"select {token} from wormhole.token_transfer_details where not {SYNTHETIC}"
     sql = f"select count(*) as n from wormhole.tvl_daily where not {SYNTHETIC} and origin_chain is not null"
-    assert rows(permalake, sql)[0]["n"] > 10
-    assert rows(permalake, f"{sql} and {token} not in ({moved})") == [{"n": 0}]
+    assert rows(sql)[0]["n"] > 10
+    assert rows(f"{sql} and {token} not in ({moved})") == [{"n": 0}]
 
 
-def test_synthetic_days_have_values(permalake, built):
+def test_synthetic_days_have_values(rows):
     synthetic = "from wormhole.{} where " + SYNTHETIC
     details = synthetic.format("token_transfer_details")
     priced = rows(
-        permalake,
         f"select count(*) as n, count(notional_usd) as priced, min(origin_symbol) as first {details}",
     )
     assert priced[0]["n"] > 150
     assert priced[0]["priced"] > 0.8 * priced[0]["n"]
-    assert rows(
-        permalake, f"select distinct left(origin_symbol, 3) as s {details} and origin_symbol is not null"
-    ) == [{"s": "SYN"}]
+    assert rows(f"select distinct left(origin_symbol, 3) as s {details} and origin_symbol is not null") == [
+        {"s": "SYN"}
+    ]
     receivers = synthetic.format("chain_details")
-    assert rows(permalake, f"select count(receiver_address) > 150 as known {receivers}") == [{"known": True}]
+    assert rows(f"select count(receiver_address) > 150 as known {receivers}") == [{"known": True}]
     held = "select notional_usd > 0 as positive from wormhole.tvl_totals"
     everywhere = "date = '2100-01-02' and origin_chain is null"
-    assert rows(permalake, f"{held} where {everywhere}") == [{"positive": True}]
+    assert rows(f"{held} where {everywhere}") == [{"positive": True}]
     sets = f"select distinct guardian_set_index as s {synthetic.format('message_publication')} order by 1"
-    assert rows(permalake, sets) == [{"s": 1000}, {"s": 1001}]
+    assert rows(sets) == [{"s": 1000}, {"s": 1001}]
     origins = f"select distinct left(origin, 14) as o {synthetic.format('quarantine')}"
-    assert rows(permalake, origins) == [{"o": "synthetic-2100"}]
+    assert rows(origins) == [{"o": "synthetic-2100"}]
