@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from permalake.config import load_settings
 from permalake.iota.day import IOTA
 from permalake.pipeline import sizing
-from permalake.spark import class_archive, sizes, submit
+from permalake.spark import class_archive, jars, sizes, submit
 
 
 @pytest.fixture
@@ -28,6 +30,15 @@ def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch):
     (tmp_path / "archive" / "day" / "milestones.jsonl.gz").write_bytes(b"x" * 5)
     assert sizing.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC"
     assert sizing.session_conf(IOTA.inputs(settings, "shimmer")) == {}
+
+
+@pytest.mark.parametrize("memory", ["256m", "1g", "8g"])
+def test_java_starts_with_the_options_of_a_small_run_and_any_driver_memory(settings, memory):
+    options = sizing.java_options(IOTA.inputs(settings, "shimmer")).split()
+    done = subprocess.run(
+        [jars.java(), f"-Xmx{memory}", *options, "-version"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_variable_replaces_the_choice(settings, monkeypatch):

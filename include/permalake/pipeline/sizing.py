@@ -12,10 +12,11 @@ from permalake.spark.submit import is_local
 
 # A large run needs the optimising compiler and a collector that keeps pace; with these, the sample's two jobs
 # took half the processor time. Without that compiler Java reserves 48 MB for code, which several steps fill.
-# A heap that begins small collects its garbage again and again while it grows, and so do the classes.
+# A heap that begins small is collected again and again while it grows, and so is the space of classes. Sizes
+# are shares, as Java does not start with a first heap above the driver's memory.
 _SMALL = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-    " -XX:+UseSerialGC -Xms640m -Xmn448m -XX:MetaspaceSize=256m"
+    " -XX:+UseSerialGC -XX:InitialRAMPercentage=5 -XX:NewRatio=1 -XX:MetaspaceSize=256m"
 )
 
 

@@ -11,7 +11,7 @@ from permalake.wormhole.reference import load_reference
 from support.jobs import job
 from support.lakes import OpenLake, pass_audit
 from support.rpc_server import EvmChain, RpcServer
-from support.wormhole_world import WORLD
+from support.wormhole_world import PRICES, WORLD, configuration
 
 DAYS = (dt.date(2024, 3, 11), dt.date(2024, 3, 12))
 HASTY = http.Patience(read=2, back_off=0.01, attempts=12, longest_pause=3)
@@ -81,15 +81,4 @@ def end_of(day):
 
 def configure(folder, server=None):
     chains = f'[chains.2]\nrpc_url = "{server.url}/2"\nrate_per_second = 500' if server else ""
-    (folder / "permalake.toml").write_text(
-        f"""
-        [lake]
-        warehouse = "{folder}/warehouse"
-        [wormhole]
-        path = "{WORLD}/input"
-        reference = "{WORLD}/reference"
-        [prices]
-        path = "{WORLD}/price_history.csv.gz"
-        {chains}
-        """
-    )
+    (folder / "permalake.toml").write_text(configuration(folder, PRICES, chains))

@@ -21,15 +21,14 @@ from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
 from permalake.wormhole.enrich.rpcs import rpcs
-from support import places
 from support.chain_world import SOLANA, chains, nft_contract
 from support.expected_rows import differences, read
 from support.jobs import job
 from support.lakes import OpenLake
 from support.price_server import PriceServer
 from support.rpc_server import RpcServer
+from support.wormhole_world import WORLD, configuration
 
-WORLD = places.DATA / "synthetic" / "wormhole"
 DAYS = (dt.date(1970, 1, 1), dt.date(2024, 3, 12))
 TABLES = (
     "token_transfer_details",
@@ -74,15 +73,7 @@ class World:
         patch.setattr(http, "Patience", lambda: HASTY)
 
     def configure(self, *sections):
-        (self.folder / "permalake.toml").write_text(
-            "\n".join(
-                [
-                    f'[lake]\nwarehouse = "{self.folder}/warehouse"',
-                    f'[wormhole]\npath = "{WORLD}/input"\nreference = "{WORLD}/reference"',
-                    *sections,
-                ]
-            )
-        )
+        (self.folder / "permalake.toml").write_text(configuration(self.folder, *sections))
         self.lake = OpenLake(load_settings())
 
     def run(self, name):

@@ -16,7 +16,7 @@ from permalake.wormhole.contracts import WORMHOLE_TABLES
 from support.expected_rows import differences, read
 from support.jobs import job
 from support.lakes import OpenLake, pass_audit
-from support.wormhole_world import BEGIN, END, WORLD, digested
+from support.wormhole_world import BEGIN, END, PRICES, WORLD, configuration, digested
 
 HALF = dt.date(2024, 3, 10)
 SOLANA = 1
@@ -57,17 +57,7 @@ def rows_of(lake):
 def built(spark, tmp_path_factory):
     def lake_of(*ranges):
         folder = tmp_path_factory.mktemp("world")
-        (folder / "permalake.toml").write_text(
-            f"""
-            [lake]
-            warehouse = "{folder}/warehouse"
-            [wormhole]
-            path = "{WORLD}/input"
-            reference = "{WORLD}/reference"
-            [prices]
-            path = "{WORLD}/price_history.csv.gz"
-            """
-        )
+        (folder / "permalake.toml").write_text(configuration(folder, PRICES))
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(CONFIG_VARIABLE, str(folder / "permalake.toml"))
             settings = load_settings()

@@ -13,6 +13,8 @@ import sha3
 _WORD = 32
 _ADDRESS = 20
 _PADDING = "0" * 24
+HIGHEST_DECIMALS = 255
+"""``decimals()`` of a token is a ``uint8``."""
 _LONGEST_TEXT = 1024
 """Longer names are ignored: some contracts return huge ones on purpose."""
 
@@ -52,15 +54,24 @@ def contract(word: str | None) -> str | None:
     return f"0x{word[len(_PADDING) :]}" if word and word.startswith(_PADDING) else None
 
 
-def returned_number(result: Any) -> int | None:
-    """Return the number that ``eth_call`` tells; None if there is none.
+def returned(result: Any) -> bytes:
+    """Return the bytes that ``eth_call`` tells.
 
     Raises:
         ValueError: This is no result of ``eth_call``.
     """
     if not isinstance(result, str) or not result.startswith("0x"):
         raise ValueError("no data")
-    return number(bytes.fromhex(result[2:]))
+    return bytes.fromhex(result[2:])
+
+
+def returned_number(result: Any) -> int | None:
+    """Return the number that ``eth_call`` tells; None if there is none.
+
+    Raises:
+        ValueError: This is no result of ``eth_call``.
+    """
+    return number(returned(result))
 
 
 def text(data: bytes) -> str | None:

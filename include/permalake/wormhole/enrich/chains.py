@@ -72,7 +72,7 @@ _ROWS = pa.schema(
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """Access to ``chain_answers``: how to read it, to add rows, and to note a remark on a day (None: all)."""
+    """Access to a table of answers: how to read it, to add rows, and to note a remark (day None: all)."""
 
     read: Callable[[SparkSession], DataFrame]
     add: Callable[[DataFrame], int]

@@ -25,7 +25,6 @@ from permalake.wormhole.tables.chain_questions import SENDER, TOKEN, WRAPPED, WR
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _TRANSACTION = re.compile(r"0x[0-9a-f]{64}")
-_HIGHEST_DECIMALS = 255
 
 _FINALIZED, _LATEST = "finalized", "latest"
 
@@ -43,7 +42,7 @@ class _View:
     def at(self, block: str) -> Call:
         """Return the call at a block."""
         params = ({"to": self.contract, "data": self.data}, block)
-        return Call("eth_call", params, lambda result: self.form(_bytes(result)))
+        return Call("eth_call", params, lambda result: self.form(abi.returned(result)))
 
 
 @dataclass(frozen=True)
@@ -209,15 +208,9 @@ def _wrapped_asset(question: Question) -> str:
     return abi.call("wrappedAsset(uint16,bytes32)", int(chain), bytes.fromhex(address))
 
 
-def _bytes(result: Any) -> bytes:
-    if not isinstance(result, str) or not result.startswith("0x"):
-        raise ValueError("no data")
-    return bytes.fromhex(result[2:])
-
-
 def _decimals(data: bytes) -> int | None:
     value = abi.number(data)
-    return value if value is not None and value <= _HIGHEST_DECIMALS else None
+    return value if value is not None and value <= abi.HIGHEST_DECIMALS else None
 
 
 _TEXTS: _Parts = (("symbol", abi.text), ("name", abi.text))

@@ -18,7 +18,6 @@ from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
 from permalake.wormhole.enrich.rpc_errors import EVM_OF_THE_PAST
 from permalake.wormhole.reference import ChainInfo
 
-_HIGHEST_DECIMALS = 255
 _ASKED = ("balance", "outstanding", "decimals")
 
 
@@ -93,7 +92,7 @@ class CustodySearch:
         replies = dict(zip(calls, self._node.ask(list(calls.values())), strict=True))
         for contract in new:
             decimals = replies["decimals", contract].value
-            if decimals is not None and decimals <= _HIGHEST_DECIMALS:
+            if decimals is not None and decimals <= abi.HIGHEST_DECIMALS:
                 self._decimals[contract] = decimals
         return [self._answer(contracts.get(token), block, replies) for token in tokens]
 

@@ -16,11 +16,11 @@ from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich import price_providers
 from permalake.wormhole.enrich.asked_prices import AskedPrices
-from permalake.wormhole.enrich.chains import AnswerCache
 from permalake.wormhole.enrich.custody import Custody
 from permalake.wormhole.enrich.enriched_days import priceable
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.rpcs import opened
+from permalake.wormhole.steps.answer_caches import answer_cache
 from permalake.wormhole.tables import token_transfer_details as transfers
 from permalake.wormhole.tables import tvl_daily as tvl
 from permalake.wormhole.tables.attested_tokens import attested_tokens
@@ -58,11 +58,7 @@ def _inside(attempt: CarryAttempt) -> str:
 
 def _ask_custody(context: StepContext, attempt: CarryAttempt, held: DataFrame) -> None:
     """Store what the bridges held of these tokens; what takes too long waits for ``--only enrich``."""
-    cache = AnswerCache(
-        read=lambda session: attempt.table(session, TOKEN_CUSTODY.name),
-        add=lambda rows: attempt.append_new(rows, TOKEN_CUSTODY),
-        remark=lambda text, _: context.report(text),
-    )
+    cache = answer_cache(attempt, TOKEN_CUSTODY, lambda text, _: context.report(text))
     with opened(context.work.settings) as nodes:
         Custody(nodes, cache, seconds=_CUSTODY_SECONDS).ask(context.spark, held, (attempt.start, attempt.end))
 

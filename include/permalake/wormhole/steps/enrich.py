@@ -17,7 +17,7 @@ from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES, TVL_DAILY
 from permalake.wormhole.enrich.asked_prices import AskedPrices
-from permalake.wormhole.enrich.chains import AnswerCache, Chains
+from permalake.wormhole.enrich.chains import Chains
 from permalake.wormhole.enrich.custody import Custody
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
@@ -28,6 +28,7 @@ from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources import wormhole_source
 from permalake.wormhole.sources.wormhole_source import Days
+from permalake.wormhole.steps.answer_caches import answer_cache
 from permalake.wormhole.tables.redemptions import in_flight, news, reported_redemptions, sent_transfers
 
 
@@ -49,11 +50,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     )
     # A run that starts here fills in: what is stored as "none" is requested again.
     again = MESSAGE_PUBLICATION.name not in attempt.staged.changed()
-    answers = AnswerCache(
-        read=lambda session: attempt.table(session, CHAIN_ANSWERS.name),
-        add=lambda rows: attempt.append_new(rows, CHAIN_ANSWERS),
-        remark=attempt.record.note,
-    )
+    answers = answer_cache(attempt, CHAIN_ANSWERS, attempt.record.note)
     waiting = context.work.carries.waiting(order.network)
     nodes = rpcs(settings)
     with Chains(nodes, answers, again=again, recheck=order.force) as chains:
@@ -87,11 +84,7 @@ def _redeem(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc
     inside = F.col("date").between(F.lit(order.start), F.lit(order.end))
     names = (MESSAGE_PUBLICATION.name, "token_transfer_payload", "nft_transfer_payload")
     sent = sent_transfers(*(attempt.table(spark, name).where(inside) for name in names)).localCheckpoint()
-    cache = AnswerCache(
-        read=lambda session: attempt.table(session, REDEMPTIONS.name),
-        add=lambda rows: attempt.append_new(rows, REDEMPTIONS),
-        remark=attempt.record.note,
-    )
+    cache = answer_cache(attempt, REDEMPTIONS, attempt.record.note)
     section = wormhole_source.section(context.work.settings)
     if again and wormhole_source.is_live(section):
         left = in_flight(sent, cache.read(spark).where(inside)).select("date").distinct().collect()
@@ -112,10 +105,6 @@ def _redeem(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc
 
 def _ask_custody(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc]) -> None:
     """Store what the bridges held at the ends of days that were carried before; ``carry`` asks of others."""
-    cache = AnswerCache(
-        read=lambda session: attempt.table(session, TOKEN_CUSTODY.name),
-        add=lambda rows: attempt.append_new(rows, TOKEN_CUSTODY),
-        remark=attempt.record.note,
-    )
+    cache = answer_cache(attempt, TOKEN_CUSTODY, attempt.record.note)
     held = attempt.table(context.spark, TVL_DAILY.name)
     Custody(nodes, cache).ask(context.spark, held, (context.order.start, context.order.end))
