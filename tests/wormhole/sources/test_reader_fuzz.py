@@ -15,6 +15,7 @@ import pytest
 from permalake.config import Settings
 from permalake.net.http import Body
 from permalake.net.responses import MALFORMED, document
+from permalake.wormhole.codec import abi
 from permalake.wormhole.enrich import evm, solana
 from permalake.wormhole.enrich.evm_logs import messages_in
 from permalake.wormhole.enrich.jsonrpc import Call, _NoBatchesError, _replies
@@ -143,7 +144,8 @@ def evm_samples():
         (evm._receipt_of(world.core), receipt),
         (lambda logs: list(messages_in(logs, world.core)), receipt["logs"]),
         (lambda result: (int(result["number"], 16), int(result["timestamp"], 16)), block),
-        (evm._bytes, "0x" + "00" * 64),
+        (abi.returned_number, "0x" + "00" * 64),
+        (abi.returned, "0x" + "00" * 64),
     ]
 
 
