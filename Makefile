@@ -24,8 +24,9 @@ demo: install ## build the bundled real days through Airflow and say what came o
 fast: install ## tests without JVM, server or other process: run them before each commit
 	@$(PYTHON) -m pytest -m fast -p no:schemathesis --numprocesses 2 --quiet
 
-test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in two processes
-	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 --ignore $(ON_STORAGE)
+# A third process works while the others wait for a server or a starting job.
+test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in three processes
+	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 --ignore $(ON_STORAGE)
 
 long: install ## tests at full length: ten days under a killed scheduler, kills at every point, ten minutes of load, S3, GCS
 	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all PERMALAKE_LOAD_SECONDS=600 PERMALAKE_SCHEMATHESIS=all $(PYTHON) -m pytest tests/operators tests/faults tests/api/test_load.py tests/api/test_openapi.py $(ON_STORAGE)

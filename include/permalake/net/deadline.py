@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from ssl import SSLContext
 from typing import Any
 
@@ -43,12 +44,18 @@ def transports(connections: int) -> tuple[httpx.BaseTransport, dict[str, httpx.B
     return _Transport(connections), mounts
 
 
+@cache
+def _trusted() -> SSLContext:
+    """Return the context of every connection: reading the certificates takes longer than a request."""
+    return httpx.create_ssl_context()
+
+
 class _Transport(httpx.HTTPTransport):
     """An HTTP transport whose sockets keep to the deadline of the thread."""
 
     def __init__(self, connections: int, proxy: str | None = None) -> None:
         limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
-        super().__init__(limits=limits, proxy=proxy)
+        super().__init__(verify=_trusted(), limits=limits, proxy=proxy)
         # httpx hands no network backend through; tests show that deadlines hold.
         pool = vars(self._pool)
         pool["_network_backend"] = _Backend(pool["_network_backend"])
