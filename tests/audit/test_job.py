@@ -10,6 +10,7 @@ from permalake.config import load_settings
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.pipeline import jobs
+from permalake.spark import sizes
 from support.audit_days import DAYS, FIRST, find, small_network
 from support.jobs import job
 from support.lakes import OpenLake, put
@@ -57,7 +58,10 @@ def published(lake):
     return [tuple(row.values()) for row in lake.query(sql).to_pylist()]
 
 
-def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, capsys):
+@pytest.mark.parametrize("in_memory", [200_000, 0])
+def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, monkeypatch, in_memory):
+    """Whether the rows are read at once or scanned in their files."""
+    monkeypatch.setattr(sizes, "DRIVER_ROWS", in_memory)
     good = small_network()
     first = staged(lake, good, DAYS[1:2], "first")
     pinned = first.pin()

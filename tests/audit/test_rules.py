@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from permalake.audit.memory_engine import MemoryEngine
+from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.runner import Auditor
 from permalake.audit.spark_engine import SparkEngine
 from permalake.domains import domain_of
@@ -81,7 +81,7 @@ def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(tmp_path):
     def without_version(name):
         return arrow(IOTA_TABLES[name], rows[name]).drop_columns("version")
 
-    damaged = replace(scope(rows), memory=MemoryEngine(without_version))
+    damaged = replace(scope(rows), memory=DuckDBEngine(without_version))
     report = auditor(tmp_path).run(damaged, DAYS, only=["messages"])
     assert {finding.name for finding in report.failed} == {"columns", "types"}
     assert report.passed == []

@@ -11,7 +11,7 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from permalake.audit.configuration import Configuration
-from permalake.audit.memory_engine import MemoryEngine
+from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.outcomes import law_outcomes
 from permalake.audit.scope import Scope
 from permalake.audit.spark_engine import SparkEngine
@@ -220,7 +220,7 @@ def frame(spark, table, rows):
 
 def scope(rows, tables=IOTA_TABLES, **configuration):
     """A scope over rows by table, in memory."""
-    engine = MemoryEngine(lambda name: arrow(tables[name], rows[name]))
+    engine = DuckDBEngine(lambda name: arrow(tables[name], rows[name]))
     return _scope(rows, tables, configuration, memory=engine)
 
 

@@ -3,7 +3,7 @@
 Most laws state that two ways of counting agree, per day and place (a milestone, a transaction, a row key).
 Each side returns entries, and a law is violated where the sums of its sides differ. A law of another form
 returns its violations. Sides are text: the helpers below compose it, and whoever evaluates a law chooses the
-engine (:mod:`permalake.audit.scope`). :mod:`permalake.audit.memory_engine` lists what the two engines share.
+engine (:mod:`permalake.audit.scope`). :mod:`permalake.audit.duckdb_engine` lists what the two engines share.
 """
 
 from __future__ import annotations

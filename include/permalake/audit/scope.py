@@ -57,9 +57,9 @@ class Scope:
 
     Attributes:
         tables: Names of the tables.
-        memory: Executes what reads small tables only: a day of few rows needs no Spark.
-        spark: Executes everything else; None where all is small.
-        is_small: Whether a table is read in memory.
+        memory: DuckDB, in this process: executes what reads small tables only, or everything.
+        spark: Executes what reads a large table; None where DuckDB does.
+        is_small: Whether a table is small.
         rows: Number of rows by table, where known. Empty tables are not judged row by row.
     """
 

@@ -7,13 +7,15 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from permalake.audit.configuration import Configuration
-from permalake.audit.memory_engine import MemoryEngine
+from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.scope import Scope
 from permalake.audit.spark_engine import SparkEngine
 from permalake.contracts.schema import Table
 from permalake.spark.sizes import fits_driver
+from permalake.spark.submit import driver_memory, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +36,9 @@ class StoredRows(Protocol):
 
     def read(self) -> pa.Table:
         """Return the rows, all in memory."""
+
+    def scan(self) -> ds.Dataset:
+        """Return the rows as a dataset, which reads what is asked of it."""
 
 
 class Files(Protocol):
@@ -95,17 +100,21 @@ def scope_of(
 ) -> Scope:
     """Return the rows of an attempt's days, without those it refused.
 
-    ``spark`` gives the session; it is asked for when a large table is read. Side tables are read as
-    published, with a day more at either end: a quote may be some hours older or younger than the transfer
-    that it prices.
+    On a local master DuckDB reads large tables too, from files; on a cluster Spark does. ``spark`` gives
+    the session; it is asked for when Spark is to read a table. Side tables are read as published, with a day
+    more at either end: a quote may be some hours older or younger than the transfer that it prices.
     """
     audited = _AuditedTables(lake, attempt, tables)
     small = fits_driver({name: (rows.count, rows.size) for name, rows in audited.rows.items()})
     network = settings.networks.get(attempt.network)
+
+    def rows(name: str) -> pa.Table | ds.Dataset:
+        return audited.rows[name].read() if name in small else audited.rows[name].scan()
+
     return Scope(
         frozenset(tables),
-        MemoryEngine(lambda name: audited.rows[name].read(), audited.previous),
-        SparkEngine(spark, audited.frame, audited.previous_frame),
+        DuckDBEngine(rows, audited.previous, driver_memory()),
+        None if is_local() else SparkEngine(spark, audited.frame, audited.previous_frame),
         Configuration(
             protocol=network.protocol if network else None,
             chunk_size=network.chunk_size if network else None,

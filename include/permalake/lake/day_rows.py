@@ -41,18 +41,21 @@ class DayRows:
 
     def read(self) -> pa.Table:
         """Return the rows, all in memory. Columns that older files lack are null."""
+        return self.scan().to_table()
+
+    def scan(self) -> ds.Dataset:
+        """Return the rows as a dataset, which reads what is asked of it."""
         fields = schema_to_pyarrow(open_table(self._location).schema(), include_field_ids=False)
         schema = pa.schema([pa.field(field.name, field.type) for field in fields])
         paths = [file.file_path for file in self._files]
         if not paths:
-            return schema.empty_table()
-        rows = ds.dataset(
+            return ds.dataset(schema.empty_table())
+        return ds.dataset(
             [object_storage.inner_path(path) for path in paths],
             schema=schema,
             format="parquet",
             filesystem=object_storage.filesystem(paths[0]),
         )
-        return rows.to_table()
 
     @cached_property
     def _files(self) -> list[DataFile]:

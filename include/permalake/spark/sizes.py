@@ -18,7 +18,7 @@ CHAINED_ROWS = 500_000
 
 DRIVER_ROWS = 200_000
 """Rows of an audit that are read in memory on the driver, of all tables together: Spark would take longer to
-plan its queries than these rows take to judge."""
+plan its queries than these rows take to judge. Of more rows, DuckDB reads the files on a local master."""
 
 DRIVER_BYTES = 64 << 20
 """Size of the data files (compressed) of these rows, at most."""

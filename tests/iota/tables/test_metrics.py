@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
-from permalake.audit.memory_engine import MemoryEngine
+from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.scope import Scope
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
@@ -280,7 +280,7 @@ def test_laws_name_what_is_damaged_and_nothing_else(world):
         for law in domain_of("shimmer").laws()
         if law.table in {table.name for table in (*metrics.TABLES, *ledger_changes.TABLES, *carried.TABLES)}
     ]
-    engine = MemoryEngine(lambda name: tables[name].toArrow())
+    engine = DuckDBEngine(lambda name: tables[name].toArrow())
     rows = violations(laws, Scope(frozenset(tables), engine))
     assert {(row["law"], row["place"], row["date"]) for row in rows} == {
         (law, place, day) for law, place in wanted

@@ -1,4 +1,4 @@
-"""Queries of an audit over small tables: DuckDB over Arrow, in this process.
+"""Queries of an audit in this process: DuckDB over Arrow tables, or over files that are read as needed.
 
 Predicates of rules and queries of laws are written in the SQL that Spark and DuckDB share: ``||`` for
 ``concat`` (which takes null for nothing in DuckDB), ``octet_length`` for bytes, ``IS DISTINCT FROM``,
@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
+from tempfile import gettempdir
 from typing import Any
+from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from pyspark.sql.pandas.types import from_arrow_type
 
 from permalake.audit.laws import Check
 from permalake.audit.scope import PREVIOUS
 
-Rows = Callable[[str], pa.Table]
+Rows = Callable[[str], pa.Table | ds.Dataset]
 VIOLATIONS = pa.schema(
     {"date": pa.date32(), "place": pa.string(), "expected": pa.string(), "found": pa.string()}
 )
@@ -42,25 +45,31 @@ _MACROS = (
     "startswith(x, start) AS starts_with(x, start)",
     "try_element_at(list, place) AS list[place]",
     "array_size(list) AS len(list)",
+    "xxhash64(x) AS hash(x)",
     # Of bytes, which DuckDB does not search: in their digits, parted so that no match begins within a byte.
     "contains(x, part) AS instr(parted_hex(x), parted_hex(part)) > 0",
 )
 _BATCH = 10_000
 
 
-class MemoryEngine:
+class DuckDBEngine:
     """A DuckDB connection that knows tables as Arrow.
 
-    ``table`` returns the audited rows of a table, ``previous`` those of the latest day before.
+    ``table`` returns the audited rows of a table, ``previous`` those of the latest day before. What does not
+    fit ``memory`` (as ``8g``; DuckDB's own limit when left out) goes to the folder for temporary files.
     """
 
-    def __init__(self, table: Rows, previous: Rows | None = None) -> None:
+    def __init__(self, table: Rows, previous: Rows | None = None, memory: str | None = None) -> None:
         self._table = table
         self._previous = previous
+        self._memory = memory
         self._types: dict[str, dict[str, str]] = {}
         self._connection = duckdb.connect(":memory:")
         for setting in _SETTINGS:
             self._connection.execute(setting)
+        self._connection.execute(f"SET temp_directory = '{gettempdir()}/permalake-audit-{uuid4().hex}'")
+        if memory is not None:
+            self._connection.execute(f"SET memory_limit = '{memory}b'")
         for macro in _MACROS:
             self._connection.execute(f"CREATE MACRO {macro}")
 
@@ -71,9 +80,10 @@ class MemoryEngine:
         elif self._previous is not None:
             rows = self._previous(name.removeprefix(PREVIOUS))
         else:
-            rows = self._table(name.removeprefix(PREVIOUS)).slice(0, 0)
+            rows = self._table(name.removeprefix(PREVIOUS)).schema.empty_table()
         self._types[name] = {field.name: from_arrow_type(field.type).simpleString() for field in rows.schema}
-        self.put(name, _without_zones(rows))
+        self._connection.register(f"{name}_as_stored", rows)
+        self._connection.execute(f"CREATE VIEW {name} AS SELECT {_plain(rows.schema)} FROM {name}_as_stored")
 
     def put(self, name: str, rows: pa.Table) -> None:
         """Make rows known by name."""
@@ -98,30 +108,35 @@ class MemoryEngine:
         return rows
 
     def surplus(self, name: str, key: Sequence[str]) -> int:
-        """Return the number of rows beyond one per key."""
+        """Return the number of rows beyond one per key.
+
+        Keys are compared by their hashes first: these are short to keep. Equal keys have equal hashes.
+        """
+        hashed = f"SELECT hash({', '.join(key)}) AS h FROM {name}"
+        if not self.rows(f"SELECT h FROM ({hashed}) GROUP BY h HAVING count(*) > 1 LIMIT 1"):
+            return 0
         counted = f"SELECT count(*) AS n FROM {name} GROUP BY {', '.join(key)} HAVING count(*) > 1"
         [row] = self.rows(f"SELECT coalesce(sum(n - 1), 0) AS surplus FROM ({counted})")
         return int(row["surplus"])
 
-    def narrowed(self, start: date, end: date) -> MemoryEngine:
+    def narrowed(self, start: date, end: date) -> DuckDBEngine:
         """Return an engine for ``start`` to ``end`` only."""
 
-        def table(name: str) -> pa.Table:
-            rows = self._table(name)
-            day = rows.column("date")
-            return rows.filter(pc.and_(pc.greater_equal(day, start), pc.less_equal(day, end)))
+        def table(name: str) -> pa.Table | ds.Dataset:
+            return self._table(name).filter((pc.field("date") >= start) & (pc.field("date") <= end))
 
-        return MemoryEngine(table)
+        return DuckDBEngine(table, memory=self._memory)
 
     def release(self) -> None:
         """Close the connection."""
         self._connection.close()
 
 
-def _without_zones(rows: pa.Table) -> pa.Table:
-    """Return rows with moments as UTC without a zone: Spark writes and compares them so."""
-    fields = [
-        field.with_type(pa.timestamp(field.type.unit)) if pa.types.is_timestamp(field.type) else field
-        for field in rows.schema
-    ]
-    return rows.cast(pa.schema(fields))
+def _plain(schema: pa.Schema) -> str:
+    """Return the columns, moments as UTC without a zone: Spark writes and compares them so."""
+    return ", ".join(
+        f"timezone('UTC', {field.name}) AS {field.name}"
+        if pa.types.is_timestamp(field.type) and field.type.tz
+        else f'"{field.name}"'
+        for field in schema
+    )
