@@ -56,6 +56,7 @@ lint: install ## style, types, direction of imports, generated docs
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
 	@$(PYTHON) -m permalake.cli.docs --check
+	@$(PYTHON) -m bench.scale --check
 
 format: install ## put the code into shape
 	@$(VENV)/bin/ruff check --fix --quiet; $(VENV)/bin/ruff format

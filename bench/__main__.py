@@ -3,7 +3,8 @@
 Every module of this folder with a function ``run`` is a benchmark. Each runs in a process of its own and
 returns its figures: what was measured, our value, a peer's from the same run, and their ratio (above 1:
 ours is the better one). ``bench/results.json`` keeps the last figures of each benchmark with the time and
-the machine they were measured on; ``bench/RESULTS.md`` shows them, ``bench/results.svg`` draws the ratios.
+the machine they were measured on; ``bench/RESULTS.md`` shows them, ``bench/results.svg`` draws the ratios,
+and ``docs/scale.md`` says what they mean for whole histories.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import table
+from bench import scale, table
 from bench.machine import machine
 from bench.picture import draw
 
@@ -65,6 +66,7 @@ def main() -> None:
             print(json.dumps(figure))
     draw(results, HERE / "results.svg")
     table.write(results, HERE / "RESULTS.md")
+    scale.PAGE.write_text(scale.page(results), "utf-8")
 
 
 if __name__ == "__main__":
