@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from permalake.wormhole.enrich.providers.coingecko import DAYS_AT_ONCE
+
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "scale.md"
 _MARK = "<!-- python -m bench.scale --write -->"
 _HOUR, _GB = 3600, 1e9
-_COINGECKO_DAYS = 90
-"""Days that one request to CoinGecko's range of a coin covers."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,15 @@ def rates(results: dict) -> dict[str, float]:
     day = _figure(results, "iota_build", "IOTA day of 1,000,000 messages, built")
     size = _figure(results, "api_cost", "a day of 1,000,000 messages: bytes")
     rows = _figure(results, "cassandra", "Chrysalis tangle of 110,000 messages")
+    events = _figure(results, "bigtable", "98,043 events")
     # A store's server and the job that fills it share the machine.
-    cores = results["cassandra"]["machine"]["cores"]
+    of_cassandra, of_bigtable = (results[store]["machine"]["cores"] for store in ("cassandra", "bigtable"))
     return {
         "messages": 1e6 / day["cpu_seconds"],
         "bytes": (size["table_bytes"] + size["index_bytes"] + size["other_bytes"]) / 1e6,
         "rows": rows["rows"] / 110_000,
-        "stored": rows["ours"] / cores,
-        "events": _figure(results, "bigtable", "98,043 events")["ours"]
-        / results["bigtable"]["machine"]["cores"],
+        "stored": rows["ours"] / of_cassandra,
+        "events": events["ours"] / of_bigtable,
         "signatures": _figure(results, "wormhole_verify", "guardian signatures")["ours"],
         "decoded": _figure(results, "wormhole_decode", "VAAs decoded")["ours"],
     }
@@ -70,16 +70,17 @@ def _iota(rate: dict[str, float], given: Assumptions) -> Iterator[str]:
 
 
 def _wormhole(rate: dict[str, float], given: Assumptions) -> Iterator[str]:
-    requests = given.tokens * -(-given.vaa_days // _COINGECKO_DAYS)
+    requests = given.tokens * -(-given.vaa_days // DAYS_AT_ONCE)
     yield f"| Wormhole: {given.vaas:,.0f} VAAs, {given.vaa_days} days | rate | total |"
     yield "| --- | ---: | ---: |"
     signatures = given.vaas * given.signatures
     yield _work("signatures verified", signatures, rate["signatures"], "signatures", given)
     yield _work("VAAs decoded", given.vaas, rate["decoded"], "VAAs", given)
     yield _work("events written into Bigtable", given.vaas, rate["events"], "events", given)
-    yield f"| quotes from CoinGecko | {_COINGECKO_DAYS} days per request and token | {requests:,} requests |"
+    yield f"| quotes from CoinGecko | {DAYS_AT_ONCE} days per request and token | {requests:,} requests |"
     yield f"| details from chains | 1 per token | {given.tokens:,} requests |"
-    yield f"| custody from archive nodes | 1 per token and day | {given.tokens * given.vaa_days:,} requests |"
+    custody = given.tokens * given.vaa_days
+    yield f"| custody from archive nodes | at most 1 per token and day | {custody:,} requests |"
 
 
 def _work(name: str, amount: float, rate: float, unit: str, given: Assumptions) -> str:

@@ -1,9 +1,11 @@
 """Spark and DuckDB judge alike: the same rows, the same laws, the same findings."""
 
 import datetime as dt
+import tempfile
 
 import pytest
 
+from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.outcomes import failing_rows, law_outcomes, rule_outcomes
 from permalake.audit.suspects import suspects
 from permalake.audit.validation import rules_of
@@ -63,3 +65,15 @@ def test_sound_days_raise_no_suspicion(spark):
     in_spark = spark_scope(spark, small_network())
     assert suspects(counted, in_spark) == set()
     in_spark.release()
+
+
+def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    engine = DuckDBEngine({}.__getitem__, memory="100m")
+    engine.keep("many", "SELECT range AS n, hash(range)::text || repeat('x', 60) AS t FROM range(3000000)")
+    assert engine.rows("SELECT count(DISTINCT n) AS n, max(length(t)) > 60 AS is_long FROM many") == [
+        {"n": 3_000_000, "is_long": True}
+    ]
+    assert list(tmp_path.rglob("*.tmp"))
+    engine.release()
+    assert not list(tmp_path.iterdir())

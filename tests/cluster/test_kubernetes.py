@@ -6,7 +6,6 @@ as a process, with the variables that the pod and the image give it.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -17,10 +16,11 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from permalake.local.services.daemon import LOOPBACK
 from permalake.paths import ROOT
 from permalake.spark import jars
 from permalake.spark.submit import bin_folder, spark_conf
-from support.kubernetes_server import LOOPBACK, kubernetes
+from support.kubernetes_server import kubernetes
 
 VERSION = "1.33"
 MANIFESTS = {
@@ -90,16 +90,14 @@ def test_names_agree():
 def test_a_driver_gets_executors_as_pods_and_they_compute(tmp_path, monkeypatch):
     """With the settings of the manifests and of a submit, but for addresses and sizes."""
     home = tmp_path / "home"
-    home.mkdir()
-    jars.resolve(jars.COORDINATES)
-    (home / "jars").mkdir()
+    (home / "jars").mkdir(parents=True)
     template = tmp_path / "executor.yaml"
     template.write_text(DATA["executor.yaml"], "utf-8")
     with kubernetes(
         tmp_path,
         PERMALAKE_HOME=str(home),
         PYSPARK_PYTHON=sys.executable,
-        JAVA_HOME=java_home(),
+        JAVA_HOME=str(Path(jars.java()).resolve().parents[1]),
     ) as (address, host):
         monkeypatch.setenv("PERMALAKE_SPARK_MASTER", f"k8s://{address}")
         monkeypatch.setenv("PERMALAKE_SPARK_EXECUTOR_MEMORY", "512m")
@@ -112,37 +110,29 @@ def test_a_driver_gets_executors_as_pods_and_they_compute(tmp_path, monkeypatch)
             "spark.driver.bindAddress": LOOPBACK,
             "spark.driver.port": "0",
             "spark.driver.blockManager.port": "0",
-            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Dof.the=test",
+            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
         script = tmp_path / "sum.py"
         script.write_text(SUM, "utf-8")
         options = [f"--conf={name}={value}" for name, value in conf.items()]
-        done = subprocess.run(
-            [str(bin_folder() / "spark-submit"), "--master", f"k8s://{address}", *options, str(script)],
-            env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK},
-            stdout=subprocess.PIPE,
-            stderr=(tmp_path / "driver.log").open("w"),
-            text=True,
-            timeout=90,
-            check=False,
-        )
+        with (tmp_path / "driver.log").open("w") as log:
+            done = subprocess.run(
+                [str(bin_folder() / "spark-submit"), "--master", f"k8s://{address}", *options, str(script)],
+                env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK},
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                timeout=240,
+                check=False,
+            )
         logs = "\n".join(file.read_text()[-3000:] for file in tmp_path.glob("*.log"))
         assert "sum 90" in done.stdout, logs
         [pod] = host.made["pods"].values()
     sent = {name: value for name, value in pod.items() if name != "status"}
-    kubernetes_validate.validate(json.loads(json.dumps(sent)), VERSION, strict=True)
+    kubernetes_validate.validate(sent, VERSION, strict=True)
     assert pod["spec"]["securityContext"]["runAsUser"] == DRIVER["securityContext"]["runAsUser"]
     [container] = pod["spec"]["containers"]
     assert container["image"] == "permalake"
     assert "/var/lib/permalake" in {one["mountPath"] for one in container["volumeMounts"]}
     from_secrets = {one["name"] for one in container["env"] if "secretKeyRef" in one.get("valueFrom", {})}
     assert from_secrets == {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
-
-
-def java_home():
-    """Where Java is, as the image says it."""
-    if home := os.environ.get("JAVA_HOME"):
-        return home
-    asked = ["java", "-XshowSettings:properties", "-version"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=True).stderr
-    return str(Path(re.search(r"java\.home = (\S+)", told)[1]))

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from permalake.local.services.daemon import LOOPBACK
 from permalake.paths import ROOT
-
-LOOPBACK = "127.0.0.1"
 
 
 class PodHost:
@@ -31,7 +30,7 @@ class PodHost:
         """Keep a thing; start the container of a pod by the image's entry point."""
         name = thing["metadata"].get("name") or f"made-{len(self.made[kind])}"
         thing["metadata"] |= {"name": name, "uid": name, "resourceVersion": "1"}
-        self.made.setdefault(kind, {})[name] = thing
+        self.made[kind][name] = thing
         if kind == "pods":
             [container] = thing["spec"]["containers"]
             given = {one["name"]: self._value(one, thing) for one in container["env"]}

@@ -8,7 +8,7 @@ Predicates of rules and queries of laws are written in the SQL that Spark and Du
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date
 from tempfile import gettempdir
 from typing import Any
@@ -69,7 +69,7 @@ class DuckDBEngine:
             self._connection.execute(setting)
         self._connection.execute(f"SET temp_directory = '{gettempdir()}/permalake-audit-{uuid4().hex}'")
         if memory is not None:
-            self._connection.execute(f"SET memory_limit = '{memory}b'")
+            self._connection.execute(f"SET memory_limit = '{memory}b'")  # Java's 8g is DuckDB's 8gb
         for macro in _MACROS:
             self._connection.execute(f"CREATE MACRO {macro}")
 
@@ -106,18 +106,6 @@ class DuckDBEngine:
         """Return the rows of a query."""
         rows: list[dict[str, Any]] = self._connection.sql(query).to_arrow_table().to_pylist()
         return rows
-
-    def surplus(self, name: str, key: Sequence[str]) -> int:
-        """Return the number of rows beyond one per key.
-
-        Keys are compared by their hashes first: these are short to keep. Equal keys have equal hashes.
-        """
-        hashed = f"SELECT hash({', '.join(key)}) AS h FROM {name}"
-        if not self.rows(f"SELECT h FROM ({hashed}) GROUP BY h HAVING count(*) > 1 LIMIT 1"):
-            return 0
-        counted = f"SELECT count(*) AS n FROM {name} GROUP BY {', '.join(key)} HAVING count(*) > 1"
-        [row] = self.rows(f"SELECT coalesce(sum(n - 1), 0) AS surplus FROM ({counted})")
-        return int(row["surplus"])
 
     def narrowed(self, start: date, end: date) -> DuckDBEngine:
         """Return an engine for ``start`` to ``end`` only."""

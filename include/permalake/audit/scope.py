@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from threading import RLock
@@ -36,9 +36,6 @@ class Engine(Protocol):
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         """Return the rows of a query over known names."""
-
-    def surplus(self, name: str, key: Sequence[str]) -> int:
-        """Return the number of rows of a table beyond one per key."""
 
     def narrowed(self, start: date, end: date) -> Engine:
         """Return an engine for ``start`` to ``end`` only, both inclusive."""

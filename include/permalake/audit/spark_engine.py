@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date
 from functools import cached_property
 from itertools import count
@@ -72,18 +72,6 @@ class SparkEngine:
     def rows(self, query: str) -> list[dict[str, Any]]:
         """Return the rows of a query."""
         return [row.asDict() for row in self._query(query).collect()]
-
-    def surplus(self, name: str, key: Sequence[str]) -> int:
-        """Return the number of rows beyond one per key.
-
-        Keys are compared by their hashes first: these are short to exchange. Equal keys have equal hashes.
-        """
-        hashed = f"SELECT xxhash64({', '.join(key)}) AS h FROM {name}"
-        if not self.rows(f"SELECT h FROM ({hashed}) GROUP BY h HAVING count(*) > 1 LIMIT 1"):
-            return 0
-        counted = f"SELECT count(*) AS n FROM {name} GROUP BY {', '.join(key)} HAVING count(*) > 1"
-        [row] = self.rows(f"SELECT coalesce(sum(n - 1), 0) AS surplus FROM ({counted})")
-        return int(row["surplus"])
 
     def narrowed(self, start: date, end: date) -> SparkEngine:
         """Return an engine for ``start`` to ``end`` only."""

@@ -31,7 +31,8 @@ PUBLIC, PRO = "https://api.coingecko.com/api/v3", "https://pro-api.coingecko.com
 _DEMO_HEADER, _PRO_HEADER = "x-cg-demo-api-key", "x-cg-pro-api-key"
 _HOSTS = {"api.coingecko.com", "pro-api.coingecko.com"}
 _DAY = 86_400
-_LONGEST = 89 * _DAY
+DAYS_AT_ONCE = 89
+"""Days that one request covers hour by hour."""
 _NOT_IN_THE_PLAN = {10012}
 """error_code of a range that lies further back than the plan reaches."""
 _FORBIDDEN = "coingecko: the plan has no quotes of that time (error 10012)"
@@ -92,11 +93,11 @@ class CoinGecko:
         start, end = ask.span
         end = min(end, math.ceil(self._clock()))
         quotes: list[Quote] = []
-        forbidden = None
+        forbidden, longest = None, DAYS_AT_ONCE * _DAY
         try:
-            for at in range(start, end, _LONGEST):
+            for at in range(start, end, longest):
                 try:
-                    quotes += self._range(ask.coin, at, min(at + _LONGEST, end))
+                    quotes += self._range(ask.coin, at, min(at + longest, end))
                 except _ForbiddenError:
                     forbidden = _FORBIDDEN
                     self._remember({HISTORY: str(at)}, _FORBIDDEN_FOR)
