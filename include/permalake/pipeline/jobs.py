@@ -187,8 +187,10 @@ class Job:
     def _go_on(self, work: Workspace, order: Order, step: Step, first: Step) -> StepResult | None:
         from pyspark.sql import SparkSession
 
-        spark = SparkSession.active()
-        spark.catalog.clearCache()
+        # None where no step has needed Spark so far: the first one that does starts it.
+        spark = SparkSession.getActiveSession()
+        if spark is not None:
+            spark.catalog.clearCache()
         try:
             return run_step(work, order, step, spark=spark, submit=first.name)
         except Exception as error:  # noqa: BLE001 - the step's own task runs it again and reports it
