@@ -13,8 +13,8 @@ SMALL_BYTES = 64 << 20
 it ends before the optimising compiler has earned what it costs."""
 
 CHAINED_ROWS = 10_000_000
-"""Staged rows up to which a submit goes on with the next steps. A submit of its own costs a step ten seconds: to
-start Java and Spark, and to compile again what the step before had compiled."""
+"""Staged rows up to which a submit goes on with the next steps. A submit of its own costs a step ten seconds:
+to start Java and Spark, and to compile again what the step before had compiled."""
 
 DRIVER_ROWS = 200_000
 """Rows of an audit that are read in memory on the driver, of all tables together: Spark would take longer to

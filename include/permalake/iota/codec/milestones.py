@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol as Interface
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from permalake.iota.codec.byte_reader import ByteReader, ascending, demand
+from permalake.iota.codec.ed25519 import is_valid
 from permalake.iota.codec.faults import Fault
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.receipts import ProtocolParameters, Receipt, read_options, read_receipt
@@ -202,8 +200,6 @@ def verify_signatures(
     for public_key, signature in milestone.signatures:
         if keys and public_key.hex() not in applicable:
             problems.append(f"key {public_key.hex()} may not sign milestone {milestone.index}")
-        try:
-            Ed25519PublicKey.from_public_bytes(public_key).verify(signature, milestone.essence_hash)
-        except (InvalidSignature, ValueError):
+        if not is_valid(public_key, signature, milestone.essence_hash):
             problems.append(f"signature of key {public_key.hex()} is not valid")
     return problems
