@@ -1,5 +1,7 @@
 # Permalake. Every target makes what it needs first; `make` alone lists the targets.
 .DEFAULT_GOAL := help
+# Images often set it; Python would then compile all that each process imports anew, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help install demo fast test long bench tour site-tour up down env lint format docs sbom clean
 
 VENV := .venv
