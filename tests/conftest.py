@@ -115,6 +115,8 @@ FORGETFUL = dict.fromkeys(
 )
 # Each of a schema's hundred statements would wait for the disk; a server that is killed forgets them.
 SCHEMA_IN_MEMORY = "-Dcassandra.test.flush_local_schema_changes=false"
+# It looks at the clock five hundred times a second, all the while that tests work on other things.
+COARSE_CLOCK = "-Dcassandra.approximate_time_precision_ms=20"
 
 
 @sqlalchemy.event.listens_for(sqlalchemy.Engine, "connect")
@@ -320,7 +322,7 @@ def _server(name, tmp_path_factory):
 
 def _started(name, server, tmp_path_factory):
     patch = pytest.MonkeyPatch()
-    patch.setenv("JDK_JAVA_OPTIONS", f"{SHORT_LIVED} {SCHEMA_IN_MEMORY}")
+    patch.setenv("JDK_JAVA_OPTIONS", f"{SHORT_LIVED} {SCHEMA_IN_MEMORY} {COARSE_CLOCK}")
     # Two processes that start at once would fetch the same server into the same place.
     with _locked(tmp_path_factory, "services"):
         control.up({name: server}, lambda line: None)
