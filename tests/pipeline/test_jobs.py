@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from pyspark.sql import SparkSession
 
 from permalake.contracts.steps import Step, StepResult
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError
@@ -94,6 +95,21 @@ def test_any_other_error_of_a_later_step_is_left_to_its_own_task(process, error,
     assert list(rows) == ["first", "second"]
     assert (rows["second"].result.state, rows["second"].result.reason) == ("failed", reason)
     assert rows["second"].result.retryable
+
+
+def test_a_submit_goes_on_after_a_step_that_needs_no_spark(process, monkeypatch):
+    """Neither an audit by DuckDB nor publishing starts a session."""
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession, "_instantiatedSession", None)
+    given = []
+
+    def second(context):
+        given.append(context.given)
+        return StepResult()
+
+    rows = process(second=second)
+    assert list(rows) == ["first", "second", "third"]
+    assert given == [None]
 
 
 def test_large_days_have_a_submit_for_each_step(process, monkeypatch):
