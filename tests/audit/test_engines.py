@@ -3,6 +3,7 @@
 import datetime as dt
 import tempfile
 
+import pyarrow as pa
 import pytest
 
 from permalake.audit.duckdb_engine import DuckDBEngine
@@ -77,3 +78,11 @@ def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(tmp_path, monkeypat
     assert list(tmp_path.rglob("*.tmp"))
     engine.release()
     assert not list(tmp_path.iterdir())
+
+
+def test_duckdb_counts_bytes_of_text_and_of_binary_values():
+    stored = pa.table({"name": ["é\\x41", None], "data": [b"\0\xff", b""]})
+    engine = DuckDBEngine(lambda _: stored)
+    engine.open("stored")
+    query = "SELECT octet_length(name) AS name, octet_length(data) AS data FROM stored"
+    assert engine.rows(query) == [{"name": 6, "data": 2}, {"name": None, "data": 0}]

@@ -34,7 +34,9 @@ _SETTINGS = (
 )
 _MACROS = (
     r"parted_hex(x) AS regexp_replace(hex(x), '(..)', '\1 ', 'g')",
-    "octet_length(x) AS length(hex(x)) // 2",
+    # DuckDB's own counts the bytes of binary values only. The type is known when a query is planned.
+    "octet_length(x) AS CASE WHEN typeof(x) = 'BLOB' THEN system.main.octet_length(CAST(x AS BLOB))"
+    " ELSE strlen(CAST(x AS VARCHAR)) END",
     "conv(x, base, into_base) AS CAST(try_cast('0x' || x AS UBIGINT) AS VARCHAR)",
     "datediff(later, earlier) AS date_diff('day', earlier, later)",
     "to_date(x) AS CAST(x AS DATE)",
