@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from bench.iota_build import COMMAND, DAY, archive, environment
+from bench.iota_build import DAY, archive, environment
 from bench.machine import say, watch
+from bench.simulated import COMMAND
 from permalake.config import Settings, load_settings
 from permalake.domains import domain_of
 from permalake.iota.contracts import IOTA_TABLES

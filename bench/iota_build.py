@@ -9,34 +9,21 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from bench.machine import watch
+from bench.simulated import COMMAND, simulated
 
 HERE = Path(__file__).parent
-DATA = HERE / ".data"
-COMMAND = str(Path(sys.executable).with_name("permalake"))
 SIZES = (1_000_000, 5_000_000)
 DAY = "2023-01-01"
 
 
 def archive(messages: int) -> Path:
     """A simulated Stardust day of that many messages, made once."""
-    folder = DATA / f"stardust-{messages}"
-    if not folder.exists():
-        part = folder.with_suffix(".part")
-        shutil.rmtree(part, ignore_errors=True)
-        subprocess.run(
-            [COMMAND, "simulate", "iota", "--messages", str(messages), "--start", DAY, "--out", str(part)],
-            stdout=2,
-            check=True,
-        )
-        part.rename(folder)
-    return folder
+    return simulated(f"stardust-{messages}", "iota", "--messages", str(messages), "--start", DAY)
 
 
 def environment(lake: Path, source: Path) -> dict[str, str]:

@@ -8,16 +8,15 @@ times: each time a run of its own, every step of the DAG included.
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from datetime import date, timedelta
 from pathlib import Path
 
-from bench.iota_build import COMMAND, DATA, environment
+from bench.iota_build import environment
 from bench.machine import say, watch
+from bench.simulated import COMMAND, simulated
 
 FIRST = date(2023, 1, 1)
 MESSAGES_A_DAY = 100
@@ -27,15 +26,8 @@ TIMES = 5
 
 def archive(days: int) -> Path:
     """Simulated small Stardust days, made once."""
-    folder = DATA / f"stardust-days-{days}"
-    if not folder.exists():
-        part = folder.with_suffix(".part")
-        shutil.rmtree(part, ignore_errors=True)
-        size = ["--messages", str(days * MESSAGES_A_DAY), "--milestones-per-day", "6"]
-        when = ["--days", str(days), "--start", str(FIRST)]
-        subprocess.run([COMMAND, "simulate", "iota", *size, *when, "--out", str(part)], stdout=2, check=True)
-        part.rename(folder)
-    return folder
+    size = ("--messages", str(days * MESSAGES_A_DAY), "--milestones-per-day", "6")
+    return simulated(f"stardust-days-{days}", "iota", *size, "--days", str(days), "--start", str(FIRST))
 
 
 def run(days: int = 366) -> list[dict]:
