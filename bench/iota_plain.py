@@ -26,6 +26,7 @@ from permalake.iota.cone.source_records import MilestoneDay, Record, utc_date
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_columns import archive_columns
 from permalake.iota.tables.base_tables import BASE_TABLES, base_tables
+from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.lake.catalog import PROPERTIES, file_layout
 from permalake.lake.task_files import FileTarget, TaskFiles
 from permalake.pipeline.line_files import line_ranges, read_lines
@@ -51,7 +52,7 @@ def main(archive: Path, out: Path) -> None:
         problems += pc.sum(pc.equal(decoded["kind"], int(Row.PROBLEM))).as_py() or 0
         is_pending = pc.equal(decoded["kind"], int(Row.PENDING))
         kind = pc.if_else(is_pending, pa.scalar(int(Row.BLOCK), pa.int8()), decoded["kind"])
-        for name, made in base_tables(decoded.set_column(0, "kind", kind), _CHUNK_SIZE):
+        for name, made in base_tables(DecodedRange(decoded.set_column(0, "kind", kind), _CHUNK_SIZE)):
             files.add(name, made)
             rows[name] += made.num_rows
     files.complete()

@@ -14,18 +14,22 @@ from pyspark.sql import DataFrame
 from permalake.config import CoordinatorKey
 from permalake.iota.cone import verdict
 from permalake.iota.cone.conflict_reasons import resolved
-from permalake.iota.cone.prove import decoded
+from permalake.iota.cone.decoded import ARROW
+from permalake.iota.cone.prove import AsRows, decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
+from permalake.iota.steps.table_writer import Written
 from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
-from permalake.iota.tables.day_tables import analytics_tables
+from permalake.iota.tables.decoded_columns import DecodedRange
 from support import places
+from support.iota_queries import by_spark, shaped
 from support.made_tables import MadeTables
 
 DATA = places.DATA
 SYNTHETIC = DATA / "synthetic"
 RICHEST = 10
+V_BYTE_COST = 100
 
 
 @dataclass
@@ -34,6 +38,7 @@ class Built:
 
     tables: dict = field(default_factory=dict)
     decoded: DataFrame | None = None
+    written: Written | None = None
     refused: dict = field(default_factory=dict)
     quarantine: list = field(default_factory=list)
 
@@ -53,36 +58,42 @@ def plain(row):
     return {name: value(v) for name, v in row.items()}
 
 
-def build(spark, path, start, end, landing, protocol="stardust", hrp="smr", keys=(), threshold=None):
-    """Build start..end (ISO dates) from the archive at ``path``, with nothing before it."""
+def proven(spark, path, start, end, sink, protocol="stardust", hrp="smr", keys=(), threshold=None):
+    """Source, milestone days and what ``sink`` makes of start..end (ISO dates), with nothing before it."""
     source = ArchiveRest(spark, Path(path))
     days = source.days(date.fromisoformat(start), date.fromisoformat(end))
     rules = ConeRules(protocol, hrp, tuple(days), source.first_milestone, tuple(keys), threshold)
-    made = MadeTables(landing)
-    made.written.collect(decoded(source.records(days), rules, made.writer))
-    made.written.collect(resolved(made.written.decoded(spark), protocol, few=True, sink=made.writer))
-    landed = made.written.decoded(spark).cache()
-    built = Built(decoded=landed, refused=verdict.refused_days(landed, days))
+    return source, days, decoded(source.records(days), rules, sink)
+
+
+def decoded_range(spark, path, start, end, **network):
+    """The decoded rows of start..end, but for those of conflicting messages' reasons."""
+    _, _, rows = proven(spark, path, start, end, AsRows(), **network)
+    return DecodedRange(rows.toArrow().cast(ARROW), 250_000)
+
+
+def build(spark, path, start, end, landing, protocol="stardust", **network):
+    """Build start..end (ISO dates) from the archive at ``path``, with nothing before it."""
+    made = MadeTables(landing, v_byte_cost=V_BYTE_COST)
+    source, days, told = proven(spark, path, start, end, made.writer, protocol, **network)
+    made.written.collect(told)
+    written = made.written
+    pending = resolved(written.decoded(spark), written.touched(spark), protocol, few=True, sink=made.writer)
+    written.collect(pending)
+    landed = written.decoded(spark).cache()
+    built = Built(decoded=landed, written=written, refused=verdict.refused_days(landed, days))
     built.quarantine = verdict.quarantine(landed, source.name).collect()
     made = {name: shaped(name, frame) for name, frame in made.frames(spark).items()}
 
     def history(name):
         return spark.createDataFrame([], IOTA_TABLES[name].spark)
 
-    rules = StateRules(richest=RICHEST, v_byte_cost=100, rented=protocol == "stardust")
-    for group in analytics_tables(landed, made.__getitem__, 100):
-        made |= {name: shaped(name, frame()) for name, frame in group.items()}
+    rules = StateRules(richest=RICHEST, v_byte_cost=V_BYTE_COST, rented=protocol == "stardust")
+    made |= by_spark(spark, made, written, V_BYTE_COST)
     group = carried_tables(made.__getitem__, history, spans(made["date_cache"]), rules)
     made |= {name: shaped(name, frame()) for name, frame in group.items()}
     built.tables = made
     return built
-
-
-def shaped(name, frame):
-    """The frame in its contract's columns and types, as the lake stages it."""
-    contract = IOTA_TABLES[name]
-    columns = (frame[c.name].cast(contract.spark[c.name].dataType.simpleString()) for c in contract.columns)
-    return frame.select(*columns).cache()
 
 
 def tangle(protocol):

@@ -13,10 +13,10 @@ from permalake.lake.task_files import FileTarget
 class MadeTables:
     """What tasks wrote into ``folder``."""
 
-    def __init__(self, folder, chunk_size=250_000):
+    def __init__(self, folder, chunk_size=250_000, v_byte_cost=None):
         targets = tuple(_target(name, folder) for name in BASE_TABLES)
         self.written = Written()
-        self.writer = TableWriter(targets, f"{folder}/landed", chunk_size, {})
+        self.writer = TableWriter(targets, f"{folder}/landed", chunk_size, v_byte_cost, {})
 
     def frames(self, spark):
         """Every base table, and ``milestones``."""

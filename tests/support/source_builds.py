@@ -9,8 +9,8 @@ from permalake.iota.cone import verdict
 from permalake.iota.cone.conflict_reasons import pending_count
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.iota_source import decoded_days, resolved_days
-from permalake.iota.tables.day_tables import analytics_tables
 from support.iota_days import Built, coordinator_keys, shaped, tangle
+from support.iota_queries import by_spark
 from support.made_tables import MadeTables
 
 
@@ -34,19 +34,20 @@ def build_from(spark, source, network, span, landing, published=None):
     landed = made.written.decoded(spark)
     if pending := pending_count(landed):
         table = published or (lambda name: spark.createDataFrame([], IOTA_TABLES[name].spark))
-        told = resolved_days(landed, network, pending, table, days[0].date, sink=made.writer)
+        touched = made.written.touched(spark)
+        told = resolved_days(landed, touched, network, pending, table, first=days[0].date, sink=made.writer)
         made.written.collect(told)
         landed = made.written.decoded(spark)
     refused = verdict.refused_days(landed, days)
     source.distrust(refused, days)
     built = Built(refused=refused, quarantine=verdict.quarantine(landed, source.name).collect())
-    built.decoded = landed
+    built.decoded, built.written = landed, made.written
     built.tables = {name: shaped(name, frame) for name, frame in made.frames(spark).items()}
     return built
 
 
 def analysed(built):
     """The same with the analytics of the days."""
-    for group in analytics_tables(built.decoded, built.tables.__getitem__):
-        built.tables |= {name: shaped(name, frame()) for name, frame in group.items()}
+    spark = built.decoded.sparkSession
+    built.tables |= by_spark(spark, built.tables, built.written)
     return built

@@ -1,14 +1,14 @@
-"""Queries of an audit in this process: DuckDB over Arrow tables, or over files that are read as needed.
+"""Queries of this process: DuckDB over Arrow tables, or over files that are read as needed.
 
-Predicates of rules and queries of laws are written in the SQL that Spark and DuckDB share: ``||`` for
-``concat`` (which takes null for nothing in DuckDB), ``octet_length`` for bytes, ``IS DISTINCT FROM``,
-``VALUES``, ``CASE``, windows, ``SEMI JOIN`` and ``ANTI JOIN``, aggregates with ``count_if`` and
-``array_agg``. Functions of Spark that DuckDB lacks are macros here. Moments are in UTC.
+Predicates of rules, queries of laws and those that make tables are written in the SQL that Spark and DuckDB
+share: ``||`` for ``concat`` (which takes null for nothing in DuckDB), ``octet_length`` for bytes, ``IS
+DISTINCT FROM``, ``VALUES``, ``CASE``, windows, ``SEMI JOIN`` and ``ANTI JOIN``, aggregates with ``count_if``
+and ``array_agg``. Functions of Spark that DuckDB lacks are macros here. Moments are in UTC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from tempfile import gettempdir
 from typing import Any
@@ -52,6 +52,7 @@ _MACROS = (
     "contains(x, part) AS instr(parted_hex(x), parted_hex(part)) > 0",
 )
 _BATCH = 10_000
+_LARGE_BATCH = 100_000
 
 
 class DuckDBEngine:
@@ -103,6 +104,10 @@ class DuckDBEngine:
     def types(self, name: str) -> dict[str, str]:
         """Return the columns of an open table with Spark's names of their types."""
         return self._types[name]
+
+    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a query in batches."""
+        yield from self._connection.sql(query).to_arrow_reader(_LARGE_BATCH)
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         """Return the rows of a query."""

@@ -1,4 +1,4 @@
-"""Queries of an audit over large tables, in Spark."""
+"""The same queries over large tables, in Spark."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SparkEngine:
 
     def keep(self, name: str, query: str, check: Check | None = None) -> None:
         """Make the rows of a query known by name, or what ``check`` finds wrong in them; computed once."""
-        rows = self._query(query)
+        rows = self.frame(query)
         if check is not None:
             rows = rows.mapInArrow(check, _VIOLATIONS)
         self._kept.append(rows.persist())
@@ -69,9 +69,18 @@ class SparkEngine:
         """Return the columns of a known table with their types."""
         return {field.name: field.dataType.simpleString() for field in self._frames[name].schema}
 
+    def frame(self, query: str) -> DataFrame:
+        """Return a query as a frame."""
+
+        def named(found: re.Match[str]) -> str:
+            word, name = found.groups()
+            return f"{word} {self._prefix}{name}" if name in self._frames else found.group()
+
+        return self._spark.sql(re.sub(r"\b(FROM|JOIN)\s+([a-z_]\w*)", named, query))
+
     def rows(self, query: str) -> list[dict[str, Any]]:
         """Return the rows of a query."""
-        return [row.asDict() for row in self._query(query).collect()]
+        return [row.asDict() for row in self.frame(query).collect()]
 
     def narrowed(self, start: date, end: date) -> SparkEngine:
         """Return an engine for ``start`` to ``end`` only."""
@@ -92,10 +101,3 @@ class SparkEngine:
     def _view(self, name: str, rows: DataFrame) -> None:
         rows.createOrReplaceTempView(self._prefix + name)
         self._frames[name] = rows
-
-    def _query(self, query: str) -> DataFrame:
-        def named(found: re.Match[str]) -> str:
-            word, name = found.groups()
-            return f"{word} {self._prefix}{name}" if name in self._frames else found.group()
-
-        return self._spark.sql(re.sub(r"\b(FROM|JOIN)\s+([a-z_]\w*)", named, query))

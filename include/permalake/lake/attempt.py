@@ -16,6 +16,7 @@ from permalake.lake.day_record import DayRecord
 from permalake.lake.held import HeldDays
 from permalake.lake.leases import spell
 from permalake.lake.pinned_attempt import PinnedAttempt, pin
+from permalake.lake.staged_files import StagedFiles
 from permalake.lake.staged_frames import StagedFrames
 from permalake.lake.staged_state import StagedState
 from permalake.lake.task_files import FileTarget, WrittenFile
@@ -28,8 +29,8 @@ class Attempt:
     """A staging of the days start..end of a network that readers never see.
 
     :class:`permalake.lake.Builds` gives it to a ``with`` block and keeps its lease alive until the block
-    ends. ``record`` takes what there is to say about its days, ``staged`` tells what is staged so far. Only
-    :meth:`pin` leads to verdicts and to a publication.
+    ends. ``record`` takes what there is to say about its days, ``staged`` tells what is staged so far,
+    ``files`` reads it without Spark. Only :meth:`pin` leads to verdicts and to a publication.
     """
 
     def __init__(self, settings: Settings, held: HeldDays, contracts: Mapping[str, Table]) -> None:
@@ -45,6 +46,7 @@ class Attempt:
         self._database = held.database
         self._row = row
         self.staged = StagedState(held.database, row, contracts)
+        self.files = StagedFiles(held.database, row, self.staged)
         self._frames = StagedFrames(settings, held)
 
     def __repr__(self) -> str:

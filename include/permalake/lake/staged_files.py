@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import date
-from functools import cached_property
 
 from permalake.lake import record
 from permalake.lake.catalog import locations
@@ -36,7 +35,7 @@ class StagedFiles:
         """Return the latest day with rows before the attempt's days, from metadata."""
         return latest_day_before(self._locations[name], self._row.start)
 
-    @cached_property
+    @property
     def _locations(self) -> dict[str, str]:
         with self._database.read() as connection:
             published = locations(connection, PUBLISHED, self._row.network)

@@ -10,11 +10,13 @@ from permalake.iota.codec.encode_outputs import Address, Output, pack_output
 from permalake.iota.codec.outputs import BASIC, SINGLE
 from permalake.iota.codec.reasons import Conflict
 from permalake.iota.cone.conflict_reasons import HISTORY, pending_count, resolved
-from permalake.iota.cone.decoded import Row, of_kind
+from permalake.iota.cone.decoded import ARROW, Row, of_kind
 from permalake.iota.cone.prove import decoded
 from permalake.iota.cone.rules import ConeRules
+from permalake.iota.cone.touched_outputs import touched_outputs
 from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.sources.archive_rest import ArchiveRest
+from permalake.iota.tables.decoded_columns import DecodedRange
 from support.iota_days import SYNTHETIC, coordinator_keys, copy_archive, expected, lines, rewrite, tangle
 
 SPANS = {
@@ -42,7 +44,9 @@ class Landed:
         decoded(source.records(self.days), rules).write.parquet(str(folder))
         self.protocol = protocol
         self.cone = spark.read.parquet(str(folder)).cache()
-        self.rows = self.cone.unionByName(resolved(self.cone, protocol, few=True)).cache()
+        blocks = DecodedRange(self.cone.toArrow().cast(ARROW), 1)
+        self.touched = spark.createDataFrame(touched_outputs(blocks.included.rows, blocks.receipts.rows))
+        self.rows = self.cone.unionByName(resolved(self.cone, self.touched, protocol, few=True)).cache()
 
     def told(self, column):
         blocks = of_kind(self.rows, Row.BLOCK).select("message_id", column).collect()
@@ -98,7 +102,7 @@ def test_with_the_ledger_of_earlier_days_every_reason_is_recomputed(bare, spark)
     (row,) = of_kind(bare.cone, Row.PENDING).where(f"hex(message_id) = upper('{unequal}')").collect()
     spent = bytes(row["raw"])[row["inputs"][0]["start"] + 1 :][:34]
     history = spark.createDataFrame([*older(bare.protocol), (spent, None, None, 1)], HISTORY)
-    rows = resolved(bare.cone, bare.protocol, history=history, complete=True).collect()
+    rows = resolved(bare.cone, bare.touched, bare.protocol, history=history, complete=True).collect()
     ours = {row["message_id"].hex(): row["conflict_reason"] for row in rows if row["kind"] == Row.BLOCK}
     assert ours == reasons | {unequal: Conflict.SPENT_BEFORE}
     assert not [row for row in rows if row["kind"] == Row.PROBLEM]

@@ -7,20 +7,25 @@ from collections import Counter
 from datetime import date, timedelta
 from itertools import pairwise
 
+import pyarrow.compute as pc
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.scope import Scope
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.iota.codec.bech32 import decode_address
-from permalake.iota.cone.decoded import DECODED
 from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics
-from permalake.iota.tables import address_state, known_ledger, ledger_daily
+from permalake.iota.tables import known_ledger, ledger_daily
 from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
 from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
+from permalake.iota.tables.day_sums import BALANCE_CORRECTIONS, LEDGER_SUMS, ledger_sums
+from permalake.iota.tables.day_tables import BALANCE_CHANGES
+from permalake.iota.tables.day_tables import ledger_changes as ledger_changes_query
+from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.paths import SAMPLE
 from support.audit_days import violations
 from support.iota_days import (
@@ -29,12 +34,13 @@ from support.iota_days import (
     SYNTHETIC,
     build,
     coordinator_keys,
+    decoded_range,
     expected,
     plain,
-    shaped,
     tangle,
 )
 from support.iota_network import Network
+from support.iota_queries import queried, shaped
 from support.lakes import pass_audit
 from support.ledger_walk import Day, Output, days_of, measured, moved_tokens
 
@@ -50,15 +56,15 @@ class World:
     def __init__(self, spark, protocol, folder):
         self.protocol = protocol
         self.walked = days_of(protocol)
-        self.built = build(
-            spark,
-            SYNTHETIC / protocol / "archive",
-            *(*SPANS[protocol], folder / "decoded"),
-            protocol=protocol,
-            hrp=tangle(protocol)["bech32_hrp"],
-            keys=coordinator_keys(protocol),
-            threshold=2,
-        )
+        archive = (spark, SYNTHETIC / protocol / "archive", *SPANS[protocol])
+        network = {
+            "protocol": protocol,
+            "hrp": tangle(protocol)["bech32_hrp"],
+            "keys": coordinator_keys(protocol),
+            "threshold": 2,
+        }
+        self.built = build(*archive, folder / "decoded", **network)
+        self.decoded = decoded_range(*archive, **network)
 
     def state_of(self, day, knows_before=True):
         """The carried tables of one day alone, going on from what the range says of the days before."""
@@ -115,9 +121,8 @@ def test_the_ledger_weighs_what_its_outputs_weigh(world):
 def test_a_storage_deposit_is_the_rent_and_at_most_the_amount(world, v_byte_cost):
     """The high cost makes the rent exceed some amounts."""
     days = chained([(day.date, day.first, day.last) for day in world.walked], None)
-    flows = ledger_daily.ledger_changes(
-        world.built.decoded, world.built.tables["date_cache"], v_byte_cost
-    ).collect()
+    moved = ledger_sums(world.decoded.included, world.decoded.receipts, v_byte_cost)
+    flows = moved.to_pylist()
     total, walked, limited = 0, {}, 0
     for day in world.walked:
         for sign, outputs in ((1, day.created), (-1, day.consumed)):
@@ -322,13 +327,23 @@ def own_tables(spark, days):
     ]
     bounds = [(day.date, day.first, day.last) for day in days]
     schema = "date date, milestone_index int, address string, sent_tokens long, recv_tokens long"
-    nothing = spark.createDataFrame([], DECODED)
     cache = spark.createDataFrame(bounds, "date date, start_ms int, end_ms int").coalesce(1)
     moved = spark.createDataFrame(moves, schema).coalesce(1)
+
+    def nothing(sums):
+        return spark.createDataFrame([], from_arrow_schema(sums))
+
     return {
         "date_cache": cache,
-        "ledger_changes": ledger_daily.ledger_changes(nothing, cache, 100),
-        "balance_changes": address_state.balance_changes(nothing, moved),
+        "ledger_changes": queried(
+            spark, ledger_changes_query(100), date_cache=cache, ledger_sums=nothing(LEDGER_SUMS)
+        ),
+        "balance_changes": queried(
+            spark,
+            BALANCE_CHANGES,
+            address_analytics=moved,
+            balance_corrections=nothing(BALANCE_CORRECTIONS),
+        ),
     }
 
 
@@ -468,10 +483,11 @@ def test_chapters_and_checkpoints():
 def test_the_sample_changes_the_ledger_as_the_indexer_measured(spark, tmp_path):
     """Totals before 17339 are not known; what 17340 changed is the difference of the two."""
     measurements = json.loads((DATA / "iota" / "expected_measurements.json").read_text())
-    built = build(spark, SAMPLE / "shimmer", "2022-09-28", "2022-09-28", tmp_path / "decoded")
-    later = built.decoded.where("milestone_index = 17340")
+    day = "2022-09-28"
+    rows = decoded_range(spark, SAMPLE / "shimmer", day, day).every.rows
+    later = DecodedRange(rows.filter(pc.equal(rows["milestone_index"], 17340)), 1)
     days = chained([(date(2022, 9, 28), 17340, 17340)], None)
-    flows = ledger_daily.ledger_changes(later, built.tables["date_cache"], 100).collect()
+    flows = ledger_sums(later.included, later.receipts, 100).to_pylist()
     outputs = ledger_daily.ledger_outputs(flows, days, [])
     deposits = ledger_daily.storage_deposits(flows, days, None)
     size = ledger_daily.ledger_size(outputs, days[0].day, deposits[days[0].day], rented=True)

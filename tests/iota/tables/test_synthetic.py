@@ -15,6 +15,7 @@ from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.cone.decoded import ARROW, Row
 from permalake.iota.contracts import IOTA_TABLES, activity, carried, ledger_changes, metrics, movements
 from permalake.iota.tables.base_tables import base_tables
+from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.spark.session import CONF, SMALL_CONF
 from support.iota_days import (
     SYNTHETIC,
@@ -373,7 +374,7 @@ def test_announced_parameters_are_rows():
     }
     silent = row | {"milestone_index": 8, "parameters": None}
     decoded = pa.Table.from_pylist([row, silent], ARROW)
-    made = dict(base_tables(decoded, 250_000))["protocol_parameters"]
+    made = dict(base_tables(DecodedRange(decoded, 250_000)))["protocol_parameters"]
     assert [plain(one) for one in made.to_pylist()] == [
         {
             "milestone_index": 7,

@@ -29,18 +29,17 @@ from permalake.iota.codec.outputs import Outputs, Protocol
 from permalake.iota.codec.reasons import Conflict, described
 from permalake.iota.cone.decoded import ARROW, DECODED, Row, of_kind
 from permalake.iota.cone.prove import AsRows, Sink
-from permalake.iota.cone.source_records import InclusionState
 
 # What a caller knows of an output from before the range, in one row or several: its bytes, and the milestones
 # that created and spent it. Null is what the row does not tell.
 HISTORY = "output_id binary, data binary, created int, spent int"
 _KEY = ("milestone_index", "white_flag_index")
-_LAST = 2**31 - 1  # A receipt's outputs are booked behind the milestone's transactions.
 _ID = 34
 
 
 def resolved(
     landed: DataFrame,
+    touched: DataFrame,
     protocol: Protocol,
     *,
     signatures: bool = True,
@@ -53,14 +52,15 @@ def resolved(
 
     A problem (that breaks nothing) is added for each that the source gives another reason.
 
-    ``history`` (:data:`HISTORY`) tells of outputs from before the range; ``complete``: together with the
-    range it tells of every output there ever was, so that one that is in neither does not exist. ``few``: the
-    inputs go to every task, rather than all that might meet them through a shuffle.
+    ``touched`` (:data:`~permalake.iota.cone.touched_outputs.TOUCHED`) tells of the range's outputs,
+    ``history`` (:data:`HISTORY`) of those from before it; ``complete``: together they tell of every output
+    there ever was, so that one that is in neither does not exist. ``few``: the inputs go to every task,
+    rather than all that might meet them through a shuffle.
     """
     pending = of_kind(landed, Row.PENDING)
     near = F.broadcast if few else _as_it_is
     wanted = pending.select(*_KEY, F.posexplode(_input_ids()).alias("idx", "output_id"))
-    known = _known(landed, wanted.select("output_id").distinct(), history, near)
+    known = _known(touched, wanted.select("output_id").distinct(), history, near)
     inputs = (
         wanted.join(known, "output_id", "left")
         .groupBy(*_KEY)
@@ -86,7 +86,7 @@ def _input_ids() -> Column:
 
 
 def _known(
-    landed: DataFrame,
+    touched: DataFrame,
     wanted: DataFrame,
     history: DataFrame | None,
     near: Callable[[DataFrame], DataFrame],
@@ -95,37 +95,13 @@ def _known(
 
     The latter two are places in white-flag order (milestone index, white-flag index).
     """
-    included = of_kind(landed, Row.BLOCK).where(F.col("inclusion_state") == int(InclusionState.INCLUDED))
     place = F.struct(F.col(_KEY[0]).alias("m"), F.col(_KEY[1]).alias("w"))
-    nothing = F.lit(None).cast("struct<m:int,w:int>")
-    spent = (
-        included.select(F.explode("consumed").alias("of"), place.alias("spent"))
-        .select("of.output_id", "of.data", nothing.alias("created"), "spent")
-        .join(near(wanted), "output_id")
+    told = touched.join(near(wanted), "output_id").select(
+        "output_id",
+        "data",
+        F.when(~F.col("is_spent"), place).alias("created"),
+        F.when(F.col("is_spent"), place).alias("spent"),
     )
-    creators = wanted.select(F.substring("output_id", 1, 32).alias("transaction_id")).distinct()
-    made = (
-        included.join(near(creators), "transaction_id")
-        .select("transaction_id", "raw", place.alias("created"), F.posexplode("outputs").alias("idx", "of"))
-        .select(
-            _output_id("transaction_id").alias("output_id"),
-            F.substring("raw", F.col("of.start") + 1, F.col("of.length")).alias("data"),
-            "created",
-            nothing.alias("spent"),
-        )
-    )
-    migrated = (
-        of_kind(landed, Row.MILESTONE)
-        .where("receipt is not null")
-        .select("milestone_id", "milestone_index", F.posexplode("receipt.funds").alias("idx", "of"))
-        .select(
-            _output_id("milestone_id").alias("output_id"),
-            "of.data",
-            F.struct(F.col("milestone_index").alias("m"), F.lit(_LAST).alias("w")).alias("created"),
-            nothing.alias("spent"),
-        )
-    )
-    told = spent.unionByName(made).unionByName(migrated)
     if history is not None:
         told = told.unionByName(
             history.join(near(wanted), "output_id").select(
@@ -142,11 +118,6 @@ def _known(
 def _before(milestone: str) -> Column:
     place = F.struct(F.col(milestone).alias("m"), F.lit(0).alias("w"))
     return F.when(F.col(milestone).isNotNull(), place)
-
-
-def _output_id(transaction_id: str) -> Column:
-    low, high = F.col("idx") % 256, F.floor(F.col("idx") / 256)
-    return F.concat(transaction_id, *(F.unhex(F.lpad(F.hex(byte), 2, "0")) for byte in (low, high)))
 
 
 def _decide(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
 from hashlib import blake2b
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from permalake.pipeline.line_files import Damage, LineRange, line_ranges, read_l
 
 # (milestone index, time [unix s]) of a line; None when the line does not tell both.
 ReadTime = Callable[[bytes], tuple[int, int] | None]
+
+_TASKS_PER_CORE = 4
+_TINY_TASK, _LARGE_TASK = 128 << 10, 64 << 20  # bytes of files, compressed ones as they are
 
 _SPANS = "path string, first long, last long, earliest long, latest long, damage string"
 _TIMES = "milestone_index long, timestamp long, damage string"
@@ -56,13 +60,33 @@ class FileSpan:
 
 
 def range_frame(spark: SparkSession, ranges: Sequence[LineRange], **columns: Sequence[Any]) -> DataFrame:
-    """Return a frame with a row (path, start, end and the given columns) and a task for every range."""
+    """Return a frame with a row (path, start, end and the given columns) for every range.
+
+    Its tasks have about the same number of bytes to read: small files share one.
+    """
+    tasks = tasks_of([part.end - part.start for part in ranges], spark.sparkContext.defaultParallelism)
     rows = [
-        {**asdict(part), **{name: values[i] for name, values in columns.items()}, "task": i}
+        {**asdict(part), **{name: values[i] for name, values in columns.items()}, "task": tasks[i]}
         for i, part in enumerate(ranges)
     ]
     parts = spark.createDataFrame(pa.Table.from_pylist(rows))
-    return parts.repartitionById(len(rows), F.col("task").cast("int"))
+    return parts.repartitionById(max(tasks) + 1, F.col("task").cast("int"))
+
+
+def tasks_of(sizes: Sequence[int], cores: int) -> list[int]:
+    """Return the number of the task that reads each range, by the ranges' sizes in bytes.
+
+    There are several tasks for a core, more where they would be large, fewer where they would be tiny.
+    """
+    total = sum(sizes)
+    wanted = max(_TASKS_PER_CORE * cores, total // _LARGE_TASK)
+    number = max(1, min(len(sizes), wanted, total // _TINY_TASK))
+    loads = [(0, task) for task in range(number)]
+    found = [0] * len(sizes)
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):  # the largest first, each to the least busy
+        load, found[i] = heappop(loads)
+        heappush(loads, (load + sizes[i], found[i]))
+    return found
 
 
 def ranges_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[LineRange, dict[str, Any]]]:

@@ -105,16 +105,18 @@ def decoded_days(
 
 def resolved_days(
     landed: DataFrame,
+    touched: DataFrame,
     network: NetworkSettings,
     pending: int,
     published: Tables,
-    first: date,
     *,
+    first: date,
     sink: Sink = AsRows(),  # noqa: B008
 ) -> DataFrame:
     """Return what ``sink`` makes of what is to be landed besides the decoded rows.
 
-    These are the ``pending`` conflicting messages, each with its reason recomputed. Chronicle's logs give no
+    These are the ``pending`` conflicting messages, each with its reason recomputed from the outputs that the
+    days ``touched``. Chronicle's logs give no
     reasons: there the ``published`` tables tell of the days before ``first``, so that a day alone has the
     reasons that it has in a range.
     """
@@ -122,6 +124,7 @@ def resolved_days(
     history = history_before(published, network.protocol, first) if by_lake else None
     return resolved(
         landed,
+        touched,
         network.protocol,
         signatures=network.transaction_signatures,
         history=history,

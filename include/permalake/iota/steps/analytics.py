@@ -1,16 +1,14 @@
-"""Step ``analytics`` of an IOTA network: decoded rows and staged tables → staged analytics tables."""
+"""Step ``analytics`` of an IOTA network: staged tables and landed sums → staged analytics tables."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from functools import partial
 
 from permalake.contracts.steps import StepResult
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.steps.table_writer import landed
-from permalake.iota.tables.day_tables import Group, analytics_tables
+from permalake.iota.tables.day_tables import analytics_tables
 from permalake.lake import Attempt
 from permalake.pipeline import jobs
+from permalake.pipeline.day_queries import stage_queries
 from permalake.pipeline.jobs import StepContext
 
 
@@ -22,18 +20,10 @@ def run(context: StepContext) -> StepResult:
 
 def staged(context: StepContext, attempt: Attempt) -> StepResult:
     """Stage the tables of an attempt."""
-    order, spark = context.order, context.spark
+    order = context.order
     network = context.work.settings.network(order.network)
-    decoded = landed(spark, attempt.landing)
-    staged = partial(attempt.days, spark)
-
-    stage(attempt, analytics_tables(decoded, staged, network.v_byte_cost))
+    queries = analytics_tables(network.v_byte_cost)
+    stage_queries(attempt, queries, IOTA_TABLES, landed(attempt.landing), lambda: context.spark)
     counted = jobs.counted(attempt, "ms_analytics", "metrics_cache", "daily_analytics")
     context.report(f"analytics {order}: {counted}")
     return StepResult()
-
-
-def stage(attempt: Attempt, groups: Iterable[Group]) -> None:
-    """Stage tables group by group."""
-    for group in groups:
-        jobs.stage(attempt, {name: frame() for name, frame in group.items()}, IOTA_TABLES)

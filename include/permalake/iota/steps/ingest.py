@@ -65,13 +65,18 @@ def staged(
     table = partial(context.work.reader.table, spark, order.network)
     contracts = [IOTA_TABLES[name] for name in BASE_TABLES]
     targets = tuple(attempt.targets(contracts))
-    writer = TableWriter(targets, attempt.landing, network.chunk_size, object_storage.file_io())
+    writer = TableWriter(
+        targets, attempt.landing, network.chunk_size, network.v_byte_cost, object_storage.file_io()
+    )
     written = Written()
     if days:
         written.collect(decoded_days(source, days, network, table, sink=writer))
     landed = written.decoded(spark)
     if pending := pending_count(landed):
-        written.collect(resolved_days(landed, network, pending, table, days[0].date, sink=writer))
+        told = resolved_days(
+            landed, written.touched(spark), network, pending, table, first=days[0].date, sink=writer
+        )
+        written.collect(told)
         landed = written.decoded(spark)
     keep(attempt.landing, written)
     quarantined = attempt.quarantine(quarantine(landed, source.name))

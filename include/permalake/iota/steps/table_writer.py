@@ -1,4 +1,4 @@
-"""Writes decoded rows and the tables that follow from them, inside Spark's tasks."""
+"""Writes the tables that follow from decoded rows, and what later passes need, inside Spark's tasks."""
 
 from __future__ import annotations
 
@@ -9,52 +9,89 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from permalake.iota.cone.decoded import ARROW, DECODED, Row
+from permalake.errors import PermalakeError
+from permalake.iota.cone.decoded import ARROW, Row
+from permalake.iota.cone.touched_outputs import TOUCHED, touched_outputs
 from permalake.iota.tables.base_tables import base_tables
+from permalake.iota.tables.day_sums import SUMS, day_sums
+from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
 from permalake.spark.frames import of_rows
 
 _GROUP_BYTES = 64 << 20
 _MANIFEST = "landed.json"
+_ROWS, _TOUCHED = "rows", "touched_outputs"
+LANDED = {_ROWS: ARROW, _TOUCHED: TOUCHED, **SUMS}
+"""Schemas of what is landed, by name: the decoded rows that a later pass reads, and what it adds up."""
 
 
 @dataclass
 class Written:
-    """What tasks wrote: files of tables, and of decoded rows (their locations)."""
+    """What tasks wrote: files of tables, and the locations of what was landed, by its name."""
 
     files: list[WrittenFile] = field(default_factory=list)
-    landed: list[str] = field(default_factory=list)
+    landed: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the sums that queries read (:data:`~permalake.iota.tables.day_sums.SUMS`)."""
+        return frozenset(SUMS)
 
     def collect(self, told: DataFrame) -> None:
         """Run the tasks and add what they wrote."""
         for row in told.collect():
-            if row["file"] is None:
-                self.landed.append(row["landed"])
-            else:
+            if row["landed"] is None:
                 self.files.append(WrittenFile.from_text(row["file"]))
+            else:
+                self.landed.setdefault(row["landed"], []).append(row["file"])
 
     def decoded(self, spark: SparkSession) -> DataFrame:
-        """Return the decoded rows."""
-        if not self.landed:
-            return of_rows(spark, [], DECODED)
-        return spark.read.schema(DECODED).parquet(*self.landed)
+        """Return the milestones, problems and pending messages, and the messages that carry a milestone."""
+        return self.frame(spark, _ROWS)
+
+    def touched(self, spark: SparkSession) -> DataFrame:
+        """Return the outputs that the days created or consumed."""
+        return self.frame(spark, _TOUCHED)
+
+    def frame(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return what was landed under a name."""
+        schema = from_arrow_schema(LANDED[name])
+        if not self.landed.get(name):
+            return of_rows(spark, [], schema)
+        return spark.read.schema(schema).parquet(*self.landed[name])
+
+    def dataset(self, name: str) -> ds.Dataset:
+        """Return the same for this process, without Spark."""
+        paths = self.landed.get(name)
+        if not paths:
+            return ds.dataset(LANDED[name].empty_table())
+        return ds.dataset(
+            [object_storage.inner_path(path) for path in paths],
+            schema=LANDED[name],
+            format="parquet",
+            filesystem=object_storage.filesystem(paths[0]),
+        )
 
 
 @dataclass(frozen=True)
 class TableWriter:
-    """What a task does with decoded rows: it writes them, and the tables that follow from them.
+    """What a task does with decoded rows: it writes the tables that follow from them, and lands the rest.
 
-    ``landing`` is the folder of the decoded rows, ``file_io`` the properties of the access to object storage.
+    ``landing`` is the folder of what is landed, ``v_byte_cost`` the rent per weighted byte (base tokens),
+    ``file_io`` the properties of the access to object storage.
     """
 
     targets: tuple[FileTarget, ...]
     landing: str
     chunk_size: int
+    v_byte_cost: int | None
     file_io: Mapping[str, str]
 
     schema = "landed string, file string"
@@ -64,49 +101,51 @@ class TableWriter:
         files, landing = TaskFiles(self.targets, self.file_io), _Landing(self.landing)
         done: list[WrittenFile] = []
         for decoded in groups:
-            landing.add(decoded)
-            for name, rows in base_tables(decoded, self.chunk_size):
-                files.add(name, rows)
+            rows = DecodedRange(decoded, self.chunk_size)
+            landing.add(_ROWS, _wanted_later(decoded))
+            landing.add(_TOUCHED, touched_outputs(rows.included.rows, rows.receipts.rows))
+            for name, sums in day_sums(rows, self.v_byte_cost):
+                landing.add(name, sums)
+            for name, made in base_tables(rows):
+                files.add(name, made)
             if decoded.num_rows:
                 done += files.complete_before(pc.max(decoded["date"]).as_py())
         done += files.complete()
         landed = landing.close()
-        nothing = [None] * len(landed)
-        texts = [file.to_text() for file in done]
-        yield pa.record_batch(
-            {
-                "landed": pa.array(landed + [None] * len(texts), pa.string()),
-                "file": pa.array(nothing + texts, pa.string()),
-            }
-        )
+        names = [name for name, _ in landed] + [None] * len(done)
+        texts = [location for _, location in landed] + [file.to_text() for file in done]
+        yield pa.record_batch({"landed": pa.array(names, pa.string()), "file": pa.array(texts, pa.string())})
+
+
+def _wanted_later(decoded: pa.Table) -> pa.Table:
+    """Return all rows but those of messages, of which the table of milestones needs who carries one."""
+    is_message = pc.equal(decoded["kind"], int(Row.BLOCK))
+    return decoded.filter(pc.or_(pc.invert(is_message), pc.is_valid(decoded["milestone_id"])))
 
 
 class _Landing:
-    """Decoded rows on their way into files: messages apart from other rows, which few readers want."""
+    """What a task lands, one file for each name."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._files: dict[bool, _LandingFile] = {}
+        self._files: dict[str, _LandingFile] = {}
 
-    def add(self, decoded: pa.Table) -> None:
-        is_message = pc.equal(decoded["kind"], int(Row.BLOCK))
-        for messages, wanted in ((True, is_message), (False, pc.invert(is_message))):
-            rows = decoded.filter(wanted)
-            if rows.num_rows:
-                if messages not in self._files:
-                    self._files[messages] = _LandingFile(f"{self._folder}/{uuid4()}.parquet")
-                self._files[messages].add(rows)
+    def add(self, name: str, rows: pa.Table) -> None:
+        if rows.num_rows:
+            if name not in self._files:
+                self._files[name] = _LandingFile(f"{self._folder}/{uuid4()}.parquet", LANDED[name])
+            self._files[name].add(rows)
 
-    def close(self) -> list[str]:
-        return [file.close() for file in self._files.values()]
+    def close(self) -> list[tuple[str, str]]:
+        return [(name, file.close()) for name, file in self._files.items()]
 
 
 class _LandingFile:
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, schema: pa.Schema) -> None:
         self._location = location
         system, path = _place(location)
         self._writer = pq.ParquetWriter(
-            path, ARROW, filesystem=system, compression="lz4", use_dictionary=False
+            path, schema, filesystem=system, compression="lz4", use_dictionary=False
         )
         self._held: list[pa.Table] = []
         self._bytes = 0
@@ -129,17 +168,24 @@ class _LandingFile:
 
 
 def keep(landing: str, written: Written) -> None:
-    """Note in the landing folder which files hold decoded rows: a task that failed may have left others."""
+    """Note in the landing folder which files count: a task that failed may have left others."""
     system, path = _place(f"{landing}/{_MANIFEST}")
     with system.open_output_stream(path) as file:
         file.write(json.dumps(written.landed).encode())
 
 
-def landed(spark: SparkSession, landing: str) -> DataFrame:
-    """Return the decoded rows that an earlier step kept."""
+def landed(landing: str) -> Written:
+    """Return what an earlier step kept.
+
+    Raises:
+        PermalakeError: if another version of this program landed it.
+    """
     system, path = _place(f"{landing}/{_MANIFEST}")
     with system.open_input_stream(path) as file:
-        return Written(landed=json.loads(file.read())).decoded(spark)
+        kept = json.loads(file.read())
+    if not isinstance(kept, dict):
+        raise PermalakeError(f"{path}: another version landed this; run the days again with --force")
+    return Written(landed=kept)
 
 
 def _place(location: str) -> tuple[FileSystem, str]:

@@ -1,8 +1,8 @@
-"""Addresses: how days change them, and balances at the days' ends.
+"""Addresses: their balances and activity at the days' ends.
 
-Makes ``balance_changes``, and the carried ``address_balances``, ``token_distribution``, ``richest_addresses``
-and ``active_addresses``. An output belongs to its address unlock condition or state controller, expired or
-not (as in inx-chronicle). ``state`` frames are (address, balance, active_on) at the end of the day before the
+Makes the carried ``address_balances``, ``token_distribution``, ``richest_addresses`` and
+``active_addresses``. An output belongs to its address unlock condition or state controller, expired or not
+(as in inx-chronicle). ``state`` frames are (address, balance, active_on) at the end of the day before the
 range.
 """
 
@@ -15,7 +15,6 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from permalake.iota.cone.decoded import Row, of_kind
 from permalake.iota.contracts.carried import PERIODS
 from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
 
@@ -27,20 +26,6 @@ def state(balances: DataFrame) -> DataFrame:
     """Return (address, balance, active_on) from the rows of ``address_balances`` since a checkpoint."""
     last = F.max_by(F.struct("balance", "active_on"), "date").alias("last")
     return balances.groupBy("address").agg(last).select("address", "last.*")
-
-
-def balance_changes(decoded: DataFrame, address_analytics: DataFrame) -> DataFrame:
-    """Return ``balance_changes``: every address whose balance or activity the days touch."""
-    moved = address_analytics.select(
-        "date",
-        "address",
-        (F.col("recv_tokens") - F.col("sent_tokens")).alias("change"),
-        F.lit(1).alias("is_active"),
-    )
-    every = moved.unionByName(_corrections(decoded))
-    return every.groupBy("date", "address").agg(
-        F.sum("change").alias("change"), F.max("is_active").alias("is_active")
-    )
 
 
 def touched(balance_changes: DataFrame) -> DataFrame:
@@ -221,30 +206,6 @@ def periods(day: date) -> dict[str, date]:
         "year": day.replace(month=1, day=1),
     }
     return {period: first[period] for period in PERIODS}
-
-
-def _corrections(decoded: DataFrame) -> DataFrame:
-    """Return changes of balances that ``address_analytics`` lacks.
-
-    An expired output belonged to its first owner, whoever unlocked it; receipts pay without a transaction.
-    """
-
-    def change(address: Column, delta: Column) -> Column:
-        return F.struct(address.alias("address"), delta.alias("change"))
-
-    fields = ("owner", "address", "amount")
-    expired = F.filter(
-        F.arrays_zip(*(F.col(f"consumed.{name}") for name in fields)),
-        lambda spent: spent["owner"].isNotNull(),
-    )
-    undone = F.concat(
-        F.transform(expired, lambda spent: change(spent["address"], spent["amount"])),
-        F.transform(expired, lambda spent: change(spent["owner"], -spent["amount"])),
-    )
-    spent = of_kind(decoded, Row.BLOCK).select("date", F.explode(undone).alias("moved"))
-    paid = F.transform("receipt.funds", lambda fund: change(fund["address"], fund["amount"]))
-    received = of_kind(decoded, Row.MILESTONE).select("date", F.explode(paid).alias("moved"))
-    return spent.unionByName(received).select("date", "moved.*", F.lit(0).alias("is_active"))
 
 
 def _at_ends(standing: DataFrame, days: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ from permalake.iota.cone.decoded import Row
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.ledger import ADDRESS_ANALYTICS
 from permalake.iota.tables import message_tables, movements, output_tables
-from permalake.iota.tables.decoded_columns import DecodedRows
+from permalake.iota.tables.decoded_columns import DecodedRange, DecodedRows
 from permalake.iota.tables.milestone_activity import milestone_activity
 from permalake.iota.tables.protocol_parameters import protocol_parameters
 
@@ -24,32 +24,33 @@ BASE_TABLES = (
 )
 
 
-def base_tables(decoded: pa.Table, chunk_size: int) -> Iterator[tuple[str, pa.Table]]:
+def base_tables(rows: DecodedRange) -> Iterator[tuple[str, pa.Table]]:
     """Yield rows of tables, by name, from decoded rows of whole milestones; tables without rows are left out.
 
     Conflicting messages may come apart from the others of their milestone, once their reasons are known.
     """
-    for name, rows in _every_table(DecodedRows(decoded, chunk_size)):
-        if rows.num_rows:
-            yield name, rows
+    for name, made in _every_table(rows):
+        if made.num_rows:
+            yield name, made
 
 
-def _every_table(rows: DecodedRows) -> Iterator[tuple[str, pa.Table]]:
+def _every_table(rows: DecodedRange) -> Iterator[tuple[str, pa.Table]]:
     addresses = ADDRESS_ANALYTICS.arrow.empty_table()
-    if len(blocks := rows.of_kind(Row.BLOCK)):
-        yield from _of_messages(blocks)
-        if len(included := blocks.in_state(InclusionState.INCLUDED)):
+    if len(rows.blocks):
+        yield from _of_messages(rows.blocks)
+        if len(included := rows.included):
             updates = movements.ledger_updates(included)
             addresses = movements.address_analytics(updates)
             yield "ledger_updates", updates
             yield "address_analytics", addresses
             yield from _of_included(included)
-    if len(milestones := rows.of_kind(Row.MILESTONE)):
-        messages = rows.where(pc.is_in(rows["kind"], pa.array([Row.BLOCK, Row.PENDING], pa.int8())))
+    if len(milestones := rows.milestones):
+        is_message = pc.is_in(rows.every["kind"], pa.array([Row.BLOCK, Row.PENDING], pa.int8()))
+        messages = rows.every.where(is_message)
         yield from milestone_activity(milestones, messages, addresses)
         yield "protocol_parameters", protocol_parameters(milestones)
-        if len(receipts := output_tables.with_receipt(milestones)):
-            yield from _of_receipts(receipts)
+        if len(rows.receipts):
+            yield from _of_receipts(rows.receipts)
 
 
 def _of_messages(blocks: DecodedRows) -> Iterator[tuple[str, pa.Table]]:

@@ -18,11 +18,12 @@ from permalake.iota.contracts import IOTA_TABLES, carried
 from permalake.iota.tables import address_state as addresses
 from permalake.iota.tables import ledger_daily as ledger
 from permalake.iota.tables.carried_sums import Chained, Ending, Rows, chained, frame
-from permalake.iota.tables.day_tables import Group, Tables
 from permalake.iota.tables.known_ledger import beginning
 from permalake.spark.frames import of_rows
 
 _FEW_ROWS = ("ledger_outputs", "unlock_conditions", "token_distribution", "active_addresses")
+Tables = Callable[[str], DataFrame]
+Group = dict[str, Callable[[], DataFrame]]
 Span = tuple[date, int, int]
 _KEPT = StorageLevel.MEMORY_AND_DISK
 

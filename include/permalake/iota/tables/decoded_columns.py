@@ -118,6 +118,33 @@ class DecodedRows:
         return pc.if_else(pc.is_valid(start), cut, None) if start.null_count else cut
 
 
+class DecodedRange:
+    """The decoded rows of whole milestones, by what they are."""
+
+    def __init__(self, rows: pa.Table, chunk_size: int) -> None:
+        self.every = DecodedRows(rows, chunk_size)
+
+    @cached_property
+    def blocks(self) -> DecodedRows:
+        """The messages; conflicting ones only once their reasons are known."""
+        return self.every.of_kind(Row.BLOCK)
+
+    @cached_property
+    def included(self) -> DecodedRows:
+        """The messages with an included transaction."""
+        return self.blocks.in_state(InclusionState.INCLUDED)
+
+    @cached_property
+    def milestones(self) -> DecodedRows:
+        """The milestones."""
+        return self.every.of_kind(Row.MILESTONE)
+
+    @cached_property
+    def receipts(self) -> DecodedRows:
+        """The milestones that carry a receipt."""
+        return self.milestones.where(pc.is_valid(self.milestones["receipt"]))
+
+
 def hexed(values: pa.Array) -> pa.StringArray:
     """Return bytes as lower-case hex; null stays null."""
     text = hex_slices(*load(values))

@@ -35,7 +35,6 @@ _OUTPUTS = pa.schema(
         ("expiration_time", pa.int64()),
         ("storage_return_amount", pa.int64()),
         ("date", pa.date32()),
-        ("is_created", pa.bool_()),
     ]
 )
 
@@ -85,7 +84,6 @@ def _rows(outputs, hrp: str) -> pa.RecordBatch:  # type: ignore[no-untyped-def]
         "expiration_time": outputs.expiration_time,
         "storage_return_amount": outputs.storage_return_amount,
         "date": pa.array([BEGINNING] * rows, pa.date32()),
-        "is_created": np.ones(rows, bool),
     }
     return pa.RecordBatch.from_arrays(
         [pa.array(columns[field.name], field.type) for field in _OUTPUTS], schema=_OUTPUTS

@@ -1,36 +1,27 @@
-"""The ledger by kind of output and by unlock condition: what days change, and its state at their ends.
+"""The ledger by kind of output and by unlock condition: its state at the days' ends.
 
-Makes ``ledger_changes``, and the carried ``ledger_outputs``, ``unlock_conditions`` and sizes in
-``ledger_totals``, with the definitions of inx-chronicle's ``ledger`` analytics. An output weighs its id (34
-bytes) as key, and its bytes and 40 bytes of metadata (block id, milestone index and time) as data (TIP-19).
-Its storage deposit is the rent for that weight, at most its amount.
+Makes the carried ``ledger_outputs``, ``unlock_conditions`` and sizes in ``ledger_totals``, with the
+definitions of inx-chronicle's ``ledger`` analytics.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from permalake.iota.codec.outputs import TREASURY
-from permalake.iota.cone.decoded import Row, of_kind
-from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.ledger_changes import CONDITIONS, KINDS, SIDES
 from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
-from permalake.iota.tables.output_tables import KIND_NAMES
+from permalake.iota.tables.day_sums import LEDGER_SUMS, ledger_sums_of
+from permalake.iota.tables.output_tables import kind_names
 
-_KEY_BYTES, _METADATA_BYTES, _KEY_WEIGHT = 34, 40, 10
-_TREASURY_BYTES = 9
-_FIELDS = ("kind", "amount", "length", "timelock_time", "expiration_time", "storage_return_amount")
-_HOLDS = {
-    "timelock": "timelock_time",
-    "expiration": "expiration_time",
-    "storage_deposit_return": "storage_return_amount",
-}
+_KEY_BYTES, _METADATA_BYTES = 34, 40
 _OUTPUTS = ("count", "amount", "bytes")
 _CONDITIONED = ("count", "amount", "return_amount")
 _NOTHING = dict.fromkeys(
@@ -43,49 +34,24 @@ _NOTHING = dict.fromkeys(
 )
 
 
-def ledger_changes(decoded: DataFrame, date_cache: DataFrame, v_byte_cost: int | None) -> DataFrame:
-    """Return ``ledger_changes``: every kind and side on every day, of transactions and receipts."""
-    moved = sums(_of_transactions(decoded).unionByName(_of_receipts(decoded)), v_byte_cost)
-    every = date_cache.select(
-        "date",
-        F.explode(F.array(*map(F.lit, KINDS))).alias("kind"),
-    ).select("*", F.explode(F.array(*map(F.lit, SIDES))).alias("side"))
-    zeros = [name for name in _NOTHING if name != "deposit" or v_byte_cost is not None]
-    return every.join(moved, ["date", "kind", "side"], "left").fillna(0, subset=zeros)
-
-
-def sums(moves: DataFrame, v_byte_cost: int | None) -> DataFrame:
-    """Return sums per (date, kind, side), at most a dozen rows a day.
+def sums(created: DataFrame, v_byte_cost: int | None) -> DataFrame:
+    """Return what ``ledger_changes`` holds of outputs that are all created, a row for each day and kind.
 
     Args:
-        moves: Outputs with the wire's kind, ``amount``, ``length`` and unlock conditions.
+        created: Outputs with the wire's kind, ``amount``, ``length`` and unlock conditions.
         v_byte_cost: Rent per weighted byte in base tokens; ``deposit`` is null without it.
     """
-    weight = F.col("length") + (_KEY_WEIGHT * _KEY_BYTES + _METADATA_BYTES)
-    rent = F.lit(v_byte_cost).cast("long") * weight
-    deposit = F.when(rent.isNotNull(), F.least(rent, "amount"))
-    conditioned = [
-        total.alias(f"{condition}_{measure}")
-        for condition, field in _HOLDS.items()
-        for measure, total in (
-            ("count", F.count_if(F.col(field) > 0)),
-            ("amount", F.coalesce(F.sum(F.when(F.col(field) > 0, F.col("amount"))), F.lit(0))),
-        )
-    ]
-    side = F.when(F.col("is_created"), SIDES[0]).otherwise(SIDES[1])
-    return moves.groupBy("date", kind_name(F.col("kind")).alias("kind"), side.alias("side")).agg(
-        F.count("*").alias("count"),
-        F.sum("amount").alias("amount"),
-        F.sum("length").alias("bytes"),
-        *conditioned,
-        F.sum("storage_return_amount").alias("returned"),
-        F.sum(deposit).alias("deposit"),
-    )
 
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            named = pa.Table.from_batches([batch]).append_column("side", pa.repeat(SIDES[0], batch.num_rows))
+            at = named.schema.get_field_index("kind")
+            moves = named.set_column(at, "kind", kind_names(batch["kind"]))
+            yield from ledger_sums_of(moves, v_byte_cost).to_batches()
 
-def kind_name(kind: Column) -> Column:
-    """Return the tables' name of a wire kind."""
-    return F.coalesce(*(F.when(kind == code, name) for code, name in KIND_NAMES.items()))
+    keys = ("date", "kind", "side")
+    added = created.mapInArrow(run, from_arrow_schema(LEDGER_SUMS)).groupBy(*keys)
+    return added.agg(*(F.sum(name).alias(name) for name in LEDGER_SUMS.names if name not in keys))
 
 
 def changes_before(outputs: Rows, conditions: Rows, totals: Rows) -> list[dict[str, Any]]:
@@ -205,45 +171,3 @@ def _ledger(
     changes = [{"date": day, key: value, **row} for (day, value), row in moved.items()]
     unspent = running(days, key, [f"unspent_{name}" for name in measures], changes, state)
     return [moved[row["date"], row[key]] | row for row in unspent]
-
-
-def _of_transactions(decoded: DataFrame) -> DataFrame:
-    # Lists of fields, zipped: so only these fields of the outputs are read.
-    included = of_kind(decoded, Row.BLOCK).where(F.col("inclusion_state") == int(InclusionState.INCLUDED))
-
-    def zipped(outputs: str, is_created: bool) -> Column:
-        fields = F.arrays_zip(*(F.col(f"{outputs}.{name}") for name in _FIELDS))
-        return F.transform(
-            fields,
-            lambda one: F.struct(
-                F.lit(is_created).alias("is_created"), *(one[name].alias(name) for name in _FIELDS)
-            ),
-        )
-
-    moves = F.concat(zipped("outputs", True), zipped("consumed", False))
-    return included.select("date", F.explode(moves).alias("move")).select("date", "move.*")
-
-
-def _of_receipts(decoded: DataFrame) -> DataFrame:
-    """Return the funds that receipts create, and the treasury before and after."""
-
-    def move(is_created: bool, kind: Column, amount: Column, length: Column) -> Column:
-        return F.struct(
-            F.lit(is_created).alias("is_created"),
-            *(kind.cast("byte").alias("kind"), amount.alias("amount"), length.cast("int").alias("length")),
-            *(F.lit(0).cast("long").alias(name) for name in _FIELDS[3:]),
-        )
-
-    left, treasury = F.col("receipt.treasury_output"), (F.lit(TREASURY), F.lit(_TREASURY_BYTES))
-    deposits = F.aggregate("receipt.funds", F.lit(0).cast("long"), lambda total, fund: total + fund["amount"])
-    funds = F.transform(
-        "receipt.funds", lambda fund: move(True, fund["kind"], fund["amount"], F.length(fund["data"]))
-    )
-    before = move(False, treasury[0], left + deposits, treasury[1])
-    after = move(True, treasury[0], left, treasury[1])
-    return (
-        of_kind(decoded, Row.MILESTONE)
-        .where("receipt is not null")
-        .select("date", F.explode(F.concat(funds, F.array(before, after))).alias("move"))
-        .select("date", "move.*")
-    )

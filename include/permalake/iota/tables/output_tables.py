@@ -145,11 +145,6 @@ def treasury_spent(receipts: DecodedRows) -> pa.Table:
     return shaped("consumed_outputs", columns, len(receipts))
 
 
-def with_receipt(milestones: DecodedRows) -> DecodedRows:
-    """Return the milestones that carry a receipt."""
-    return milestones.where(pc.is_valid(milestones["receipt"]))
-
-
 def _funds(receipts: DecodedRows) -> Elements:
     return Elements(pc.struct_field(receipts["receipt"], "funds"))
 

@@ -1,0 +1,149 @@
+"""Tables of days that are queries over other tables: executed and staged by DuckDB or by Spark.
+
+Where the driver is the executor, DuckDB reads the staged files, and results become files here; on a cluster
+Spark executes the same text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from graphlib import TopologicalSorter
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from permalake.audit.duckdb_engine import DuckDBEngine
+from permalake.audit.spark_engine import SparkEngine
+from permalake.contracts import Table
+from permalake.lake import Attempt
+from permalake.lake.task_files import TaskFiles, WrittenFile
+from permalake.net import object_storage
+from permalake.pipeline import jobs
+from permalake.spark.submit import driver_memory, is_local
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TYPES = {
+    "int": "INTEGER",
+    "long": "BIGINT",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+    "date": "DATE",
+    "list<int>": "INTEGER[]",
+}
+
+
+class Landed(Protocol):
+    """Rows that an earlier step left for queries beside the staged tables."""
+
+    @property
+    def names(self) -> Iterable[str]:
+        """Names by which queries read them."""
+
+    def dataset(self, name: str) -> ds.Dataset:
+        """Return them for this process."""
+
+    def frame(self, spark: SparkSession, name: str) -> DataFrame:
+        """Return them as a frame."""
+
+
+def stage_queries(
+    attempt: Attempt,
+    queries: Mapping[str, str],
+    contracts: Mapping[str, Table],
+    landed: Landed,
+    spark: Callable[[], SparkSession],
+) -> None:
+    """Stage each table as the rows of its query.
+
+    A query may read staged tables, what is ``landed``, and tables of other queries.
+
+    Raises:
+        graphlib.CycleError: if queries read each other.
+    """
+    if is_local():
+        _by_duckdb(attempt, queries, contracts, landed)
+    else:
+        _by_spark(attempt, queries, contracts, landed, spark)
+
+
+def levels(queries: Mapping[str, str]) -> Iterator[list[str]]:
+    """Yield the tables in groups, each of which reads tables of earlier groups only."""
+    order = TopologicalSorter({name: names_in(query, queries) for name, query in queries.items()})
+    order.prepare()
+    while order:
+        ready = list(order.get_ready())
+        yield ready
+        order.done(*ready)
+
+
+def names_in(query: str, names: Iterable[str]) -> set[str]:
+    """Return which of the names a query reads."""
+    return set(re.findall(r"\b(?:FROM|JOIN)\s+([a-z_]\w*)", query)) & set(names)
+
+
+def _by_duckdb(
+    attempt: Attempt, queries: Mapping[str, str], contracts: Mapping[str, Table], landed: Landed
+) -> None:
+    staged = attempt.files
+
+    def rows(name: str) -> pa.Table | ds.Dataset:
+        if name in landed.names:
+            return landed.dataset(name)
+        return staged.rows(name, attempt.start, attempt.end).scan()
+
+    made = [contracts[name] for name in queries]
+    files = TaskFiles(attempt.targets(made), object_storage.file_io())
+    written: list[WrittenFile] = []
+    engine = DuckDBEngine(rows, memory=driver_memory())
+    try:
+        for name in sorted(names_in(" ".join(queries.values()), {*contracts, *landed.names}) - set(queries)):
+            engine.open(name)
+        for name in (one for group in levels(queries) for one in group):
+            engine.keep(name, cast(queries[name], contracts[name]))
+            for batch in engine.batches(ordered(name, contracts[name])):
+                files.add(name, pa.Table.from_batches([batch]))
+                written += files.complete_before(pc.max(batch["date"]).as_py())
+            written += files.complete()
+    finally:
+        engine.release()
+    attempt.stage_files(written, made)
+
+
+def cast(query: str, contract: Table) -> str:
+    """Return a query with the columns and types of a contract, in DuckDB's names."""
+    columns = (f"CAST({c.name} AS {_TYPES.get(c.type, c.type)}) AS {c.name}" for c in contract.columns)
+    return f"SELECT {', '.join(columns)} FROM ({query}) AS made"
+
+
+def ordered(name: str, contract: Table) -> str:
+    """Return the query of a table's rows, day by day, as its contract sorts them."""
+    return f"SELECT * FROM {name} ORDER BY {', '.join(('date', *contract.sort))}"
+
+
+def _by_spark(
+    attempt: Attempt,
+    queries: Mapping[str, str],
+    contracts: Mapping[str, Table],
+    landed: Landed,
+    spark: Callable[[], SparkSession],
+) -> None:
+    def table(session: SparkSession, name: str) -> DataFrame:
+        return landed.frame(session, name) if name in landed.names else attempt.days(session, name)
+
+    engine = SparkEngine(spark, table)
+    known: set[str] = set()
+    try:
+        for group in levels(queries):
+            read = names_in(" ".join(queries[name] for name in group), {*contracts, *landed.names})
+            for name in sorted(read - known):
+                engine.open(name)
+            known |= read
+            jobs.stage(attempt, {name: engine.frame(queries[name]) for name in group}, contracts)
+    finally:
+        engine.release()
