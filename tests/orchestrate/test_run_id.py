@@ -9,7 +9,8 @@ import pytest
 from permalake.config import Settings
 from permalake.errors import ConfigError
 from permalake.iota.day import IOTA
-from permalake.orchestrate.context import RUN_ID, request_from
+from permalake.orchestrate.context import request_from
+from permalake.pipeline.request import RUN_ID
 
 SETTINGS = Settings(networks={"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "archive"}})
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 
-from pyspark.sql import DataFrame
-
 from permalake.config import CoordinatorKey
 from permalake.iota.cone import verdict
 from permalake.iota.cone.conflict_reasons import resolved
@@ -19,7 +17,7 @@ from permalake.iota.cone.prove import AsRows, decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
-from permalake.iota.steps.table_writer import Written
+from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS, Written
 from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
 from permalake.iota.tables.decoded_columns import DecodedRange
 from support import places
@@ -37,7 +35,6 @@ class Built:
     """The tables of a range of days, and what kept days back."""
 
     tables: dict = field(default_factory=dict)
-    decoded: DataFrame | None = None
     written: Written | None = None
     refused: dict = field(default_factory=dict)
     quarantine: list = field(default_factory=list)
@@ -78,11 +75,11 @@ def build(spark, path, start, end, landing, protocol="stardust", **network):
     source, days, told = proven(spark, path, start, end, made.writer, protocol, **network)
     made.written.collect(told)
     written = made.written
-    pending = resolved(written.decoded(spark), written.touched(spark), protocol, few=True, sink=made.writer)
-    written.collect(pending)
-    landed = written.decoded(spark).cache()
-    built = Built(decoded=landed, written=written, refused=verdict.refused_days(landed, days))
-    built.quarantine = verdict.quarantine(landed, source.name).collect()
+    pending, touched = (written.frame(spark, name) for name in (PENDING, TOUCHED_OUTPUTS))
+    written.collect(resolved(pending, touched, protocol, few=True, sink=made.writer))
+    problems = written.frame(spark, PROBLEMS).cache()
+    built = Built(written=written, refused=verdict.refused_days(problems, days))
+    built.quarantine = verdict.quarantine(problems, source.name).collect()
     made = {name: shaped(name, frame) for name, frame in made.frames(spark).items()}
 
     def history(name):

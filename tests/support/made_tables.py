@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.steps.table_writer import TableWriter, Written
+from permalake.iota.steps.table_writer import MILESTONES, TableWriter, Written
 from permalake.iota.tables.base_tables import BASE_TABLES
-from permalake.iota.tables.milestone_table import milestones
+from permalake.iota.tables.milestone_table import MILESTONE_TABLE
 from permalake.lake.catalog import PROPERTIES
 from permalake.lake.task_files import FileTarget
+from support.iota_queries import queried
 
 
 class MadeTables:
@@ -21,7 +22,8 @@ class MadeTables:
     def frames(self, spark):
         """Every base table, and ``milestones``."""
         found = {name: self._frame(spark, name) for name in BASE_TABLES}
-        return found | {"milestones": milestones(self.written.decoded(spark))}
+        rows = self.written.frame(spark, MILESTONES)
+        return found | {"milestones": queried(spark, MILESTONE_TABLE, milestone_rows=rows)}
 
     def _frame(self, spark, name):
         files = [file.facts["path"] for file in self.written.files if file.table == name]

@@ -6,9 +6,9 @@ from datetime import date
 
 from permalake.config import NetworkSettings
 from permalake.iota.cone import verdict
-from permalake.iota.cone.conflict_reasons import pending_count
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.iota_source import decoded_days, resolved_days
+from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS
 from support.iota_days import Built, coordinator_keys, shaped, tangle
 from support.iota_queries import by_spark
 from support.made_tables import MadeTables
@@ -31,23 +31,21 @@ def build_from(spark, source, network, span, landing, published=None):
     days = source.days(*map(date.fromisoformat, span))
     made = MadeTables(landing)
     made.written.collect(decoded_days(source, days, network, sink=made.writer))
-    landed = made.written.decoded(spark)
-    if pending := pending_count(landed):
+    if pending := made.written.count(PENDING):
         table = published or (lambda name: spark.createDataFrame([], IOTA_TABLES[name].spark))
-        touched = made.written.touched(spark)
-        told = resolved_days(landed, touched, network, pending, table, first=days[0].date, sink=made.writer)
+        landed = (made.written.frame(spark, name) for name in (PENDING, TOUCHED_OUTPUTS))
+        told = resolved_days(*landed, network, pending, table, first=days[0].date, sink=made.writer)
         made.written.collect(told)
-        landed = made.written.decoded(spark)
-    refused = verdict.refused_days(landed, days)
+    problems = made.written.frame(spark, PROBLEMS)
+    refused = verdict.refused_days(problems, days)
     source.distrust(refused, days)
-    built = Built(refused=refused, quarantine=verdict.quarantine(landed, source.name).collect())
-    built.decoded, built.written = landed, made.written
+    built = Built(refused=refused, quarantine=verdict.quarantine(problems, source.name).collect())
+    built.written = made.written
     built.tables = {name: shaped(name, frame) for name, frame in made.frames(spark).items()}
     return built
 
 
-def analysed(built):
+def analysed(spark, built):
     """The same with the analytics of the days."""
-    spark = built.decoded.sparkSession
     built.tables |= by_spark(spark, built.tables, built.written)
     return built

@@ -23,10 +23,9 @@ from permalake.lake.leases import spell
 from permalake.local import airflow_metadata, run_history
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
 from permalake.local.report import RunReport
-from permalake.orchestrate.context import RUN_ID
 from permalake.paths import HOME
 from permalake.pipeline.progress import VARIABLE
-from permalake.pipeline.request import BuildRequest
+from permalake.pipeline.request import RUN_ID, BuildRequest
 from permalake.pipeline.runs import is_unchanged
 from permalake.pipeline.stale_days import mark_continued, oldest_stale
 from permalake.pipeline.workspace import Workspace

@@ -11,14 +11,11 @@ from permalake.config import Settings
 from permalake.errors import ConfigError
 from permalake.orchestrate.network_runs import first_network, names_no_network, type_of
 from permalake.pipeline.domain import Domain
-from permalake.pipeline.request import BuildRequest, request_of
+from permalake.pipeline.request import RUN_ID, BuildRequest, request_of
 
 if TYPE_CHECKING:
     from permalake.pipeline.workspace import Workspace
 
-# Key of a DAG run's conf by which a run without a scheduler brings a run id of its own, and of the XCom by
-# which a run that starts at a later step tells which run's staging it goes on with.
-RUN_ID = "permalake_run_id"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.~:+-]{0,249}")
 
 

@@ -14,10 +14,10 @@ from permalake.config import load_settings
 from permalake.contracts.steps import Dataset, Step, StepResult
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError
 from permalake.orchestrate import lineage
-from permalake.orchestrate.context import RUN_ID, adopted, request_from
+from permalake.orchestrate.context import adopted, request_from
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.progress import emit
-from permalake.pipeline.request import BuildRequest
+from permalake.pipeline.request import RUN_ID, BuildRequest
 
 if TYPE_CHECKING:
     from permalake.pipeline.workspace import Workspace

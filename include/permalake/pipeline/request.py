@@ -11,6 +11,10 @@ from permalake.config import Settings
 from permalake.errors import ConfigError
 from permalake.pipeline.domain import Domain
 
+RUN_ID = "permalake_run_id"
+"""Key of a DAG run's conf by which a run without a scheduler brings a run id of its own, and of the XCom by
+which a run that starts at a later step tells which run's staging it goes on with."""
+
 
 @dataclass(frozen=True)
 class BuildRequest:

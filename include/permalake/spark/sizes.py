@@ -23,8 +23,11 @@ plan its queries than these rows take to judge. Of more rows, DuckDB reads the f
 DRIVER_BYTES = 64 << 20
 """Size of the data files (compressed) of these rows, at most."""
 
+DRIVER_PENDING_ROWS = 20_000
+"""Transactions with open conflict reasons up to which the driver of a local master resolves these itself."""
+
 FEW_PENDING_ROWS = 200_000
-"""Transactions with open conflict reasons up to which these are resolved in one task."""
+"""Transactions with open conflict reasons up to which Spark resolves these in one task."""
 
 
 def is_small(archive: Path | None) -> bool:

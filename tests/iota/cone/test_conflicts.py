@@ -3,17 +3,19 @@
 from collections import Counter
 from datetime import date
 
+import pyarrow.dataset as ds
 import pytest
 
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.codec.encode_outputs import Address, Output, pack_output
 from permalake.iota.codec.outputs import BASIC, SINGLE
 from permalake.iota.codec.reasons import Conflict
-from permalake.iota.cone.conflict_reasons import HISTORY, pending_count, resolved
+from permalake.iota.cone.conflict_reasons import HISTORY, resolved
 from permalake.iota.cone.decoded import ARROW, Row, of_kind
-from permalake.iota.cone.prove import decoded
+from permalake.iota.cone.known_outputs import resolved_here
+from permalake.iota.cone.prove import AsRows, decoded
 from permalake.iota.cone.rules import ConeRules
-from permalake.iota.cone.touched_outputs import touched_outputs
+from permalake.iota.cone.touched_outputs import TOUCHED, touched_outputs
 from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.tables.decoded_columns import DecodedRange
@@ -81,7 +83,17 @@ def test_reasons_are_recomputed_as_far_as_the_archive_tells(bare):
     # Whose inputs are older than the archive, and nothing in it consumes them.
     unknown = {"stardust": {3: 5, 4: 1, 9: 1, 11: 1}, "chrysalis": {3: 9, 4: 1, 6: 2}}[bare.protocol]
     assert Counter(reasons[name] for name, reason in ours.items() if reason != reasons[name]) == unknown
-    assert pending_count(bare.cone) == sum(1 for reason in reasons.values() if reason)
+    assert of_kind(bare.cone, Row.PENDING).count() == sum(1 for reason in reasons.values() if reason)
+
+
+def test_few_are_resolved_here_as_spark_resolves_them(bare):
+    pending = bare.cone.where(f"kind = {int(Row.PENDING)}").toArrow().cast(ARROW)
+    touched = ds.dataset(bare.touched.toArrow().cast(TOUCHED))
+    batches = resolved_here(pending, touched, bare.protocol, signatures=True, sink=AsRows())
+    here = [row for batch in batches for row in batch.to_pylist()]
+    there = resolved(bare.cone, bare.touched, bare.protocol, few=True).toArrow().cast(ARROW).to_pylist()
+    assert here
+    assert sorted(map(repr, here)) == sorted(map(repr, there))
 
 
 def older(protocol):

@@ -41,7 +41,7 @@ def built(spark, tmp_path_factory):
     patch.setattr(paths, "HOME", tmp_path_factory.mktemp("home"))
     source = open_source(spark, "chronicle", network(), unpublished(spark))
     landing = tmp_path_factory.mktemp("decoded") / "days"
-    yield analysed(build_from(spark, source, network(), SPAN, landing))
+    yield analysed(spark, build_from(spark, source, network(), SPAN, landing))
     patch.undo()
 
 

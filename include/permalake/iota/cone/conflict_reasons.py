@@ -33,8 +33,8 @@ from permalake.iota.cone.prove import AsRows, Sink
 # What a caller knows of an output from before the range, in one row or several: its bytes, and the milestones
 # that created and spent it. Null is what the row does not tell.
 HISTORY = "output_id binary, data binary, created int, spent int"
-_KEY = ("milestone_index", "white_flag_index")
-_ID = 34
+KEY = ("milestone_index", "white_flag_index")
+ID = 34
 
 
 def resolved(
@@ -59,22 +59,17 @@ def resolved(
     """
     pending = of_kind(landed, Row.PENDING)
     near = F.broadcast if few else _as_it_is
-    wanted = pending.select(*_KEY, F.posexplode(_input_ids()).alias("idx", "output_id"))
+    wanted = pending.select(*KEY, F.posexplode(_input_ids()).alias("idx", "output_id"))
     known = _known(touched, wanted.select("output_id").distinct(), history, near)
     inputs = (
         wanted.join(known, "output_id", "left")
-        .groupBy(*_KEY)
+        .groupBy(*KEY)
         .agg(F.sort_array(F.collect_list(F.struct("idx", "data", "created", "spent"))).alias("known"))
     )
-    both = pending.join(inputs, list(_KEY), "left")
+    both = pending.join(inputs, list(KEY), "left")
     columns = [name for name in DECODED.names if name != "consumed"]
-    ordered = both.select(*columns, "known").sortWithinPartitions(*_KEY)
+    ordered = both.select(*columns, "known").sortWithinPartitions(*KEY)
     return ordered.mapInArrow(_decide(protocol, signatures, complete, sink), sink.schema)
-
-
-def pending_count(landed: DataFrame) -> int:
-    """How many conflicting messages there are to resolve."""
-    return of_kind(landed, Row.PENDING).count()
 
 
 def _as_it_is(frame: DataFrame) -> DataFrame:
@@ -82,7 +77,7 @@ def _as_it_is(frame: DataFrame) -> DataFrame:
 
 
 def _input_ids() -> Column:
-    return F.transform("inputs", lambda part: F.substring("raw", part["start"] + 2, F.lit(_ID)))
+    return F.transform("inputs", lambda part: F.substring("raw", part["start"] + 2, F.lit(ID)))
 
 
 def _known(
@@ -95,7 +90,7 @@ def _known(
 
     The latter two are places in white-flag order (milestone index, white-flag index).
     """
-    place = F.struct(F.col(_KEY[0]).alias("m"), F.col(_KEY[1]).alias("w"))
+    place = F.struct(F.col(KEY[0]).alias("m"), F.col(KEY[1]).alias("w"))
     told = touched.join(near(wanted), "output_id").select(
         "output_id",
         "data",
@@ -184,7 +179,7 @@ def recomputed(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool, c
     transactions = blocks.transactions
     known = batch["known"].flatten()
     outputs = decode_outputs(known.field("data"), protocol)
-    place = np.stack([batch[name].to_numpy().astype(np.int64) for name in _KEY], axis=1)
+    place = np.stack([batch[name].to_numpy().astype(np.int64) for name in KEY], axis=1)
     code = _by_history(blocks, known, outputs, place, complete)
     fine = np.flatnonzero(code == Conflict.NONE)
     spending = Spending(

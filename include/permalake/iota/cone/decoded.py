@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -150,18 +150,3 @@ DECODED = from_arrow_schema(ARROW)
 def of_kind(decoded: DataFrame, kind: Row) -> DataFrame:
     """Return the decoded rows of one kind."""
     return decoded.where(F.col("kind") == int(kind))
-
-
-def hexed(column: str) -> Column:
-    """Return a binary column as lower-case hex."""
-    return F.lower(F.hex(column))
-
-
-def milestone_time() -> Column:
-    """``timestamp`` (unix s) as a timestamp."""
-    return F.timestamp_seconds("timestamp")
-
-
-def range_id(chunk_size: int) -> Column:
-    """``milestone_index`` div the network's chunk size."""
-    return F.floor(F.col("milestone_index") / chunk_size).cast("int")

@@ -120,7 +120,7 @@ def resolved_days(
     reasons: there the ``published`` tables tell of the days before ``first``, so that a day alone has the
     reasons that it has in a range.
     """
-    by_lake = network.source == "chronicle"
+    by_lake = tells_no_reasons(network)
     history = history_before(published, network.protocol, first) if by_lake else None
     return resolved(
         landed,
@@ -131,3 +131,8 @@ def resolved_days(
         few=pending <= FEW_PENDING_ROWS,
         sink=sink,
     )
+
+
+def tells_no_reasons(network: NetworkSettings) -> bool:
+    """Return whether the source gives no conflict reasons, so that published tables have to help."""
+    return network.source == "chronicle"

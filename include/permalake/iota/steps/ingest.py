@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from functools import partial
 
 from permalake.contracts.steps import StepResult
 from permalake.errors import InvalidInputError, PermalakeError
-from permalake.iota.cone.conflict_reasons import pending_count
+from permalake.iota.cone.known_outputs import resolved_here
 from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.contracts import IOTA_TABLES
@@ -18,15 +19,19 @@ from permalake.iota.sources.iota_source import (
     end_notes,
     open_source,
     resolved_days,
+    tells_no_reasons,
 )
 from permalake.iota.sources.source_ends import continued
-from permalake.iota.steps.table_writer import TableWriter, Written, keep
+from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS, TableWriter, Written, keep
 from permalake.iota.tables.base_tables import BASE_TABLES
-from permalake.iota.tables.milestone_table import milestones
+from permalake.iota.tables.milestone_table import MILESTONE_TABLE
 from permalake.lake import Attempt
 from permalake.net import object_storage
 from permalake.pipeline import jobs
+from permalake.pipeline.day_queries import stage_queries
 from permalake.pipeline.jobs import StepContext
+from permalake.spark.sizes import DRIVER_PENDING_ROWS
+from permalake.spark.submit import is_local
 
 
 def run(context: StepContext) -> StepResult:
@@ -71,20 +76,15 @@ def staged(
     written = Written()
     if days:
         written.collect(decoded_days(source, days, network, table, sink=writer))
-    landed = written.decoded(spark)
-    if pending := pending_count(landed):
-        told = resolved_days(
-            landed, written.touched(spark), network, pending, table, first=days[0].date, sink=writer
-        )
-        written.collect(told)
-        landed = written.decoded(spark)
+    resolve(context, written, writer, days[0].date if days else order.start)
     keep(attempt.landing, written)
-    quarantined = attempt.quarantine(quarantine(landed, source.name))
-    for day, count in disagreements(landed).items() if quarantined else ():
+    problems = written.frame(spark, PROBLEMS)
+    quarantined = attempt.quarantine(quarantine(problems, source.name))
+    for day, count in disagreements(problems).items() if quarantined else ():
         attempt.record.note(
             f"conflicts unlike the source's: {count} (quarantine: conflict_disagreement)", day
         )
-    refused = refused_days(landed, days)
+    refused = refused_days(problems, days)
     source.distrust(refused, days)
     for day, reason in refused.items():
         attempt.record.refuse(day, reason)
@@ -94,10 +94,41 @@ def staged(
         # A live source, which has no fingerprint, may answer better next time.
         raise (InvalidInputError if order.fingerprint else PermalakeError)(reasons)
     attempt.stage_files(written.files, contracts)
-    attempt.stage(milestones(landed), IOTA_TABLES["milestones"])
+    stage_queries(attempt, {"milestones": MILESTONE_TABLE}, IOTA_TABLES, written, lambda: spark)
     counted = jobs.counted(attempt, "messages", "milestones")
     context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
     return StepResult()
+
+
+def resolve(context: StepContext, written: Written, writer: TableWriter, first: date) -> None:
+    """Find the reasons of the days' conflicts; their messages join what is ``written``.
+
+    Few are resolved in this process where it is the executor too.
+    """
+    pending = written.count(PENDING)
+    if not pending:
+        return
+    network, spark = context.work.settings.network(context.order.network), context.spark
+    if is_local() and pending <= DRIVER_PENDING_ROWS and not tells_no_reasons(network):
+        here = resolved_here(
+            written.dataset(PENDING).to_table(),
+            written.dataset(TOUCHED_OUTPUTS),
+            network.protocol,
+            signatures=network.transaction_signatures,
+            sink=writer,
+        )
+        written.add(here)
+        return
+    told = resolved_days(
+        written.frame(spark, PENDING),
+        written.frame(spark, TOUCHED_OUTPUTS),
+        network,
+        pending,
+        partial(context.work.reader.table, spark, context.order.network),
+        first=first,
+        sink=writer,
+    )
+    written.collect(told)
 
 
 def published(context: StepContext) -> PublishedLedger:

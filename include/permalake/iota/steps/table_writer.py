@@ -27,9 +27,12 @@ from permalake.spark.frames import of_rows
 
 _GROUP_BYTES = 64 << 20
 _MANIFEST = "landed.json"
-_ROWS, _TOUCHED = "rows", "touched_outputs"
-LANDED = {_ROWS: ARROW, _TOUCHED: TOUCHED, **SUMS}
-"""Schemas of what is landed, by name: the decoded rows that a later pass reads, and what it adds up."""
+MILESTONES, PENDING, PROBLEMS, TOUCHED_OUTPUTS = "milestone_rows", "pending", "problems", "touched_outputs"
+LANDED = {MILESTONES: ARROW, PENDING: ARROW, PROBLEMS: ARROW, TOUCHED_OUTPUTS: TOUCHED, **SUMS}
+"""Schemas of what is landed, by name: decoded rows that later passes read, and sums that they add up.
+
+``milestone_rows`` are milestones, and the messages that carry one.
+"""
 
 
 @dataclass
@@ -41,24 +44,29 @@ class Written:
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of the sums that queries read (:data:`~permalake.iota.tables.day_sums.SUMS`)."""
-        return frozenset(SUMS)
+        """Names by which queries read what was landed (:data:`LANDED`)."""
+        return frozenset(LANDED)
 
     def collect(self, told: DataFrame) -> None:
         """Run the tasks and add what they wrote."""
         for row in told.collect():
-            if row["landed"] is None:
-                self.files.append(WrittenFile.from_text(row["file"]))
-            else:
-                self.landed.setdefault(row["landed"], []).append(row["file"])
+            self._add(row["landed"], row["file"])
 
-    def decoded(self, spark: SparkSession) -> DataFrame:
-        """Return the milestones, problems and pending messages, and the messages that carry a milestone."""
-        return self.frame(spark, _ROWS)
+    def add(self, told: Iterable[pa.RecordBatch]) -> None:
+        """Add what this process wrote."""
+        for batch in told:
+            for row in batch.to_pylist():
+                self._add(row["landed"], row["file"])
 
-    def touched(self, spark: SparkSession) -> DataFrame:
-        """Return the outputs that the days created or consumed."""
-        return self.frame(spark, _TOUCHED)
+    def _add(self, landed: str | None, file: str) -> None:
+        if landed is None:
+            self.files.append(WrittenFile.from_text(file))
+        else:
+            self.landed.setdefault(landed, []).append(file)
+
+    def count(self, name: str) -> int:
+        """Return the number of rows under a name, from the files' metadata."""
+        return int(self.dataset(name).count_rows()) if self.landed.get(name) else 0
 
     def frame(self, spark: SparkSession, name: str) -> DataFrame:
         """Return what was landed under a name."""
@@ -102,8 +110,10 @@ class TableWriter:
         done: list[WrittenFile] = []
         for decoded in groups:
             rows = DecodedRange(decoded, self.chunk_size)
-            landing.add(_ROWS, _wanted_later(decoded))
-            landing.add(_TOUCHED, touched_outputs(rows.included.rows, rows.receipts.rows))
+            landing.add(MILESTONES, _milestone_rows(decoded))
+            landing.add(PENDING, rows.every.of_kind(Row.PENDING).rows)
+            landing.add(PROBLEMS, rows.every.of_kind(Row.PROBLEM).rows)
+            landing.add(TOUCHED_OUTPUTS, touched_outputs(rows.included.rows, rows.receipts.rows))
             for name, sums in day_sums(rows, self.v_byte_cost):
                 landing.add(name, sums)
             for name, made in base_tables(rows):
@@ -117,10 +127,10 @@ class TableWriter:
         yield pa.record_batch({"landed": pa.array(names, pa.string()), "file": pa.array(texts, pa.string())})
 
 
-def _wanted_later(decoded: pa.Table) -> pa.Table:
-    """Return all rows but those of messages, of which the table of milestones needs who carries one."""
+def _milestone_rows(decoded: pa.Table) -> pa.Table:
     is_message = pc.equal(decoded["kind"], int(Row.BLOCK))
-    return decoded.filter(pc.or_(pc.invert(is_message), pc.is_valid(decoded["milestone_id"])))
+    carries_one = pc.and_(is_message, pc.is_valid(decoded["milestone_id"]))
+    return decoded.filter(pc.or_(pc.equal(decoded["kind"], int(Row.MILESTONE)), carries_one))
 
 
 class _Landing:

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from permalake.iota.cone.decoded import Row
 
-from permalake.iota.cone.decoded import Row, hexed, of_kind
+MILESTONE_TABLE = f"""
+WITH carriers AS (
+    SELECT date, milestone_id, message_id, row_number() OVER (
+        PARTITION BY date, milestone_id ORDER BY milestone_index, white_flag_index
+    ) AS place
+    FROM milestone_rows WHERE kind = {int(Row.BLOCK)}
+)
+SELECT one.milestone_index, lower(hex(coalesce(one.message_id, carriers.message_id))) AS message_id,
+    one.timestamp, one.raw AS payload, lower(hex(one.milestone_id)) AS milestone_id, one.date
+FROM milestone_rows AS one
+LEFT JOIN carriers
+    ON one.date = carriers.date AND one.milestone_id = carriers.milestone_id AND carriers.place = 1
+WHERE one.kind = {int(Row.MILESTONE)}
+"""
+"""The query of the table, over the decoded rows of milestones and of the messages that carry one.
 
-
-def milestones(decoded: DataFrame) -> DataFrame:
-    """Return ``milestones``.
-
-    The message of a Stardust milestone is the first block of the same day that carries it.
-    """
-    carriers = (
-        of_kind(decoded, Row.BLOCK)
-        .where("milestone_id is not null")
-        .groupBy("date", "milestone_id")
-        .agg(F.expr("min_by(message_id, struct(milestone_index, white_flag_index))").alias("carrier"))
-    )
-    return (
-        of_kind(decoded, Row.MILESTONE)
-        .join(carriers, ["date", "milestone_id"], "left")
-        .select(
-            "milestone_index",
-            F.lower(F.hex(F.coalesce("message_id", "carrier"))).alias("message_id"),
-            "timestamp",
-            F.col("raw").alias("payload"),
-            hexed("milestone_id").alias("milestone_id"),
-            "date",
-        )
-    )
+The message of a Stardust milestone is the first block of the same day that carries it.
+"""
