@@ -18,20 +18,23 @@ from bench.simulated import COMMAND, simulated
 
 HERE = Path(__file__).parent
 SIZES = (1_000_000, 5_000_000)
+CHRYSALIS_SIZE = 1_000_000
 DAY = "2023-01-01"
+_HRP = {"stardust": "smr", "chrysalis": "iota"}
 
 
-def archive(messages: int) -> Path:
-    """A simulated Stardust day of that many messages, made once."""
-    return simulated(f"stardust-{messages}", "iota", "--messages", str(messages), "--start", DAY)
+def archive(messages: int, protocol: str = "stardust") -> Path:
+    """A simulated day of that many messages, made once."""
+    size = ("--messages", str(messages), "--start", DAY)
+    return simulated(f"{protocol}-{messages}", "iota", "--protocol", protocol, *size)
 
 
-def environment(lake: Path, source: Path) -> dict[str, str]:
+def environment(lake: Path, source: Path, protocol: str = "stardust") -> dict[str, str]:
     """Settings for a lake of its own over an archive; logs and landings lie beside it."""
     config = lake / "permalake.toml"
     config.write_text(
-        f'[lake]\nwarehouse = "{lake}/warehouse"\n\n[networks.bench]\nprotocol = "stardust"\n'
-        f'bech32_hrp = "smr"\nsource = "archive_rest"\npath = "{source}"\n'
+        f'[lake]\nwarehouse = "{lake}/warehouse"\n\n[networks.bench]\nprotocol = "{protocol}"\n'
+        f'bech32_hrp = "{_HRP[protocol]}"\nsource = "archive_rest"\npath = "{source}"\n'
     )
     return {**os.environ, "PERMALAKE_CONFIG": str(config)}
 
@@ -61,7 +64,22 @@ def run(sizes: tuple[int, ...] = SIZES) -> list[dict]:
                 "peer_peak_mib": plain.peak_bytes >> 20,
             }
         )
-    return [*figures, *_growth(peaks)]
+    return [*figures, *_growth(peaks), _chrysalis(CHRYSALIS_SIZE)]
+
+
+def _chrysalis(messages: int) -> dict:
+    source = archive(messages, "chrysalis")
+    with tempfile.TemporaryDirectory(prefix="bench-iota-") as folder:
+        environ = environment(Path(folder), source, "chrysalis")
+        built = watch([COMMAND, "run", "iota", "--date", DAY], environ)
+    return {
+        "name": f"Chrysalis day of {messages:,} messages, built and published",
+        "unit": "messages/s",
+        "ours": round(messages / built.seconds),
+        "seconds": round(built.seconds, 1),
+        "cpu_seconds": round(built.cpu_seconds, 1),
+        "peak_mib": built.peak_bytes >> 20,
+    }
 
 
 def _growth(peaks: dict[int, int]) -> list[dict]:
