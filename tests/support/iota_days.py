@@ -18,10 +18,10 @@ from permalake.iota.cone.rules import ConeRules
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS, Written
-from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
+from permalake.iota.tables.carried_tables import StateRules
 from permalake.iota.tables.decoded_columns import DecodedRange
 from support import places
-from support.iota_queries import by_spark, shaped
+from support.iota_queries import by_spark, carried_by, shaped
 from support.made_tables import MadeTables
 
 DATA = places.DATA
@@ -87,8 +87,8 @@ def build(spark, path, start, end, landing, protocol="stardust", **network):
 
     rules = StateRules(richest=RICHEST, v_byte_cost=V_BYTE_COST, rented=protocol == "stardust")
     made |= by_spark(spark, made, written, V_BYTE_COST)
-    group = carried_tables(made.__getitem__, history, spans(made["date_cache"]), rules)
-    made |= {name: shaped(name, frame()) for name, frame in group.items()}
+    state = carried_by("spark", spark, made.__getitem__, history, rules)
+    made |= {name: spark.createDataFrame(rows).cache() for name, rows in state.items()}
     built.tables = made
     return built
 

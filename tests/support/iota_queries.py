@@ -1,12 +1,16 @@
-"""A day's analytics by either engine, over tables without a lake."""
+"""A day's analytics and carried tables by either engine, over tables without a lake."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pyarrow as pa
+from pyspark.sql import functions as F
 
 from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.spark_engine import SparkEngine
 from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.tables.carried_tables import carried_tables, spans
 from permalake.iota.tables.day_sums import SUMS
 from permalake.iota.tables.day_tables import analytics_tables
 from permalake.pipeline.day_queries import cast, levels, names_in, ordered
@@ -58,3 +62,65 @@ def by_duckdb(tables, written, v_byte_cost=None):
         made[name] = pa.Table.from_batches([batch.cast(schema) for batch in batches], schema)
     engine.release()
     return made
+
+
+class PublishedFrames:
+    """What is published, out of frames by name, and queries over it by the engine of that name.
+
+    ``own`` gives the rows of the days to carry, ``history`` those of tables before them.
+    """
+
+    def __init__(self, spark, own, history, engine):
+        self._spark, self._own, self._history, self._name = spark, own, history, engine
+        self.days = spans([row.asDict() for row in own("date_cache").collect()])
+        self._opened = {}
+        self.engine = (
+            SparkEngine(lambda: spark, lambda _, name: self._opened[name])
+            if engine == "spark"
+            else DuckDBEngine(lambda name: self._opened[name].toArrow())
+        )
+        self.put, self.keep, self.keep_mapped = self.engine.put, self.engine.keep, self.engine.keep
+        self.rows = self.engine.rows
+
+    def _between(self, table, start, end):
+        first = self.days[0][0]
+        rows = self._own if start >= first else self._history
+        assert start >= first or end < first
+        return rows(table).where(F.col("date").between(F.lit(start), F.lit(end)))
+
+    def read(self, table, start, end):
+        return [row.asDict() for row in self._between(table, start, end).collect()]
+
+    def latest_before(self, table):
+        until = self.days[0][0] - timedelta(days=1)
+        return self._history(table).where(F.col("date") <= F.lit(until)).agg(F.max("date")).first()[0]
+
+    def open(self, name, table, start, end):
+        self._opened[name] = self._between(table, start, end)
+        self.engine.open(name)
+
+    def take(self, name, rows):
+        if self._name == "duckdb":
+            self.engine.take(name, rows.batches(), rows.schema)
+        else:
+            self._opened[name] = rows.frame(self._spark)
+            self.engine.open(name)
+
+
+def carried_by(engine, spark, own, history, rules, stale=()):
+    """The carried tables of days as Arrow tables, by ``duckdb`` or ``spark``."""
+    published = PublishedFrames(spark, own, history, engine)
+    try:
+        found = carried_tables(published, published.days, rules, stale)
+        return {name: _made(published.engine, IOTA_TABLES[name], made) for name, made in found.items()}
+    finally:
+        published.engine.release()
+
+
+def _made(engine, contract, made):
+    if isinstance(made, pa.Table):
+        return made
+    if isinstance(engine, SparkEngine):
+        return shaped(contract.name, engine.frame(made)).toArrow().cast(contract.arrow)
+    engine.keep(contract.name, cast(made, contract))
+    return pa.Table.from_batches(engine.batches(f"SELECT * FROM {contract.name}")).cast(contract.arrow)

@@ -8,7 +8,7 @@ and ``array_agg``. Functions of Spark that DuckDB lacks are macros here. Moments
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from tempfile import gettempdir
 from typing import Any
@@ -18,15 +18,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyspark.sql.pandas.types import from_arrow_type
 
+from permalake.arrays.spark_hash import spark_xxhash64
 from permalake.audit.laws import Check
-from permalake.audit.scope import PREVIOUS
+from permalake.audit.scope import PREVIOUS, VIOLATIONS
 
 Rows = Callable[[str], pa.Table | ds.Dataset]
-VIOLATIONS = pa.schema(
-    {"date": pa.date32(), "place": pa.string(), "expected": pa.string(), "found": pa.string()}
-)
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET default_null_order = 'nulls_first'",
@@ -47,7 +46,10 @@ _MACROS = (
     "startswith(x, start) AS starts_with(x, start)",
     "try_element_at(list, place) AS list[place]",
     "array_size(list) AS len(list)",
-    "xxhash64(x) AS hash(x)",
+    # Of one column no value is kept, so any hash will do.
+    "xxhash64(x) AS hash(x), (a, b, c) AS spark_xxhash64(a, b, c)",
+    # Of the row with the greatest key, be its value null or not.
+    "max_by(x, key) AS arg_max_null(x, key)",
     # Of bytes, which DuckDB does not search: in their digits, parted so that no match begins within a byte.
     "contains(x, part) AS instr(parted_hex(x), parted_hex(part)) > 0",
 )
@@ -73,6 +75,14 @@ class DuckDBEngine:
         self._connection.execute(f"SET temp_directory = '{gettempdir()}/permalake-audit-{uuid4().hex}'")
         if memory is not None:
             self._connection.execute(f"SET memory_limit = '{memory}b'")  # Java's 8g is DuckDB's 8gb
+        self._connection.create_function(
+            "spark_xxhash64",
+            _hash_of_three,
+            ["VARCHAR", "BIGINT", "DATE"],
+            "BIGINT",
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+        )
         for macro in _MACROS:
             self._connection.execute(f"CREATE MACRO {macro}")
 
@@ -92,14 +102,22 @@ class DuckDBEngine:
         """Make rows known by name."""
         self._connection.register(name, rows)
 
-    def keep(self, name: str, query: str, check: Check | None = None) -> None:
-        """Make the rows of a query known by name, or what ``check`` finds wrong in them."""
+    def take(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+        """Make rows known by name that are too many to be put at once."""
+        self.put(f"{name}_batch", schema.empty_table())
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}_batch")
+        for batch in batches:
+            self.put(f"{name}_batch", pa.Table.from_batches([batch], schema))
+            self._connection.execute(f"INSERT INTO {name} SELECT * FROM {name}_batch")
+
+    def keep(self, name: str, query: str, check: Check | None = None, schema: pa.Schema = VIOLATIONS) -> None:
+        """Make the rows of a query known by name, or the few that ``check`` makes of them."""
         if check is None:
             self._connection.execute(f"CREATE TEMP TABLE {name} AS {query}")
             return
         batches = self._connection.sql(query).to_arrow_reader(_BATCH)
-        found = [pa.table(dict(zip(VIOLATIONS.names, one.columns, strict=True))) for one in check(batches)]
-        self.put(name, pa.concat_tables([VIOLATIONS.empty_table(), *(one.cast(VIOLATIONS) for one in found)]))
+        found = [pa.table(dict(zip(schema.names, one.columns, strict=True))) for one in check(batches)]
+        self.put(name, pa.concat_tables([schema.empty_table(), *(one.cast(schema) for one in found)]))
 
     def types(self, name: str) -> dict[str, str]:
         """Return the columns of an open table with Spark's names of their types."""
@@ -125,6 +143,10 @@ class DuckDBEngine:
     def release(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _hash_of_three(a: pa.Array, b: pa.Array, c: pa.Array) -> pa.Array:
+    return spark_xxhash64(a, b, c)  # DuckDB counts the parameters of a function
 
 
 def _plain(schema: pa.Schema) -> str:

@@ -17,6 +17,10 @@ PREVIOUS = "previous_"
 """Prefix of a table: its rows of the latest day before the audited ones."""
 CONFIGURATION = "configuration"
 """Name of the configuration's numbers, as a table with one row."""
+VIOLATIONS = pa.schema(
+    {"date": pa.date32(), "place": pa.string(), "expected": pa.string(), "found": pa.string()}
+)
+"""What the check of a law finds."""
 
 
 class Engine(Protocol):

@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from permalake.audit.laws import Check
-from permalake.audit.scope import PREVIOUS
+from permalake.audit.scope import PREVIOUS, VIOLATIONS
 
 Frame = Callable[[SparkSession, str], DataFrame]
-_VIOLATIONS = "date date, place string, expected string, found string"
 _NUMBERS = count(1)
 
 
@@ -57,11 +57,11 @@ class SparkEngine:
         """Make rows known by name."""
         self._view(name, self._spark.createDataFrame(rows))
 
-    def keep(self, name: str, query: str, check: Check | None = None) -> None:
-        """Make the rows of a query known by name, or what ``check`` finds wrong in them; computed once."""
+    def keep(self, name: str, query: str, check: Check | None = None, schema: pa.Schema = VIOLATIONS) -> None:
+        """Make the rows of a query known by name, or those that ``check`` makes of them; computed once."""
         rows = self.frame(query)
         if check is not None:
-            rows = rows.mapInArrow(check, _VIOLATIONS)
+            rows = rows.mapInArrow(check, from_arrow_schema(schema))
         self._kept.append(rows.persist())
         self._view(name, rows)
 

@@ -95,7 +95,8 @@ class Attempt:
             PermalakeError: if a file's day lies outside start..end, or the staging is gone.
         """
         self._held.locations()
-        task_files.register(self._settings, self._row, files, [contract.name for contract in contracts])
+        every = {contract.name: lambda _: True for contract in contracts}
+        task_files.register(self._settings, self._row, files, every)
 
     def _stray_days(self, before: str, after: str) -> set[date]:
         known = {file.file_path for file in files(open_table(before))} if before != after else set()

@@ -8,7 +8,7 @@ not, and ends at the last published day.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -20,8 +20,8 @@ from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.errors import PermalakeError
-from permalake.lake import catalog, leases, record, side_tables, staging
-from permalake.lake.catalog import locations, move_pointer
+from permalake.lake import catalog, leases, record, side_tables, staging, task_files
+from permalake.lake.catalog import locations, move_pointer, open_table
 from permalake.lake.commit import back_off, record_publication
 from permalake.lake.counts import rows_per_day
 from permalake.lake.held import HeldDays, holding
@@ -31,6 +31,7 @@ from permalake.lake.staged_files import StagedFiles
 from permalake.lake.staged_frames import StagedFrames
 from permalake.lake.staged_state import StagedState
 from permalake.lake.state import PUBLISHED, Database, days
+from permalake.lake.task_files import FileTarget, WrittenFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,6 +108,21 @@ class CarryAttempt:
             staging.merge(rows, contract, name, self.start, self.end)
         else:
             staging.replace(rows, contract, name, self.start, self.end)
+
+    def targets(self, contracts: Iterable[Table]) -> list[FileTarget]:
+        """Return what it takes to write files of some carried tables."""
+        held = self._held.locations()
+        return [FileTarget.of(open_table(held[one.name]), one.name, one.sort) for one in contracts]
+
+    def stage_files(self, files: Iterable[WrittenFile], changed: Mapping[str, Collection[date]]) -> None:
+        """Replace the changed days of each table by files; a day without files has no rows then.
+
+        Raises:
+            PermalakeError: if a file's day lies outside start..end, or the staging is gone.
+        """
+        self._held.locations()
+        belongs = {name: days.__contains__ for name, days in changed.items() if days}
+        task_files.register(self._settings, self._row, files, belongs)
 
     def append_new(self, frame: DataFrame, contract: Table) -> int:
         """Add the rows whose key is new to a side table, seen by readers at once; return their number."""

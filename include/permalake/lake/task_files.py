@@ -8,7 +8,7 @@ that failed, and maintenance removes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -29,10 +29,10 @@ from pyiceberg.typedef import Record
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_catalog
-from permalake.lake.counts import days_between, files
+from permalake.lake.counts import day_of, days_between, files
 from permalake.lake.leases import spell
 from permalake.lake.record import AttemptRow
-from permalake.lake.replay import exchange
+from permalake.lake.replay import Belongs, exchange
 
 _AT_ONCE = 4
 # Rows are held back until they make a row group of this size: PyIceberg takes rows as they come.
@@ -143,9 +143,9 @@ class TaskFiles:
 
 
 def register(
-    settings: Settings, attempt: AttemptRow, written: Iterable[WrittenFile], tables: Sequence[str]
+    settings: Settings, attempt: AttemptRow, written: Iterable[WrittenFile], tables: Mapping[str, Belongs]
 ) -> None:
-    """Replace the days of an attempt in its staged ``tables`` by the written files."""
+    """Replace days of an attempt in its staged tables by the written files: those that belong to each."""
     wanted: dict[str, dict[str, DataFile]] = {name: {} for name in tables}
     for file in written:
         if not attempt.start <= file.day <= attempt.end:
@@ -159,7 +159,8 @@ def register(
         try:
             table = catalog.load_table((attempt.network, name))
             present = files(table, days_between(attempt.start, attempt.end))
-            exchange(table, {file.file_path: file for file in present}, wanted[name])
+            replaced = {file.file_path: file for file in present if tables[name](day_of(file))}
+            exchange(table, replaced, wanted[name])
         finally:
             catalog.close()
 

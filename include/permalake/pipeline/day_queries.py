@@ -106,13 +106,19 @@ def _by_duckdb(
             engine.open(name)
         for name in (one for group in levels(queries) for one in group):
             engine.keep(name, cast(queries[name], contracts[name]))
-            for batch in engine.batches(ordered(name, contracts[name])):
-                files.add(name, pa.Table.from_batches([batch]))
-                written += files.complete_before(pc.max(batch["date"]).as_py())
-            written += files.complete()
+            written += write(engine, ordered(name, contracts[name]), files, name)
     finally:
         engine.release()
     attempt.stage_files(written, made)
+
+
+def write(engine: DuckDBEngine, query: str, files: TaskFiles, table: str) -> list[WrittenFile]:
+    """Write the rows of a query, which come day by day, as files of a table."""
+    written: list[WrittenFile] = []
+    for batch in engine.batches(query):
+        files.add(table, pa.Table.from_batches([batch]))
+        written += files.complete_before(pc.max(batch["date"]).as_py())
+    return [*written, *files.complete()]
 
 
 def cast(query: str, contract: Table) -> str:
@@ -121,9 +127,13 @@ def cast(query: str, contract: Table) -> str:
     return f"SELECT {', '.join(columns)} FROM ({query}) AS made"
 
 
-def ordered(name: str, contract: Table) -> str:
-    """Return the query of a table's rows, day by day, as its contract sorts them."""
-    return f"SELECT * FROM {name} ORDER BY {', '.join(('date', *contract.sort))}"
+def ordered(name: str, contract: Table, of_days: str = "") -> str:
+    """Return the query of a table's rows, day by day, as its contract sorts them.
+
+    ``of_days``: name of a table whose dates alone count.
+    """
+    kept = f" SEMI JOIN {of_days} AS kept ON {name}.date = kept.date" if of_days else ""
+    return f"SELECT * FROM {name}{kept} ORDER BY {', '.join(('date', *contract.sort))}"
 
 
 def _by_spark(

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 from collections import Counter
 from datetime import date, timedelta
 from itertools import pairwise
@@ -19,13 +20,14 @@ from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics
-from permalake.iota.tables import known_ledger, ledger_daily
+from permalake.iota.tables import ledger_daily
 from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
-from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
+from permalake.iota.tables.carried_tables import StateRules
 from permalake.iota.tables.day_sums import BALANCE_CORRECTIONS, LEDGER_SUMS, ledger_sums
 from permalake.iota.tables.day_tables import BALANCE_CHANGES
 from permalake.iota.tables.day_tables import ledger_changes as ledger_changes_query
 from permalake.iota.tables.decoded_columns import DecodedRange
+from permalake.iota.tables.known_ledger import LedgerFile
 from permalake.paths import SAMPLE
 from support.audit_days import violations
 from support.iota_days import (
@@ -40,7 +42,7 @@ from support.iota_days import (
     tangle,
 )
 from support.iota_network import Network
-from support.iota_queries import queried, shaped
+from support.iota_queries import carried_by, queried
 from support.lakes import pass_audit
 from support.ledger_walk import Day, Output, days_of, measured, moved_tokens
 
@@ -54,6 +56,7 @@ class World:
     """A synthetic tangle, built at once."""
 
     def __init__(self, spark, protocol, folder):
+        self.spark = spark
         self.protocol = protocol
         self.walked = days_of(protocol)
         archive = (spark, SYNTHETIC / protocol / "archive", *SPANS[protocol])
@@ -70,16 +73,17 @@ class World:
         """The carried tables of one day alone, going on from what the range says of the days before."""
         earlier = F.col("date") < day if knows_before else F.lit(False)
         return collected(
+            self.spark,
             lambda name: self.built.tables[name].where(F.col("date") == day),
             lambda name: self.built.tables[name].where(earlier),
             rented=self.protocol == "stardust",
         )
 
 
-def collected(own, history, rented=True, ledger=None):
+def collected(spark, own, history, rented=True, ledger=None, engine="duckdb"):
     """Rows of the carried tables by table."""
-    made = carried_tables(own, history, spans(own("date_cache")), StateRules(RICHEST, 100, rented, ledger))
-    return {name: [plain(row.asDict()) for row in frame().collect()] for name, frame in made.items()}
+    made = carried_by(engine, spark, own, history, StateRules(RICHEST, 100, rented, ledger))
+    return {name: [plain(row) for row in rows.to_pylist()] for name, rows in made.items()}
 
 
 @pytest.fixture(scope="module", params=["stardust", "chrysalis"])
@@ -211,19 +215,18 @@ def ledger_before(protocol):
     return raw
 
 
-def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_path):
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_path, engine):
     protocol, built = world.protocol, world.built
-    file = tmp_path / "ledger.jsonl"
-    file.write_text("".join(json.dumps({"rawOutput": raw}) + "\n" for raw in ledger_before(protocol)))
-
-    def ledger():
-        outputs = known_ledger.read(spark, file, protocol, tangle(protocol)["bech32_hrp"])
-        return outputs, world.walked[0].first - 1
+    file = tmp_path / "ledger.jsonl.gz"
+    lines = (json.dumps({"rawOutput": f"0x{raw}", "more": {}}) + "\n" for raw in ledger_before(protocol))
+    file.write_bytes(gzip.compress("".join(lines).encode()))
+    ledger = LedgerFile(file, protocol, tangle(protocol)["bech32_hrp"], world.walked[0].first - 1)
 
     def nothing(name):
         return spark.createDataFrame([], IOTA_TABLES[name].spark)
 
-    rows = collected(built.tables.__getitem__, nothing, protocol == "stardust", ledger)
+    rows = collected(spark, built.tables.__getitem__, nothing, protocol == "stardust", ledger, engine)
     held = {}
     for day in expected(protocol, "ledger"):
         balances = holdings(day)
@@ -249,10 +252,20 @@ def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_p
 def test_a_known_ledger_holds_outputs_only(spark, tmp_path):
     file = tmp_path / "ledger.jsonl"
     file.write_text('{"rawOutput": "0300"}\n')
+    ledger = LedgerFile(file, "stardust", "smr", 1)
     with pytest.raises(PythonException, match="a line holds no output of stardust"):
-        known_ledger.read(spark, file, "stardust", "smr").collect()
+        ledger.frame(spark).collect()
+    with pytest.raises(PermalakeError, match="a line holds no output of stardust"):
+        list(ledger.batches())
+    for line in ("{}", '{"rawOutput": "xy"}', '{"rawOutput": 3}', "no JSON"):
+        file.write_text(line + "\n")
+        with pytest.raises(PermalakeError, match=re.escape(str(file))):
+            list(ledger.batches())
+    nowhere = LedgerFile(tmp_path / "nothing", "stardust", "smr", 1)
     with pytest.raises(PermalakeError, match=r"set networks\.NAME\.ledger"):
-        known_ledger.read(spark, tmp_path / "nothing", "stardust", "smr")
+        nowhere.frame(spark)
+    with pytest.raises(PermalakeError, match=r"set networks\.NAME\.ledger"):
+        list(nowhere.batches())
 
 
 DAMAGE = {
@@ -347,7 +360,8 @@ def own_tables(spark, days):
     }
 
 
-def test_days_in_parts_of_any_length_are_the_days_at_once(spark):
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_days_in_parts_of_any_length_are_the_days_at_once(spark, engine):
     days = history_of_days()
     assert sum(a.last + 1 != b.first for a, b in pairwise(days)) >= 2
     known = {name: [] for name in RUNNING}
@@ -361,18 +375,25 @@ def test_days_in_parts_of_any_length_are_the_days_at_once(spark):
 
     for start, end in ((0, 9), (9, 10), (10, len(days))):
         here = own_tables(spark, days[start:end])
-        for name, rows in collected(here.__getitem__, history).items():
+        for name, rows in collected(spark, here.__getitem__, history, engine=engine).items():
             known[name] += rows
     walked = measured(days, RICHEST)
     for name in OF_ADDRESSES:
         assert keyed(known[name], name) == keyed(walked[name], name)
+    at_once = collected(spark, own_tables(spark, days).__getitem__, empty(spark), engine="duckdb")
+    for name in RUNNING:
+        assert keyed(known[name], name) == keyed(at_once[name], name), "whichever engine"
 
 
 def tables_at_once(spark, days):
     """The carried tables of days that are built together, as frames of the contracts' types."""
     own = own_tables(spark, days)
-    made = carried_tables(own.__getitem__, empty(spark), spans(own["date_cache"]), StateRules(RICHEST, 100))
-    return {name: shaped(name, frame()) for name, frame in made.items()}
+    return carried_frames(spark, own.__getitem__, empty(spark))
+
+
+def carried_frames(spark, own, history, stale=()):
+    made = carried_by("duckdb", spark, own, history, StateRules(RICHEST, 100), stale)
+    return {name: spark.createDataFrame(rows) for name, rows in made.items()}
 
 
 def empty(spark):
@@ -409,11 +430,7 @@ def test_carried_rows_do_not_depend_on_where_a_run_began(spark):
     )
     last = days[-1].date
     together = tables_at_once(spark, days)
-    own = own_tables(spark, days[-1:])
-    made = carried_tables(
-        own.__getitem__, together.__getitem__, spans(own["date_cache"]), StateRules(RICHEST, 100)
-    )
-    alone = {name: shaped(name, frame()) for name, frame in made.items()}
+    alone = carried_frames(spark, own_tables(spark, days[-1:]).__getitem__, together.__getitem__)
     assert rows_of(alone, last) == rows_of(together, last)
 
 
@@ -428,19 +445,10 @@ def test_days_built_without_their_changes_are_told_by_their_carried_rows(spark, 
     told["date_cache"] = own["date_cache"]
     begin = days[max(old.start, 1)].date
     here = {name: frame.where(F.col("date") >= begin) for name, frame in (told | carried).items()}
-    made = carried_tables(
-        here.__getitem__, carried.__getitem__, spans(here["date_cache"]), StateRules(RICHEST, 100)
-    )
-    again = {name: shaped(name, frame()) for name, frame in made.items()}
+    again = carried_frames(spark, here.__getitem__, carried.__getitem__)
     assert rows_of(again, begin) == rows_of(carried, begin)
     with pytest.raises(PermalakeError, match="built by an earlier version"):
-        carried_tables(
-            here.__getitem__,
-            carried.__getitem__,
-            spans(here["date_cache"]),
-            StateRules(RICHEST, 100),
-            stale=dates[-1:],
-        )
+        carried_frames(spark, here.__getitem__, carried.__getitem__, stale=dates[-1:])
 
 
 def test_deposits_of_days_built_without_their_changes(world):
@@ -449,7 +457,7 @@ def test_deposits_of_days_built_without_their_changes(world):
     here = {name: frame.where(F.col("date") >= second) for name, frame in tables.items()}
     here["ledger_changes"] = here["ledger_changes"].limit(0)
     here["balance_changes"] = here["balance_changes"].limit(0)
-    again = collected(here.__getitem__, tables.__getitem__, rented=world.protocol == "stardust")
+    again = collected(world.spark, here.__getitem__, tables.__getitem__, rented=world.protocol == "stardust")
     for name in RUNNING:
         later = [row for row in world.built.rows(name) if row["date"] >= second]
         assert keyed(again[name], name) == keyed(later, name)

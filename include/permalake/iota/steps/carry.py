@@ -4,39 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
-
-from permalake.config import KnownLedger, NetworkSettings
+from permalake.config import NetworkSettings
 from permalake.intervals import dates
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.tables import known_ledger as known
 from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
+from permalake.iota.tables.known_ledger import LedgerFile
 from permalake.lake import CarryAttempt
-from permalake.pipeline import jobs
+from permalake.pipeline.carried_queries import carried_queries
 from permalake.pipeline.jobs import StepContext
 
 
 def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     """Stage the carried tables of the attempt; no day becomes stale."""
-    spark, network = context.spark, context.work.settings.network(attempt.network)
-    rules = StateRules(
-        network.richest_addresses,
-        network.v_byte_cost,
-        rented=network.protocol == "stardust",
-        ledger=partial(_known_ledger, spark, network, network.ledger) if network.ledger else None,
-    )
-    own, published = partial(attempt.days, spark), partial(attempt.published, spark)
-    days = spans(own("date_cache"))
+    rules = _rules(context.work.settings.network(attempt.network))
     stale = [day for first, last in context.work.reader.stale(attempt.network) for day in dates(first, last)]
-    tables = carried_tables(own, published, days, rules, stale)
-    jobs.stage(attempt, {name: make() for name, make in tables.items()}, IOTA_TABLES)
+    with carried_queries(attempt, lambda: context.spark) as published:
+        days = spans(published.read("date_cache", attempt.start, attempt.end))
+        published.stage(carried_tables(published, days, rules, stale), IOTA_TABLES)
     return {}
 
 
-def _known_ledger(
-    spark: SparkSession, network: NetworkSettings, ledger: KnownLedger
-) -> tuple[DataFrame, int]:
-    """Return the configured ledger before the first day, and the milestone after which it holds."""
-    return known.read(spark, ledger.path, network.protocol, network.bech32_hrp), ledger.milestone
+def _rules(network: NetworkSettings) -> StateRules:
+    known = network.ledger
+    return StateRules(
+        network.richest_addresses,
+        network.v_byte_cost,
+        rented=network.protocol == "stardust",
+        ledger=LedgerFile(known.path, network.protocol, network.bech32_hrp, known.milestone)
+        if known
+        else None,
+    )

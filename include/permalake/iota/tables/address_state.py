@@ -2,171 +2,222 @@
 
 Makes the carried ``address_balances``, ``token_distribution``, ``richest_addresses`` and
 ``active_addresses``. An output belongs to its address unlock condition or state controller, expired or not
-(as in inx-chronicle). ``state`` frames are (address, balance, active_on) at the end of the day before the
-range.
+(as in inx-chronicle).
+
+What grows with addresses is SQL that DuckDB and Spark both execute
+(:mod:`permalake.audit.duckdb_engine`). Queries read ``days`` (:data:`DAYS`), ``balance_changes`` of the days
+and ``balances_before``: rows of ``address_balances`` since the last checkpoint before them. :func:`steps` are
+kept under their names, as later ones read them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from permalake.iota.contracts.carried import PERIODS
 from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
 
-_BELOW_ZERO, _MOST_DIGITS = -1, 19
-BUCKETS = range(_BELOW_ZERO, _MOST_DIGITS)
+_BELOW_ZERO = -1
+_ALWAYS, _NEVER = "DATE '0001-01-01'", "DATE '9999-12-31'"
+DAYS = pa.schema(
+    [
+        ("date", pa.date32()),
+        ("chapter", pa.int32()),
+        ("since_milestone", pa.int32()),
+        ("checkpoint", pa.date32()),
+        *((f"{period}_start", pa.date32()) for period in PERIODS),
+        # Activity before it counts in no period of the date.
+        ("counting", pa.date32()),
+    ]
+)
 
 
-def state(balances: DataFrame) -> DataFrame:
-    """Return (address, balance, active_on) from the rows of ``address_balances`` since a checkpoint."""
-    last = F.max_by(F.struct("balance", "active_on"), "date").alias("last")
-    return balances.groupBy("address").agg(last).select("address", "last.*")
+def days_table(days: Sequence[Chained]) -> pa.Table:
+    """Return days as queries read them."""
+    rows = []
+    for day in days:
+        starts = periods(day.day)
+        named = {f"{period}_start": start for period, start in starts.items()}
+        row = {"chapter": day.chapter, "checkpoint": day.checkpoint, "counting": min(starts.values())}
+        rows.append(day.stamp | row | named)
+    return pa.Table.from_pylist(rows, DAYS)
 
 
-def touched(balance_changes: DataFrame) -> DataFrame:
-    """Return (date, address, delta, is_active) from rows of ``balance_changes``."""
-    active = (F.col("is_active") == 1).alias("is_active")
-    return balance_changes.select("date", "address", F.col("change").alias("delta"), active)
+def steps(old: Collection[date], *, from_ledger: date | None) -> dict[str, str]:
+    """Return the queries to keep, in order: ``state``, ``touched`` and ``changes``.
 
-
-def touched_before(balances: DataFrame) -> DataFrame:
-    """Return the same from rows of ``address_balances``, for days that were built without their changes.
-
-    ``balances`` begin with a checkpoint, whose own changes are not to be read from the result.
+    Args:
+        old: Days that were built without their changes; ``balances_of_days`` tells them.
+        from_ledger: The day that ends with a ledger that is known from outside; ``known_balances`` has it.
     """
-    earlier = Window.partitionBy("address", "since_milestone").orderBy("date")
-    delta = F.col("balance") - F.coalesce(F.lag("balance").over(earlier), F.lit(0))
-    active = F.coalesce(F.col("active_on") == F.col("date"), F.lit(False))
-    rows = balances.select("date", "address", delta.alias("delta"), active.alias("is_active"))
-    return rows.where("delta <> 0 OR is_active")
+    return {"state": _STATE, "touched": _touched(old, from_ledger), "changes": _CHANGES}
 
 
-def changes(touched: DataFrame, days: DataFrame, state: DataFrame) -> DataFrame:
-    """Return the state of each touched address before and after each day.
+# Each address at the end of the day before.
+_STATE = """
+SELECT address, max_by(balance, date) AS balance, max_by(active_on, date) AS active_on
+FROM balances_before GROUP BY address
+"""
 
-    Columns: date, address, chapter, since_milestone, before, balance, is_active, active_before, active_on,
-    until. ``until`` is the date of the address's next change in the range. ``active_before`` is null where it
-    does not count any more: a checkpoint forgets such a date, so rows would depend on where a run began.
+
+def _touched(old: Collection[date], from_ledger: date | None) -> str:
+    """Return the query of what each day changed of each address: (date, address, delta, is_active)."""
+    found = "SELECT date, address, change AS delta, is_active = 1 AS is_active FROM balance_changes"
+    if from_ledger is not None:
+        found += f" UNION ALL SELECT DATE '{from_ledger}', address, balance, false FROM known_balances"
+    return f"{found} UNION ALL {_touched_before(old, from_ledger)}" if old else found
+
+
+def _touched_before(old: Collection[date], from_ledger: date | None) -> str:
+    """Return the same of days that were built without their changes: differences of carried rows.
+
+    Balances begin with a checkpoint, whose own changes are not told.
     """
-    by_address = Window.partitionBy("address").orderBy("date")
-    so_far = Window.partitionBy("address", "chapter").orderBy("date")
-    earlier = by_address.rowsBetween(Window.unboundedPreceding, -1)
-    began = F.when(F.col("chapter") == GOES_ON, F.col("held")).otherwise(0)
-    held = state.select("address", F.col("balance").alias("held"), F.col("active_on").alias("was_active_on"))
-    return (
-        touched.join(F.broadcast(days), "date")
-        .join(held, "address", "left")
-        .select(
-            *("date", "address", "chapter", "since_milestone", "checkpoint", "is_active", "delta"),
-            (F.sum("delta").over(so_far) + F.coalesce(began, F.lit(0))).alias("balance"),
-            F.coalesce(
-                F.max(F.when(F.col("is_active"), F.col("date"))).over(earlier), F.col("was_active_on")
-            ).alias("active_before"),
-            F.lead("date").over(by_address).alias("until"),
-        )
-        .withColumn("active_before", F.when(F.col("active_before") >= _counting(), F.col("active_before")))
-        .select(
-            "*",
-            (F.col("balance") - F.col("delta")).alias("before"),
-            F.when(F.col("is_active"), F.col("date")).otherwise(F.col("active_before")).alias("active_on"),
-        )
-    )
+    columns = "date, address, balance, active_on, since_milestone"
+    balances = f"SELECT {columns} FROM balances_before UNION ALL SELECT {columns} FROM balances_of_days"
+    if from_ledger is not None:
+        nothing = "CAST(NULL AS DATE) AS active_on, CAST(NULL AS INT) AS since_milestone"
+        balances += f" UNION ALL SELECT DATE '{from_ledger}', address, balance, {nothing} FROM known_balances"
+    return f"""
+SELECT date, address, delta, is_active FROM (
+    SELECT date, address, coalesce(active_on = date, false) AS is_active, balance - coalesce(
+        lag(balance) OVER (PARTITION BY address, since_milestone ORDER BY date), 0) AS delta
+    FROM ({balances}) AS known
+) AS told WHERE (delta <> 0 OR is_active) AND date IN ({", ".join(f"DATE '{day}'" for day in sorted(old))})
+"""
 
 
-def standing(changes: DataFrame, state: DataFrame) -> DataFrame:
-    """Return (address, balance, active_on, chapter, since, until): balances with the days that they hold on.
+# The state of each touched address before and after each day; ``until`` is the date of its next change.
+# ``active_before`` is null where it does not count any more: a checkpoint forgets such a date, so rows would
+# depend on where a run began.
+_CHANGES = f"""
+WITH moved AS (
+    SELECT moved.date, moved.address, moved.delta, moved.is_active, here.chapter, here.since_milestone,
+        here.checkpoint, here.counting, held.active_on AS was_active_on,
+        CASE WHEN here.chapter = {GOES_ON} THEN coalesce(held.balance, 0) ELSE 0 END AS held
+    FROM touched AS moved JOIN days AS here ON moved.date = here.date
+    LEFT JOIN state AS held ON moved.address = held.address
+), summed AS (
+    SELECT date, address, chapter, since_milestone, checkpoint, counting, is_active, delta,
+        CAST(held + sum(delta) OVER (PARTITION BY address, chapter ORDER BY date) AS BIGINT) AS balance,
+        coalesce(max(CASE WHEN is_active THEN date END) OVER (
+            PARTITION BY address ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), was_active_on) AS last_active_on,
+        coalesce(lead(date) OVER (PARTITION BY address ORDER BY date), {_NEVER}) AS until
+    FROM moved
+), counted AS (
+    SELECT summed.*, CASE WHEN last_active_on >= counting THEN last_active_on END AS active_before FROM summed
+)
+SELECT date, address, chapter, since_milestone, checkpoint, is_active, balance,
+    balance - delta AS balance_before, active_before,
+    CASE WHEN is_active THEN date ELSE active_before END AS active_on, until
+FROM counted
+"""
 
-    A balance holds at the ends of the days from ``since`` to before ``until``; null is unbounded.
+# Balances with the days at whose ends they hold: from ``since`` to before ``until``.
+_STANDING = f"""
+SELECT held.address, held.balance, held.active_on, {GOES_ON} AS chapter, {_ALWAYS} AS since,
+    coalesce(moved.until, {_NEVER}) AS until
+FROM state AS held LEFT JOIN (SELECT address, min(date) AS until FROM changes GROUP BY address) AS moved
+    ON held.address = moved.address
+UNION ALL SELECT address, balance, active_on, chapter, date AS since, until FROM changes
+"""
+
+
+def address_balances(days: Sequence[Chained]) -> str:
+    """Return the query of ``address_balances``: changes; at a checkpoint every address that counts.
+
+    Balances are zero where the history is cut since they were known.
     """
-    first = changes.groupBy("address").agg(F.min("date").alias("until"))
-    kept = state.join(first, "address", "left").select(
-        "address",
-        "balance",
-        "active_on",
-        F.lit(GOES_ON).alias("chapter"),
-        F.lit(None).cast("date").alias("since"),
-        "until",
-    )
-    changed = changes.select(
-        "address", "balance", "active_on", "chapter", F.col("date").alias("since"), "until"
-    )
-    return kept.unionByName(changed)
+    columns = "address, balance, active_on, since_milestone, date"
+    changed = f"SELECT {columns} FROM changes WHERE date <> checkpoint AND date >= DATE '{days[0].day}'"
+    if all(day.day != day.checkpoint for day in days):
+        return changed
+    return f"""
+{changed} UNION ALL SELECT {columns} FROM (
+    SELECT held.address, held.active_on, here.since_milestone, here.date, here.counting,
+        CASE WHEN held.chapter = here.chapter THEN held.balance ELSE 0 END AS balance
+    FROM ({_STANDING}) AS held
+    JOIN (SELECT * FROM days WHERE date = checkpoint AND date >= DATE '{days[0].day}') AS here
+        ON held.since <= here.date AND here.date < held.until
+) AS whole WHERE balance <> 0 OR active_on >= counting
+"""
 
 
-def address_balances(changes: DataFrame, standing: DataFrame, days: DataFrame) -> DataFrame:
-    """Return ``address_balances``: changes; at a checkpoint every address that counts."""
-    at_checkpoint = F.col("checkpoint") == F.col("date")
-    alive = (F.col("balance") != 0) | (F.col("active_on") >= _counting())
-    columns = ("address", "balance", "active_on", "since_milestone", "date")
-    whole = _at_ends(standing, days.where(at_checkpoint)).where(alive)
-    return changes.where(~at_checkpoint).select(*columns).unionByName(whole.select(*columns))
-
-
-def richest_addresses(standing: DataFrame, days: DataFrame, number: int) -> DataFrame:
-    """Return ``richest_addresses``: the first ``number`` of each day.
+def richest_addresses(days: Sequence[Chained], number: int) -> str:
+    """Return the query of ``richest_addresses``: the first ``number`` of each day.
 
     Of the balances that do not change in the range at most ``number`` can be among them.
     """
-    order = (F.desc("balance"), F.col("address"))
-    unmoved = F.col("since").isNull() & F.col("until").isNull()
-    largest = standing.where(unmoved & (F.col("balance") > 0)).orderBy(*order).limit(number)
-    candidates = standing.where(~unmoved & (F.col("balance") > 0)).unionByName(largest)
-    rank = F.row_number().over(Window.partitionBy("date").orderBy(*order)).alias("rank")
-    held = _at_ends(candidates, days).where("balance > 0")
-    ranked = held.select("address", "balance", "since_milestone", "date", rank)
-    return ranked.where(F.col("rank") <= number)
+    first, order = f"DATE '{days[0].day}'", "balance DESC, address"
+    unmoved = f"since < {first} AND until = {_NEVER}"
+    return f"""
+WITH held AS (
+    SELECT * FROM ({_STANDING}) AS standing WHERE balance > 0
+), candidates AS (
+    SELECT * FROM held WHERE NOT ({unmoved})
+    UNION ALL SELECT * FROM (SELECT * FROM held WHERE {unmoved} ORDER BY {order} LIMIT {number}) AS largest
+), ranked AS (
+    SELECT one.address, one.balance, here.since_milestone, here.date,
+        row_number() OVER (PARTITION BY here.date ORDER BY {order}) AS rank
+    FROM candidates AS one
+    JOIN days AS here ON one.chapter = here.chapter AND one.since <= here.date AND here.date < one.until
+    WHERE here.date >= {first}
+)
+SELECT * FROM ranked WHERE rank <= {number}
+"""
 
 
-def summary(changes: DataFrame) -> DataFrame:
-    """Return what each day changed, a row a day.
+def moves() -> str:
+    """Return the query of what each day changed of the buckets of balances, a row for each that changed."""
+    sides = (("balance", 1), ("balance_before", -1))
+    stacked = " UNION ALL ".join(
+        f"SELECT date, {_bucket(name)} AS bucket, {sign} AS addresses, {sign} * {name} AS amount "
+        f"FROM changes WHERE {name} <> 0"
+        for name, sign in sides
+    )
+    return f"""
+SELECT date, bucket, CAST(sum(addresses) AS BIGINT) AS addresses, CAST(sum(amount) AS BIGINT) AS amount
+FROM ({stacked}) AS every GROUP BY date, bucket
+"""
 
-    ``addresses`` and ``amounts`` are by bucket of balances. ``newly`` counts addresses by period, on the
-    first day of the period on which they are active. ``fingerprint`` is the XOR of the old and new states of
-    the changed addresses, and turns the running fingerprint into that of the new state.
+
+def turns() -> str:
+    """Return the query of what each day changed of all addresses together, a row a day.
+
+    Columns named after a period count addresses on the first day of it on which they are active. The XOR of
+    both ``fingerprint_…`` columns turns the running fingerprint into that of the new state.
     """
-    now, was = _bucket(F.col("balance")), _bucket(F.col("before"))
-    nothing = F.lit(0).cast("long")
-
-    def amount(balance: str, bucket: Column) -> Column:
-        return F.coalesce(F.sum(F.when(bucket, F.col(balance))), nothing)
-
-    def is_new(period: str) -> Column:
-        start = F.col("date") if period == "day" else F.trunc("date", period)
-        return F.col("is_active") & (F.col("active_before").isNull() | (F.col("active_before") < start))
-
-    turned = F.xxhash64("address", "balance", "active_on").bitwiseXOR(
-        F.xxhash64("address", "before", "active_before")
+    newly = (
+        f"count_if(is_active AND (active_before IS NULL OR active_before < {period}_start)) AS newly_{period}"
+        for period in PERIODS
     )
-    return changes.groupBy("date").agg(
-        F.array(*(F.count_if(now == at) - F.count_if(was == at) for at in BUCKETS)).alias("addresses"),
-        F.array(*(amount("balance", now == at) - amount("before", was == at) for at in BUCKETS)).alias(
-            "amounts"
-        ),
-        F.array(*(F.count_if(is_new(period)) for period in PERIODS)).alias("newly"),
-        F.bit_xor(turned).alias("fingerprint"),
-    )
+    return f"""
+SELECT changed.date, {", ".join(newly)},
+    bit_xor(xxhash64(address, balance, active_on)) AS fingerprint_now,
+    bit_xor(xxhash64(address, balance_before, active_before)) AS fingerprint_before
+FROM changes AS changed JOIN days AS here ON changed.date = here.date GROUP BY changed.date
+"""
 
 
-def token_distribution(summaries: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
+def _bucket(balance: str) -> str:
+    """Return the power of ten of a balance that is not zero; -1 below zero."""
+    return f"CASE WHEN {balance} < 0 THEN {_BELOW_ZERO} ELSE length(CAST({balance} AS STRING)) - 1 END"
+
+
+def token_distribution(moves: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
     """Return ``token_distribution``; ``state``: its rows of the day before the range."""
-    moves = [
-        {"date": row["date"], "bucket": bucket, "addresses": addresses, "amount": amount}
-        for row in summaries
-        for bucket, addresses, amount in zip(BUCKETS, row["addresses"], row["amounts"], strict=True)
-        if addresses or amount
-    ]
     rows = running(days, "bucket", ("addresses", "amount"), moves, state)
     return [row for row in rows if row["addresses"]]
 
 
-def active_addresses(summaries: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
+def active_addresses(turns: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
     """Return ``active_addresses``; ``state``: its rows of the day before the range."""
-    newly = {row["date"]: dict(zip(PERIODS, row["newly"], strict=True)) for row in summaries}
+    newly = {row["date"]: row for row in turns}
     last = {row["period"]: dict(row) for row in state}
     rows: list[dict[str, Any]] = []
     for day in days:
@@ -174,7 +225,7 @@ def active_addresses(summaries: Rows, days: Sequence[Chained], state: Rows) -> l
             known = last.get(period)
             goes_on = known is not None and known["start_date"] == start
             before = (known["days"], known["addresses"]) if known and goes_on else (0, 0)
-            new = newly.get(day.day, {}).get(period, 0)
+            new = newly.get(day.day, {}).get(f"newly_{period}", 0)
             last[period] = {
                 "period": period,
                 "start_date": start,
@@ -186,12 +237,12 @@ def active_addresses(summaries: Rows, days: Sequence[Chained], state: Rows) -> l
     return rows
 
 
-def fingerprints(summaries: Rows, days: Sequence[Chained], before: int) -> dict[date, int]:
+def fingerprints(turns: Rows, days: Sequence[Chained], before: int) -> dict[date, int]:
     """Return the fingerprint of all addresses at each day's end; ``before``: that of the day before."""
-    turns = {row["date"]: row["fingerprint"] for row in summaries}
+    turned = {row["date"]: row["fingerprint_now"] ^ row["fingerprint_before"] for row in turns}
     found, chapter, last = {}, GOES_ON, before
     for day in days:
-        last = turns.get(day.day, 0) ^ (last if day.chapter == chapter else 0)
+        last = turned.get(day.day, 0) ^ (last if day.chapter == chapter else 0)
         chapter = day.chapter
         found[day.day] = last
     return found
@@ -206,26 +257,3 @@ def periods(day: date) -> dict[str, date]:
         "year": day.replace(month=1, day=1),
     }
     return {period: first[period] for period in PERIODS}
-
-
-def _at_ends(standing: DataFrame, days: DataFrame) -> DataFrame:
-    """Return balances at the ends of ``days``; zero where the history is cut since they were known."""
-    ends = days.select("date", "since_milestone", F.col("chapter").alias("day_chapter"))
-    stands = (F.col("since").isNull() | (F.col("since") <= F.col("date"))) & (
-        F.col("until").isNull() | (F.col("date") < F.col("until"))
-    )
-    known = F.when(F.col("chapter") == F.col("day_chapter"), F.col("balance")).otherwise(0)
-    return standing.join(F.broadcast(ends), stands).select(
-        "date", "address", "active_on", "since_milestone", known.alias("balance")
-    )
-
-
-def _counting() -> Column:
-    """Return the first date of which activity counts in a period of ``date``."""
-    return F.least(F.trunc("date", "year"), F.trunc("date", "week"))
-
-
-def _bucket(balance: Column) -> Column:
-    """Return the power of ten of a balance, -1 below zero; null for zero."""
-    digits = F.length(balance.cast("string"))
-    return F.when(balance < 0, _BELOW_ZERO).when(balance > 0, digits - 1)

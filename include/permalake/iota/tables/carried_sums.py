@@ -1,23 +1,18 @@
 """Carried figures: where a history begins and is cut, and sums up to each day's end.
 
 A day continues from the day before it in the lake. Where milestones are missing between them, the history is
-cut: a new chapter begins, whose figures count from its first milestone. Spark has counted a few numbers per
-day before; this module is plain Python.
+cut: a new chapter begins, whose figures count from its first milestone. Queries have counted a few numbers
+per day before; this module is plain Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-
-from permalake.spark.frames import of_rows
-
 GOES_ON = 0
-DAYS = "date date, milestone_index int, chapter int, since_milestone int, checkpoint date"
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -36,6 +31,15 @@ class Ending:
     checkpoint: date
     fingerprint: int = 0
     storage_deposit: int | None = None
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """What later days compare of their rows of ``ledger_totals``."""
+        return {
+            "date": self.day,
+            "since_milestone": self.since_milestone,
+            "storage_deposit": self.storage_deposit,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,6 @@ def chained(days: Iterable[tuple[date, int, int]], before: Ending | None) -> lis
         found.append(Chained(day, end_ms, chapter, since, checkpoint))
         last = Ending(day, end_ms, since, checkpoint)
     return found
-
-
-def frame(spark: SparkSession, days: Sequence[Chained]) -> DataFrame:
-    """Return the days as a frame, a row each."""
-    return of_rows(spark, [astuple(day) for day in days], DAYS)
 
 
 def running(

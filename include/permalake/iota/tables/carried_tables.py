@@ -1,31 +1,54 @@
-"""The carried tables of an IOTA network: which frame becomes which."""
+"""The carried tables of an IOTA network: which rows and which query become which."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES, carried
 from permalake.iota.tables import address_state as addresses
+from permalake.iota.tables import known_ledger as known
 from permalake.iota.tables import ledger_daily as ledger
-from permalake.iota.tables.carried_sums import Chained, Ending, Rows, chained, frame
-from permalake.iota.tables.known_ledger import beginning
-from permalake.spark.frames import of_rows
+from permalake.iota.tables.carried_sums import Chained, Ending, Rows, chained
 
 _FEW_ROWS = ("ledger_outputs", "unlock_conditions", "token_distribution", "active_addresses")
-Tables = Callable[[str], DataFrame]
-Group = dict[str, Callable[[], DataFrame]]
+Made = dict[str, pa.Table | str]
+"""Rows of a table, or a query over what was made known; by name of the table."""
 Span = tuple[date, int, int]
-_KEPT = StorageLevel.MEMORY_AND_DISK
+Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class Published(Protocol):
+    """The published rows of a network, and queries over them."""
+
+    def read(self, table: str, start: date, end: date) -> list[dict[str, Any]]:
+        """Return the rows of start..end of a table with a few rows a day."""
+
+    def latest_before(self, table: str) -> date | None:
+        """Return the latest day with rows before the days to carry."""
+
+    def open(self, name: str, table: str, start: date, end: date) -> None:
+        """Make the rows of start..end of a table known to queries by name."""
+
+    def put(self, name: str, rows: pa.Table) -> None:
+        """Make a few rows known."""
+
+    def take(self, name: str, outputs: known.LedgerFile) -> None:
+        """Make the outputs of a known ledger known."""
+
+    def keep(self, name: str, query: str) -> None:
+        """Make the rows of a query known."""
+
+    def keep_mapped(self, name: str, query: str, function: Batches, schema: pa.Schema) -> None:
+        """Make the few rows known that a function makes of those of a query."""
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """Return the few rows of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +59,22 @@ class StateRules:
         richest: How many addresses ``richest_addresses`` holds.
         v_byte_cost: Rent per weighted byte (TIP-19) in base tokens; None where it is not known.
         rented: Whether outputs need a storage deposit (Stardust).
-        ledger: Returns the outputs unspent before the network's first day, and the milestone after which they
-            are so, where that is known (:mod:`~permalake.iota.tables.known_ledger`).
+        ledger: The outputs unspent before the network's first day, where they are known.
     """
 
     richest: int = 100
     v_byte_cost: int | None = None
     rented: bool = True
-    ledger: Callable[[], tuple[DataFrame, int]] | None = None
+    ledger: known.LedgerFile | None = None
 
 
 def carried_tables(
-    own: Tables, published: Tables, days: Sequence[Span], rules: StateRules, stale: Collection[date] = ()
-) -> Group:
+    published: Published, days: Sequence[Span], rules: StateRules, stale: Collection[date] = ()
+) -> Made:
     """Return the carried tables of a range of days.
 
     Args:
-        own: Gives the rows of these days of a table, as published.
-        published: Gives a whole table, as published.
+        published: What is published, of these days and before them.
         days: (date, first milestone, last milestone) in order.
         rules: Settings of the network.
         stale: Days whose carried rows cannot be trusted.
@@ -63,115 +84,94 @@ def carried_tables(
             missing or stale.
     """
     if not days:
-        return _nothing(own)
-    earlier = F.col("date") < F.lit(days[0][0])
-    history: Tables = lambda name: published(name).where(earlier)  # noqa: E731
-    before = _ending(history)
-    if before is None and rules.ledger:
-        history = _beginning(*rules.ledger(), rules)
-        before = _ending(history)
-    flows, touched = _changes(own, _Prior(history, before), days, stale)
-    return _built(flows, touched, chained(days, before), _Prior(history, before), rules)
-
-
-def _nothing(own: Tables) -> Group:
-    return {table.name: partial(own(table.name).limit, 0) for table in carried.TABLES}
-
-
-def _changes(
-    own: Tables, prior: _Prior, days: Sequence[Span], stale: Collection[date]
-) -> tuple[Rows, DataFrame]:
-    """Return what the days changed in the ledger: rows of ``ledger_changes``, and addresses touched.
-
-    Days that were published by a version without these tables are told by their carried rows, which hold
-    sums and balances of consecutive days.
-    """
-    flows = _dicts(own("ledger_changes").collect())  # a dozen rows a day
-    touched = addresses.touched(own("balance_changes"))
+        return {table.name: table.arrow.empty_table() for table in carried.TABLES}
+    before = _ending(published)
+    # A known ledger is the end of a day before the first one, on which all of it was created.
+    opening, opened = _opening(published, rules) if before is None else (None, [])
+    chain = chained(days, before or opening)
+    every = [known.beginning(opening.end_ms), *chain] if opening else chain
+    first, last = days[0][0], days[-1][0]
+    flows = published.read("ledger_changes", first, last)
     old = sorted({day for day, _, _ in days} - {row["date"] for row in flows})
-    if not old:
-        return flows, touched
-    of_old = F.col("date").isin(old)
-    totals = _dicts(own("ledger_totals").where(F.col("date") <= F.lit(old[-1])).collect())
+    if old:
+        flows = _flows_with(old, flows, published, before or opening, first=first, stale=stale)
+        published.open("balances_of_days", "address_balances", first, last)
+    published.open("balance_changes", "balance_changes", first, last)
+    if before:
+        published.open("balances_before", "address_balances", before.checkpoint, before.day)
+    else:
+        published.put("balances_before", IOTA_TABLES["address_balances"].arrow.empty_table())
+    published.put("days", addresses.days_table(every))
+    for name, query in addresses.steps(old, from_ledger=opening.day if opening else None).items():
+        published.keep(name, query)
+    figures = _figures([*opened, *flows], every, before, published, rules)
+    return {
+        **{
+            name: _table(name, [row for row in rows if row["date"] >= first])
+            for name, rows in figures.items()
+        },
+        "address_balances": addresses.address_balances(chain),
+        "richest_addresses": addresses.richest_addresses(chain, rules.richest),
+    }
+
+
+def _opening(published: Published, rules: StateRules) -> tuple[Ending | None, list[dict[str, Any]]]:
+    """Return the end of a day that creates the known ledger, if there is one, and its ``ledger_changes``."""
+    if rules.ledger is None:
+        return None, []
+    published.take("known_outputs", rules.ledger)
+    published.keep("known_balances", known.BALANCES)
+    sums = known.LedgerSums(rules.v_byte_cost)
+    published.keep_mapped("known_sums", "SELECT * FROM known_outputs", sums, sums.schema)
+    flows = published.rows(known.CHANGES)
+    begun = known.beginning(rules.ledger.milestone)
+    deposit = ledger.storage_deposits(flows, [begun], 0)[begun.day]
+    return Ending(begun.day, begun.end_ms, None, begun.day, storage_deposit=deposit), flows
+
+
+def _flows_with(
+    old: Sequence[date],
+    flows: Rows,
+    published: Published,
+    before: Ending | None,
+    *,
+    first: date,
+    stale: Collection[date],
+) -> list[Any]:
+    """Return rows of ``ledger_changes``, with those of days that were built by a version without them.
+
+    Such days are told by their carried rows, which hold sums of consecutive days.
+    """
+    totals = published.read("ledger_totals", first, old[-1])
     if untold := set(old) - ({row["date"] for row in totals} - set(stale)):
         raise PermalakeError(
             f"{min(untold)} was built by an earlier version, which did not say what it changed in the "
             "ledger; build it again with --force"
         )
-    flows += ledger.changes_before(
-        _dicts(own("ledger_outputs").where(of_old).collect()),
-        _dicts(own("unlock_conditions").where(of_old).collect()),
-        [*_dicts(prior.last("ledger_totals")), *totals],
+    outputs, conditions = (
+        [row for row in published.read(name, old[0], old[-1]) if row["date"] in old]
+        for name in ("ledger_outputs", "unlock_conditions")
     )
-    kept = {row["date"] for row in flows if row["kind"] is not None}
-    balances = prior.since_checkpoint("address_balances").unionByName(own("address_balances"))
-    known = addresses.touched_before(balances).where(of_old)
-    return [row for row in flows if row["date"] in kept], touched.unionByName(known)
-
-
-def _dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [row.asDict() for row in rows]
-
-
-def _beginning(outputs: DataFrame, milestone: int, rules: StateRules) -> Tables:
-    """Return the carried tables of a day that ends with ``milestone`` and the whole ledger, ``outputs``."""
-
-    def nothing(name: str) -> DataFrame:
-        return of_rows(outputs.sparkSession, [], IOTA_TABLES[name].spark)
-
-    held = outputs.where(F.col("owner").isNotNull()).groupBy("date", F.col("owner").alias("address"))
-    touched = held.agg(F.sum("amount").alias("delta"), F.lit(False).alias("is_active"))
-    tables = _built(
-        _dicts(ledger.sums(outputs, rules.v_byte_cost).collect()),
-        touched,
-        [beginning(milestone)],
-        _Prior(nothing, None),
-        rules,
-    )
-    return lambda name: tables[name]()
-
-
-def _built(flows: Rows, touched: DataFrame, days: list[Chained], prior: _Prior, rules: StateRules) -> Group:
-    spark = touched.sparkSession
-    here = frame(spark, days)
-    state = addresses.state(prior.since_checkpoint("address_balances")).persist(_KEPT)
-    changes = addresses.changes(touched, here, state).persist(_KEPT)
-    standing = addresses.standing(changes, state)
-    counted = _at_once(
-        summaries=addresses.summary(changes).collect,
-        **{name: partial(prior.last, name) for name in _FEW_ROWS},
-    )
-    figures = _figures(flows, counted, days, prior, rules)
-
-    def small(name: str) -> DataFrame:
-        contract = IOTA_TABLES[name]
-        rows = [tuple(row[column] for column in contract.names) for row in figures[name]]
-        return of_rows(spark, rows, contract.spark)
-
-    return {
-        **{name: partial(small, name) for name in figures},
-        "address_balances": lambda: addresses.address_balances(changes, standing, here),
-        "richest_addresses": lambda: addresses.richest_addresses(standing, here, rules.richest),
-    }
+    prior = [before.totals] if before else []
+    told = [*flows, *ledger.changes_before(outputs, conditions, [*prior, *totals])]
+    kept = {row["date"] for row in told if row["kind"] is not None}
+    return [row for row in told if row["date"] in kept]
 
 
 def _figures(
-    flows: Rows,
-    counted: dict[str, list[dict[str, Any]]],
-    days: list[Chained],
-    prior: _Prior,
-    rules: StateRules,
+    flows: Rows, days: list[Chained], before: Ending | None, published: Published, rules: StateRules
 ) -> dict[str, list[dict[str, Any]]]:
     """Return rows of the tables with a few rows a day.
 
-    ``flows`` are rows of ``ledger_changes``; ``counted`` holds sums over addresses per day, and the tables'
-    own rows of the day before the range.
+    ``flows`` are rows of ``ledger_changes``; ``before`` is the end of the day before in the lake.
     """
-    summaries = counted["summaries"]
-    outputs = ledger.ledger_outputs(flows, days, counted["ledger_outputs"])
-    distribution = addresses.token_distribution(summaries, days, counted["token_distribution"])
-    fingerprints = addresses.fingerprints(summaries, days, prior.fingerprint)
-    deposits = ledger.storage_deposits(flows, days, prior.storage_deposit)
+    state = {name: published.read(name, before.day, before.day) if before else [] for name in _FEW_ROWS}
+    turns = published.rows(addresses.turns())
+    outputs = ledger.ledger_outputs(flows, days, state["ledger_outputs"])
+    moves = published.rows(addresses.moves())
+    distribution = addresses.token_distribution(moves, days, state["token_distribution"])
+    fingerprints = addresses.fingerprints(turns, days, before.fingerprint if before else 0)
+    deposits = ledger.storage_deposits(flows, days, before.storage_deposit if before else 0)
     totals = [
         {
             **ledger.ledger_size(outputs, day.day, deposits[day.day], rules.rented),
@@ -185,60 +185,23 @@ def _figures(
     ]
     return {
         "ledger_outputs": outputs,
-        "unlock_conditions": ledger.unlock_conditions(flows, days, counted["unlock_conditions"]),
+        "unlock_conditions": ledger.unlock_conditions(flows, days, state["unlock_conditions"]),
         "token_distribution": distribution,
-        "active_addresses": addresses.active_addresses(summaries, days, counted["active_addresses"]),
+        "active_addresses": addresses.active_addresses(turns, days, state["active_addresses"]),
         "ledger_totals": totals,
     }
 
 
-def _at_once(**queries: Callable[[], list[Row]]) -> dict[str, list[dict[str, Any]]]:
-    """Run queries with small results in parallel."""
-    with ThreadPoolExecutor(len(queries)) as pool:
-        asked = {name: pool.submit(query) for name, query in queries.items()}
-        return {name: _dicts(one.result()) for name, one in asked.items()}
+def _table(name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, IOTA_TABLES[name].arrow)
 
 
-class _Prior:
-    """Rows of the carried tables of the day before the range."""
-
-    def __init__(self, history: Tables, before: Ending | None) -> None:
-        self._history = history
-        self._before = before
-
-    @property
-    def fingerprint(self) -> int:
-        """Fingerprint of the addresses at that day's end."""
-        return self._before.fingerprint if self._before else 0
-
-    @property
-    def storage_deposit(self) -> int | None:
-        """Storage deposit of all outputs unspent at that day's end; None where it is not known."""
-        return self._before.storage_deposit if self._before else 0
-
-    def last(self, name: str) -> list[Row]:
-        """Return that day's rows of a table with a few rows a day."""
-        if self._before is None:
-            return []
-        return self._history(name).where(F.col("date") == F.lit(self._before.day)).collect()
-
-    def since_checkpoint(self, name: str) -> DataFrame:
-        """Return a table's rows since that day's checkpoint."""
-        table = self._history(name)
-        if self._before is None:
-            # Without rows: Spark folds away whatever an empty local relation takes part in.
-            return of_rows(table.sparkSession, [], table.schema)
-        since, until = F.lit(self._before.checkpoint), F.lit(self._before.day)
-        return table.where(F.col("date").between(since, until))
-
-
-def _ending(history: Tables) -> Ending | None:
-    """Return the end of the latest day; its date is found in metadata, however many days there are."""
-    totals = history("ledger_totals")
-    latest = totals.agg(F.max("date")).first()[0]  # type: ignore[index]
-    row = totals.where(F.col("date") == F.lit(latest)).first() if latest else None
-    if row is None:
+def _ending(published: Published) -> Ending | None:
+    """Return the end of the latest day before; its date is found in metadata, however many days there are."""
+    latest = published.latest_before("ledger_totals")
+    if latest is None:
         return None
+    [row] = published.read("ledger_totals", latest, latest)
     return Ending(
         row["date"],
         row["milestone_index"],
@@ -249,7 +212,6 @@ def _ending(history: Tables) -> Ending | None:
     )
 
 
-def spans(date_cache: DataFrame) -> list[Span]:
+def spans(date_cache: Rows) -> list[Span]:
     """Return days with milestones in order: (date, first milestone, last milestone)."""
-    rows = date_cache.select("date", "start_ms", "end_ms").collect()  # a row a day
-    return sorted(tuple(row) for row in rows)
+    return sorted((row["date"], row["start_ms"], row["end_ms"]) for row in date_cache)

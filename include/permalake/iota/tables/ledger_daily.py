@@ -7,19 +7,12 @@ definitions of inx-chronicle's ``ledger`` analytics.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
-
 from permalake.iota.contracts.ledger_changes import CONDITIONS, KINDS, SIDES
 from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
-from permalake.iota.tables.day_sums import LEDGER_SUMS, ledger_sums_of
-from permalake.iota.tables.output_tables import kind_names
 
 _KEY_BYTES, _METADATA_BYTES = 34, 40
 _OUTPUTS = ("count", "amount", "bytes")
@@ -34,28 +27,8 @@ _NOTHING = dict.fromkeys(
 )
 
 
-def sums(created: DataFrame, v_byte_cost: int | None) -> DataFrame:
-    """Return what ``ledger_changes`` holds of outputs that are all created, a row for each day and kind.
-
-    Args:
-        created: Outputs with the wire's kind, ``amount``, ``length`` and unlock conditions.
-        v_byte_cost: Rent per weighted byte in base tokens; ``deposit`` is null without it.
-    """
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            named = pa.Table.from_batches([batch]).append_column("side", pa.repeat(SIDES[0], batch.num_rows))
-            at = named.schema.get_field_index("kind")
-            moves = named.set_column(at, "kind", kind_names(batch["kind"]))
-            yield from ledger_sums_of(moves, v_byte_cost).to_batches()
-
-    keys = ("date", "kind", "side")
-    added = created.mapInArrow(run, from_arrow_schema(LEDGER_SUMS)).groupBy(*keys)
-    return added.agg(*(F.sum(name).alias(name) for name in LEDGER_SUMS.names if name not in keys))
-
-
 def changes_before(outputs: Rows, conditions: Rows, totals: Rows) -> list[dict[str, Any]]:
-    """Return the same from the carried tables, for days that were built without their changes.
+    """Return rows of ``ledger_changes`` of days that were built without them, from the carried tables.
 
     ``outputs``, ``conditions`` and ``totals`` are rows of ``ledger_outputs``, ``unlock_conditions`` and, with
     the day before them, ``ledger_totals``. What these do not tell by kind stands in rows without a kind.
