@@ -12,7 +12,8 @@ kept under their names, as later ones read them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -148,16 +149,18 @@ def address_balances(days: Sequence[Chained]) -> str:
 """
 
 
-def richest_addresses(days: Sequence[Chained], number: int) -> str:
+def richest_addresses(days: Sequence[Chained], number: int, distribution: Rows) -> str:
     """Return the query of ``richest_addresses``: the first ``number`` of each day.
 
-    Of the balances that do not change in the range at most ``number`` can be among them.
+    Of the balances that do not change in the range at most ``number`` can be among them, and of all balances
+    only those in the largest buckets of ``distribution``, rows of ``token_distribution``.
     """
     first, order = f"DATE '{days[0].day}'", "balance DESC, address"
     unmoved = f"since < {first} AND until = {_NEVER}"
+    least = min(_least_of_the_richest(distribution, days, number))
     return f"""
 WITH held AS (
-    SELECT * FROM ({_STANDING}) AS standing WHERE balance > 0
+    SELECT * FROM ({_STANDING}) AS standing WHERE balance >= {least}
 ), candidates AS (
     SELECT * FROM held WHERE NOT ({unmoved})
     UNION ALL SELECT * FROM (SELECT * FROM held WHERE {unmoved} ORDER BY {order} LIMIT {number}) AS largest
@@ -170,6 +173,17 @@ WITH held AS (
 )
 SELECT * FROM ranked WHERE rank <= {number}
 """
+
+
+def _least_of_the_richest(distribution: Rows, days: Sequence[Chained], number: int) -> Iterator[int]:
+    """Yield for each day a balance that none of its richest addresses is below."""
+    counts: dict[date, Counter[int]] = {}
+    for row in distribution:
+        counts.setdefault(row["date"], Counter())[row["bucket"]] = row["addresses"]
+    for day in days:
+        buckets = counts.get(day.day, Counter())
+        enough = (b for b in buckets if b > 0 and sum(n for at, n in buckets.items() if at >= b) >= number)
+        yield 10 ** max(enough, default=0)
 
 
 def moves() -> str:

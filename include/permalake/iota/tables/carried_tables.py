@@ -111,7 +111,7 @@ def carried_tables(
             for name, rows in figures.items()
         },
         "address_balances": addresses.address_balances(chain),
-        "richest_addresses": addresses.richest_addresses(chain, rules.richest),
+        "richest_addresses": addresses.richest_addresses(chain, rules.richest, figures["token_distribution"]),
     }
 
 
