@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Literal
 
+from permalake.arrays.cursor import U8
+
 Side = Literal["left", "right"]
 Path = list[tuple[Side, bytes]]
 
@@ -18,17 +20,30 @@ def _hash(data: bytes) -> bytes:
 
 def merkle_root(leaves: Sequence[bytes]) -> bytes:
     """Return the root over the leaves (ids) in order; without leaves the hash of no bytes."""
-    if not leaves:
-        return _hash(b"")
-    return _levels(leaves)[-1][0]
+    return root_of_hashes(_hashes(leaves))
 
 
-def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
+def hashed_leaves(leaves: U8) -> list[bytes]:
+    """Return the hashes of leaves (ids), u8[k, 32], over which :func:`root_of_hashes` is the root."""
+    joined = leaves.tobytes()
+    return _hashes([joined[at : at + 32] for at in range(0, len(joined), 32)])
+
+
+def root_of_hashes(hashes: list[bytes]) -> bytes:
+    """Return the root over leaves that are hashed already."""
+    return _levels(hashes)[-1][0] if hashes else _hash(b"")
+
+
+def _hashes(leaves: Iterable[bytes]) -> list[bytes]:
+    return [blake2b(_LEAF + leaf, digest_size=32).digest() for leaf in leaves]
+
+
+def _levels(hashes: list[bytes]) -> list[list[bytes]]:
     # Pairing from the left and passing an odd last node up gives RFC 6962's split at the largest power of 2.
-    level = [_hash(_LEAF + leaf) for leaf in leaves]
-    levels = [level]
+    level, levels = hashes, [hashes]
     while len(level) > 1:
-        above = [_hash(_NODE + a + b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        pairs = zip(level[::2], level[1::2], strict=False)
+        above = [blake2b(_NODE + a + b, digest_size=32).digest() for a, b in pairs]
         if len(level) % 2:
             above.append(level[-1])
         level = above
@@ -39,7 +54,7 @@ def _levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
 def audit_path(leaves: Sequence[bytes], index: int) -> Path:
     """Return the siblings of the ``index``-th leaf from the bottom up, each with its side."""
     path: Path = []
-    for level in _levels(leaves)[:-1]:
+    for level in _levels(_hashes(leaves))[:-1]:
         sibling = index ^ 1
         if sibling < len(level):
             path.append(("left" if sibling < index else "right", level[sibling]))

@@ -37,7 +37,7 @@ def rows_of(
     """
     if cones:
         yield _milestones(batch, cones, rules)
-    if any(cone.order for cone in cones):
+    if any(len(cone.order) for cone in cones):
         yield _blocks(batch, cones, ledger, rules)
     if batch.problems:
         yield _problems(batch, rules)
@@ -107,7 +107,7 @@ def _parameters(cone: Cone) -> dict[str, Any] | None:
 def _blocks(
     batch: MilestoneBatch, cones: list[Cone], ledger: SpentOutputs, rules: ConeRules
 ) -> pa.RecordBatch:
-    order = np.concatenate([np.asarray(cone.order, np.int64) for cone in cones])
+    order = np.concatenate([cone.order for cone in cones])
     sizes = [len(cone.order) for cone in cones]
     decoded, transactions = batch.decoded, batch.decoded.transactions
     days = np.repeat([(cone.date - _EPOCH).days for cone in cones], sizes)

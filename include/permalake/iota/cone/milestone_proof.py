@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import compress, islice
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from permalake.iota.codec import blocks as payload
 from permalake.iota.codec.chrysalis import SUPPLY
 from permalake.iota.codec.faults import DecodeError
-from permalake.iota.codec.merkle import merkle_root
+from permalake.iota.codec.merkle import hashed_leaves, root_of_hashes
 from permalake.iota.codec.milestones import Milestone, decode_milestone, verify_signatures
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.batch import ConeState, MilestoneBatch, Problem
@@ -28,13 +29,15 @@ _LAST_TIME = 2**32 - 1
 class Cone:
     """A milestone and the block rows that it references, in white-flag order.
 
-    On Chrysalis its own message comes last. ``fine`` until a check fails.
+    On Chrysalis its own message comes last. ``roots`` are the rows of the milestone's parents, -1 where the
+    batch has none. ``fine`` until a check fails.
     """
 
     milestone: Milestone
     raw: bytes
     date: date
-    order: list[int] = field(default_factory=list)
+    order: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    roots: list[int] = field(default_factory=list)
     message_row: int = -1
     fine: bool = True
 
@@ -79,6 +82,7 @@ def prove(batch: MilestoneBatch, rules: ConeRules, state: ConeState) -> list[Con
     sound = np.flatnonzero(batch.sound)
     rows_by_milestone = _by(batch.blocks.milestone[sound], sound)
     candidates, invalid = _milestones(prover)
+    _find_roots(batch, [cone for cone, _, context in candidates.values() if not context])
     cones = []
     for index in sorted(rows_by_milestone.keys() | candidates.keys() | invalid):
         rows = rows_by_milestone.get(index, np.zeros(0, np.int64))
@@ -106,6 +110,14 @@ def _by(milestone: np.ndarray, values: np.ndarray) -> dict[int, np.ndarray]:
     """Values (in milestone order) by milestone."""
     index, begins = np.unique(milestone, return_index=True)
     return dict(zip(index.tolist(), np.split(values, begins[1:]), strict=True)) if len(values) else {}
+
+
+def _find_roots(batch: MilestoneBatch, cones: list[Cone]) -> None:
+    parents = [cone.milestone.parents for cone in cones]
+    ids = pa.array([parent for own in parents for parent in own], pa.binary(32))
+    rows = iter(batch.rows_of_ids(ids).tolist())
+    for cone, own in zip(cones, parents, strict=True):
+        cone.roots = list(islice(rows, len(own)))
 
 
 def _report_malformed(prover: _Prover) -> None:
@@ -233,12 +245,11 @@ def _check_cone(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) -> 
     prover.members[rows] = 1
     if cone.message_row >= 0:
         prover.member[cone.message_row] = 0
-    roots = batch.rows_of_ids(pa.array(cone.milestone.parents, pa.binary(32))).tolist()
-    for row, parent, distance in _absent_parents(prover, cone, roots):
+    for row, parent, distance in _absent_parents(prover, cone):
         child = f"block {batch.decoded.block_id[row].tobytes().hex()}" if row >= 0 else "the milestone"
         place = _place(distance, prover.rules.look_back)
         prover.fail(cone, "parent_missing", f"{child} refers to {parent.hex()}, {place}", row)
-    cone.order = white_flag_order(roots, prover.first_edge, prover.edges, prover.member)
+    order = white_flag_order(cone.roots, prover.first_edge, prover.edges, prover.member)
     left = rows[prover.members[rows] == 1].tolist()
     if left:
         first = batch.decoded.block_id[left[0]].tobytes().hex()
@@ -247,7 +258,8 @@ def _check_cone(prover: _Prover, cone: Cone, rows: np.ndarray, claimed: int) -> 
         )
         prover.fail(cone, "not_in_cone", detail, left[0])
     if cone.message_row >= 0:
-        cone.order.append(cone.message_row)
+        order.append(cone.message_row)
+    cone.order = np.array(order, np.int64)
     _fill_states(prover, cone)
     if cone.fine:
         _check_claims(prover, cone, claimed)
@@ -280,7 +292,7 @@ def _place(distance: int | None, look_back: int) -> str:
     return f"which is referenced {where}; a cone reaches back {look_back} (look_back)"
 
 
-def _absent_parents(prover: _Prover, cone: Cone, roots: list[int]) -> Iterator[tuple[int, bytes, int | None]]:
+def _absent_parents(prover: _Prover, cone: Cone) -> Iterator[tuple[int, bytes, int | None]]:
     """Yield every distinct parent that is neither here, nor referenced before, nor a solid entry point.
 
     As (row of its child, parent id, distance in milestones); row -1 is the milestone itself, the distance is
@@ -292,7 +304,7 @@ def _absent_parents(prover: _Prover, cone: Cone, roots: list[int]) -> Iterator[t
         wanted.setdefault(
             batch.decoded.parent[edge].tobytes(), (int(batch.edge[edge]), int(prover.child[edge]))
         )
-    for parent, root in zip(cone.milestone.parents, roots, strict=True):
+    for parent, root in zip(cone.milestone.parents, cone.roots, strict=True):
         if root < 0 or not 0 <= index - batch.blocks.milestone[root] <= prover.rules.look_back:
             wanted.setdefault(parent, (root, -1))
     for parent, (root, row) in wanted.items():
@@ -304,7 +316,7 @@ def _absent_parents(prover: _Prover, cone: Cone, roots: list[int]) -> Iterator[t
 
 def _fill_states(prover: _Prover, cone: Cone) -> None:
     """Where the source tells no state: included is the first message of each transaction that consumed."""
-    batch, order = prover.batch, np.asarray(cone.order, np.int64)
+    batch, order = prover.batch, cone.order
     state = batch.blocks.state
     untold = order[state[order] < 0]
     if not len(untold):
@@ -321,7 +333,7 @@ def _fill_states(prover: _Prover, cone: Cone) -> None:
 
 
 def _check_claims(prover: _Prover, cone: Cone, claimed: int) -> None:
-    batch, order = prover.batch, np.asarray(cone.order, np.int64)
+    batch, order = prover.batch, cone.order
     size = int(batch.milestones.number[claimed])
     if size not in (-1, len(order)):
         prover.fail(cone, "cone_size", f"{len(order)} blocks instead of {size}")
@@ -334,9 +346,8 @@ def _check_claims(prover: _Prover, cone: Cone, claimed: int) -> None:
         prover.fail(cone, "white_flag_order", detail, row)
     is_transaction = batch.decoded.payload_kind[order] == payload.TRANSACTION
     state = batch.blocks.state[order]
-    wrong = np.flatnonzero(
-        is_transaction != np.isin(state, (int(InclusionState.CONFLICTING), int(InclusionState.INCLUDED)))
-    )
+    has_outcome = (state == InclusionState.CONFLICTING) | (state == InclusionState.INCLUDED)
+    wrong = np.flatnonzero(is_transaction != has_outcome)
     if len(wrong):
         row = int(order[wrong[0]])
         block = batch.decoded.block_id[row].tobytes().hex()
@@ -344,15 +355,14 @@ def _check_claims(prover: _Prover, cone: Cone, claimed: int) -> None:
 
 
 def _check_roots(prover: _Prover, cone: Cone) -> None:
-    batch = prover.batch
-    order = np.asarray(cone.order, np.int64)
-    ids = [block_id.tobytes() for block_id in batch.decoded.block_id[order]]
-    is_included = (batch.blocks.state[order] == InclusionState.INCLUDED).tolist()
-    included = [block_id for block_id, counts in zip(ids, is_included, strict=True) if counts]
-    milestone = cone.milestone
-    if milestone.inclusion_root is not None and merkle_root(ids) != milestone.inclusion_root:
+    batch, order, milestone = prover.batch, cone.order, cone.milestone
+    is_included = batch.blocks.state[order] == InclusionState.INCLUDED
+    with_root = milestone.inclusion_root is not None
+    leaves = hashed_leaves(batch.decoded.block_id[order if with_root else order[is_included]])
+    included = list(compress(leaves, is_included.tolist())) if with_root else leaves
+    if with_root and root_of_hashes(leaves) != milestone.inclusion_root:
         prover.fail(cone, "inclusion_root", "its blocks do not have the Merkle root that it states")
-    elif merkle_root(included) != milestone.applied_root:
+    elif root_of_hashes(included) != milestone.applied_root:
         prover.fail(
             cone, "applied_root", "its included transactions do not have the Merkle root that it states"
         )
