@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,7 +28,7 @@ from permalake.iota.tables.base_tables import BASE_TABLES, base_tables
 from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.lake.catalog import PROPERTIES, file_layout
 from permalake.lake.task_files import FileTarget, TaskFiles
-from permalake.pipeline.line_files import line_ranges, read_lines
+from permalake.pipeline.line_files import Damage, line_ranges, read_pieces
 
 _ROLES = {
     "milestones": Record.MILESTONE,
@@ -37,7 +36,7 @@ _ROLES = {
     "consumed_outputs": Record.CONSUMED,
     "utxo_changes": Record.CHANGES,
 }
-_LINES = 10_000
+_ROWS = 10_000
 _CHUNK_SIZE = 250_000
 
 
@@ -47,7 +46,7 @@ def main(archive: Path, out: Path) -> None:
     rules = rules_of(table)
     files = TaskFiles(map(_target(out), BASE_TABLES), {})
     state, rows, problems = ConeState(rules.look_back), Counter[str](), 0
-    for part in whole_milestones(table.to_batches(max_chunksize=_LINES)):
+    for part in whole_milestones(table.to_batches(max_chunksize=_ROWS)):
         decoded = pa.Table.from_batches(decode(part, rules, state), ARROW)
         problems += pc.sum(pc.equal(decoded["kind"], int(Row.PROBLEM))).as_py() or 0
         is_pending = pc.equal(decoded["kind"], int(Row.PENDING))
@@ -72,9 +71,10 @@ def _batches(file: Path) -> Iterator[pa.RecordBatch]:
     role = file.name.split(".")[0].split("-")[0]
     if role not in _ROLES:
         return
-    lines = read_lines(line_ranges([file])[0])
-    while group := list(islice(lines, _LINES)):
-        yield archive_columns(group, _ROLES[role], file.name)
+    for piece in read_pieces(line_ranges([file])[0]):
+        if isinstance(piece, Damage):
+            raise ValueError(f"{file}: {piece.reason}")
+        yield archive_columns(piece, _ROLES[role], file.name)
 
 
 def rules_of(table: pa.Table) -> ConeRules:

@@ -17,6 +17,7 @@ from permalake.pipeline.line_files import (
     inside,
     line_ranges,
     read_lines,
+    read_pieces,
     refuse_damaged,
     spark_paths,
 )
@@ -92,6 +93,33 @@ def test_a_line_without_end_takes_no_more_memory_than_its_limit(tmp_path):
     one, damage, two, end = read_lines(part, 100)
     assert (one, two, end) == (b"one", b"two", b"y" * 100)
     assert damage == Damage("a line of more than 100 bytes", b"x" * 100)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
+def test_lines_do_not_depend_on_how_a_file_is_read(tmp_path, monkeypatch, name, chunk):
+    text = b"one\r\n\r\n\n" + b"x" * 20 + b"\ntwo\r\r\n" + b"y" * 21 + b"\n" + b"z" * 70 + b"\r\nthree"
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    (part,) = line_ranges([file])
+    monkeypatch.setattr(line_files, "_CHUNK", chunk)
+    for piece in (1, 5, 1_000):
+        monkeypatch.setattr(line_files, "_PIECE", piece)
+        pieces = list(read_pieces(part, 71))
+        assert b"".join(pieces) == text
+        assert all(one.endswith(b"\n") for one in pieces[:-1])
+        found = list(read_lines(part, 20))
+        long = [Damage("a line of more than 20 bytes", byte * 20) for byte in (b"y", b"z")]
+        assert found == [b"one", b"x" * 20, b"two", *long, b"three"]
+
+
+def test_what_comes_before_damage_is_read(tmp_path):
+    file = tmp_path / "blocks.jsonl.gz"
+    file.write_bytes(gzip.compress(b"{}\n" * 1_000 + b"{")[:-4])
+    (part,) = line_ranges([file])
+    piece, damage = read_pieces(part)
+    assert piece == b"{}\n" * 1_000
+    assert isinstance(damage, Damage)
 
 
 def test_files_of_a_source_by_their_endings(tmp_path):

@@ -21,7 +21,7 @@ from permalake.errors import InvalidInputError
 _RANGE_BYTES = 32 * 2**20
 # A milestone of Chronicle's logs holds all of its messages in one line.
 LONGEST_LINE = 256 * 2**20
-_PIECE = 2**20
+_CHUNK, _PIECE = 2**16, 4 * 2**20
 _UNREADABLE = (EOFError, zlib.error, gzip.BadGzipFile)
 _LOG = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def refuse_damaged(files: Iterable[Path], key: str) -> None:
 def _damage(file: Path) -> str | None:
     try:
         with gzip.open(file, "rb") as text:
-            while text.read(_PIECE):
+            while text.read(_CHUNK):
                 pass
     except _UNREADABLE as error:
         return _told(error)
@@ -115,34 +115,101 @@ def read_lines(part: LineRange, longest: int = LONGEST_LINE) -> Iterator[bytes |
     A line beyond ``longest`` bytes, and a gzip file that breaks off or does not decompress, come as
     :class:`Damage`.
     """
-    try:
-        if part.path.endswith(".gz"):
-            with gzip.open(part.path, "rb") as text:
-                yield from _lines(text, None, longest)
+    for piece in read_pieces(part, longest):
+        if isinstance(piece, Damage):
+            yield piece
         else:
-            with Path(part.path).open("rb") as text:
-                _seek(text, part.start)
-                yield from _lines(text, part.end, longest)
-    except _UNREADABLE as error:
-        yield Damage(_told(error))
+            yield from lines_of(piece)
+
+
+def lines_of(piece: bytes) -> list[bytes]:
+    """Return the lines of a piece without their ends; empty ones are left out."""
+    return [line for ended in piece.split(b"\n") if (line := ended.rstrip(b"\r"))]
+
+
+def read_pieces(part: LineRange, longest: int = LONGEST_LINE) -> Iterator[bytes | Damage]:
+    """Yield the lines of a range, some megabytes of whole lines at once, as they lie in the file.
+
+    Damage comes as :func:`read_lines` tells.
+    """
+    size = min(_CHUNK, longest)
+    with gzip.open(part.path, "rb") if part.path.endswith(".gz") else Path(part.path).open("rb") as text:
+        chunks = _unpacked(text, size) if isinstance(text, gzip.GzipFile) else _cut(text, part, size)
+        yield from filter(None, _pieces(chunks, longest))
+
+
+def _unpacked(text: gzip.GzipFile, size: int) -> Iterator[bytes]:
+    """Yield what decompresses at once, so that damage takes nothing with it that came before."""
+    while chunk := text.read1(size):
+        yield chunk
 
 
 def _seek(text: BinaryIO, start: int) -> None:
     """Go to the first line that begins at ``start`` or later."""
     if start:
         text.seek(start - 1)
-        while (piece := text.readline(_PIECE)) and not piece.endswith(b"\n"):
+        while (chunk := text.readline(_CHUNK)) and not chunk.endswith(b"\n"):
             pass
 
 
-def _lines(text: BinaryIO | gzip.GzipFile, end: int | None, longest: int) -> Iterator[bytes | Damage]:
-    while end is None or text.tell() < end:
-        line = text.readline(longest + 1)
-        if not line:
-            return
-        if len(line) > longest and not line.endswith(b"\n"):
-            yield Damage(f"a line of more than {longest} bytes", line[:longest])
-            while (piece := text.readline(_PIECE)) and not piece.endswith(b"\n"):
-                pass
-        elif whole := line.rstrip(b"\r\n"):
-            yield whole
+def _cut(text: BinaryIO, part: LineRange, size: int) -> Iterator[bytes]:
+    """Yield the lines that begin in a range; the last one goes on behind it."""
+    _seek(text, part.start)
+    chunk = b"\n"
+    while (left := part.end - text.tell()) > 0 and (chunk := text.read(min(size, left))):
+        yield chunk
+    while chunk and not chunk.endswith(b"\n") and (chunk := text.readline(size)):
+        yield chunk
+
+
+def _pieces(chunks: Iterator[bytes], longest: int) -> Iterator[bytes | Damage]:
+    """Cut chunks of at most ``longest`` bytes into pieces of whole lines; pieces may be empty."""
+    held, skips = _Held(), False
+    try:
+        for chunk in chunks:
+            at = chunk.find(b"\n")
+            too_long = held.line_size + (len(chunk) if at < 0 else at) > longest
+            if too_long and not skips:
+                yield held.whole()
+                yield Damage(f"a line of more than {longest} bytes", (held.line() + chunk)[:longest])
+            if not (too_long or skips):
+                held.add(chunk)
+            elif at >= 0:
+                held.add(chunk[at + 1 :])
+            skips = (too_long or skips) and at < 0
+            if held.size >= _PIECE:
+                yield held.whole()
+    except _UNREADABLE as error:
+        yield held.whole()
+        yield Damage(_told(error))
+    else:
+        yield held.whole() + held.line()
+
+
+class _Held:
+    """What was read and not given on: whole lines, and the beginning of the next one."""
+
+    def __init__(self) -> None:
+        self._whole: list[bytes] = []
+        self._line: list[bytes] = []
+        self.size = self.line_size = 0
+
+    def add(self, chunk: bytes) -> None:
+        if end := chunk.rfind(b"\n") + 1:
+            self._whole += [*self._line, chunk[:end]]
+            self.size += self.line_size + end
+            self._line, self.line_size = [], 0
+        self._line.append(chunk[end:])
+        self.line_size += len(chunk) - end
+
+    def whole(self) -> bytes:
+        """Return the whole lines and hold them no longer."""
+        text = b"".join(self._whole)
+        self._whole, self.size = [], 0
+        return text
+
+    def line(self) -> bytes:
+        """Return the beginning of the next line and hold it no longer."""
+        text = b"".join(self._line)
+        self._line, self.line_size = [], 0
+        return text

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from permalake.iota.cone.source_records import Record
-from permalake.iota.sources import archive_lines, chronicle_records, node_api
+from permalake.iota.sources import archive_lines, archive_rest, chronicle_records, node_api
 from permalake.iota.sources.archive_columns import UnusualLinesError, archive_columns
 from permalake.iota.sources.milestone_times import days_of, span_of
 from permalake.net.http import Body, RequestRejectedError, document
@@ -103,7 +103,7 @@ def test_lines_of_an_archive(protocol, kind):
 def alone(line, kind, row):
     """Whether a line is taken as a column of one row; it is the row that the line alone gives."""
     try:
-        columns = archive_columns([line], kind, "here")
+        columns = archive_columns(line, kind, "here")
     except UnusualLinesError:
         return False
     assert columns.to_pylist() == [row | {"origin": "here"}]
@@ -115,7 +115,34 @@ def test_whole_columns_are_the_lines_one_by_one(protocol):
     for kind, file in pure_archive.files(SYNTHETIC / protocol / "archive"):
         lines = lines_of(file)
         rows = [row | {"origin": "here"} for row in archive_lines.archive_rows(lines, kind, 1)]
-        assert archive_columns(lines, kind, "here").to_pylist() == rows
+        assert archive_columns(b"\n".join(lines), kind, "here").to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\n",
+        b'{"milestone":1,"raw":"00"}\n\n{"milestone":2,"raw":"01"}\n',
+        b'{"milestone":1,"raw":"00"}\r\n{"milestone":2,"raw":"01"}\r\n',
+        b'{"milestone":1,"raw":"00"}{"milestone":2,\n"raw":"01"}\n',
+        b'{"milestone":1,"raw":"00"}{"milestone":2,"raw":"01","of":\n{}}\n',
+        b'{"milestone":1,"raw":"00","of":Inf}\n',
+        b'{"milestone":1,"raw":"00","of":NaN}\n',
+        b'{"milestone":1,"raw":"00","of":' + b"[" * 200 + b"]" * 200 + b"}\n",
+        b'{"milestone":1,"raw":"00"}\n{"milestone":1,"raw":"00","of":' + b"1" * 4301 + b"}",
+    ],
+)
+def test_unusual_lines_are_left_to_the_reader_of_single_lines(text):
+    with pytest.raises(UnusualLinesError):
+        archive_columns(text, Record.BLOCK, "here")
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n"])
+def test_ends_of_lines_do_not_matter(end):
+    told = (b'{"milestone":1,"raw":"00"}', b'{"milestone":2,"raw":"01"}')
+    found = archive_rest._records(end.join(told) + end, Record.BLOCK, 1, "here").to_pylist()
+    assert [(row["kind"], row["milestone"], row["raw"]) for row in found] == [(1, 1, b"\0"), (1, 2, b"\1")]
 
 
 def messages_of(line):

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import reduce
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +26,7 @@ from permalake.iota.sources.archive_index import file_spans, file_times, range_f
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import ARCHIVE_FILE
-from permalake.pipeline.line_files import Damage, inside, line_ranges, read_lines
+from permalake.pipeline.line_files import Damage, inside, line_ranges, lines_of, read_pieces
 
 _ROLE = {"messages": "blocks"}
 _KINDS = {
@@ -37,8 +36,6 @@ _KINDS = {
     "utxo_changes": Record.CHANGES,
 }
 _ARROW = to_arrow_schema(RECORD)
-_ROWS = 10_000
-_GROUP_BYTES = 16 * 2**20
 
 
 @dataclass(slots=True)
@@ -125,32 +122,24 @@ def _task(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part, told in ranges_in(batches):
-            for lines in _groups(read_lines(part)):
-                records = _records(lines, Record(told["kind"]), begin, told["origin"])
+            for piece in read_pieces(part):
+                records = _records(piece, Record(told["kind"]), begin, told["origin"])
                 index = records["milestone"]
                 yield records.filter(pc.and_(pc.greater_equal(index, first), pc.less_equal(index, last)))
 
     return run
 
 
-def _groups(lines: Iterable[bytes | Damage]) -> Iterator[list[bytes | Damage]]:
-    """Yield lines in groups of a bounded number and size."""
-    group: list[bytes | Damage] = []
-    size = 0
-    for line in lines:
-        group.append(line)
-        size += len(line) if isinstance(line, bytes) else 0
-        if len(group) == _ROWS or size > _GROUP_BYTES:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
-
-
-def _records(lines: Sequence[bytes | Damage], kind: Record, begin: int, origin: str) -> pa.RecordBatch:
-    if not any(isinstance(line, Damage) for line in lines):
+def _records(piece: bytes | Damage, kind: Record, begin: int, origin: str) -> pa.RecordBatch:
+    lines: Sequence[bytes | Damage]
+    if isinstance(piece, Damage):
+        lines = [piece]
+    else:
         with suppress(UnusualLinesError):
-            return archive_columns(cast("Sequence[bytes]", lines), kind, origin)
+            return archive_columns(piece, kind, origin)
+        lines = lines_of(piece)
+        with suppress(UnusualLinesError):
+            return archive_columns(b"\n".join(lines), kind, origin)
     rows = [row | {"origin": origin} for row in archive_rows(lines, kind, begin)]
     return pa.RecordBatch.from_pylist(rows, _ARROW)
 
