@@ -12,15 +12,22 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, Self
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.io import FileIO, load_file_io
-from pyiceberg.io.fileformat import FileFormatFactory, FileFormatWriter
-from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.io import FileIO, OutputFile, load_file_io
+from pyiceberg.io.fileformat import DataFileStatistics
+from pyiceberg.io.pyarrow import (
+    ParquetFormatWriter,
+    StatisticsCollector,
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+    schema_to_pyarrow,
+)
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table as IcebergTable
@@ -121,6 +128,7 @@ class TaskFiles:
     def __init__(self, targets: Iterable[FileTarget], file_io: Mapping[str, str]) -> None:
         self._targets = {target.table: target for target in targets}
         self._file_io = dict(file_io)
+        self._ios: dict[str, FileIO] = {}
         self._open: dict[tuple[str, date], _OpenFile] = {}
 
     def add(self, table: str, rows: pa.Table) -> None:
@@ -130,8 +138,13 @@ class TaskFiles:
             own = rows if len(days) == 1 else rows.filter(pc.equal(rows["date"], day))
             key = (table, day)
             if key not in self._open:
-                self._open[key] = _OpenFile(self._targets[table], day, self._file_io)
+                self._open[key] = _OpenFile(self._targets[table], day, self._io(table))
             self._open[key].add(own)
+
+    def _io(self, table: str) -> FileIO:
+        if table not in self._ios:
+            self._ios[table] = load_file_io(self._file_io, self._targets[table].location)
+        return self._ios[table]
 
     def complete_before(self, day: date) -> list[WrittenFile]:
         """Complete the files of earlier days and return them."""
@@ -168,31 +181,56 @@ def register(
         list(pool.map(replace, tables))
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What all files of a table have in common."""
+
+    schema: Schema
+    arrow: pa.Schema
+    properties: dict[str, str]
+    statistics: dict[int, StatisticsCollector]
+    fields: dict[str, int]
+
+
+@lru_cache(maxsize=256)
+def _layout(schema: str, properties: tuple[tuple[str, str], ...]) -> _Layout:
+    parsed, own = Schema.model_validate_json(schema), dict(properties)
+    statistics, fields = compute_statistics_plan(parsed, own), parquet_path_to_id_mapping(parsed)
+    return _Layout(parsed, schema_to_pyarrow(parsed), own, statistics, fields)
+
+
+class _Writer(ParquetFormatWriter):
+    """PyIceberg's, which works out for each file anew how to make its statistics."""
+
+    def __init__(self, output_file: OutputFile, layout: _Layout) -> None:
+        super().__init__(output_file, layout.schema, layout.properties)
+        self._layout = layout
+
+    def close(self) -> DataFileStatistics:
+        if self._writer is None or self._fos is None:
+            raise ValueError("nothing was written")
+        with self._fos:
+            self._writer.close()
+        metadata = self._writer.writer.metadata
+        return data_file_statistics_from_parquet_metadata(
+            metadata, self._layout.statistics, self._layout.fields
+        )
+
+
 class _OpenFile:
-    def __init__(self, target: FileTarget, day: date, file_io: dict[str, str]) -> None:
-        self._target, self._day = target, day
+    def __init__(self, target: FileTarget, day: date, io: FileIO) -> None:
+        self._target, self._day, self._io = target, day, io
         self._path = f"{target.location}/data/date={day.isoformat()}/{uuid4()}.parquet"
-        self._io: FileIO = load_file_io(file_io, self._path)
+        properties = sorted(pair for pair in target.properties.items() if pair[0] != _GROUP_SIZE)
+        self._layout = _layout(target.schema, tuple(properties))
+        self._writer = _Writer(io.new_output(self._path), self._layout)
         self._group = min(int(target.properties.get(_GROUP_SIZE, _LARGEST_GROUP)), _LARGEST_GROUP)
         self._held: list[pa.Table] = []
         self._bytes = 0
 
-    @cached_property
-    def _schema(self) -> Schema:
-        return Schema.model_validate_json(self._target.schema)
-
-    @cached_property
-    def _arrow(self) -> pa.Schema:
-        return schema_to_pyarrow(self._schema)
-
-    @cached_property
-    def _writer(self) -> FileFormatWriter:
-        model = FileFormatFactory.get(FileFormat.PARQUET)
-        properties = {key: value for key, value in self._target.properties.items() if key != _GROUP_SIZE}
-        return model.create_writer(self._io.new_output(self._path), self._schema, properties)
-
     def add(self, rows: pa.Table) -> None:
-        held = pa.table([_as(rows, field) for field in self._arrow], schema=self._arrow)
+        arrow = self._layout.arrow
+        held = pa.table([_as(rows, field) for field in arrow], schema=arrow)
         self._held.append(held)
         self._bytes += held.nbytes
         if self._bytes >= self._group:
