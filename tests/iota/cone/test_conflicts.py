@@ -47,7 +47,7 @@ class Landed:
         self.protocol = protocol
         self.cone = spark.read.parquet(str(folder)).cache()
         blocks = DecodedRange(self.cone.toArrow().cast(ARROW), 1)
-        self.touched = spark.createDataFrame(touched_outputs(blocks.included.rows, blocks.receipts.rows))
+        self.touched = spark.createDataFrame(touched_outputs(blocks.included, blocks.receipts))
         self.rows = self.cone.unionByName(resolved(self.cone, self.touched, protocol, few=True)).cache()
 
     def told(self, column):

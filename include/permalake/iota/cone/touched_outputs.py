@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +27,17 @@ _BEHIND_ALL = 2**31 - 1  # A receipt's outputs are booked behind the milestone's
 _ID = 32
 
 
-def touched_outputs(included: pa.Table, receipts: pa.Table) -> pa.Table:
+class Rows(Protocol):
+    """Decoded rows; their columns by name."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    def __getitem__(self, column: str) -> pa.Array:
+        """Return a column."""
+
+
+def touched_outputs(included: Rows, receipts: Rows) -> pa.Table:
     """Return the outputs (:data:`TOUCHED`) of decoded rows.
 
     Args:
@@ -35,34 +47,39 @@ def touched_outputs(included: pa.Table, receipts: pa.Table) -> pa.Table:
     return pa.concat_tables([_created(included), _consumed(included), _migrated(receipts)])
 
 
-def _created(included: pa.Table) -> pa.Table:
-    outputs, row, idx = _elements(_column(included, "outputs"))
-    data, start, _ = load(_column(included, "raw"))
+def _created(included: Rows) -> pa.Table:
+    outputs, row, idx = _elements(included["outputs"])
+    data, start, _ = load(included["raw"])
     at, length = (
         pc.struct_field(outputs, name).to_numpy(zero_copy_only=False).astype(np.int64)
         for name in ("start", "length")
     )
     own = slices(data, start[row] + at, length)
-    return _rows(_ids(_column(included, "transaction_id"), row, idx), own, False, included, row)
+    return _rows(_ids(included["transaction_id"], row, idx), own, False, _place(included), row)
 
 
-def _consumed(included: pa.Table) -> pa.Table:
-    outputs, row, _ = _elements(_column(included, "consumed"))
+def _consumed(included: Rows) -> pa.Table:
+    outputs, row, _ = _elements(included["consumed"])
     output_id, data = (pc.struct_field(outputs, name) for name in ("output_id", "data"))
-    return _rows(output_id, data, True, included, row)
+    return _rows(output_id, data, True, _place(included), row)
 
 
-def _migrated(receipts: pa.Table) -> pa.Table:
-    funds, row, idx = _elements(pc.struct_field(_column(receipts, "receipt"), "funds"))
-    last = pa.repeat(pa.scalar(_BEHIND_ALL, pa.int32()), receipts.num_rows)
-    place = receipts.select(["milestone_index"]).append_column("white_flag_index", last)
-    ids = _ids(_column(receipts, "milestone_id"), row, idx)
+def _migrated(receipts: Rows) -> pa.Table:
+    funds, row, idx = _elements(pc.struct_field(receipts["receipt"], "funds"))
+    last = pa.repeat(pa.scalar(_BEHIND_ALL, pa.int32()), len(receipts))
+    place = (receipts["milestone_index"], last)
+    ids = _ids(receipts["milestone_id"], row, idx)
     return _rows(ids, pc.struct_field(funds, "data"), False, place, row)
 
 
-def _rows(output_id: pa.Array, data: pa.Array, is_spent: bool, place: pa.Table, row: I64) -> pa.Table:
-    at = pa.array(row)
-    places = (_column(place, name).take(at) for name in ("milestone_index", "white_flag_index"))
+def _place(included: Rows) -> tuple[pa.Array, pa.Array]:
+    return included["milestone_index"], included["white_flag_index"]
+
+
+def _rows(
+    output_id: pa.Array, data: pa.Array, is_spent: bool, place: tuple[pa.Array, pa.Array], row: I64
+) -> pa.Table:
+    places = (values.take(pa.array(row)) for values in place)
     return pa.table([output_id, data, pa.repeat(is_spent, len(row)), *places], schema=TOUCHED)
 
 
@@ -78,8 +95,3 @@ def _elements(lists: pa.ListArray) -> tuple[pa.StructArray, I64, I64]:
     count = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
     row = np.repeat(np.arange(len(count)), count)
     return lists.flatten(), row, np.arange(len(row)) - (np.cumsum(count) - count)[row]
-
-
-def _column(rows: pa.Table, name: str) -> pa.Array:
-    joined = rows[name].combine_chunks()
-    return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)

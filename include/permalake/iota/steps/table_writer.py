@@ -111,9 +111,9 @@ class TableWriter:
         for decoded in groups:
             rows = DecodedRange(decoded, self.chunk_size)
             landing.add(MILESTONES, _milestone_rows(decoded))
-            landing.add(PENDING, rows.every.of_kind(Row.PENDING).rows)
-            landing.add(PROBLEMS, rows.every.of_kind(Row.PROBLEM).rows)
-            landing.add(TOUCHED_OUTPUTS, touched_outputs(rows.included.rows, rows.receipts.rows))
+            landing.add(PENDING, decoded.filter(pc.equal(decoded["kind"], int(Row.PENDING))))
+            landing.add(PROBLEMS, decoded.filter(pc.equal(decoded["kind"], int(Row.PROBLEM))))
+            landing.add(TOUCHED_OUTPUTS, touched_outputs(rows.included, rows.receipts))
             for name, sums in day_sums(rows, self.v_byte_cost):
                 landing.add(name, sums)
             for name, made in base_tables(rows):

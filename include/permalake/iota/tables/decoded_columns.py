@@ -28,7 +28,8 @@ class Elements:
 
     def __init__(self, lists: pa.ListArray) -> None:
         count = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
-        self.values = lists.flatten()
+        self._every = lists.flatten()
+        self._at: pa.Array | None = None
         self.row: I64 = np.repeat(np.arange(len(count)), count)
         self.idx: I64 = np.arange(len(self.row)) - (np.cumsum(count) - count)[self.row]
 
@@ -36,36 +37,65 @@ class Elements:
         return len(self.row)
 
     def __getitem__(self, field: str) -> pa.Array:
-        return pc.struct_field(self.values, field.split("."))
+        values = self._every
+        for name in field.split("."):
+            # The kernel also takes on the nulls of the struct, and costs more than all else here.
+            values = pc.struct_field(values, name) if values.null_count else values.field(name)
+        return self._chosen(values)
+
+    @property
+    def values(self) -> pa.Array:
+        """The elements themselves."""
+        return self._chosen(self._every)
+
+    def _chosen(self, values: pa.Array) -> pa.Array:
+        return values if self._at is None else values.take(self._at)
 
     def where(self, wanted: np.ndarray) -> Elements:
         """Return some of the elements (mask)."""
         some = object.__new__(Elements)
-        some.values = self.values.filter(pa.array(wanted))
+        at = np.flatnonzero(wanted)
+        some._every = self._every
+        some._at = pa.array(at) if self._at is None else self._at.take(pa.array(at))
         some.row, some.idx = self.row[wanted], self.idx[wanted]
         return some
 
 
 class DecodedRows:
-    """Some decoded rows; their columns by name."""
+    """Some decoded rows; their columns by name.
 
-    def __init__(self, rows: pa.Table, chunk_size: int) -> None:
-        self.rows = rows
+    ``wanted`` are the places of the rows, ascending; None for all. A column is only picked when it is asked
+    for: most readers of some rows need few of their columns.
+    """
+
+    def __init__(self, rows: pa.Table, chunk_size: int, wanted: I64 | None = None) -> None:
         self.chunk_size = chunk_size
+        self._every, self._wanted = rows, wanted
+        self._columns: dict[str, pa.Array] = {}
 
     def __len__(self) -> int:
-        return int(self.rows.num_rows)
+        return int(self._every.num_rows if self._wanted is None else len(self._wanted))
 
     def __getitem__(self, column: str) -> pa.Array:
-        values = self.rows[column]
-        if not isinstance(values, pa.ChunkedArray):
-            return values
-        joined = values.combine_chunks()
-        return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
+        if column not in self._columns:
+            self._columns[column] = self._picked(self._every[column])
+        return self._columns[column]
+
+    def _picked(self, values: pa.ChunkedArray) -> pa.Array:
+        wanted = self._wanted
+        if wanted is None:
+            return _joined(values)
+        if not len(wanted):
+            return pa.array([], values.type)
+        # What lies between the first row and the last one is seldom more than one chunk.
+        first, last = int(wanted[0]), int(wanted[-1])
+        near = _joined(values.slice(first, last - first + 1))
+        return near if len(near) == len(wanted) else near.take(pa.array(wanted - first))
 
     def where(self, wanted: pa.Array) -> DecodedRows:
         """Return some of the rows (mask)."""
-        return DecodedRows(self.rows.filter(wanted), self.chunk_size)
+        at = np.flatnonzero(wanted.to_numpy(zero_copy_only=False))
+        return DecodedRows(self._every, self.chunk_size, at if self._wanted is None else self._wanted[at])
 
     def of_kind(self, kind: Row) -> DecodedRows:
         """Return the rows of one kind."""
@@ -143,6 +173,11 @@ class DecodedRange:
     def receipts(self) -> DecodedRows:
         """The milestones that carry a receipt."""
         return self.milestones.where(pc.is_valid(self.milestones["receipt"]))
+
+
+def _joined(values: pa.ChunkedArray) -> pa.Array:
+    chunks = [chunk for chunk in values.chunks if len(chunk)]
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks or [pa.array([], values.type)])
 
 
 def hexed(values: pa.Array) -> pa.StringArray:
