@@ -69,11 +69,17 @@ def _symbols(raw: U8) -> U8:
 def _checksum(hrp: str, raw: U8) -> U8:
     """Return the six symbols after the address: u8[k, 6] of u8[k, 33]."""
     # The checksum is linear: that of zeros under this prefix, plus what each byte contributes at its place.
-    state = np.full(len(raw), _state(hrp, np.zeros((1, _BYTES), np.uint8))[0], np.uint32)
+    state = np.full(len(raw), _state_of_zeros(hrp), np.uint32)
     for table, column in zip(_contributions(), raw.T, strict=True):
         state ^= table[column]
     shifts = np.arange(25, -1, -5, dtype=np.uint32)
     return ((state[:, None] >> shifts) & np.uint32(31)).astype(np.uint8)
+
+
+@cache
+def _state_of_zeros(hrp: str) -> np.uint32:
+    state: np.uint32 = _state(hrp, np.zeros((1, _BYTES), np.uint8))[0]
+    return state
 
 
 @cache

@@ -8,21 +8,25 @@ given.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from permalake.arrays.cursor import I64, U8, Mask, blake2b_rows
+from permalake.arrays.cursor import I64, U8, Mask, blake2b_rows, expand
 from permalake.arrays.slices import fixed
 from permalake.iota.codec.blocks import Blocks
 from permalake.iota.codec.chain_rules import Case, first_broken
 from permalake.iota.codec.outputs import BASIC, DUST_ALLOWANCE, ED25519, Addresses, Outputs, Protocol
 from permalake.iota.codec.reasons import Conflict
 from permalake.iota.codec.signatures import valid_signatures
-from permalake.iota.codec.to_records import output_record, transaction_record
+from permalake.iota.codec.to_records import output_records, transaction_records
 from permalake.iota.codec.transactions import REFERENCE, SIGNATURE
 
 MIN_DUST_ALLOWANCE = 1_000_000
+# Transactions as records at once: each has up to 256 outputs, created and consumed.
+_AT_ONCE = 256
 
 
 @dataclass
@@ -177,7 +181,6 @@ def _chrysalis(spending: Spending) -> I64:
 
 def _stardust(spending: Spending) -> I64:
     unlocking = _Unlocking(spending)
-    transactions = spending.blocks.transactions
     code = np.where(unequal(spending), int(Conflict.SUM), int(Conflict.NONE))
     _put_unlocks(spending, unlocking, code)
     wrong = ~_committed(spending)
@@ -185,8 +188,23 @@ def _stardust(spending: Spending) -> I64:
     held = spending.outputs
     locked = held.timelock_time[spending.spent] > spending.time[spending.of_input]
     code[spending.any_input(locked)] = Conflict.DUST_OR_TIMELOCK
-    for transaction in np.flatnonzero(_is_special(spending, unlocking)).tolist():
-        begin, end = np.searchsorted(spending.of_input, [transaction, transaction + 1]).tolist()
+    special = np.flatnonzero(_is_special(spending, unlocking))
+    for some in np.split(special, range(_AT_ONCE, len(special), _AT_ONCE)):
+        code[some] = [first_broken(case) for case in _cases(spending, unlocking, some, ~wrong)]
+    return code[spending.rows]
+
+
+def _cases(spending: Spending, unlocking: _Unlocking, rows: I64, commits: Mask) -> Iterator[Case]:
+    """Yield some transactions (ascending) to be checked one by one; ``commits`` is by transaction."""
+    transactions = spending.blocks.transactions
+    begins, ends = (spending.of_input.searchsorted(rows, side) for side in ("left", "right"))
+    row, index = expand(ends - begins)
+    spent = spending.spent[begins[row] + index]
+    outputs = iter(output_records(spending.outputs, spent))
+    ids = iter([spending.output_id[one].tobytes() for one in spent.tolist()])
+    records = transaction_records(spending.blocks, rows, "stardust")
+    places = zip(records, rows.tolist(), begins.tolist(), ends.tolist(), strict=True)
+    for record, transaction, begin, end in places:
 
         def signed(at: int, owner: bytes, begin: int = begin) -> bool:
             row = begin + at
@@ -194,18 +212,15 @@ def _stardust(spending: Spending) -> I64:
                 not spending.signatures or unlocking.signer[row].tobytes() == owner
             )
 
-        spent = spending.spent[begin:end].tolist()
-        case = Case(
-            transaction=transaction_record(spending.blocks, transaction, "stardust"),
+        yield Case(
+            transaction=record,
             transaction_id=transactions.transaction_id[transaction].tobytes(),
-            spent=[output_record(held, row) for row in spent],
-            spent_ids=[spending.output_id[row].tobytes() for row in spent],
+            spent=list(islice(outputs, end - begin)),
+            spent_ids=list(islice(ids, end - begin)),
             time=int(spending.time[transaction]),
-            commits=not wrong[transaction],
+            commits=bool(commits[transaction]),
             signed=signed,
         )
-        code[transaction] = first_broken(case)
-    return code[spending.rows]
 
 
 def _is_special(spending: Spending, unlocking: _Unlocking) -> Mask:

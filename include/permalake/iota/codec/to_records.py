@@ -1,14 +1,18 @@
 """Rows of the columns to the records that :mod:`~permalake.iota.codec.encode` writes.
 
-For readers of single blocks; whole days stay in columns.
+For readers of single blocks, and for transactions that are judged one by one; whole days stay in columns.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar
 
-from permalake.arrays.cursor import I64, U8
+import numpy as np
+
+from permalake.arrays.cursor import I64, U8, expand
 from permalake.iota.codec.blocks import MILESTONE, NO_PAYLOAD, TAGGED_DATA, Blocks
 from permalake.iota.codec.encode import (
     MilestoneDraft,
@@ -22,12 +26,13 @@ from permalake.iota.codec.encode import (
     pack_tagged_data,
     pack_transaction,
 )
-from permalake.iota.codec.encode_outputs import Address, NativeToken, Output
+from permalake.iota.codec.encode_outputs import NO_ID, Address, NativeToken, Output
 from permalake.iota.codec.milestones import Milestone
-from permalake.iota.codec.outputs import ALIAS, FOUNDRY, NFT, Addresses, Outputs, Protocol
-from permalake.iota.codec.transactions import Parts, Transactions
+from permalake.iota.codec.outputs import ALIAS, NFT, Addresses, Outputs, Protocol
+from permalake.iota.codec.transactions import Parts
 
 Payload: TypeAlias = TaggedData | Transaction | Milestone
+Element = TypeVar("Element")
 
 
 @dataclass(frozen=True)
@@ -44,91 +49,141 @@ def _cut(data: U8, start: int, length: int) -> bytes:
     return data[start : start + length].tobytes()
 
 
-def _address(addresses: Addresses, row: int) -> Address | None:
-    kind = int(addresses.kind[row])
-    return None if kind < 0 else Address(kind, addresses.value[row].tobytes())
-
-
-def _with_value(addresses: Addresses, values: I64, row: int) -> tuple[Address, int] | None:
-    address = _address(addresses, row)
-    return (address, int(values[row])) if address else None
-
-
 def output_record(outputs: Outputs, row: int) -> Output:
     """Return the output of a row."""
-    data, kind = outputs.data, int(outputs.kind[row])
-    tokens = range(int(outputs.native_token_offset[row]), int(outputs.native_token_offset[row + 1]))
-    record = Output(
-        kind=kind,
-        amount=int(outputs.amount[row]),
-        address=_address(outputs.address, row),
-        native_tokens=tuple(
-            NativeToken(outputs.native_token_id[at].tobytes(), _u256(outputs.native_token_amount[at]))
-            for at in tokens
-        ),
-        storage_return=_with_value(outputs.storage_return, outputs.storage_return_amount, row),
-        timelock=int(outputs.timelock_time[row]),
-        expiration=_with_value(outputs.expiration_return, outputs.expiration_time, row),
-        state_controller=_address(outputs.state_controller, row),
-        governor=_address(outputs.governor, row),
-        sender=_address(outputs.sender, row),
-        issuer=_address(outputs.issuer, row),
-        metadata=_cut(data, outputs.metadata_start[row], outputs.metadata_length[row]),
-        tag=_cut(data, outputs.tag_start[row], outputs.tag_length[row]),
-        immutable_metadata=_cut(
-            data, outputs.immutable_metadata_start[row], outputs.immutable_metadata_length[row]
-        ),
-    )
-    if kind in (ALIAS, NFT):
-        record = replace(record, chain_id=outputs.chain_id[row, :32].tobytes())
-    if kind == ALIAS:
-        metadata = _cut(data, outputs.state_metadata_start[row], outputs.state_metadata_length[row])
-        index, counter = int(outputs.state_index[row]), int(outputs.foundry_counter[row])
-        record = replace(record, state_index=index, state_metadata=metadata, foundry_counter=counter)
-    if kind == FOUNDRY:
-        supply = (_u256(column[row]) for column in (outputs.minted, outputs.melted, outputs.maximum))
-        minted, melted, maximum = supply
-        serial = int(outputs.serial_number[row])
-        record = replace(record, serial_number=serial, minted=minted, melted=melted, maximum=maximum)
-    return record
+    return output_records(outputs, np.array([row]))[0]
 
 
-def _u256(value: U8) -> int:
-    return int.from_bytes(value.tobytes(), "little")
+def output_records(outputs: Outputs, rows: I64) -> list[Output]:
+    """Return the outputs of some rows."""
+    own = outputs.take(rows)
+    columns: dict[str, Sequence[Any]] = {
+        "kind": own.kind.tolist(),
+        "amount": own.amount.tolist(),
+        "address": _addresses(own.address),
+        "native_tokens": _native_tokens(own),
+        "storage_return": _with_values(own.storage_return, own.storage_return_amount),
+        "timelock": own.timelock_time.tolist(),
+        "expiration": _with_values(own.expiration_return, own.expiration_time),
+        "state_controller": _addresses(own.state_controller),
+        "governor": _addresses(own.governor),
+        "sender": _addresses(own.sender),
+        "issuer": _addresses(own.issuer),
+        "metadata": _cuts(own.data, own.metadata_start, own.metadata_length),
+        "tag": _cuts(own.data, own.tag_start, own.tag_length),
+        "immutable_metadata": _cuts(own.data, own.immutable_metadata_start, own.immutable_metadata_length),
+        "chain_id": _chain_ids(own),
+        "state_index": own.state_index.tolist(),
+        "state_metadata": _cuts(own.data, own.state_metadata_start, own.state_metadata_length),
+        "foundry_counter": own.foundry_counter.tolist(),
+        "serial_number": own.serial_number.tolist(),
+        "minted": _u256s(own.minted),
+        "melted": _u256s(own.melted),
+        "maximum": _u256s(own.maximum),
+    }
+    return [
+        Output(*values) for values in zip(*(columns[field.name] for field in fields(Output)), strict=True)
+    ]
 
 
-def _own(parts: Parts, row: int) -> range:
-    """Return the positions of a transaction's elements, which are contiguous."""
-    begin, end = parts.transaction.searchsorted([row, row + 1]).tolist()
-    return range(begin, end)
+def _rows(values: U8) -> list[bytes]:
+    """Return the rows of u8[k, w]."""
+    raw, width = values.tobytes(), values.shape[1]
+    return [raw[at : at + width] for at in range(0, len(raw), width)]
+
+
+def _cuts(data: U8, start: I64, length: I64) -> list[bytes]:
+    places = zip(start.tolist(), length.tolist(), strict=True)
+    return [_cut(data, at, size) if size else b"" for at, size in places]
+
+
+def _addresses(addresses: Addresses) -> list[Address | None]:
+    pairs = zip(addresses.kind.tolist(), _rows(addresses.value), strict=True)
+    return [None if kind < 0 else Address(kind, value) for kind, value in pairs]
+
+
+def _with_values(addresses: Addresses, values: I64) -> list[tuple[Address, int] | None]:
+    pairs = zip(_addresses(addresses), values.tolist(), strict=True)
+    return [(address, value) if address else None for address, value in pairs]
+
+
+def _native_tokens(outputs: Outputs) -> list[tuple[NativeToken, ...]]:
+    pairs = zip(_rows(outputs.native_token_id), _u256s(outputs.native_token_amount), strict=True)
+    tokens = tuple(NativeToken(token_id, amount) for token_id, amount in pairs)
+    return [tokens[begin:end] for begin, end in pairwise(outputs.native_token_offset.tolist())]
+
+
+def _chain_ids(outputs: Outputs) -> list[bytes]:
+    pairs = zip(outputs.kind.tolist(), _rows(outputs.chain_id[:, :32]), strict=True)
+    return [chain_id if kind in (ALIAS, NFT) else NO_ID for kind, chain_id in pairs]
+
+
+def _u256s(values: U8) -> list[int]:
+    return [int.from_bytes(value, "little") for value in _rows(values)]
 
 
 def transaction_record(blocks: Blocks, row: int, protocol: Protocol) -> Transaction:
     """Return the ``row``-th of the blocks' transactions."""
-    own: Transactions = blocks.transactions
-    outputs = _own(own.outputs, row)
-    last = outputs[-1]
+    return transaction_records(blocks, np.array([row]), protocol)[0]
+
+
+def transaction_records(blocks: Blocks, rows: I64, protocol: Protocol) -> list[Transaction]:
+    """Return some of the blocks' transactions; ``rows`` ascend."""
+    own = blocks.transactions
+    inputs, outputs, unlocks = (_of(parts, rows) for parts in (own.inputs, own.outputs, own.unlocks))
+    last = outputs.at[outputs.ends - 1]
     behind_outputs = own.outputs.start[last] + own.outputs.length[last] + 4
-    has_payload = own.essence_start[row] + own.essence_length[row] > behind_outputs
-    return Transaction(
-        inputs=tuple(
-            (output_id[:32].tobytes(), int.from_bytes(output_id[32:].tobytes(), "little"))
-            for output_id in (own.inputs.output_id[at] for at in _own(own.inputs, row))
+    has_payload = own.essence_start[rows] + own.essence_length[rows] > behind_outputs
+    columns = (
+        inputs.split(
+            [(one[:32], int.from_bytes(one[32:], "little")) for one in _rows(own.inputs.output_id[inputs.at])]
         ),
-        outputs=tuple(output_record(own.output, at) for at in outputs),
-        unlocks=tuple(_unlock(blocks, at) for at in _own(own.unlocks, row)),
-        payload=tagged_data_record(blocks, int(own.block[row])) if has_payload else None,
-        network_id=int(own.network_id[row]) if protocol == "stardust" else 0,
-        inputs_commitment=own.inputs_commitment[row].tobytes(),
+        outputs.split(output_records(own.output, outputs.at)),
+        unlocks.split(_unlocks(blocks, unlocks.at)),
+        has_payload.tolist(),
+        own.block[rows].tolist(),
+        own.network_id[rows].tolist(),
+        _rows(own.inputs_commitment[rows]),
     )
+    return [
+        Transaction(
+            inputs=spent,
+            outputs=made,
+            unlocks=unlocking,
+            payload=tagged_data_record(blocks, block) if has else None,
+            network_id=network_id if protocol == "stardust" else 0,
+            inputs_commitment=commitment,
+        )
+        for spent, made, unlocking, has, block, network_id, commitment in zip(*columns, strict=True)
+    ]
 
 
-def _unlock(blocks: Blocks, at: int) -> SignatureUnlock | ReferenceUnlock:
-    unlocks = blocks.transactions.unlocks
-    if unlocks.kind[at]:
-        return ReferenceUnlock(int(unlocks.kind[at]), int(unlocks.reference[at]))
-    start = int(unlocks.start[at])
-    return SignatureUnlock(_cut(blocks.data, start + 2, 32), _cut(blocks.data, start + 34, 64))
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Elements of some transactions: their rows ``at``, and where each transaction's end among them."""
+
+    at: I64
+    ends: I64
+
+    def split(self, elements: list[Element]) -> list[tuple[Element, ...]]:
+        return [tuple(elements[begin:end]) for begin, end in pairwise([0, *self.ends.tolist()])]
+
+
+def _of(parts: Parts, rows: I64) -> _Own:
+    begin, end = (parts.transaction.searchsorted(rows, side) for side in ("left", "right"))
+    row, index = expand(end - begin)
+    return _Own(begin[row] + index, np.cumsum(end - begin))
+
+
+def _unlocks(blocks: Blocks, rows: I64) -> list[SignatureUnlock | ReferenceUnlock]:
+    unlocks, data = blocks.transactions.unlocks, blocks.data
+    columns = (unlocks.kind[rows].tolist(), unlocks.reference[rows].tolist(), unlocks.start[rows].tolist())
+    return [
+        ReferenceUnlock(kind, reference)
+        if kind
+        else SignatureUnlock(_cut(data, start + 2, 32), _cut(data, start + 34, 64))
+        for kind, reference, start in zip(*columns, strict=True)
+    ]
 
 
 def tagged_data_record(blocks: Blocks, row: int) -> TaggedData:

@@ -201,22 +201,22 @@ class _Checks:
     def changes(self, cones: list[Cone]) -> None:
         """Return the source's own list of created and consumed ids, where it has one."""
         parts, blocks = self.transactions_of, self.batch.blocks.milestone
-        ledger = self.ledger
-        created = ledger.included[parts.outputs.transaction]
-        outputs = output_ids(
-            parts.transaction_id[parts.outputs.transaction[created]], parts.outputs.idx[created]
-        )
-        at_created = blocks[parts.block[parts.outputs.transaction[created]]]
-        spent = ledger.included[parts.inputs.transaction]
-        at_spent = blocks[parts.block[parts.inputs.transaction[spent]]]
+        created = self.ledger.included[parts.outputs.transaction]
+        owner = parts.outputs.transaction[created]
+        outputs = output_ids(parts.transaction_id[owner], parts.outputs.idx[created])
+        spent = self.ledger.included[parts.inputs.transaction]
+        inputs, spender = parts.inputs.output_id[spent], parts.inputs.transaction[spent]
+        # Records are sorted by milestone, and so are their transactions.
+        milestone = blocks[parts.block]
         listed = self.batch.changes
         for cone in cones:
             index = cone.milestone.index
+            own = milestone.searchsorted([index, index + 1])
             for row in np.flatnonzero(listed.milestone == index).tolist():
                 migrated = b"".join(migrated_ids(cone.milestone))
                 ours = {
-                    "created": _set(outputs[at_created == index].tobytes() + migrated),
-                    "consumed": _set(parts.inputs.output_id[spent][at_spent == index].tobytes()),
+                    "created": _set(_between(outputs, owner, own) + migrated),
+                    "consumed": _set(_between(inputs, spender, own)),
                 }
                 theirs = {
                     "created": _set(listed.raw[row].as_py()),
@@ -227,6 +227,12 @@ class _Checks:
                         detail = f"{what} outputs differ from the source's list, first {differing[0].hex()}"
                         origin = str(listed.origin[row])
                         self.batch.problems.append(Problem(index, "utxo_changes", detail, origin))
+
+
+def _between(ids: np.ndarray, transaction: np.ndarray, own: np.ndarray) -> bytes:
+    """Return the ids of a range of transactions; ``transaction`` (ascending) gives each id's."""
+    begin, end = transaction.searchsorted(own).tolist()
+    return bytes(ids[begin:end].tobytes())
 
 
 def migrated_ids(milestone: Milestone) -> list[bytes]:
