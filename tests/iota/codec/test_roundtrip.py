@@ -31,9 +31,11 @@ from permalake.iota.codec.outputs import BASIC, FOUNDRY, SINGLE, TREASURY
 from permalake.iota.codec.to_records import (
     milestone_draft,
     output_record,
+    output_records,
     repack,
     tagged_data_record,
     transaction_record,
+    transaction_records,
 )
 from support.iota_strategies import (
     PROTOCOLS,
@@ -71,6 +73,7 @@ def test_outputs(protocol, data):
     order = np.array(data.draw(st.permutations(range(len(raw)))))
     shuffled = columns.take(order)
     assert [output_record(shuffled, at) for at in range(len(raw))] == [originals[at] for at in order]
+    assert output_records(columns, order) == [originals[at] for at in order]
     for at, output in enumerate(originals):
         if output.kind == FOUNDRY:
             serial = output.serial_number.to_bytes(4, "little")
@@ -125,6 +128,10 @@ def test_batches_of_blocks(protocol, data):
             assert_transaction(columns, transaction, record, protocol)
             transaction += 1
     assert len(columns.transactions) == transaction
+    every = [record for kind, record, *_ in originals if kind == TRANSACTION]
+    for some in (slice(None), slice(None, None, 2), slice(1, None)):
+        rows = np.arange(transaction)[some]
+        assert transaction_records(columns, rows, protocol) == every[some]
     assert [repack(columns, at, protocol) for at in range(len(raw))] == raw
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.iota.codec import blocks as payload
+from permalake.iota.codec.blocks import Blocks
 from permalake.iota.codec.chrysalis import SUPPLY
 from permalake.iota.codec.faults import DecodeError
 from permalake.iota.codec.merkle import hashed_leaves, root_of_hashes
@@ -136,14 +137,14 @@ def _milestones(prover: _Prover) -> tuple[dict[int, tuple[Cone, int, bool]], set
     A milestone comes with the row of its claim and whether it is only context. What is wrong with a payload
     breaks its day, unless the source holds a valid one of the same index too.
     """
-    claims, rules = prover.batch.milestones, prover.rules
+    claims, rules, carried = prover.batch.milestones, prover.rules, _carried(prover.batch.decoded)
     found: dict[int, tuple[Cone, int, bool]] = {}
     faulty: list[tuple[int, bool, Problem]] = []
     for row in range(len(claims)):
         index, raw, origin = int(claims.milestone[row]), claims.raw[row].as_py(), str(claims.origin[row])
         context = bool(claims.context[row])
         try:
-            milestone = decode_milestone(raw, rules.protocol)
+            milestone = carried.get(raw) or decode_milestone(raw, rules.protocol)
         except DecodeError as error:
             problem = Problem(index, "malformed", f"milestone payload: {error}", origin, raw)
             faulty.append((index, context, problem))
@@ -167,6 +168,12 @@ def _milestones(prover: _Prover) -> tuple[dict[int, tuple[Cone, int, bool]], set
         if not context:
             prover.batch.problems.append(replace(problem, breaks=index not in found))
     return found, {index for index, _, _ in faulty} - found.keys()
+
+
+def _carried(blocks: Blocks) -> dict[bytes, Milestone]:
+    """Milestones that blocks carry, decoded already, by their payloads."""
+    begin, end = blocks.payload_start, blocks.payload_start + blocks.payload_length
+    return {blocks.data[begin[row] : end[row]].tobytes(): one for row, one in blocks.milestones.items()}
 
 
 def _is_of_its_day(cone: Cone, protocol: Protocol) -> bool:
