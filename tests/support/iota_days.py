@@ -19,7 +19,6 @@ from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS, Written
 from permalake.iota.tables.carried_tables import StateRules
-from permalake.iota.tables.decoded_columns import DecodedRange
 from support import places
 from support.iota_queries import by_spark, carried_by, shaped
 from support.made_tables import MadeTables
@@ -63,10 +62,10 @@ def proven(spark, path, start, end, sink, protocol="stardust", hrp="smr", keys=(
     return source, days, decoded(source.records(days), rules, sink)
 
 
-def decoded_range(spark, path, start, end, **network):
-    """The decoded rows of start..end, but for those of conflicting messages' reasons."""
+def decoded_rows(spark, path, start, end, **network):
+    """The decoded rows of start..end as Arrow, but for those of conflicting messages' reasons."""
     _, _, rows = proven(spark, path, start, end, AsRows(), **network)
-    return DecodedRange(rows.toArrow().cast(ARROW), 250_000)
+    return rows.toArrow().cast(ARROW)
 
 
 def build(spark, path, start, end, landing, protocol="stardust", **network):

@@ -36,7 +36,7 @@ from support.iota_days import (
     SYNTHETIC,
     build,
     coordinator_keys,
-    decoded_range,
+    decoded_rows,
     expected,
     plain,
     tangle,
@@ -67,7 +67,7 @@ class World:
             "threshold": 2,
         }
         self.built = build(*archive, folder / "decoded", **network)
-        self.decoded = decoded_range(*archive, **network)
+        self.decoded = DecodedRange(decoded_rows(*archive, **network), 1)
 
     def state_of(self, day, knows_before=True):
         """The carried tables of one day alone, going on from what the range says of the days before."""
@@ -492,7 +492,7 @@ def test_the_sample_changes_the_ledger_as_the_indexer_measured(spark, tmp_path):
     """Totals before 17339 are not known; what 17340 changed is the difference of the two."""
     measurements = json.loads((DATA / "iota" / "expected_measurements.json").read_text())
     day = "2022-09-28"
-    rows = decoded_range(spark, SAMPLE / "shimmer", day, day).every.rows
+    rows = decoded_rows(spark, SAMPLE / "shimmer", day, day)
     later = DecodedRange(rows.filter(pc.equal(rows["milestone_index"], 17340)), 1)
     days = chained([(date(2022, 9, 28), 17340, 17340)], None)
     flows = ledger_sums(later.included, later.receipts, 100).to_pylist()
