@@ -40,7 +40,6 @@ class Spending:
             transactions' inputs are ignored.
         time: The milestone's timestamp (unix s) by transaction, i64.
         signatures: Whether signatures are checked; otherwise they are trusted.
-        exact: As in :func:`~permalake.iota.codec.signatures.valid_signatures`.
         dust: By transaction (Chrysalis), i64: 1 if it breaks the dust allowance, 0 if not, -1 if that is
             unknown but the only reason left.
     """
@@ -53,7 +52,6 @@ class Spending:
     consumed: I64
     time: I64
     signatures: bool = True
-    exact: bool = True
     dust: I64 | None = None
 
     def __post_init__(self) -> None:
@@ -143,7 +141,7 @@ class _Unlocking:
             start = unlocks.start[rows[signed]] + 2
             data = spending.blocks.data
             self.signer[signed] = blake2b_rows(data, start, np.full(len(signed), 32))
-            self.valid[signed] = valid_signatures(spending.blocks, rows[signed], exact=spending.exact)
+            self.valid[signed] = valid_signatures(spending.blocks, rows[signed])
 
     def signed_by_owner(self) -> Mask:
         """Return whether the signature that unlocks an input is valid and by the input's owner."""

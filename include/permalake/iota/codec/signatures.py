@@ -12,7 +12,7 @@ from permalake.iota.codec.ed25519 import is_valid
 from permalake.iota.codec.transactions import SIGNATURE
 
 
-def valid_signatures(blocks: Blocks, unlocks: I64, *, exact: bool = True) -> Mask:
+def valid_signatures(blocks: Blocks, unlocks: I64) -> Mask:
     """Return which of some signature unlocks are valid signatures of their essence.
 
     Whether a key owns the input that it unlocks is not checked here.
@@ -20,8 +20,6 @@ def valid_signatures(blocks: Blocks, unlocks: I64, *, exact: bool = True) -> Mas
     Args:
         blocks: The blocks.
         unlocks: Rows of the blocks' unlocks, ascending.
-        exact: Check again what the library refuses, which costs some milliseconds each
-            (:mod:`~permalake.iota.codec.ed25519`).
     """
     transactions, data = blocks.transactions, blocks.data
     starts = transactions.unlocks.start[unlocks].tolist()
@@ -35,7 +33,7 @@ def valid_signatures(blocks: Blocks, unlocks: I64, *, exact: bool = True) -> Mas
             essence = data[begin : begin + int(essence_length[owner])].tobytes()
             last, digest = owner, blake2b(essence, digest_size=32).digest()
         unlock = data[start + 2 : start + 98].tobytes()
-        right[at] = is_valid(unlock[:32], unlock[32:], digest, exact=exact)
+        right[at] = is_valid(unlock[:32], unlock[32:], digest)
     return right
 
 

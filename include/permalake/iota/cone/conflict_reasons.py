@@ -191,7 +191,6 @@ def recomputed(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool, c
         consumed=np.arange(len(transactions.inputs)),
         time=batch["timestamp"].to_numpy(),
         signatures=signatures,
-        exact=False,  # spam of wrong signatures must cost no more than right ones
     )
     if protocol == "chrysalis":
         spending.dust = np.where(touches_dust(spending), -1, 0)
