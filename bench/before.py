@@ -1,0 +1,102 @@
+"""The same days built by an earlier commit and by this one, in turn, in one run.
+
+``python -m bench.before [COMMIT] [MESSAGES] [VAAS]``: checks the commit out beside this one, with this
+environment's libraries, and builds each day in an empty lake of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import iota_build, wormhole_build
+from bench.machine import Usage, watch
+from bench.simulated import COMMAND
+from permalake.paths import HOME, ROOT
+
+BASELINE = "336d36a"
+Built = Callable[[Path, dict[str, str]], Usage]
+
+
+def run(commit: str = BASELINE, messages: int = 1_000_000, vaas: int = 20_000) -> list[dict]:
+    """Seconds of each day now, beside those of the earlier commit."""
+    days: dict[str, Built] = {
+        f"Stardust day of {messages:,} messages": _iota("stardust", messages),
+        f"Chrysalis day of {messages:,} messages": _iota("chrysalis", messages),
+        f"Wormhole day of {vaas:,} VAAs": _wormhole(vaas),
+        "bundled Shimmer day, repeated with --force": _bundled,
+    }
+    figures = []
+    with checkout(commit) as earlier:
+        for name, build in days.items():
+            then, now = (_in_a_lake(build, environ) for environ in (earlier, {}))
+            figures.append(
+                {
+                    "name": f"{name}, since {commit}",
+                    "unit": "s (less is better)",
+                    "ours": round(now.seconds, 1),
+                    "peer": round(then.seconds, 1),
+                    "peer_name": f"commit {commit}",
+                    "ratio": round(then.seconds / now.seconds, 3),
+                    "cpu_seconds": round(now.cpu_seconds, 1),
+                    "peer_cpu_seconds": round(then.cpu_seconds, 1),
+                    "peak_mib": now.peak_bytes >> 20,
+                    "peer_peak_mib": then.peak_bytes >> 20,
+                }
+            )
+    return figures
+
+
+@contextmanager
+def checkout(commit: str) -> Iterator[dict[str, str]]:
+    """The environment by which commands run an earlier commit; its jars and libraries are this one's."""
+    with tempfile.TemporaryDirectory(prefix="bench-before-") as folder:
+        tree = Path(folder) / "tree"
+        subprocess.run(["git", "-C", str(ROOT), "worktree", "add", "--detach", str(tree), commit], check=True)
+        try:
+            (tree / ".permalake").mkdir()
+            (tree / ".permalake" / "jars").symlink_to(HOME / "jars")
+            yield {"PYTHONPATH": str(tree / "include"), "PERMALAKE_HOME": str(tree / ".permalake")}
+        finally:
+            subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", str(tree)], check=True)
+
+
+def _in_a_lake(build: Built, environ: dict[str, str]) -> Usage:
+    with tempfile.TemporaryDirectory(prefix="bench-lake-") as folder:
+        return build(Path(folder), environ)
+
+
+def _iota(protocol: str, messages: int) -> Built:
+    def build(lake: Path, environ: dict[str, str]) -> Usage:
+        source = iota_build.archive(messages, protocol)
+        command = [COMMAND, "run", "iota", "--date", iota_build.DAY]
+        return watch(command, iota_build.environment(lake, source, protocol) | environ)
+
+    return build
+
+
+def _wormhole(vaas: int) -> Built:
+    def build(lake: Path, environ: dict[str, str]) -> Usage:
+        source = wormhole_build.documents(vaas)
+        command = [COMMAND, "run", "wormhole", "--date", wormhole_build.DAY]
+        return watch(command, wormhole_build.environment(lake, source) | environ)
+
+    return build
+
+
+def _bundled(lake: Path, environ: dict[str, str]) -> Usage:
+    command = [COMMAND, "run", "iota", "--date", "2022-09-28"]
+    settings = {**os.environ, "PERMALAKE_LAKE__WAREHOUSE": str(lake / "warehouse")} | environ
+    watch(command, settings)
+    return watch([*command, "--force"], settings)
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    print(json.dumps(run(*given[:1], *map(int, given[1:])), indent=1))
