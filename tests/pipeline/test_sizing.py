@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from permalake.config import load_settings
 from permalake.iota.day import IOTA
 from permalake.pipeline import sizing
-from permalake.spark import class_archive, jars, sizes, submit
+from permalake.spark import class_archive, jars, submit
 
 
 @pytest.fixture
@@ -23,13 +24,34 @@ def settings(tmp_path, monkeypatch):
 
 
 def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "SMALL_BYTES", 100)
+    monkeypatch.setattr(sizing, "SMALL_BYTES", 100)
     (tmp_path / "archive" / "day" / "blocks.jsonl").write_bytes(b"x" * 60)
     assert "TieredStopAtLevel=1" in sizing.java_options(IOTA.inputs(settings, "shimmer"))
     assert sizing.session_conf(IOTA.inputs(settings, "shimmer"))["spark.sql.shuffle.partitions"] == "1"
     (tmp_path / "archive" / "day" / "milestones.jsonl.gz").write_bytes(b"x" * 5)
     assert sizing.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC"
     assert sizing.session_conf(IOTA.inputs(settings, "shimmer")) == {}
+
+
+def test_more_is_moderate_on_one_machine_where_python_reads_by_columns(settings, tmp_path, monkeypatch):
+    class ByColumns:
+        archive = tmp_path / "archive"
+        by_columns = True
+
+    monkeypatch.setattr(sizing, "SMALL_BYTES", 10)
+    monkeypatch.setattr(sizing, "MODERATE_BYTES", 100)
+    file = tmp_path / "archive" / "day" / "vaas.jsonl"
+    file.write_bytes(b"x" * 60)
+    assert sizing.session_conf(IOTA.inputs(settings, "shimmer")) == {}
+    conf = sizing.session_conf(ByColumns())
+    assert conf["spark.sql.codegen.wholeStage"] == "false"
+    assert int(conf["spark.sql.shuffle.partitions"]) == min(8, os.cpu_count())
+    assert "TieredStopAtLevel=1" in sizing.java_options(ByColumns())
+    monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
+    assert sizing.session_conf(ByColumns()) == {}
+    monkeypatch.delenv("PERMALAKE_SPARK_MASTER")
+    file.write_bytes(b"x" * 160)
+    assert sizing.session_conf(ByColumns()) == {}
 
 
 @pytest.mark.parametrize("memory", ["256m", "1g", "8g"])

@@ -79,6 +79,10 @@ class DayInputs(Protocol):
         """The files that hold the input itself; None for a service."""
 
     @property
+    def by_columns(self) -> bool:
+        """Whether Python does what a row of input costs, so that little is left for Java to optimise."""
+
+    @property
     def configuration(self) -> str:
         """The settings that a build depends on, as text that is equal when they are."""
 

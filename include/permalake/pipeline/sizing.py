@@ -7,7 +7,7 @@ import os
 from permalake.contracts.steps import DayInputs
 from permalake.spark import class_archive
 from permalake.spark.session import SMALL_CONF
-from permalake.spark.sizes import is_small
+from permalake.spark.sizes import MODERATE_BYTES, SMALL_BYTES, is_below
 from permalake.spark.submit import is_local
 
 # A large run needs the optimising compiler and a collector that keeps pace; with these, the sample's two jobs
@@ -18,6 +18,8 @@ _SMALL = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     " -XX:+UseSerialGC -XX:InitialRAMPercentage=5 -XX:NewRatio=1 -XX:MetaspaceSize=256m"
 )
+# As for small inputs, but every core has a part.
+_MODERATE_CONF = {**SMALL_CONF, "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 1))}
 
 
 def java_options(inputs: DayInputs) -> str:
@@ -25,7 +27,7 @@ def java_options(inputs: DayInputs) -> str:
 
     ``PERMALAKE_SPARK_JAVA_OPTIONS`` replaces those that depend on size.
     """
-    sized = _SMALL if is_small(inputs.archive) else ""
+    sized = _SMALL if _starts_cheaply(inputs) else ""
     chosen = os.environ.get("PERMALAKE_SPARK_JAVA_OPTIONS", sized)
     archive = class_archive.java_options() if is_local() else ""
     return " ".join(f"-Duser.timezone=UTC {chosen} {archive}".split())
@@ -33,4 +35,13 @@ def java_options(inputs: DayInputs) -> str:
 
 def session_conf(inputs: DayInputs) -> dict[str, str]:
     """Return the settings of the Spark session that go with the input's size."""
-    return SMALL_CONF if is_small(inputs.archive) else {}
+    if is_below(inputs.archive, SMALL_BYTES):
+        return SMALL_CONF
+    return _MODERATE_CONF if _starts_cheaply(inputs) else {}
+
+
+def _starts_cheaply(inputs: DayInputs) -> bool:
+    """Whether what Java could compile does not repay it: the input is small, or Java has little to do."""
+    if inputs.by_columns and is_local():
+        return is_below(inputs.archive, MODERATE_BYTES)
+    return is_below(inputs.archive, SMALL_BYTES)

@@ -34,6 +34,11 @@ class IotaInputs:
         return self.network.path
 
     @property
+    def by_columns(self) -> bool:
+        """Nodes and archives in other orders are joined and sorted by Java."""
+        return False
+
+    @property
     def configuration(self) -> str:
         """The network's section as JSON, without the keys that only the REST API uses."""
         return self.network.model_dump_json(exclude=set(NodeParameters.model_fields))

@@ -83,7 +83,6 @@ class Vaas:
     emitter_address: U8
     sequence: NDArray[np.uint64]
     consistency_level: U8
-    digest: U8
 
     def __len__(self) -> int:
         return len(self.start)
@@ -102,6 +101,11 @@ class Vaas:
     def signature_row(self) -> I64:
         """Row of each signature, i64[s]."""
         return np.repeat(np.arange(len(self)), np.diff(self.signature_offset))
+
+    @cached_property
+    def digest(self) -> U8:
+        """Double Keccak-256 of each body, u8[n, 32]; zeros without one."""
+        return _digests(self.data, self.body_start, self.body_length, self.has_body)
 
     @cached_property
     def signature(self) -> U8:
@@ -134,10 +138,6 @@ class Vaas:
         """Return the payloads; null without a body."""
         found = self.slices(self.payload_start, self.payload_length)
         return found if self.has_body.all() else pc.if_else(pa.array(self.has_body), found, None)
-
-    def raw(self) -> pa.BinaryArray:
-        """Return the VAAs unchanged."""
-        return self.slices(self.start, self.length)
 
     def publication(self) -> pa.RecordBatch:
         """Return the columns of ``message_publication`` that are in the VAA; null rows without a body."""
@@ -215,7 +215,6 @@ def decode_vaas(raw: pa.Array | pa.ChunkedArray) -> Vaas:
         emitter_address=np.ascontiguousarray(fields["emitter_address"]),
         sequence=fields["sequence"].astype(np.uint64),
         consistency_level=np.ascontiguousarray(fields["consistency_level"]),
-        digest=_digests(data, body_start, body_length, has_body),
     )
 
 
@@ -270,7 +269,6 @@ def _unordered(offset: I64, guardian_index: U8) -> Bool:
 
 
 def _digests(data: U8, start: I64, length: I64, has_body: Bool) -> U8:
-    """Double Keccak-256 of every body, u8[n, 32]; zeros without one."""
     digest = np.zeros((len(start), 32), np.uint8)
     rows = np.flatnonzero(has_body)
     if len(rows) == 0:

@@ -46,6 +46,11 @@ class WormholeInputs:
         return self.section.path
 
     @property
+    def by_columns(self) -> bool:
+        """Signatures are recovered and payloads decoded in Python."""
+        return True
+
+    @property
     def configuration(self) -> str:
         """The sections ``[wormhole]``, ``[prices]`` and ``[chains]`` as JSON lines."""
         chains = (f"{chain} {one.model_dump_json()}" for chain, one in sorted(self.settings.chains.items()))

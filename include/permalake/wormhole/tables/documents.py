@@ -1,4 +1,4 @@
-"""Documents of VAAs → candidates that a range of days verifies, without leaving the JVM.
+"""Documents of VAAs → candidates that a range of days verifies.
 
 **The day of a VAA.** UTC date of its body's timestamp. Bodies before 2020-08-01 (governance carries 0 or 1)
 and bytes that show no body take the date of the document's ``timestamp`` if that is not before 2020-08-01
@@ -13,10 +13,16 @@ over.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Iterator
 
-from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Window
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from permalake.wormhole.codec.vaa import decode_vaas
 
 GENESIS = dt.date(2020, 8, 1)
 NEVER = dt.date(1970, 1, 1)
@@ -24,7 +30,7 @@ NEVER = dt.date(1970, 1, 1)
 # VAA v1: version u8, guardian set u32, signature count u8, signatures of 66 bytes, then the body.
 _HEADER = 6
 _SIGNATURE = 66
-_BODY = 51  # timestamp u32, nonce u32, emitter chain u16, emitter 32 bytes, sequence u64, consistency u8
+_SECONDS_A_DAY = 86_400
 
 
 def candidates(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
@@ -34,19 +40,24 @@ def candidates(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     those days; the others are copies of the same identities that the source holds for other days. They are
     needed because two verified bodies of one identity cancel each other wherever they lie.
     """
-    known = documents.select("*", *identity())
+    known = identified(documents)
     near = F.col("body_date").between(F.lit(start), F.lit(end)) | _undated()
-    dated = _dated(_distinct(known.where(near)))
-    # Kept, so that the source is read twice only: for these days' documents, and for copies of their
-    # identities.
-    at_hand = dated.withColumn("in_range", F.col("date").between(F.lit(start), F.lit(end)))
-    at_hand.persist(StorageLevel.MEMORY_AND_DISK)
+    counted = Observation()
+    counting = known.observe(counted, F.count_if(~near).alias("far"))
+    dated = _dated(_distinct(counting.where(near)))
+    # Kept, so that the source is read twice at most: for these days' documents, and for copies of their
+    # identities, if it holds documents of other days at all.
+    at_hand = dated.withColumn("in_range", F.col("date").between(F.lit(start), F.lit(end))).localCheckpoint()
     mine = at_hand.where("in_range")
     identities = mine.select("identity").distinct()
-    far = _distinct(known.where(~near).join(identities, "identity", "left_semi"))
-    far = far.select("*", F.col("body_date").alias("date"), F.lit(False).alias("in_range"))
     undated = at_hand.where("NOT in_range").join(identities, "identity", "left_semi")
-    return mine.unionByName(undated).unionByName(far).drop("identity", "body_date", "told")
+    found = mine.unionByName(undated)
+    if counted.get.get("far") != 0:
+        far = _distinct(known.where(~near).join(identities, "identity", "left_semi"))
+        found = found.unionByName(
+            far.select("*", F.col("body_date").alias("date"), F.lit(False).alias("in_range"))
+        )
+    return found.drop("identity", "body_date", "told")
 
 
 def _number(offset: Column, size: int) -> Column:
@@ -59,7 +70,7 @@ def dated(documents: DataFrame) -> DataFrame:
 
     ``date`` is the one that these documents alone give it.
     """
-    return _dated(_distinct(documents.select("*", *identity())))
+    return _dated(_distinct(identified(documents)))
 
 
 def body_of(raw: Column) -> Column:
@@ -71,23 +82,31 @@ def _body_offset() -> Column:
     return F.lit(_HEADER) + F.lit(_SIGNATURE) * _number(F.lit(5), 1).cast("int")
 
 
-def identity() -> list[Column]:
-    """Return (identity, body_date) as the bytes ``raw`` show them.
+def identified(frame: DataFrame) -> DataFrame:
+    """Add (identity, body_date) as the bytes ``raw`` show them, where ``fault`` is null.
 
-    Both are null where the bytes hold no body of version 1.
+    Both are null where the bytes hold no body of version 1. Read by columns: Spark would write the offsets of
+    each field, and how ``raw`` was made, into every predicate on them.
     """
-    length = F.length("raw")
-    body = _body_offset()
-    readable = (
-        F.col("fault").isNull()
-        & (length >= _HEADER)
-        & (F.hex(F.substring(F.col("raw"), F.lit(1), F.lit(1))) == "01")
-        & (length >= body + _BODY)
-    )
-    emitter = F.lower(F.hex(F.substring(F.col("raw"), body + 11, F.lit(32))))
-    identity = F.concat_ws("/", _number(body + 8, 2), emitter, _number(body + 42, 8))
-    body_date = F.timestamp_seconds(_number(body, 4).cast("long")).cast("date")
-    return [F.when(readable, identity).alias("identity"), F.when(readable, body_date).alias("body_date")]
+    schema = StructType(frame.schema.fields.copy()).add("identity", "string").add("body_date", "date")
+    return frame.mapInArrow(_identities, schema)
+
+
+def _identities(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        vaas = decode_vaas(batch["raw"])
+        unknown = pc.or_(pa.array(~vaas.has_body), pc.is_valid(batch["fault"]))
+        identity = pc.binary_join_element_wise(
+            pa.array(vaas.emitter_chain).cast(pa.string()),
+            vaas.emitter_hex(),
+            pa.array(vaas.sequence).cast(pa.string()),
+            "/",
+        )
+        days = pa.array((vaas.timestamp // _SECONDS_A_DAY).astype(np.int32)).cast(pa.date32())
+        columns = [pc.if_else(unknown, None, identity), pc.if_else(unknown, None, days)]
+        yield pa.RecordBatch.from_arrays(
+            [*batch.columns, *columns], [*batch.schema.names, "identity", "body_date"]
+        )
 
 
 def _undated() -> Column:

@@ -9,7 +9,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from permalake.wormhole.tables.documents import GENESIS, body_of, dated, identity
+from permalake.wormhole.tables.documents import GENESIS, body_of, dated, identified
 
 _MANY_DAYS = 1000
 
@@ -63,8 +63,7 @@ def _known(quorum_state: DataFrame) -> DataFrame:
     rows = quorum_state.select(
         "date", F.col("signed_vaa").alias("raw"), F.lit(None).cast("string").alias("fault")
     )
-    named = rows.select("date", "raw", identity()[0])
-    return named.select("date", "identity", *_weight(F.col("raw")))
+    return identified(rows).select("date", "identity", *_weight(F.col("raw")))
 
 
 def _moved(found: DataFrame, publication: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ import datetime as dt
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from permalake.wormhole.tables.documents import GENESIS, identity
+from permalake.wormhole.tables.documents import GENESIS, identified
 
 LONGEST = 100
 EMITTER = ("emitter_chain", "emitter_address")
@@ -25,7 +25,7 @@ def gaps(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     whether they are verified or not.
     """
     before, after = start - dt.timedelta(1), end + dt.timedelta(1)
-    known = documents.select(*identity()).where(
+    known = identified(documents.select("raw", "fault")).where(
         F.col("body_date").between(F.lit(before), F.lit(after)) & (F.col("body_date") >= F.lit(GENESIS))
     )
     numbered = known.select(

@@ -26,6 +26,7 @@ from permalake.wormhole.reference import load_reference
 PUBLISHED = "published"
 SURPLUS = "surplus"
 CONFLICT = "conflicting_digest"
+_TASKS_PER_CORE = 2
 _KEPT = ("raw", "source", "origin", "claimed_id", "fault", "tx_id", "date", "in_range")
 
 
@@ -41,7 +42,10 @@ def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
     ``reference`` is the directory of additional reference data.
     """
     evm_chains = [chain.id for chain in load_reference(reference).chains.values() if chain.family == "evm"]
-    verified = candidates.mapInArrow(_verifier(reference), _verified_schema(candidates))
+    # Signatures are most of the work, and few rows at once are much of it.
+    tasks = _TASKS_PER_CORE * candidates.sparkSession.sparkContext.defaultParallelism
+    spread = candidates.select(*_KEPT).repartition(tasks, "raw")
+    verified = spread.mapInArrow(_verifier(reference), _verified_schema(candidates))
     copies = Window.partitionBy(F.coalesce("row_key", F.sha2("raw", 256)))
     best = copies.orderBy(F.col("ok").desc(), F.col("valid_signatures").desc(), F.col("raw"))
     sound = F.when(F.col("ok"), F.col("digest"))
