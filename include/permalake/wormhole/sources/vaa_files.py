@@ -58,16 +58,20 @@ def json_lines(spark: SparkSession, paths: Sequence[str], source: str) -> DataFr
     told = F.from_json(F.col("value"), _JSON_SCHEMA, options).alias("told")
     lines = _text(spark, paths).select("value", "file", told).select("value", "file", "told.*")
     broken = F.col("_broken").isNotNull() | ~F.ltrim("value").startswith("{")
-    vaa = F.try_to_binary(F.col("vaa"), F.lit("base64"))
+    # In steps, so that no line is decoded twice.
+    lines = lines.select("*", F.try_to_binary(F.col("vaa"), F.lit("base64")).alias("decoded"))
     fault = (
         F.when(broken, F.lit("the line is not a JSON object"))
         .when(F.col("vaa").isNull(), F.lit("the document has no field vaa"))
-        .when(vaa.isNull(), F.lit("the field vaa is not base64"))
+        .when(F.col("decoded").isNull(), F.lit("the field vaa is not base64"))
     )
+    lines = lines.select("*", fault.alias("fault"))
     return lines.select(
         *_origin(_field("id"), source),
-        F.when(fault.isNull(), vaa).otherwise(F.col("value").cast("binary")).alias("raw"),
-        fault.alias("fault"),
+        F.when(F.col("fault").isNull(), F.col("decoded"))
+        .otherwise(F.col("value").cast("binary"))
+        .alias("raw"),
+        "fault",
         F.try_to_timestamp(_field("timestamp")).alias("document_time"),
         F.try_to_timestamp(_field("indexedAt")).alias("indexed_at"),
         F.nullif(F.trim("txHash"), F.lit("")).alias("tx_id"),
