@@ -44,7 +44,8 @@ def test_more_is_moderate_on_one_machine_where_python_reads_by_columns(settings,
     file.write_bytes(b"x" * 60)
     assert sizing.session_conf(IOTA.inputs(settings, "shimmer")) == {}
     conf = sizing.session_conf(ByColumns())
-    assert conf["spark.sql.codegen.wholeStage"] == "false"
+    assert conf["spark.sql.adaptive.enabled"] == "false"
+    assert "spark.sql.codegen.wholeStage" not in conf
     assert int(conf["spark.sql.shuffle.partitions"]) == min(8, os.cpu_count())
     assert "TieredStopAtLevel=1" in sizing.java_options(ByColumns())
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")

@@ -18,8 +18,12 @@ _SMALL = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     " -XX:+UseSerialGC -XX:InitialRAMPercentage=5 -XX:NewRatio=1 -XX:MetaspaceSize=256m"
 )
-# As for small inputs, but every core has a part.
-_MODERATE_CONF = {**SMALL_CONF, "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 1))}
+# Generated code pays where a table has this many rows, planning anew at each stage does not; each core has a
+# part.
+_MODERATE_CONF = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 1)),
+}
 
 
 def java_options(inputs: DayInputs) -> str:
