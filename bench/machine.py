@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -61,12 +61,15 @@ def watch(command: Sequence[str], environment: Mapping[str, str] | None = None) 
     began = time.monotonic()
     process = subprocess.Popen(command, env=environment, stdout=2)
     peak = 0
+    seen: dict[tuple[int, float], float] = {}
     ended = threading.Event()
 
     def sample() -> None:
         nonlocal peak
         while not ended.wait(_INTERVAL):
-            peak = max(peak, tree_bytes(process.pid))
+            family = tree(process.pid)
+            peak = max(peak, sum(map(_bytes, family)))
+            seen.update(_processor_seconds(family))
 
     watcher = threading.Thread(target=sample, daemon=True)
     watcher.start()
@@ -78,20 +81,32 @@ def watch(command: Sequence[str], environment: Mapping[str, str] | None = None) 
         raise subprocess.CalledProcessError(code, list(command))
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return Usage(seconds, cpu, peak)
+    # The system forgets a process that nobody waits for, as Spark's Python workers at its end.
+    return Usage(seconds, max(cpu, sum(seen.values())), peak)
 
 
-def tree_bytes(pid: int) -> int:
-    """Proportional set size of a process and its descendants."""
+def tree(pid: int) -> list[psutil.Process]:
+    """A process and its descendants."""
     try:
         root = psutil.Process(pid)
-        family = [root, *root.children(recursive=True)]
+        return [root, *root.children(recursive=True)]
     except psutil.NoSuchProcess:
+        return []
+
+
+def _bytes(member: psutil.Process) -> int:
+    """Proportional set size, 0 of a process that has ended."""
+    try:
+        return member.memory_full_info().pss
+    except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
         return 0
-    total = 0
+
+
+def _processor_seconds(family: Sequence[psutil.Process]) -> Iterator[tuple[tuple[int, float], float]]:
+    """Yield what each process has used so far, by what tells it from every other."""
     for member in family:
         try:
-            total += member.memory_full_info().pss
+            used = member.cpu_times()
+            yield (member.pid, member.create_time()), used.user + used.system
         except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
             continue
-    return total
