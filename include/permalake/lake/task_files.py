@@ -199,7 +199,7 @@ def _layout(schema: str, properties: tuple[tuple[str, str], ...]) -> _Layout:
     return _Layout(parsed, schema_to_pyarrow(parsed), own, statistics, fields)
 
 
-class _Writer(ParquetFormatWriter):
+class _ParquetWriter(ParquetFormatWriter):
     """PyIceberg's, which works out for each file anew how to make its statistics."""
 
     def __init__(self, output_file: OutputFile, layout: _Layout) -> None:
@@ -223,7 +223,7 @@ class _OpenFile:
         self._path = f"{target.location}/data/date={day.isoformat()}/{uuid4()}.parquet"
         properties = sorted(pair for pair in target.properties.items() if pair[0] != _GROUP_SIZE)
         self._layout = _layout(target.schema, tuple(properties))
-        self._writer = _Writer(io.new_output(self._path), self._layout)
+        self._writer = _ParquetWriter(io.new_output(self._path), self._layout)
         self._group = min(int(target.properties.get(_GROUP_SIZE, _LARGEST_GROUP)), _LARGEST_GROUP)
         self._held: list[pa.Table] = []
         self._bytes = 0

@@ -38,7 +38,7 @@ _TYPES = {
 }
 
 
-class Landed(Protocol):
+class LandedRows(Protocol):
     """Rows that an earlier step left for queries beside the staged tables."""
 
     @property
@@ -56,7 +56,7 @@ def stage_queries(
     attempt: Attempt,
     queries: Mapping[str, str],
     contracts: Mapping[str, Table],
-    landed: Landed,
+    landed: LandedRows,
     spark: Callable[[], SparkSession],
 ) -> None:
     """Stage each table as the rows of its query.
@@ -88,7 +88,7 @@ def names_in(query: str, names: Iterable[str]) -> set[str]:
 
 
 def _by_duckdb(
-    attempt: Attempt, queries: Mapping[str, str], contracts: Mapping[str, Table], landed: Landed
+    attempt: Attempt, queries: Mapping[str, str], contracts: Mapping[str, Table], landed: LandedRows
 ) -> None:
     staged = attempt.files
 
@@ -140,7 +140,7 @@ def _by_spark(
     attempt: Attempt,
     queries: Mapping[str, str],
     contracts: Mapping[str, Table],
-    landed: Landed,
+    landed: LandedRows,
     spark: Callable[[], SparkSession],
 ) -> None:
     def table(session: SparkSession, name: str) -> DataFrame:

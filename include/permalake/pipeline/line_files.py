@@ -164,7 +164,7 @@ def _cut(text: BinaryIO, part: LineRange, size: int) -> Iterator[bytes]:
 
 def _pieces(chunks: Iterator[bytes], longest: int) -> Iterator[bytes | Damage]:
     """Cut chunks of at most ``longest`` bytes into pieces of whole lines; pieces may be empty."""
-    held, skips = _Held(), False
+    held, skips = _HeldLines(), False
     try:
         for chunk in chunks:
             at = chunk.find(b"\n")
@@ -186,7 +186,7 @@ def _pieces(chunks: Iterator[bytes], longest: int) -> Iterator[bytes | Damage]:
         yield held.whole() + held.line()
 
 
-class _Held:
+class _HeldLines:
     """What was read and not given on: whole lines, and the beginning of the next one."""
 
     def __init__(self) -> None:

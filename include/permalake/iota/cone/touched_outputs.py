@@ -27,7 +27,7 @@ _BEHIND_ALL = 2**31 - 1  # A receipt's outputs are booked behind the milestone's
 _ID = 32
 
 
-class Rows(Protocol):
+class ColumnsByName(Protocol):
     """Decoded rows; their columns by name."""
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class Rows(Protocol):
         """Return a column."""
 
 
-def touched_outputs(included: Rows, receipts: Rows) -> pa.Table:
+def touched_outputs(included: ColumnsByName, receipts: ColumnsByName) -> pa.Table:
     """Return the outputs (:data:`TOUCHED`) of decoded rows.
 
     Args:
@@ -47,7 +47,7 @@ def touched_outputs(included: Rows, receipts: Rows) -> pa.Table:
     return pa.concat_tables([_created(included), _consumed(included), _migrated(receipts)])
 
 
-def _created(included: Rows) -> pa.Table:
+def _created(included: ColumnsByName) -> pa.Table:
     outputs, row, idx = _elements(included["outputs"])
     data, start, _ = load(included["raw"])
     at, length = (
@@ -58,13 +58,13 @@ def _created(included: Rows) -> pa.Table:
     return _rows(_ids(included["transaction_id"], row, idx), own, False, _place(included), row)
 
 
-def _consumed(included: Rows) -> pa.Table:
+def _consumed(included: ColumnsByName) -> pa.Table:
     outputs, row, _ = _elements(included["consumed"])
     output_id, data = (pc.struct_field(outputs, name) for name in ("output_id", "data"))
     return _rows(output_id, data, True, _place(included), row)
 
 
-def _migrated(receipts: Rows) -> pa.Table:
+def _migrated(receipts: ColumnsByName) -> pa.Table:
     funds, row, idx = _elements(pc.struct_field(receipts["receipt"], "funds"))
     last = pa.repeat(pa.scalar(_BEHIND_ALL, pa.int32()), len(receipts))
     place = (receipts["milestone_index"], last)
@@ -72,7 +72,7 @@ def _migrated(receipts: Rows) -> pa.Table:
     return _rows(ids, pc.struct_field(funds, "data"), False, place, row)
 
 
-def _place(included: Rows) -> tuple[pa.Array, pa.Array]:
+def _place(included: ColumnsByName) -> tuple[pa.Array, pa.Array]:
     return included["milestone_index"], included["white_flag_index"]
 
 
