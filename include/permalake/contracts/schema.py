@@ -57,6 +57,19 @@ class Column:
 DATE = Column("date", "date", "UTC date.")
 
 
+DUCKDB_TYPES = {
+    "int": "INTEGER",
+    "long": "BIGINT",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+    "date": "DATE",
+    "timestamptz": "TIMESTAMPTZ",
+    "list<int>": "INTEGER[]",
+}
+"""DuckDB's names of column types; of decimals they are the same."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of the lake. Every table has a ``date`` column (UTC) and is partitioned by it.

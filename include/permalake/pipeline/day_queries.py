@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.spark_engine import SparkEngine
 from permalake.contracts import Table
+from permalake.contracts.schema import DUCKDB_TYPES
 from permalake.lake import Attempt
 from permalake.lake.task_files import TaskFiles, WrittenFile
 from permalake.net import object_storage
@@ -26,16 +27,6 @@ from permalake.spark.submit import driver_memory, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_TYPES = {
-    "int": "INTEGER",
-    "long": "BIGINT",
-    "double": "DOUBLE",
-    "string": "VARCHAR",
-    "binary": "BLOB",
-    "date": "DATE",
-    "list<int>": "INTEGER[]",
-}
 
 
 class LandedRows(Protocol):
@@ -123,7 +114,7 @@ def write(engine: DuckDBEngine, query: str, files: TaskFiles, table: str) -> lis
 
 def cast(query: str, contract: Table) -> str:
     """Return a query with the columns and types of a contract, in DuckDB's names."""
-    columns = (f"CAST({c.name} AS {_TYPES.get(c.type, c.type)}) AS {c.name}" for c in contract.columns)
+    columns = (f"CAST({c.name} AS {DUCKDB_TYPES.get(c.type, c.type)}) AS {c.name}" for c in contract.columns)
     return f"SELECT {', '.join(columns)} FROM ({query}) AS made"
 
 

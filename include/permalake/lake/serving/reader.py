@@ -19,6 +19,7 @@ import pyarrow.dataset as ds
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
+from permalake.contracts.schema import DUCKDB_TYPES
 from permalake.lake.identity import catalog_id, open_database, warehouse_id
 from permalake.lake.serving.index import LakeIndex, scan_of
 from permalake.lake.serving.pool import QueryPool
@@ -36,16 +37,6 @@ from permalake.paths import HOME
 _BATCH = 10_000
 _INDEXING_SECONDS = 3600
 _UNUSED_ID = 100_000
-_DUCKDB = {
-    "int": "INTEGER",
-    "long": "BIGINT",
-    "double": "DOUBLE",
-    "string": "VARCHAR",
-    "binary": "BLOB",
-    "date": "DATE",
-    "timestamptz": "TIMESTAMPTZ",
-    "list<int>": "INTEGER[]",
-}
 
 
 @dataclass(frozen=True)
@@ -235,7 +226,7 @@ def _dataset(contract: Table, locations: list[str]) -> ds.Dataset:
 
 
 def _kind(iceberg_type: str) -> str:
-    return _DUCKDB.get(iceberg_type, iceberg_type.upper())
+    return DUCKDB_TYPES.get(iceberg_type, iceberg_type.upper())
 
 
 def _quoted(name: str) -> str:
