@@ -17,8 +17,9 @@ from permalake.iota.cone.prove import AsRows, decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
-from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS, Written
+from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS
 from permalake.iota.tables.carried_tables import StateRules
+from permalake.pipeline.landing import Written
 from support import places
 from support.iota_queries import by_spark, carried_by, shaped
 from support.made_tables import MadeTables

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.steps.table_writer import MILESTONES, TableWriter, Written
+from permalake.iota.steps.table_writer import LANDED, MILESTONES, TableWriter
 from permalake.iota.tables.base_tables import BASE_TABLES
 from permalake.iota.tables.milestone_table import MILESTONE_TABLE
 from permalake.lake.catalog import PROPERTIES
 from permalake.lake.task_files import FileTarget
+from permalake.pipeline.landing import Written
 from support.iota_queries import queried
 
 
@@ -16,7 +17,7 @@ class MadeTables:
 
     def __init__(self, folder, chunk_size=250_000, v_byte_cost=None):
         targets = tuple(_target(name, folder) for name in BASE_TABLES)
-        self.written = Written()
+        self.written = Written(LANDED)
         self.writer = TableWriter(targets, f"{folder}/landed", chunk_size, v_byte_cost, {})
 
     def frames(self, spark):

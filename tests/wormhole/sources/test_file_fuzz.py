@@ -11,11 +11,13 @@ import pytest
 
 from permalake.paths import SAMPLE
 from permalake.wormhole.enrich.providers.file import FilePrices
+from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources import observation_files, vaa_files
-from permalake.wormhole.tables.documents import candidates
+from permalake.wormhole.tables.event_tables import chain_messages
 from permalake.wormhole.tables.nearest_quotes import nearest
 from permalake.wormhole.tables.observations import observations
-from permalake.wormhole.tables.verified_vaas import judged, published, quarantine
+from permalake.wormhole.tables.verified_vaas import judged
+from support.deciding_vaas import candidates
 from support.mutations import mutated, mutated_line, one_line
 
 MUTATIONS = 10_000
@@ -48,12 +50,13 @@ def test_files_of_vaas(spark, tmp_path, name, lines):
     faulty = {bytes(row["raw"]) for row in rows if row["fault"]}
     assert faulty <= set(given)
     assert 500 < len(faulty) < MUTATIONS
-    vaas = judged(candidates(found, FIRST, LAST), None).localCheckpoint()
-    assert published(vaas).count() > 0
-    set_apart = {bytes(row["raw"]) for row in quarantine(vaas).select("raw").collect()}
-    dated = candidates(found.where("fault IS NOT NULL"), FIRST, LAST).select("raw").collect()
-    assert {bytes(row["raw"]) for row in dated} <= set_apart
-    assert faulty - {bytes(row["raw"]) for row in dated} == set()
+    vaas = judged(candidates(found, FIRST, LAST), load_reference(None))
+    assert any(vaas.published.to_pylist())
+    assert chain_messages(vaas).num_rows > 0
+    set_apart = set(vaas.refused["raw"].to_pylist())
+    dated = set(candidates(found.where("fault IS NOT NULL"), FIRST, LAST)["raw"].to_pylist())
+    assert dated <= set_apart
+    assert faulty - dated == set()
     found.unpersist()
 
 

@@ -2,9 +2,14 @@
 
 import datetime as dt
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from permalake.wormhole.tables.documents import candidates
+from permalake.wormhole.tables.documents import whole_messages
+from support.deciding_vaas import candidates
 
 EMITTER = bytes([7]) * 32
 SCHEMA = (
@@ -34,7 +39,7 @@ def run(spark):
         blank = dict.fromkeys(("claimed_id", "fault", "document_time", "indexed_at", "tx_id"))
         full = [{"source": "files", "origin": f"o{n}", **blank, **row} for n, row in enumerate(rows)]
         frame = spark.createDataFrame(full, SCHEMA)
-        return [row.asDict() for row in candidates(frame, start, end or start).orderBy("origin").collect()]
+        return candidates(frame, start, end or start).sort_by("origin").to_pylist()
 
     return of
 
@@ -100,3 +105,14 @@ def test_a_document_that_claims_another_identity_keeps_its_transaction_to_itself
         {"raw": vaa(seconds(MARCH_10), sequence=2), "claimed_id": identity(2)},
     ]
     assert [(row["origin"], row["tx_id"]) for row in run(rows, DAY)] == [("o0", None), ("o1", "0xown")]
+
+
+@given(st.lists(st.integers(1, 15_000), max_size=8), st.integers(500, 12_000))
+def test_groups_of_rows_hold_whole_messages_in_order(copies, batch_rows):
+    message = np.repeat(np.arange(len(copies)), copies)
+    rows = pa.table({"message": pa.array(message).cast(pa.string()), "n": np.arange(len(message))})
+    groups = list(whole_messages(rows.to_batches(max_chunksize=batch_rows)))
+    assert pa.concat_tables([rows.slice(0, 0), *groups]).equals(rows)
+    seen = [set(group["message"].unique().to_pylist()) for group in groups]
+    assert sum(map(len, seen)) == len(copies)
+    assert all(group.num_rows <= 10_000 + batch_rows + max(copies, default=0) for group in groups)

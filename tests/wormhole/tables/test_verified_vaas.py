@@ -3,15 +3,17 @@
 import datetime as dt
 import json
 
+import pyarrow as pa
 import pytest
 
 from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa, sign_body
-from permalake.wormhole.tables.messages_daily import messages_daily
-from permalake.wormhole.tables.payload_tables import token_transfer_payload
-from permalake.wormhole.tables.verified_vaas import judged, published, quarantine, quorum_state
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.tables.copies import VAA_SCHEMA
+from permalake.wormhole.tables.event_tables import CHAIN_MESSAGES, chain_messages, event_tables
+from permalake.wormhole.tables.verified_vaas import judged
 from support.guardians import BRIDGE, GUARDIAN_SETS, PAYLOAD, SECRETS, SET
 
-DAY = dt.date(2024, 3, 10)
+DAY, ELSEWHERE = dt.date(2024, 3, 10), dt.date(2024, 3, 11)
 NOON = 1710072000
 HEADER = {
     "timestamp": NOON,
@@ -20,10 +22,7 @@ HEADER = {
     "emitter_address": BRIDGE,
     "consistency_level": 1,
 }
-SCHEMA = (
-    "raw binary, source string, origin string, claimed_id string, fault string, tx_id string, "
-    "date date, in_range boolean"
-)
+SCHEMA = VAA_SCHEMA.append(pa.field("in_range", pa.bool_()))
 
 
 @pytest.fixture(scope="module")
@@ -61,30 +60,48 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def vaas(spark, reference):
+def vaas(reference):
     rows = [
-        (raw, "files", name, "2/aa/6" if name == "cut" else None, None, tx, DAY, mine)
+        {
+            "message": "cut" if name == "cut" else f"message {body_of(raw)[42:50].hex()}",
+            "raw": raw,
+            "source": "files",
+            "origin": name,
+            "claimed_id": "2/aa/6" if name == "cut" else None,
+            "tx_id": tx,
+            "date": DAY if mine else ELSEWHERE,
+            "in_range": mine,
+        }
         for name, (raw, tx, mine) in CASES.items()
     ]
-    found = judged(spark.createDataFrame(rows, SCHEMA), reference).persist()
-    yield found
-    found.unpersist()
+    rows.sort(key=lambda row: (row["message"], row["raw"]))
+    return judged(pa.Table.from_pylist(rows, SCHEMA), load_reference(reference))
 
 
-def test_one_copy_of_each_sound_message_is_published(vaas):
-    rows = {row["origin"]: row for row in published(vaas).collect()}
+def body_of(raw):
+    return raw[6 + 66 * raw[5] :]
+
+
+@pytest.fixture(scope="module")
+def tables(vaas):
+    return {name: rows.to_pylist() for name, rows in event_tables(vaas)}
+
+
+def test_one_copy_of_each_sound_message_is_published(vaas, tables):
+    kept = vaas.vaas.filter(vaas.published)["origin"].to_pylist()
+    rows = dict(zip(kept, tables["message_publication"], strict=True))
     assert set(rows) == {"plain", "many", "true", "no transfer"}
     assert rows["plain"]["initiating_tx_id"] == "0x" + "ab" * 32
     assert rows["many"]["initiating_tx_id"] == "0x" + "ab" * 32, "told by another copy of the same body"
     assert rows["no transfer"]["initiating_tx_id"] == "not hex"
     assert rows["plain"]["row_key"] == f"2:{BRIDGE.hex()}:0000000000000001"
-    assert {row["signed_vaa"] for row in quorum_state(vaas).collect()} == {
+    assert {row["signed_vaa"] for row in tables["quorum_state"]} == {
         CASES[name][0] for name in ("plain", "many", "true", "no transfer")
     }
 
 
 def test_the_rest_is_quarantined_with_its_reason(vaas):
-    rows = {row["origin"]: (row["reason"], row["raw"]) for row in quarantine(vaas).collect()}
+    rows = {row["origin"]: (row["reason"], row["raw"]) for row in vaas.refused.to_pylist()}
     assert rows == {
         "here": ("conflicting_digest", CASES["here"][0]),
         "forged": ("bad_signature", CASES["forged"][0]),
@@ -93,11 +110,19 @@ def test_the_rest_is_quarantined_with_its_reason(vaas):
     }
 
 
-def test_payload_rows_are_those_that_decode(vaas):
-    rows = token_transfer_payload(vaas).collect()
+def test_a_conflict_names_the_other_day(vaas):
+    assert vaas.elsewhere.to_pylist() == [
+        {"row_key": f"2:{BRIDGE.hex()}:0000000000000003", "cause": DAY, "date": ELSEWHERE}
+    ]
+
+
+def test_payload_rows_are_those_that_decode(tables):
+    rows = tables["token_transfer_payload"]
     assert sorted(row["row_key"][-1] for row in rows) == ["1", "2", "4"]
     assert {(row["amount"], row["origin_chain"], row["target_chain"]) for row in rows} == {("5", 2, 4)}
 
 
 def test_messages_are_verified_and_quarantined(vaas):
-    assert [tuple(row) for row in messages_daily(vaas).collect()] == [(DAY, 2, 8, 4, 4)]
+    counts = chain_messages(vaas)
+    assert counts.schema == CHAIN_MESSAGES
+    assert counts.to_pylist() == [{"date": DAY, "emitter_chain": 2, "messages": 8, "verified": 4}]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from permalake.contracts.steps import StepResult
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.steps.table_writer import landed
+from permalake.iota.steps.table_writer import LANDED
 from permalake.iota.tables.day_tables import analytics_tables
 from permalake.lake import Attempt
 from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import stage_queries
 from permalake.pipeline.jobs import StepContext
+from permalake.pipeline.landing import Written
 
 
 def run(context: StepContext) -> StepResult:
@@ -23,7 +24,7 @@ def staged(context: StepContext, attempt: Attempt) -> StepResult:
     order = context.order
     network = context.work.settings.network(order.network)
     queries = analytics_tables(network.v_byte_cost)
-    stage_queries(attempt, queries, IOTA_TABLES, landed(attempt.landing), lambda: context.spark)
+    stage_queries(attempt, queries, IOTA_TABLES, Written.kept(attempt.landing, LANDED), lambda: context.spark)
     counted = jobs.counted(attempt, "ms_analytics", "metrics_cache", "daily_analytics")
     context.report(f"analytics {order}: {counted}")
     return StepResult()

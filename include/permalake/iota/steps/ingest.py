@@ -1,4 +1,4 @@
-"""Step ``ingest_decode`` of an IOTA network: source → proven, decoded rows → staged tables and quarantine."""
+"""Step ``ingest_decode`` of an IOTA network: source → proven, decoded rows → staged tables, quarantine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from permalake.iota.sources.iota_source import (
     tells_no_reasons,
 )
 from permalake.iota.sources.source_ends import continued
-from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS, TableWriter, Written, keep
+from permalake.iota.steps.table_writer import LANDED, PENDING, PROBLEMS, TOUCHED_OUTPUTS, TableWriter
 from permalake.iota.tables.base_tables import BASE_TABLES
 from permalake.iota.tables.milestone_table import MILESTONE_TABLE
 from permalake.lake import Attempt
@@ -30,6 +30,7 @@ from permalake.net import object_storage
 from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import stage_queries
 from permalake.pipeline.jobs import StepContext
+from permalake.pipeline.landing import Written
 from permalake.spark.sizes import DRIVER_PENDING_ROWS
 from permalake.spark.submit import is_local
 
@@ -73,11 +74,11 @@ def staged(
     writer = TableWriter(
         targets, attempt.landing, network.chunk_size, network.v_byte_cost, object_storage.file_io()
     )
-    written = Written()
+    written = Written(LANDED)
     if days:
         written.collect(decoded_days(source, days, network, table, sink=writer))
     resolve(context, written, writer, days[0].date if days else order.start)
-    keep(attempt.landing, written)
+    written.keep(attempt.landing)
     problems = written.frame(spark, PROBLEMS)
     quarantined = attempt.quarantine(quarantine(problems, source.name))
     for day, count in disagreements(problems).items() if quarantined else ():

@@ -12,13 +12,14 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-from coincurve import GLOBAL_CONTEXT
+from coincurve import GLOBAL_CONTEXT, PublicKey
 from coincurve._libsecp256k1 import ffi, lib
 from numpy.typing import NDArray
 from sha3 import keccak_256
 
 from permalake.arrays.cursor import I64, U8
-from permalake.wormhole.codec.vaa import ERRORS, SIGNATURE_SIZE, Bool, Vaas
+from permalake.wormhole.codec.known_signer import MANY, signed_by
+from permalake.wormhole.codec.vaa import ERRORS, SIGNATURE_SIZE, Bool, Vaas, gather
 
 GuardianSets = Mapping[int, Sequence[bytes]]
 _Count = TypeVar("_Count", int, I64)
@@ -30,6 +31,7 @@ _ADDRESS_SIZE = 20
 _UNCOMPRESSED_SIZE = 65
 # Guardians write 0 or 1; the verifying contracts add 27 and accept no other.
 _RECOVERY_IDS = 2
+_TRIED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +89,52 @@ def verify(vaas: Vaas, guardian_sets: GuardianSets) -> Verification:
     reason[vaas.error != 0] = MALFORMED
 
     check = np.flatnonzero((reason[row] == OK) & (vaas.guardian_index < size[row]))
-    recovered = recover_addresses(vaas.data, vaas.signature_start[check], vaas.digest, row[check])
-    expected = addresses[sizes[row[check], 0] + vaas.guardian_index[check]]
-    # A signature that does not recover is invalid even if its set holds the zero address.
-    theirs = (recovered == expected).all(axis=1) & recovered.any(axis=1)
+    signer = sizes[row[check], 0] + vaas.guardian_index[check]
+    theirs = _signed(vaas, check, signer, addresses)
     valid = np.bincount(row[check][theirs], minlength=len(vaas)).astype(np.int64)
 
     fine = reason == OK
     reason[fine & (valid < needed)] = NO_QUORUM
     reason[fine & (valid < vaas.signature_count)] = BAD_SIGNATURE
     return Verification(reason, valid, needed)
+
+
+def _signed(vaas: Vaas, check: I64, signer: I64, addresses: U8) -> Bool:
+    """Return which of the signatures at ``check`` recover to ``addresses[signer]``, bool[k]."""
+    signed = np.zeros(len(check), bool)
+    counts = np.bincount(signer, minlength=len(addresses))
+    rest = counts[signer] < MANY
+    for guardian in np.flatnonzero(counts >= MANY).tolist():
+        mine = np.flatnonzero(signer == guardian)
+        signature, digest = _signatures(vaas, check[mine])
+        key = _key_behind(addresses[guardian].tobytes(), signature, digest)
+        if key is None:
+            rest[mine] = True
+        else:
+            signed[mine] = signed_by(key, signature, digest)
+    found = check[rest]
+    recovered = recover_addresses(
+        vaas.data, vaas.signature_start[found], vaas.digest, vaas.signature_row[found]
+    )
+    # A signature that does not recover is invalid even if its set holds the zero address.
+    signed[rest] = (recovered == addresses[signer[rest]]).all(axis=1) & recovered.any(axis=1)
+    return signed
+
+
+def _signatures(vaas: Vaas, at: I64) -> tuple[U8, U8]:
+    """Return signatures, u8[k, 65], and the digests that they sign, u8[k, 32]."""
+    return gather(vaas.data, vaas.signature_start[at], SIGNATURE_SIZE), vaas.digest[vaas.signature_row[at]]
+
+
+def _key_behind(address: bytes, signatures: U8, digests: U8) -> bytes | None:
+    """Return the public key of an address, if one of the first signatures recovers to it."""
+    for signature, digest in zip(signatures[:_TRIED], digests[:_TRIED], strict=True):
+        if recover_address(digest.tobytes(), signature.tobytes()) == address:
+            key: bytes = PublicKey.from_signature_and_message(
+                signature.tobytes(), digest.tobytes(), hasher=None
+            ).format()
+            return key
+    return None
 
 
 def recover_addresses(data: U8, signature_start: I64, digest: U8, digest_row: I64) -> U8:

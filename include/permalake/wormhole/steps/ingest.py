@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from permalake.contracts.steps import StepResult
+from permalake.net import object_storage
 from permalake.pipeline import jobs
+from permalake.pipeline.day_queries import stage_queries
 from permalake.pipeline.jobs import StepContext
+from permalake.pipeline.landing import TOLD, Written
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
 from permalake.wormhole.sources.day_input import WormholeInput
 from permalake.wormhole.sources.wormhole_source import Days, section
-from permalake.wormhole.tables.documents import candidates
-from permalake.wormhole.tables.event_tables import events
+from permalake.wormhole.steps.event_writer import CONFLICTS, LANDED, REFUSED_VAAS, EventWriter
+from permalake.wormhole.tables.documents import deciding
+from permalake.wormhole.tables.event_tables import EVENT_TABLES, MESSAGES_DAILY
 from permalake.wormhole.tables.observations import observations
 from permalake.wormhole.tables.reported_details import reported_senders
-from permalake.wormhole.tables.verified_vaas import conflicts_elsewhere, judged, of_bridges, quarantine
+from permalake.wormhole.tables.verified_vaas import conflicts_elsewhere
 
 
 def run(context: StepContext) -> StepResult:
@@ -26,20 +30,35 @@ def run(context: StepContext) -> StepResult:
     with context.begin(prepare) as (attempt, given):
         context.report(f"ingest {order}: verifying")
         reference = section(settings).reference
-        # Kept by checkpoint: of cached frames that stand in each other Spark writes the whole plan each time.
-        vaas = judged(candidates(given.documents, order.start, order.end), reference).localCheckpoint()
-        quarantined = attempt.quarantine(quarantine(vaas))
-        frames = events(vaas)
+        contracts = list(EVENT_TABLES.values())
+        writer = EventWriter(
+            tuple(attempt.targets(contracts)),
+            attempt.landing,
+            order.start,
+            order.end,
+            reference,
+            object_storage.file_io(),
+        )
+        written = Written(LANDED)
+        written.collect(deciding(given.documents, order.start, order.end).mapInArrow(writer, TOLD))
+        quarantined = attempt.quarantine(written.frame(spark, REFUSED_VAAS))
+        attempt.stage_files(written.files, contracts)
+        stage_queries(attempt, {"messages_daily": MESSAGES_DAILY}, WORMHOLE_TABLES, written, lambda: spark)
         if (observed := given.observations) is not None:
-            frames["observations"] = observations(observed, frames["message_publication"], reference)
-        jobs.stage(attempt, frames, WORMHOLE_TABLES)
+            publications = attempt.days(spark, "message_publication")
+            rows = observations(observed, publications, reference)
+            jobs.stage(attempt, {"observations": rows}, WORMHOLE_TABLES)
         if (senders := given.senders) is not None:
-            attempt.append_new(reported_senders(of_bridges(vaas).join(senders, "row_key")), CHAIN_ANSWERS)
-        whole = attempt.table(spark, "message_publication")
-        for cause, other in conflicts_elsewhere(vaas, whole):
-            attempt.record.announce_stale(
-                other, other, f"another VAA of the same message lies on {cause}", cause
-            )
+            bridged = attempt.days(spark, "token_transfer_payload").select("row_key", "date")
+            nfts = attempt.days(spark, "nft_transfer_payload").select("row_key", "date")
+            told = bridged.unionByName(nfts).join(senders, "row_key")
+            attempt.append_new(reported_senders(told), CHAIN_ANSWERS)
+        if written.count(CONFLICTS):
+            whole = attempt.table(spark, "message_publication")
+            for cause, other in conflicts_elsewhere(written.frame(spark, CONFLICTS), whole):
+                attempt.record.announce_stale(
+                    other, other, f"another VAA of the same message lies on {cause}", cause
+                )
         given.report(attempt.record)
         counted = jobs.counted(attempt, "message_publication")
         context.report(f"ingest {order}: {counted}, {quarantined} quarantined")

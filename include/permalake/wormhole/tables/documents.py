@@ -1,4 +1,4 @@
-"""Documents of VAAs → candidates that a range of days verifies.
+"""Documents of VAAs → those that decide a range of days, and the day of each.
 
 **The day of a VAA.** UTC date of its body's timestamp. Bodies before 2020-08-01 (governance carries 0 or 1)
 and bytes that show no body take the date of the document's ``timestamp`` if that is not before 2020-08-01
@@ -13,56 +13,56 @@ over.
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from permalake.wormhole.codec.vaa import decode_vaas
-
-GENESIS = dt.date(2020, 8, 1)
-NEVER = dt.date(1970, 1, 1)
+from permalake.wormhole.tables.copies import GENESIS, VAA_SCHEMA, distinct_vaas
 
 # VAA v1: version u8, guardian set u32, signature count u8, signatures of 66 bytes, then the body.
 _HEADER = 6
 _SIGNATURE = 66
 _SECONDS_A_DAY = 86_400
+_TASKS_PER_CORE = 2
+_FEW_DOCUMENTS = 1_000
+_GROUP_ROWS = 10_000
+_COLUMNS = (
+    *("message", "identity", "body_date", "raw", "source", "origin", "claimed_id", "fault"),
+    *("tx_id", "document_time", "indexed_at"),
+)
 
 
-def candidates(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
-    """Return the distinct VAAs that decide the days ``start..end`` (inclusive).
+def deciding(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
+    """Return the documents that decide the days ``start..end`` (inclusive), all of a message side by side.
 
-    Columns: raw, source, origin, claimed_id, fault, tx_id, date, in_range. Rows with ``in_range`` belong to
-    those days; the others are copies of the same identities that the source holds for other days. They are
-    needed because two verified bodies of one identity cancel each other wherever they lie.
+    Columns: ``message`` (the row key, or a hash of bytes that show none), identity, body_date, and the
+    documents' own. Documents of other days are among them: two verified bodies of one identity cancel each
+    other wherever they lie.
     """
     known = identified(documents)
     near = F.col("body_date").between(F.lit(start), F.lit(end)) | _undated()
     counted = Observation()
-    counting = known.observe(counted, F.count_if(~near).alias("far"))
-    dated = _dated(_distinct(counting.where(near)))
+    counting = known.observe(counted, F.count_if(~near).alias("far"), F.count_if(near).alias("near"))
+    # Signatures are most of the work, and few rows at once are much of it.
+    tasks = _TASKS_PER_CORE * documents.sparkSession.sparkContext.defaultParallelism
     # Kept, so that the source is read twice at most: for these days' documents, and for copies of their
     # identities, if it holds documents of other days at all.
-    at_hand = dated.withColumn("in_range", F.col("date").between(F.lit(start), F.lit(end))).localCheckpoint()
-    mine = at_hand.where("in_range")
-    identities = mine.select("identity").distinct()
-    undated = at_hand.where("NOT in_range").join(identities, "identity", "left_semi")
-    found = mine.unionByName(undated)
+    found = counting.where(near).select(*_COLUMNS).repartition(tasks, "message").localCheckpoint()
     if counted.get.get("far") != 0:
-        far = _distinct(known.where(~near).join(identities, "identity", "left_semi"))
-        found = found.unionByName(
-            far.select("*", F.col("body_date").alias("date"), F.lit(False).alias("in_range"))
-        )
-    return found.drop("identity", "body_date", "told")
-
-
-def _number(offset: Column, size: int) -> Column:
-    """Big-endian unsigned number of ``size`` bytes at 0-based ``offset`` of ``raw``, as decimal text."""
-    return F.conv(F.hex(F.substring(F.col("raw"), offset + 1, F.lit(size))), 16, 10)
+        identities = found.select("identity").distinct()
+        far = known.where(~near).join(identities, "identity", "left_semi").select(*_COLUMNS)
+        found = found.unionByName(far).repartition(tasks, "message")
+    if counted.get.get("near", 0) <= _FEW_DOCUMENTS:
+        found = found.coalesce(1)
+    return found.sortWithinPartitions("message")
 
 
 def dated(documents: DataFrame) -> DataFrame:
@@ -70,7 +70,31 @@ def dated(documents: DataFrame) -> DataFrame:
 
     ``date`` is the one that these documents alone give it.
     """
-    return _dated(_distinct(identified(documents)))
+    together = identified(documents).select(*_COLUMNS).repartition("message").sortWithinPartitions("message")
+    return together.mapInArrow(_distinct, from_arrow_schema(VAA_SCHEMA))
+
+
+def _distinct(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for group in whole_messages(batches):
+        yield from distinct_vaas(group).to_batches()
+
+
+def whole_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield rows that come sorted by ``message`` in groups that hold all rows of each of theirs."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows < _GROUP_ROWS:
+            continue
+        together = pa.Table.from_batches(held)
+        cut = pc.index(together["message"], together["message"][-1]).as_py()
+        if cut:
+            yield together.slice(0, cut)
+        held, rows = together.slice(cut).to_batches(), rows - cut
+    if rows:
+        yield pa.Table.from_batches(held)
 
 
 def body_of(raw: Column) -> Column:
@@ -82,13 +106,22 @@ def _body_offset() -> Column:
     return F.lit(_HEADER) + F.lit(_SIGNATURE) * _number(F.lit(5), 1).cast("int")
 
 
-def identified(frame: DataFrame) -> DataFrame:
-    """Add (identity, body_date) as the bytes ``raw`` show them, where ``fault`` is null.
+def _number(offset: Column, size: int) -> Column:
+    """Big-endian unsigned number of ``size`` bytes at 0-based ``offset`` of ``raw``, as decimal text."""
+    return F.conv(F.hex(F.substring(F.col("raw"), offset + 1, F.lit(size))), 16, 10)
 
-    Both are null where the bytes hold no body of version 1. Read by columns: Spark would write the offsets of
-    each field, and how ``raw`` was made, into every predicate on them.
+
+def identified(frame: DataFrame) -> DataFrame:
+    """Add (message, identity, body_date) as the bytes ``raw`` show them, where ``fault`` is null.
+
+    Where the bytes hold no body of version 1, the latter two are null and ``message`` is a hash of the
+    bytes.
+    Read by columns: Spark would write the offsets of each field, and how ``raw`` was made, into every
+    predicate on them.
     """
-    schema = StructType(frame.schema.fields.copy()).add("identity", "string").add("body_date", "date")
+    schema = StructType(frame.schema.fields.copy())
+    for name, kind in (("message", "string"), ("identity", "string"), ("body_date", "date")):
+        schema = schema.add(name, kind)
     return frame.mapInArrow(_identities, schema)
 
 
@@ -103,30 +136,22 @@ def _identities(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             "/",
         )
         days = pa.array((vaas.timestamp // _SECONDS_A_DAY).astype(np.int32)).cast(pa.date32())
-        columns = [pc.if_else(unknown, None, identity), pc.if_else(unknown, None, days)]
-        yield pa.RecordBatch.from_arrays(
-            [*batch.columns, *columns], [*batch.schema.names, "identity", "body_date"]
-        )
+        columns = [
+            pc.if_else(unknown, _hashes(batch["raw"], unknown), vaas.row_key()),
+            pc.if_else(unknown, None, identity),
+            pc.if_else(unknown, None, days),
+        ]
+        names = [*batch.schema.names, "message", "identity", "body_date"]
+        yield pa.RecordBatch.from_arrays([*batch.columns, *columns], names)
+
+
+def _hashes(raw: pa.Array, wanted: pa.Array) -> pa.Array:
+    """Return hashes of the wanted bytes; null elsewhere."""
+    hashed: list[str | None] = [None] * len(raw)
+    for row in np.flatnonzero(wanted.to_numpy(zero_copy_only=False)).tolist():
+        hashed[row] = hashlib.sha256(raw[row].as_py() or b"").hexdigest()
+    return pa.array(hashed, pa.string())
 
 
 def _undated() -> Column:
     return F.col("body_date").isNull() | (F.col("body_date") < F.lit(GENESIS))
-
-
-def _distinct(documents: DataFrame) -> DataFrame:
-    """One row per distinct bytes, with the earliest date ``told``: a VAA may stand in several files."""
-    told_at = F.when(F.col("document_time") >= F.lit(GENESIS), F.col("document_time"))
-    own = F.coalesce(F.lower("claimed_id") == F.col("identity"), F.lit(True))
-    grouped = documents.groupBy("raw", "identity", "body_date").agg(
-        F.min(F.struct("origin", "source", "claimed_id", "fault")).alias("first"),
-        F.min(F.when(own, F.col("tx_id"))).alias("tx_id"),
-        F.min(F.coalesce(told_at, F.col("indexed_at"))).cast("date").alias("told"),
-    )
-    return grouped.select("raw", "identity", "body_date", "told", "tx_id", "first.*")
-
-
-def _dated(distinct: DataFrame) -> DataFrame:
-    of_one_message = Window.partitionBy(F.coalesce("identity", F.sha2("raw", 256)))
-    told = F.min(F.when(_undated(), F.col("told"))).over(of_one_message)
-    date = F.when(_undated(), F.coalesce(told, F.lit(NEVER))).otherwise(F.col("body_date"))
-    return distinct.withColumn("date", date)

@@ -9,7 +9,8 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from permalake.wormhole.tables.documents import GENESIS, body_of, dated, identified
+from permalake.wormhole.tables.copies import GENESIS
+from permalake.wormhole.tables.documents import body_of, dated, identified
 
 _MANY_DAYS = 1000
 

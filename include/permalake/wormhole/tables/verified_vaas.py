@@ -1,4 +1,4 @@
-"""Candidates → judged VAAs: signatures verified, copies weighed, payloads decoded.
+"""Distinct VAAs → judged VAAs: signatures verified, copies weighed, payloads decoded.
 
 Of several copies of one identity with the same digest the one with most valid signatures stays, and of
 equals the one whose bytes sort first. Verified copies with different digests cancel each other: all of them
@@ -9,158 +9,181 @@ distinct bytes.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from permalake.wormhole.codec.applications.batches import application_struct_types, decode_applications
-from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads, payload_struct_types
-from permalake.wormhole.codec.guardians import verify
-from permalake.wormhole.codec.vaa import decode_vaas
-from permalake.wormhole.reference import load_reference
+from permalake.wormhole.codec.applications.batches import decode_applications
+from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads
+from permalake.wormhole.codec.guardians import Verification, verify
+from permalake.wormhole.codec.vaa import Bool, Vaas, decode_vaas
+from permalake.wormhole.reference import Reference
+from permalake.wormhole.tables.copies import least, message_places
 
 PUBLISHED = "published"
 SURPLUS = "surplus"
 CONFLICT = "conflicting_digest"
-_TASKS_PER_CORE = 2
-_KEPT = ("raw", "source", "origin", "claimed_id", "fault", "tx_id", "date", "in_range")
+_CONFLICTING = "verified with another digest too"
+_HASH = 64
+REFUSED = pa.schema(
+    [
+        ("source", pa.string()),
+        ("origin", pa.string()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+        ("raw", pa.binary()),
+        ("date", pa.date32()),
+    ]
+)
+"""Columns of the quarantine's rows, but for their clock."""
+ELSEWHERE = pa.schema([("row_key", pa.string()), ("cause", pa.date32()), ("date", pa.date32())])
+"""Pairs of days by message: a VAA of ``cause`` conflicts with a verified one of ``date``, out of range."""
 
 
-def judged(candidates: DataFrame, reference: Path | None) -> DataFrame:
-    """Verify the VAAs of the range and give each an ``outcome``.
+@dataclass(frozen=True)
+class Judged:
+    """VAAs of a range of days.
 
-    ``published``, ``surplus`` (another copy was kept), or the reason of its quarantine. Other columns: those
-    of ``message_publication``, ``raw``, ``source``, ``origin``, ``claimed_id``, ``detail``, ``elsewhere`` (of
-    conflicting ones: days of verified copies out of the range), and the nullable structs ``transfer``,
-    ``meta`` and ``nft`` with the columns of the payload tables, ``application``, ``moved`` and ``delivery``
-    with those of the tables of applications.
-
-    ``reference`` is the directory of additional reference data.
+    Attributes:
+        vaas: The rows of ``message_publication`` (of bytes without a body null), with raw, source, origin,
+            claimed_id, detail and ``outcome``: ``published``, ``surplus`` (another copy was kept), or the
+            reason of the quarantine.
+        payloads: Structs parallel to ``vaas``, null where there is none: ``transfer``, ``meta`` and ``nft``
+            with the columns of the payload tables, ``application``, ``moved`` and ``delivery`` with those of
+            the tables of applications.
+        elsewhere: See :data:`ELSEWHERE`.
     """
-    evm_chains = [chain.id for chain in load_reference(reference).chains.values() if chain.family == "evm"]
-    # Signatures are most of the work, and few rows at once are much of it.
-    tasks = _TASKS_PER_CORE * candidates.sparkSession.sparkContext.defaultParallelism
-    spread = candidates.select(*_KEPT).repartition(tasks, "raw")
-    verified = spread.mapInArrow(_verifier(reference), _verified_schema(candidates))
-    copies = Window.partitionBy(F.coalesce("row_key", F.sha2("raw", 256)))
-    best = copies.orderBy(F.col("ok").desc(), F.col("valid_signatures").desc(), F.col("raw"))
-    sound = F.when(F.col("ok"), F.col("digest"))
-    weighed = verified.select(
-        "*",
-        (F.min(sound).over(copies) != F.max(sound).over(copies)).alias("conflict"),
-        F.min(F.when(F.col("ok"), F.col("tx_id"))).over(copies).alias("told_tx_id"),
-        F.row_number().over(best).alias("place"),
-        F.collect_set(F.when(F.col("ok") & ~F.col("in_range"), F.col("date"))).over(copies).alias("far"),
-    )
-    conflicting = F.lit("verified with another digest too")
-    return weighed.where("in_range").select(
-        *(
-            name
-            for name in verified.columns
-            if name not in {"tx_id", "in_range", "ok", "reason", "detail", "fault"}
-        ),
-        _transaction_id(F.col("told_tx_id"), evm_chains).alias("initiating_tx_id"),
-        F.when(~F.col("ok"), F.col("reason"))
-        .when(F.col("conflict"), F.lit(CONFLICT))
-        .when(F.col("place") == 1, F.lit(PUBLISHED))
-        .otherwise(F.lit(SURPLUS))
-        .alias("outcome"),
-        F.when(F.col("ok"), conflicting).otherwise(F.coalesce("fault", "detail")).alias("detail"),
-        F.when(F.col("conflict"), F.col("far")).alias("elsewhere"),
-    )
+
+    vaas: pa.Table
+    payloads: pa.Table
+    elsewhere: pa.Table
+
+    @property
+    def published(self) -> pa.Array:
+        """Which VAAs are published, bool[n]."""
+        return pc.equal(self.vaas["outcome"], PUBLISHED)
+
+    @property
+    def refused(self) -> pa.Table:
+        """Rows of the quarantine (:data:`REFUSED`)."""
+        kept = pc.is_in(self.vaas["outcome"], pa.array([PUBLISHED, SURPLUS]))
+        rows = self.vaas.filter(pc.invert(kept))
+        return rows.rename_columns({"outcome": "reason"}).select(REFUSED.names).cast(REFUSED)
 
 
-def conflicts_elsewhere(vaas: DataFrame, publications: DataFrame) -> list[tuple[dt.date, dt.date]]:
+def judged(candidates: pa.Table, reference: Reference) -> Judged:
+    """Verify the VAAs of whole messages and judge those ``in_range``.
+
+    ``candidates`` are rows of :func:`~permalake.wormhole.tables.copies.of_days`, ordered by ``message`` and
+    ``raw``.
+    """
+    candidates = candidates.combine_chunks()
+    vaas = decode_vaas(candidates["raw"])
+    check = verify(vaas, reference.guardian_sets)
+    readable = pc.is_null(candidates["fault"]).combine_chunks().to_numpy(zero_copy_only=False)
+    ok = check.ok() & readable
+    weights = _weigh(candidates, vaas, check, ok)
+    inside = candidates["in_range"]
+    mine = pa.table(
+        {name: candidates[name] for name in ("raw", "source", "origin", "claimed_id", "date")}
+        | _columns(vaas)
+        | {
+            "initiating_tx_id": _transaction_id(weights.told_tx_id, vaas, reference),
+            "outcome": _outcomes(check, ok, weights),
+            "detail": pc.if_else(
+                pa.array(ok), _CONFLICTING, pc.coalesce(candidates["fault"], check.detail(vaas))
+            ),
+        }
+    )
+    payloads = decode_payloads(vaas, bridge_kinds(vaas, reference.bridges), select=ok)
+    structs = payloads.structs(len(vaas)) | decode_applications(vaas, payloads, reference.contracts(), ok)
+    elsewhere = _elsewhere(candidates, mine["row_key"], ok, weights)
+    return Judged(mine.filter(inside), pa.table(structs).filter(inside), elsewhere)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """How copies of one message stand to each other, one entry per VAA."""
+
+    message: np.ndarray
+    best: Bool
+    conflict: Bool
+    told_tx_id: pa.Array
+
+
+def _weigh(candidates: pa.Table, vaas: Vaas, check: Verification, ok: Bool) -> _Weights:
+    message = message_places(candidates["message"])
+    tx_id = pc.if_else(pa.array(ok), candidates["tx_id"].combine_chunks(), pa.scalar(None, pa.string()))
+    size = len(vaas)
+    best, conflict = np.ones(size, bool), np.zeros(size, bool)
+    told = least(tx_id, message)
+    if len(told) < size:
+        order = np.lexsort((np.arange(size), -check.valid_signatures, ~ok, message))
+        best[order[1:]] = message[order[1:]] != message[order[:-1]]
+        conflict = _conflicts(vaas, ok, message)[message]
+        told = told.take(pa.array(message))
+    return _Weights(message, best, conflict, told)
+
+
+def _conflicts(vaas: Vaas, ok: Bool, message: np.ndarray) -> Bool:
+    """Return which messages have verified copies with different digests."""
+    rows = np.flatnonzero(ok)
+    apart = np.zeros(int(message[-1]) + 1, bool)
+    same = message[rows[1:]] == message[rows[:-1]]
+    unlike = (vaas.digest[rows[1:]] != vaas.digest[rows[:-1]]).any(axis=1)
+    apart[message[rows[1:]][same & unlike]] = True
+    return apart
+
+
+def _columns(vaas: Vaas) -> dict[str, pa.Array]:
+    body = vaas.publication()
+    return dict(zip(body.schema.names, body.columns, strict=True))
+
+
+def _outcomes(check: Verification, ok: Bool, weights: _Weights) -> pa.Array:
+    reason = check.reason_text()
+    # A line that could not be read is no VAA, whatever its bytes are.
+    reason = pc.if_else(pa.array(check.ok() & ~ok), "malformed", reason)
+    kept = pc.if_else(pa.array(weights.best), PUBLISHED, SURPLUS)
+    return pc.if_else(pa.array(ok), pc.if_else(pa.array(weights.conflict), CONFLICT, kept), reason)
+
+
+def _transaction_id(told: pa.Array, vaas: Vaas, reference: Reference) -> pa.Array:
+    """Return the transactions as told, on EVM chains in one form."""
+    evm = [chain.id for chain in reference.chains.values() if chain.family == "evm"]
+    on_evm = pa.array(np.isin(vaas.emitter_chain, evm) & vaas.has_body)
+    hashed = pc.match_substring_regex(told, "^(0[xX])?[0-9a-fA-F]{64}$")
+    digits = pc.utf8_lower(pc.utf8_slice_codeunits(told, start=-_HASH))
+    written = pc.binary_join_element_wise("0x", digits, "")
+    return pc.if_else(pc.fill_null(pc.and_(on_evm, hashed), False), written, told)
+
+
+def _elsewhere(candidates: pa.Table, row_key: pa.ChunkedArray, ok: Bool, weights: _Weights) -> pa.Table:
+    """Return pairs of days of conflicting copies, one within the range and one out of it."""
+    inside = candidates["in_range"].combine_chunks().to_numpy(zero_copy_only=False)
+    here = np.flatnonzero(weights.conflict & inside)
+    far: dict[int, set[dt.date]] = {}
+    for row in np.flatnonzero(weights.conflict & ok & ~inside).tolist():
+        far.setdefault(int(weights.message[row]), set()).add(candidates["date"][row].as_py())
+    pairs = [(row, day) for row in here.tolist() for day in sorted(far.get(int(weights.message[row]), ()))]
+    rows = pa.array([row for row, _ in pairs], pa.int64())
+    days = pa.array([day for _, day in pairs], pa.date32())
+    columns = [row_key.take(rows), candidates["date"].take(rows), days]
+    return pa.table(columns, names=ELSEWHERE.names).cast(ELSEWHERE)
+
+
+def conflicts_elsewhere(elsewhere: DataFrame, publications: DataFrame) -> list[tuple[dt.date, dt.date]]:
     """Return pairs of days on which verified VAAs of one message have different digests.
 
-    The second day is out of the range and still published. ``publications`` is the whole table
-    ``message_publication``. There are at most as many rows as days.
+    The second day is out of the range and still published. ``elsewhere`` are such pairs by message
+    (:data:`ELSEWHERE`), ``publications`` is the whole table ``message_publication``. There are at most as
+    many rows as days.
     """
-    apart = vaas.where(F.size("elsewhere") > 0).select(
-        "row_key", F.col("date").alias("cause"), F.explode("elsewhere").alias("date")
-    )
-    others = [row["date"] for row in apart.select("date").distinct().collect()]
-    if not others:
-        return []
+    others = [row["date"] for row in elsewhere.select("date").distinct().collect()]
     published_there = publications.where(F.col("date").isin(others)).select("row_key", "date")
-    pairs = apart.distinct().join(published_there, ["row_key", "date"]).select("cause", "date").distinct()
+    pairs = elsewhere.join(published_there, ["row_key", "date"]).select("cause", "date").distinct()
     return [(row["cause"], row["date"]) for row in pairs.orderBy("cause", "date").collect()]
-
-
-def of_bridges(vaas: DataFrame) -> DataFrame:
-    """(row_key, date) of the published transfers of the token and NFT bridges."""
-    transfer = F.col("transfer").isNotNull() | F.col("nft").isNotNull()
-    return published(vaas).where(transfer).select("row_key", "date")
-
-
-def published(vaas: DataFrame) -> DataFrame:
-    """Return the rows of ``message_publication``."""
-    return vaas.where(F.col("outcome") == PUBLISHED)
-
-
-def quorum_state(vaas: DataFrame) -> DataFrame:
-    """Return the rows of ``quorum_state``."""
-    return published(vaas).select("row_key", F.col("raw").alias("signed_vaa"), "date")
-
-
-def refused(vaas: DataFrame) -> DataFrame:
-    """Judged VAAs that go to quarantine."""
-    return vaas.where(~F.col("outcome").isin(PUBLISHED, SURPLUS))
-
-
-def quarantine(vaas: DataFrame) -> DataFrame:
-    """Return the rows of ``quarantine``."""
-    return refused(vaas).select(
-        "source",
-        "origin",
-        F.col("outcome").alias("reason"),
-        "detail",
-        "raw",
-        F.current_timestamp().alias("seen_at"),
-        "date",
-    )
-
-
-def _transaction_id(tx_id: Column, evm_chains: Sequence[int]) -> Column:
-    on_evm = F.col("emitter_chain").isin(*evm_chains) & tx_id.rlike("^(0[xX])?[0-9a-fA-F]{64}$")
-    return F.when(on_evm, F.concat(F.lit("0x"), F.lower(F.right(tx_id, F.lit(64))))).otherwise(tx_id)
-
-
-def _verified_schema(candidates: DataFrame):  # type: ignore[no-untyped-def]
-    schema = candidates.select(*_KEPT).schema
-    own = {"ok": pa.bool_(), "reason": pa.string(), "detail": pa.string(), "valid_signatures": pa.int64()}
-    body = decode_vaas(pa.array([], pa.binary())).publication().schema
-    fields = [*(pa.field(*pair) for pair in own.items()), *body]
-    structs = {**payload_struct_types(), **application_struct_types()}
-    fields += [pa.field(name, kind) for name, kind in structs.items()]
-    for field in from_arrow_schema(pa.schema([field.with_nullable(True) for field in fields])):
-        schema = schema.add(field)
-    return schema
-
-
-def _verifier(reference: Path | None) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        known = load_reference(reference)
-        contracts = known.contracts()
-        for batch in batches:
-            vaas = decode_vaas(batch["raw"])
-            check = verify(vaas, known.guardian_sets)
-            payloads = decode_payloads(vaas, bridge_kinds(vaas, known.bridges), select=check.ok())
-            body = vaas.publication()
-            columns = {name: batch[name] for name in _KEPT}
-            columns |= {
-                "ok": pa.array(check.ok()),
-                "reason": check.reason_text(),
-                "detail": check.detail(vaas),
-                "valid_signatures": pa.array(check.valid_signatures, pa.int64()),
-            }
-            columns |= dict(zip(body.schema.names, body.columns, strict=True))
-            columns |= payloads.structs(len(vaas))
-            columns |= decode_applications(vaas, payloads, contracts, check.ok())
-            yield pa.RecordBatch.from_pydict(columns)
-
-    return work
