@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from inspect import Parameter, Signature
 from tempfile import gettempdir
 from typing import Any
 from uuid import uuid4
@@ -24,6 +25,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from permalake.arrays.spark_hash import spark_xxhash64
 from permalake.audit.laws import Check
 from permalake.audit.scope import PREVIOUS, VIOLATIONS
+from permalake.contracts.schema import DUCKDB_TYPES
+from permalake.contracts.sql_functions import SqlFunction
 
 Rows = Callable[[str], pa.Table | ds.Dataset]
 _SETTINGS = (
@@ -75,16 +78,20 @@ class DuckDBEngine:
         self._connection.execute(f"SET temp_directory = '{gettempdir()}/permalake-audit-{uuid4().hex}'")
         if memory is not None:
             self._connection.execute(f"SET memory_limit = '{memory}b'")  # Java's 8g is DuckDB's 8gb
+        self.define(_HASH_OF_THREE)
+        for macro in _MACROS:
+            self._connection.execute(f"CREATE MACRO {macro}")
+
+    def define(self, function: SqlFunction) -> None:
+        """Make a function known to queries."""
         self._connection.create_function(
-            "spark_xxhash64",
-            _hash_of_three,
-            ["VARCHAR", "BIGINT", "DATE"],
-            "BIGINT",
+            function.name,
+            _of_arrays(function),
+            [DUCKDB_TYPES.get(kind, kind) for kind in function.takes],
+            DUCKDB_TYPES.get(function.gives, function.gives),
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
         )
-        for macro in _MACROS:
-            self._connection.execute(f"CREATE MACRO {macro}")
 
     def open(self, name: str) -> None:
         """Read a table."""
@@ -145,14 +152,25 @@ class DuckDBEngine:
         self._connection.close()
 
 
-def _hash_of_three(a: pa.Array, b: pa.Array, c: pa.Array) -> pa.Array:
-    return spark_xxhash64(a, b, c)  # DuckDB counts the parameters of a function
+_HASH_OF_THREE = SqlFunction("spark_xxhash64", spark_xxhash64, ("string", "long", "date"), "long")
+
+
+def _of_arrays(function: SqlFunction) -> Callable[..., pa.Array]:
+    """Return what DuckDB calls with chunked arrays, and whose parameters it counts."""
+
+    def work(*columns: pa.ChunkedArray) -> pa.Array:
+        return function.work(*(column.combine_chunks() for column in columns))
+
+    places = range(len(function.takes))
+    named = [Parameter(f"column_{place}", Parameter.POSITIONAL_ONLY) for place in places]
+    work.__signature__ = Signature(named)  # type: ignore[attr-defined]
+    return work
 
 
 def _plain(schema: pa.Schema) -> str:
     """Return the columns, moments as UTC without a zone: Spark writes and compares them so."""
     return ", ".join(
-        f"timezone('UTC', {field.name}) AS {field.name}"
+        f'timezone(\'UTC\', "{field.name}") AS "{field.name}"'
         if pa.types.is_timestamp(field.type) and field.type.tz
         else f'"{field.name}"'
         for field in schema

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from permalake.audit.laws import Check
 from permalake.audit.scope import PREVIOUS, VIOLATIONS
+from permalake.contracts.sql_functions import SqlFunction
 
 Frame = Callable[[SparkSession, str], DataFrame]
 _NUMBERS = count(1)
@@ -41,6 +42,16 @@ class SparkEngine:
     @cached_property
     def _spark(self) -> SparkSession:
         return self._session()
+
+    def define(self, function: SqlFunction) -> None:
+        """Make a function known to queries."""
+        wanted = function.work
+
+        def work(*columns: pa.Array) -> pa.Array:  # Spark tells kinds of functions by such a signature
+            return wanted(*columns)
+
+        given = F.arrow_udf(work, returnType=function.gives)  # type: ignore[call-overload]
+        self._spark.udf.register(function.name, given)
 
     def open(self, name: str) -> None:
         """Make a table known by name."""

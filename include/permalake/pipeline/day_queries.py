@@ -7,7 +7,8 @@ Spark executes the same text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +20,7 @@ from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.spark_engine import SparkEngine
 from permalake.contracts import Table
 from permalake.contracts.schema import DUCKDB_TYPES
+from permalake.contracts.sql_functions import SqlFunction
 from permalake.lake import Attempt
 from permalake.lake.task_files import TaskFiles, WrittenFile
 from permalake.net import object_storage
@@ -43,24 +45,50 @@ class LandedRows(Protocol):
         """Return them as a frame."""
 
 
-def stage_queries(
-    attempt: Attempt,
-    queries: Mapping[str, str],
-    contracts: Mapping[str, Table],
-    landed: LandedRows,
-    spark: Callable[[], SparkSession],
-) -> None:
-    """Stage each table as the rows of its query.
+class KnownFrames:
+    """Frames that queries read beside the staged tables; where DuckDB executes them, they become Arrow."""
 
-    A query may read staged tables, what is ``landed``, and tables of other queries.
+    def __init__(self, frames: Mapping[str, DataFrame]) -> None:
+        self._frames = frames
+        self.names = frozenset(frames)
+
+    def dataset(self, name: str) -> ds.Dataset:
+        """Return the rows of a frame for this process."""
+        return ds.dataset(self._frames[name].toArrow())
+
+    def frame(self, _: SparkSession, name: str) -> DataFrame:
+        """Return a frame."""
+        return self._frames[name]
+
+
+@dataclass(frozen=True)
+class DayQueries:
+    """Queries of tables, each by the name of its table.
+
+    A query may read staged tables, what is ``landed``, and tables of other queries, and call ``functions``.
+    """
+
+    tables: Mapping[str, str]
+    contracts: Mapping[str, Table]
+    landed: LandedRows
+    functions: Sequence[SqlFunction] = ()
+
+    def read(self, tables: Iterable[str]) -> set[str]:
+        """Return what the queries of some tables read."""
+        text = " ".join(self.tables[name] for name in tables)
+        return names_in(text, {*self.contracts, *self.landed.names})
+
+
+def stage_queries(attempt: Attempt, queries: DayQueries, spark: Callable[[], SparkSession]) -> None:
+    """Stage each table as the rows of its query.
 
     Raises:
         graphlib.CycleError: if queries read each other.
     """
     if is_local():
-        _by_duckdb(attempt, queries, contracts, landed)
+        _by_duckdb(attempt, queries)
     else:
-        _by_spark(attempt, queries, contracts, landed, spark)
+        _by_spark(attempt, queries, spark)
 
 
 def levels(queries: Mapping[str, str]) -> Iterator[list[str]]:
@@ -78,26 +106,27 @@ def names_in(query: str, names: Iterable[str]) -> set[str]:
     return set(re.findall(r"\b(?:FROM|JOIN)\s+([a-z_]\w*)", query)) & set(names)
 
 
-def _by_duckdb(
-    attempt: Attempt, queries: Mapping[str, str], contracts: Mapping[str, Table], landed: LandedRows
-) -> None:
+def _by_duckdb(attempt: Attempt, queries: DayQueries) -> None:
     staged = attempt.files
 
     def rows(name: str) -> pa.Table | ds.Dataset:
-        if name in landed.names:
-            return landed.dataset(name)
+        if name in queries.landed.names:
+            return queries.landed.dataset(name)
         return staged.rows(name, attempt.start, attempt.end).scan()
 
-    made = [contracts[name] for name in queries]
+    made = [queries.contracts[name] for name in queries.tables]
     files = TaskFiles(attempt.targets(made), object_storage.file_io())
     written: list[WrittenFile] = []
     engine = DuckDBEngine(rows, memory=driver_memory())
     try:
-        for name in sorted(names_in(" ".join(queries.values()), {*contracts, *landed.names}) - set(queries)):
+        for function in queries.functions:
+            engine.define(function)
+        for name in sorted(queries.read(queries.tables) - set(queries.tables)):
             engine.open(name)
-        for name in (one for group in levels(queries) for one in group):
-            engine.keep(name, cast(queries[name], contracts[name]))
-            written += write(engine, ordered(name, contracts[name]), files, name)
+        for name in (one for group in levels(queries.tables) for one in group):
+            contract = queries.contracts[name]
+            engine.keep(name, cast(queries.tables[name], contract))
+            written += write(engine, ordered(name, contract), files, name)
     finally:
         engine.release()
     attempt.stage_files(written, made)
@@ -127,24 +156,23 @@ def ordered(name: str, contract: Table, of_days: str = "") -> str:
     return f"SELECT * FROM {name}{kept} ORDER BY {', '.join(('date', *contract.sort))}"
 
 
-def _by_spark(
-    attempt: Attempt,
-    queries: Mapping[str, str],
-    contracts: Mapping[str, Table],
-    landed: LandedRows,
-    spark: Callable[[], SparkSession],
-) -> None:
+def _by_spark(attempt: Attempt, queries: DayQueries, spark: Callable[[], SparkSession]) -> None:
     def table(session: SparkSession, name: str) -> DataFrame:
-        return landed.frame(session, name) if name in landed.names else attempt.days(session, name)
+        if name in queries.landed.names:
+            return queries.landed.frame(session, name)
+        return attempt.days(session, name)
 
     engine = SparkEngine(spark, table)
     known: set[str] = set()
     try:
-        for group in levels(queries):
-            read = names_in(" ".join(queries[name] for name in group), {*contracts, *landed.names})
+        for function in queries.functions:
+            engine.define(function)
+        for group in levels(queries.tables):
+            read = queries.read(group)
             for name in sorted(read - known):
                 engine.open(name)
             known |= read
-            jobs.stage(attempt, {name: engine.frame(queries[name]) for name in group}, contracts)
+            frames = {name: engine.frame(queries.tables[name]) for name in group}
+            jobs.stage(attempt, frames, queries.contracts)
     finally:
         engine.release()

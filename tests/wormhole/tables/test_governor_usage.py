@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from permalake.wormhole.reference import load_reference
-from permalake.wormhole.tables.governor_usage import governor_usage_daily
+from support.wormhole_queries import ENGINES, enriched_rows
 
 DAY, NEXT = date(2024, 3, 10), date(2024, 3, 11)
 LISTED, OTHER = "aa" * 32, "bb" * 32
@@ -39,19 +39,22 @@ def reference(tmp_path):
     return load_reference(tmp_path)
 
 
-def test_each_day_has_the_limits_that_hold(spark, reference):
-    keys = [f"{chain}:{number}" for number, (chain, *_) in enumerate(SENT)]
-    known = spark.createDataFrame(
-        [(day, key, chain, 2, token) for key, (chain, day, token, _) in zip(keys, SENT, strict=True)],
-        "date date, row_key string, emitter_chain int, origin_chain int, origin_address string",
-    )
-    details = spark.createDataFrame(
-        [(day, key, value and Decimal(value)) for key, (_, day, _, value) in zip(keys, SENT, strict=True)],
-        "date date, row_key string, notional_usd decimal(38,8)",
-    )
-    listed = spark.createDataFrame([(2, LISTED)], "origin_chain int, origin_address string")
-    limits = spark.createDataFrame(reference.limit_table())
-    found = governor_usage_daily(known, details, listed, limits).toArrow().to_pylist()
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_day_has_the_limits_that_hold(spark, reference, engine):
+    sent = [
+        {
+            **{"row_key": f"{chain}:{number}", "date": day, "origin_chain": 2, "origin_address": token},
+            "notional_usd": value and Decimal(value),
+        }
+        for number, (chain, day, token, value) in enumerate(SENT)
+    ]
+    given = {
+        "token_transfer_payload": sent,
+        "token_transfer_details": sent,
+        "listed_tokens": [{"origin_chain": 2, "origin_address": LISTED}],
+        "governor_limits": reference.limit_table().to_pylist(),
+    }
+    found = enriched_rows(engine, spark, given, "governor_usage_daily")["governor_usage_daily"]
     assert sorted(tuple(row.values()) for row in found) == [
         (DAY, 64001, 1000, 100, 1, Decimal("99.99999999"), 1, Decimal(100)),
         (DAY, 64002, 0, 0, 1, Decimal(5), 0, Decimal(0)),

@@ -1,7 +1,8 @@
 """A synthetic world of VAAs, made by other code than this project's, through the real jobs and a real lake.
 
-Built once as one range and once in two: the same rows, whichever way. What only RPCs of the chains tell
-(senders, wrapped assets, owners of Solana token accounts, tokens neither attested nor listed) is left out.
+Built once as one range, enriched by DuckDB, and once in two, by Spark: the same rows, whichever way. What
+only RPCs of the chains tell (senders, wrapped assets, owners of Solana token accounts, tokens neither
+attested nor listed) is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import datetime as dt
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
+from permalake.pipeline import day_queries
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from support.expected_rows import differences, read
 from support.jobs import job
@@ -55,15 +57,17 @@ def rows_of(lake):
 
 @pytest.fixture(scope="module")
 def built(spark, tmp_path_factory):
-    def lake_of(*ranges):
+    def lake_of(*ranges, duckdb):
         folder = tmp_path_factory.mktemp("world")
         (folder / "permalake.toml").write_text(configuration(folder, PRICES))
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(CONFIG_VARIABLE, str(folder / "permalake.toml"))
+            patch.setattr(day_queries, "is_local", lambda: duckdb)
             settings = load_settings()
             return [rows_of(build(spark.newSession(), settings, *days)) for days in ranges][-1]
 
-    return {"one": lake_of((BEGIN, END)), "two": lake_of((BEGIN, HALF), (HALF + dt.timedelta(days=1), END))}
+    halves = ((BEGIN, HALF), (HALF + dt.timedelta(days=1), END))
+    return {"one": lake_of((BEGIN, END), duckdb=True), "two": lake_of(*halves, duckdb=False)}
 
 
 @pytest.mark.parametrize("table", sorted(set(WORMHOLE_TABLES) - EMPTY))

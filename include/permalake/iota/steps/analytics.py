@@ -8,7 +8,7 @@ from permalake.iota.steps.table_writer import LANDED
 from permalake.iota.tables.day_tables import analytics_tables
 from permalake.lake import Attempt
 from permalake.pipeline import jobs
-from permalake.pipeline.day_queries import stage_queries
+from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import Written
 
@@ -23,8 +23,9 @@ def staged(context: StepContext, attempt: Attempt) -> StepResult:
     """Stage the tables of an attempt."""
     order = context.order
     network = context.work.settings.network(order.network)
-    queries = analytics_tables(network.v_byte_cost)
-    stage_queries(attempt, queries, IOTA_TABLES, Written.kept(attempt.landing, LANDED), lambda: context.spark)
+    sums = Written.kept(attempt.landing, LANDED)
+    queries = DayQueries(analytics_tables(network.v_byte_cost), IOTA_TABLES, sums)
+    stage_queries(attempt, queries, lambda: context.spark)
     counted = jobs.counted(attempt, "ms_analytics", "metrics_cache", "daily_analytics")
     context.report(f"analytics {order}: {counted}")
     return StepResult()

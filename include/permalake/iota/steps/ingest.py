@@ -28,7 +28,7 @@ from permalake.iota.tables.milestone_table import MILESTONE_TABLE
 from permalake.lake import Attempt
 from permalake.net import object_storage
 from permalake.pipeline import jobs
-from permalake.pipeline.day_queries import stage_queries
+from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import Written
 from permalake.spark.sizes import DRIVER_PENDING_ROWS
@@ -95,7 +95,8 @@ def staged(
         # A live source, which has no fingerprint, may answer better next time.
         raise (InvalidInputError if order.fingerprint else PermalakeError)(reasons)
     attempt.stage_files(written.files, contracts)
-    stage_queries(attempt, {"milestones": MILESTONE_TABLE}, IOTA_TABLES, written, lambda: spark)
+    queries = DayQueries({"milestones": MILESTONE_TABLE}, IOTA_TABLES, written)
+    stage_queries(attempt, queries, lambda: spark)
     counted = jobs.counted(attempt, "messages", "milestones")
     context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
     return StepResult()

@@ -21,12 +21,12 @@ from permalake.wormhole.enrich.enriched_days import priceable
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.steps.answer_caches import answer_cache
-from permalake.wormhole.tables import token_transfer_details as transfers
 from permalake.wormhole.tables import tvl_daily as tvl
 from permalake.wormhole.tables.attested_tokens import attested_tokens
 from permalake.wormhole.tables.carried_state import Tables, latest_before
 from permalake.wormhole.tables.nearest_quotes import WANTED
 from permalake.wormhole.tables.used_attestations import outdated_days
+from permalake.wormhole.tables.used_quotes import token_prices
 
 _CUSTODY_SECONDS = 600.0
 """How long custody may hold up the publication of the carried tables; the newest day may take longer."""
@@ -44,7 +44,7 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     state = latest_before(published("tvl_daily"), attempt.start)
     held = tvl.balances(_known(own), state, publications.select("date").distinct()).localCheckpoint()
     priced = _priced(context, attempt, held)
-    attempt.append_new(transfers.token_prices(priced), TOKEN_PRICES)
+    attempt.append_new(token_prices(priced), TOKEN_PRICES)
     frames = {"attested_tokens": attested, "tvl_daily": tvl.tvl_daily(held, priced)}
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
     _ask_custody(context, attempt, held)

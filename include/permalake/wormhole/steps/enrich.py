@@ -11,6 +11,7 @@ from permalake.contracts.steps import StepResult
 from permalake.errors import PermalakeError
 from permalake.lake import Attempt
 from permalake.pipeline import jobs
+from permalake.pipeline.day_queries import DayQueries, KnownFrames, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
@@ -29,6 +30,7 @@ from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources import wormhole_source
 from permalake.wormhole.sources.wormhole_source import Days
 from permalake.wormhole.steps.answer_caches import answer_cache
+from permalake.wormhole.tables import amount_queries
 from permalake.wormhole.tables.redemptions import in_flight, news, reported_redemptions, sent_transfers
 
 
@@ -54,7 +56,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     waiting = context.work.carries.waiting(order.network)
     nodes = rpcs(settings)
     with Chains(nodes, answers, again=again, recheck=order.force) as chains:
-        frames = enriched(
+        enrichment = enriched(
             spark,
             settings,
             partial(attempt.table, spark),
@@ -68,8 +70,15 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
         _redeem(context, attempt, nodes, again=again)
         if again:
             _ask_custody(context, attempt, nodes)
-    quotes = attempt.append_new(frames.pop(TOKEN_PRICES.name), TOKEN_PRICES)
-    jobs.stage(attempt, frames, WORMHOLE_TABLES)
+    quotes = attempt.append_new(enrichment.prices, TOKEN_PRICES)
+    reference = settings.wormhole.reference if settings.wormhole else None
+    queries = DayQueries(
+        enrichment.queries,
+        WORMHOLE_TABLES,
+        KnownFrames(enrichment.known),
+        amount_queries.functions(reference),
+    )
+    stage_queries(attempt, queries, lambda: spark)
     counted = jobs.counted(attempt, "token_transfer_details")
     context.report(f"enrich {order}: {counted}, {quotes} new quotes")
     return StepResult()

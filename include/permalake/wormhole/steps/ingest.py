@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.contracts.steps import StepResult
 from permalake.net import object_storage
 from permalake.pipeline import jobs
-from permalake.pipeline.day_queries import stage_queries
+from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import TOLD, Written
 from permalake.wormhole.contracts import WORMHOLE_TABLES
@@ -43,7 +43,8 @@ def run(context: StepContext) -> StepResult:
         written.collect(deciding(given.documents, order.start, order.end).mapInArrow(writer, TOLD))
         quarantined = attempt.quarantine(written.frame(spark, REFUSED_VAAS))
         attempt.stage_files(written.files, contracts)
-        stage_queries(attempt, {"messages_daily": MESSAGES_DAILY}, WORMHOLE_TABLES, written, lambda: spark)
+        counts = DayQueries({"messages_daily": MESSAGES_DAILY}, WORMHOLE_TABLES, written)
+        stage_queries(attempt, counts, lambda: spark)
         if (observed := given.observations) is not None:
             publications = attempt.days(spark, "message_publication")
             rows = observations(observed, publications, reference)

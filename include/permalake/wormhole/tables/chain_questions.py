@@ -43,9 +43,13 @@ def wrapped_nft_subject(chains: Mapping[int, RpcChain]) -> Column:
 
     Its collection, one contract on an EVM chain; on Solana, where each NFT has a mint, with its token id.
     """
-    with_mints = [number for number, chain in chains.items() if chain.family == "solana"]
-    own = F.when(F.col("target_chain").isin(*with_mints), F.col("token_id"))
+    own = F.when(F.col("target_chain").isin(*chains_with_mints(chains)), F.col("token_id"))
     return F.concat_ws(":", wrapped_subject(), own)
+
+
+def chains_with_mints(chains: Mapping[int, RpcChain]) -> list[int]:
+    """Return the chains on which each NFT has a mint of its own."""
+    return [number for number, chain in chains.items() if chain.family == "solana"]
 
 
 def questions(

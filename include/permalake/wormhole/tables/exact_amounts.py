@@ -1,6 +1,6 @@
 """Exact arithmetic on amounts: decimal text with at most 8 decimals and up to 78 digits before the point.
 
-Spark's decimals end at 38 digits, a uint256 has 78. Sums stay in the JVM all the same: an amount in units
+The engines' decimals end at 38 digits, a uint256 has 78. They add up all the same: an amount in units
 of 10^-8 is cut into limbs of 18 digits, each limb is summed as a decimal, and only the few sums meet
 Python's integers.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 DECIMALS = 8
 USD = DecimalType(38, DECIMALS)
-_LIMB = 18
+LIMB_DIGITS = 18
 _LIMBS = 5  # 90 digits: 78 of a uint256, 8 decimals, and room for a carry
-_LIMIT = Decimal(10) ** (38 - DECIMALS)
+LIMIT = Decimal(10) ** (38 - DECIMALS)
 _CENT = Decimal(1).scaleb(-DECIMALS)
-_EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
+EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
 
 
 def _on_arrow(kind: DataType) -> Callable[[Callable[..., pa.Array]], UserDefinedFunctionLike]:
@@ -48,10 +48,10 @@ def limbs(amount: Column, sign: Column | None = None) -> list[Column]:
     plain = F.ltrim(amount, F.lit("-"))
     whole = F.substring_index(plain, ".", 1)
     fraction = F.when(F.contains(plain, F.lit(".")), F.substring_index(plain, ".", -1)).otherwise("")
-    digits = F.lpad(F.concat(whole, F.rpad(fraction, DECIMALS, "0")), _LIMB * _LIMBS, "0")
+    digits = F.lpad(F.concat(whole, F.rpad(fraction, DECIMALS, "0")), LIMB_DIGITS * _LIMBS, "0")
     direction = F.when(negative, F.lit(-1)).otherwise(F.lit(1)) * (F.lit(1) if sign is None else sign)
     return [
-        (F.substring(digits, 1 + _LIMB * (_LIMBS - 1 - place), _LIMB).cast("long") * direction)
+        (F.substring(digits, 1 + LIMB_DIGITS * (_LIMBS - 1 - place), LIMB_DIGITS).cast("long") * direction)
         .cast("decimal(38,0)")
         .alias(f"limb_{place}")
         for place in range(_LIMBS)
@@ -68,6 +68,11 @@ def joined(*sums: Column) -> Column:
 
 @_on_arrow(StringType())
 def _joined(*sums: pa.Array) -> pa.Array:
+    return joined_limbs(*sums)
+
+
+def joined_limbs(*sums: pa.Array) -> pa.Array:
+    """Join sums of limbs, as :func:`joined`."""
     rows = zip(*(limb.to_pylist() for limb in sums), strict=True)
     return pa.array([_text(row) for row in rows], pa.string())
 
@@ -75,7 +80,7 @@ def _joined(*sums: pa.Array) -> pa.Array:
 def _text(row: tuple[Decimal | None, ...]) -> str | None:
     if row[0] is None:
         return None
-    total = sum(int(limb or 0) * 10 ** (_LIMB * place) for place, limb in enumerate(row))
+    total = sum(int(limb or 0) * 10 ** (LIMB_DIGITS * place) for place, limb in enumerate(row))
     whole, fraction = divmod(abs(total), 10**DECIMALS)
     text = f"{whole}.{fraction:0{DECIMALS}d}".rstrip("0").rstrip(".")
     return f"-{text}" if total < 0 else text
@@ -84,6 +89,11 @@ def _text(row: tuple[Decimal | None, ...]) -> str | None:
 @_on_arrow(USD)
 def notional(amount: pa.Array, price: pa.Array) -> pa.Array:
     """Return amount (decimal text) x price, half-even to 8 decimals; null beyond decimal(38,8)."""
+    return values(amount, price)
+
+
+def values(amount: pa.Array, price: pa.Array) -> pa.Array:
+    """Return amounts in dollars, as :func:`notional`."""
     pairs = zip(amount.to_pylist(), price.to_pylist(), strict=True)
     return pa.array([_value(*pair) for pair in pairs], pa.decimal128(USD.precision, USD.scale))
 
@@ -91,8 +101,8 @@ def notional(amount: pa.Array, price: pa.Array) -> pa.Array:
 def _value(amount: str | None, price: Decimal | None) -> Decimal | None:
     if amount is None or price is None:
         return None
-    value = _EXACT.multiply(Decimal(amount), price).quantize(_CENT, context=_EXACT)
-    return value if value.copy_abs() < _LIMIT else None  # abs() would round
+    value = EXACT.multiply(Decimal(amount), price).quantize(_CENT, context=EXACT)
+    return value if value.copy_abs() < LIMIT else None  # abs() would round
 
 
 @_on_arrow(StringType())
@@ -104,6 +114,11 @@ def scaled(raw: pa.Array, decimals: pa.Array) -> pa.Array:
 @_on_arrow(StringType())
 def word(number: pa.Array) -> pa.Array:
     """Return a uint256 (decimal text) as the 64 hex digits of its bytes."""
+    return words(number)
+
+
+def words(number: pa.Array) -> pa.Array:
+    """Return numbers as :func:`word`."""
     return pa.array([None if one is None else f"{int(one):064x}" for one in number.to_pylist()], pa.string())
 
 

@@ -19,8 +19,8 @@ def balances(known: DataFrame, state: DataFrame, days: DataFrame) -> DataFrame:
     """Return the balance at each day's end of each token whose amount is known.
 
     Columns: date, origin_chain, origin_address, amount, ``at`` (end of the day). ``known`` are the range's
-    transfers (see ``token_transfer_details.identified``), ``state`` the
-    ``tvl_daily`` rows of the latest day before the range, ``days`` the range's dates with messages.
+    transfers (date, emitter_chain, target_chain, token, amount), ``state`` the ``tvl_daily`` rows of the
+    latest day before the range, ``days`` the range's dates with messages.
     """
     flows = _flows(known).groupBy("date", *TOKEN).agg(*(F.sum(limb).alias(limb) for limb in LIMB_NAMES))
     held = state.select(*TOKEN, *limbs(F.col("amount"))).select(*TOKEN, *_renamed("held_"))

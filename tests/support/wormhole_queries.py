@@ -1,0 +1,72 @@
+"""Enriched tables of Wormhole days by either engine, over rows without a lake."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from permalake.audit.duckdb_engine import DuckDBEngine
+from permalake.audit.spark_engine import SparkEngine
+from permalake.pipeline.day_queries import cast, levels, names_in
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.tables import enriched_tables as made
+from permalake.wormhole.tables.amount_queries import functions
+
+ENGINES = ("duckdb", "spark")
+
+
+def enriched_rows(engine, spark, given, *names):
+    """The rows of the tables ``names`` as their contracts have them.
+
+    ``given``: rows (mappings) by table or name in ``KNOWN``; columns that they lack are null.
+    """
+    queries = made.enriched_tables(load_reference().chains)
+    wanted = {name: queries[name] for name in names}
+    read = names_in(" ".join(wanted.values()), {*WORMHOLE_TABLES, *made.KNOWN}) - set(wanted)
+    tables = {name: _table(name, given.get(name, [])) for name in read}
+    if engine == "duckdb":
+        return _by_duckdb(tables, wanted)
+    return _by_spark(spark, tables, wanted)
+
+
+def _table(name, rows):
+    schema = made.KNOWN.get(name) or WORMHOLE_TABLES[name].arrow
+    fields = pa.schema([field.with_nullable(True) for field in schema])
+    return pa.Table.from_pylist(
+        [{field.name: row.get(field.name) for field in fields} for row in rows], fields
+    )
+
+
+def _by_duckdb(tables, queries):
+    engine = DuckDBEngine(tables.__getitem__)
+    try:
+        _know(engine, tables)
+        for name in (one for group in levels(queries) for one in group):
+            engine.keep(name, cast(queries[name], WORMHOLE_TABLES[name]))
+        return {name: engine.rows(f"SELECT * FROM {name}") for name in queries}
+    finally:
+        engine.release()
+
+
+def _by_spark(spark, tables, queries):
+    frames = {name: spark.createDataFrame(rows) for name, rows in tables.items()}
+    engine = SparkEngine(lambda: spark, lambda _, name: frames[name])
+    try:
+        _know(engine, tables)
+        for name in (one for group in levels(queries) for one in group):
+            fields = WORMHOLE_TABLES[name].spark.fields
+            rows = engine.frame(queries[name])
+            frames[name] = rows.select(
+                *(rows[one.name].cast(one.dataType) for one in fields)
+            ).localCheckpoint()
+            engine.open(name)
+        return {name: frames[name].toArrow().to_pylist() for name in queries}
+    finally:
+        engine.release()
+
+
+def _know(engine, tables):
+    for function in functions(None):
+        engine.define(function)
+    for name in tables:
+        engine.open(name)
