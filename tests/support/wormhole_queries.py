@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
+import pytest
 
 from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.spark_engine import SparkEngine
-from permalake.pipeline.day_queries import cast, levels, names_in
+from permalake.pipeline import query_frames
+from permalake.pipeline.day_queries import DayQueries, KnownFrames, cast, levels, names_in
+from permalake.pipeline.query_frames import DayTables
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.tables import enriched_tables as made
@@ -27,6 +32,24 @@ def enriched_rows(engine, spark, given, *names):
     if engine == "duckdb":
         return _by_duckdb(tables, wanted)
     return _by_spark(spark, tables, wanted)
+
+
+def found(engine, spark, query, schema, given, known=None):
+    """Return the rows that a query finds by either engine, as the jobs ask for them.
+
+    ``given``: rows (mappings) of tables; ``known``: tables (Arrow) of what it reads beside them.
+    """
+    rows = partial(_given, given)
+    tables = DayTables(spark, rows, lambda name: spark.createDataFrame(rows(name)))
+    beside = KnownFrames({name: spark.createDataFrame(table) for name, table in (known or {}).items()})
+    queries = DayQueries({"found": query}, WORMHOLE_TABLES, beside, functions(None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(query_frames, "is_local", lambda: engine == "duckdb")
+        return query_frames.query_frames(tables, queries, {"found": schema})["found"].toArrow().to_pylist()
+
+
+def _given(given, name):
+    return _table(name, given.get(name, []))
 
 
 def _table(name, rows):

@@ -134,9 +134,13 @@ class DuckDBEngine:
         """Yield the rows of a query in batches."""
         yield from self._connection.sql(query).to_arrow_reader(_LARGE_BATCH)
 
+    def table(self, query: str) -> pa.Table:
+        """Return the rows of a query as Arrow."""
+        return self._connection.sql(query).to_arrow_table()
+
     def rows(self, query: str) -> list[dict[str, Any]]:
         """Return the rows of a query."""
-        rows: list[dict[str, Any]] = self._connection.sql(query).to_arrow_table().to_pylist()
+        rows: list[dict[str, Any]] = self.table(query).to_pylist()
         return rows
 
     def narrowed(self, start: date, end: date) -> DuckDBEngine:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Protocol
 
@@ -70,7 +71,7 @@ class DayQueries:
 
     tables: Mapping[str, str]
     contracts: Mapping[str, Table]
-    landed: LandedRows
+    landed: LandedRows = field(default_factory=lambda: KnownFrames({}))
     functions: Sequence[SqlFunction] = ()
 
     def read(self, tables: Iterable[str]) -> set[str]:
@@ -107,29 +108,36 @@ def names_in(query: str, names: Iterable[str]) -> set[str]:
 
 
 def _by_duckdb(attempt: Attempt, queries: DayQueries) -> None:
-    staged = attempt.files
-
-    def rows(name: str) -> pa.Table | ds.Dataset:
-        if name in queries.landed.names:
-            return queries.landed.dataset(name)
-        return staged.rows(name, attempt.start, attempt.end).scan()
+    def rows(name: str) -> ds.Dataset:
+        return attempt.files.rows(name, attempt.start, attempt.end).scan()
 
     made = [queries.contracts[name] for name in queries.tables]
     files = TaskFiles(attempt.targets(made), object_storage.file_io())
     written: list[WrittenFile] = []
-    engine = DuckDBEngine(rows, memory=driver_memory())
+    with duckdb_over(queries, rows) as engine:
+        for name in (one for group in levels(queries.tables) for one in group):
+            contract = queries.contracts[name]
+            engine.keep(name, cast(queries.tables[name], contract))
+            written += write(engine, ordered(name, contract), files, name)
+    attempt.stage_files(written, made)
+
+
+@contextmanager
+def duckdb_over(queries: DayQueries, rows: Callable[[str], pa.Table | ds.Dataset]) -> Iterator[DuckDBEngine]:
+    """Give the block an engine that knows all that the queries read; ``rows`` returns those of a table."""
+
+    def table(name: str) -> pa.Table | ds.Dataset:
+        return queries.landed.dataset(name) if name in queries.landed.names else rows(name)
+
+    engine = DuckDBEngine(table, memory=driver_memory())
     try:
         for function in queries.functions:
             engine.define(function)
         for name in sorted(queries.read(queries.tables) - set(queries.tables)):
             engine.open(name)
-        for name in (one for group in levels(queries.tables) for one in group):
-            contract = queries.contracts[name]
-            engine.keep(name, cast(queries.tables[name], contract))
-            written += write(engine, ordered(name, contract), files, name)
+        yield engine
     finally:
         engine.release()
-    attempt.stage_files(written, made)
 
 
 def write(engine: DuckDBEngine, query: str, files: TaskFiles, table: str) -> list[WrittenFile]:
@@ -157,16 +165,8 @@ def ordered(name: str, contract: Table, of_days: str = "") -> str:
 
 
 def _by_spark(attempt: Attempt, queries: DayQueries, spark: Callable[[], SparkSession]) -> None:
-    def table(session: SparkSession, name: str) -> DataFrame:
-        if name in queries.landed.names:
-            return queries.landed.frame(session, name)
-        return attempt.days(session, name)
-
-    engine = SparkEngine(spark, table)
     known: set[str] = set()
-    try:
-        for function in queries.functions:
-            engine.define(function)
+    with spark_over(queries, spark, attempt.days) as engine:
         for group in levels(queries.tables):
             read = queries.read(group)
             for name in sorted(read - known):
@@ -174,5 +174,22 @@ def _by_spark(attempt: Attempt, queries: DayQueries, spark: Callable[[], SparkSe
             known |= read
             frames = {name: engine.frame(queries.tables[name]) for name in group}
             jobs.stage(attempt, frames, queries.contracts)
+
+
+@contextmanager
+def spark_over(
+    queries: DayQueries, spark: Callable[[], SparkSession], days: Callable[[SparkSession, str], DataFrame]
+) -> Iterator[SparkEngine]:
+    """Give the block an engine that can open what the queries read; ``days`` returns rows of a table."""
+
+    def table(session: SparkSession, name: str) -> DataFrame:
+        landed = queries.landed
+        return landed.frame(session, name) if name in landed.names else days(session, name)
+
+    engine = SparkEngine(spark, table)
+    try:
+        for function in queries.functions:
+            engine.define(function)
+        yield engine
     finally:
         engine.release()

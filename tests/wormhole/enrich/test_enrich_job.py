@@ -14,6 +14,7 @@ import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
 from permalake.net import http
+from permalake.pipeline.query_frames import DayTables
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.chains import AnswerCache, Chains
@@ -94,11 +95,15 @@ class World:
             lambda session: attempt.table(session, "chain_answers"), None, attempt.record.note
         )
         with Chains(rpcs(settings), answers) as chains:
-            tables = partial(attempt.table, self.spark)
-            enriched(
+            days = DayTables(
                 self.spark,
+                lambda name: attempt.files.rows(name, *DAYS).scan(),
+                partial(attempt.days, self.spark),
+            )
+            enriched(
                 settings,
-                tables,
+                days,
+                partial(attempt.table, self.spark),
                 *DAYS,
                 sound_before=DAYS[0],
                 providers=providers(settings, quotes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+import pyarrow as pa
 import pytest
 
 from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
@@ -15,10 +16,11 @@ from permalake.wormhole.enrich.redemptions import Redemptions
 from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources.operation_documents import reported_sides
-from permalake.wormhole.tables.redemptions import news, reported_redemptions, sent_transfers
+from permalake.wormhole.tables.redemptions import SENT, SENT_TRANSFER, news, reported_redemptions
 from support import places
 from support.lakes import OpenLake
 from support.rpc_server import EvmChain, RpcServer
+from support.wormhole_queries import ENGINES, found
 
 DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
 NOON = dt.datetime(2024, 3, 18, 12, tzinfo=dt.UTC)
@@ -27,8 +29,6 @@ PATIENT = Patience(read=3, back_off=0.01, attempts=12, longest_pause=3)
 IMPATIENT = Patience(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
 TX = "0x" + "7a" * 32
 RECORDED = places.DATA / "wormhole" / "operations" / "moonbeam-ethereum_susds.json"
-_PUBLISHED = "row_key string, digest string, timestamp timestamp, date date"
-_ROUTES = "row_key string, target_chain int, date date"
 
 
 def key(number):
@@ -67,18 +67,23 @@ class Desk:
             add=lambda frame: self.attempt.append_new(frame, REDEMPTIONS),
             remark=lambda text, day=None: self.notes.append((text, day)),
         )
-        events = [
-            (key(n), digest(n), dt.datetime.fromtimestamp(seconds(n), dt.UTC), day_of(n))
+        rows = {"token_transfer_payload": [], "nft_transfer_payload": []}
+        for number, bridge, chain in transfers:
+            one = {"row_key": key(number), "target_chain": chain, "date": day_of(number)}
+            rows[f"{bridge}_transfer_payload"].append(one)
+        rows["message_publication"] = [
+            {
+                **{"row_key": key(n), "digest": digest(n), "date": day_of(n)},
+                "timestamp": dt.datetime.fromtimestamp(seconds(n), dt.UTC),
+            }
             for n, _, _ in transfers
         ]
-        routes = {
-            bridge: [(key(n), chain, day_of(n)) for n, kind, chain in transfers if kind == bridge]
-            for bridge in ("token", "nft")
-        }
-        self.sent = sent_transfers(
-            spark.createDataFrame(events, _PUBLISHED),
-            *(spark.createDataFrame(routes[bridge], _ROUTES) for bridge in ("token", "nft")),
-        ).localCheckpoint()
+        sent, again = (
+            sorted(found(engine, spark, SENT, SENT_TRANSFER, rows), key=lambda row: row["row_key"])
+            for engine in ENGINES
+        )
+        assert sent == again
+        self.sent = spark.createDataFrame(pa.Table.from_pylist(sent, SENT_TRANSFER))
 
     def report(self, *operations):
         """Store what operations tell; return how many rows are new."""

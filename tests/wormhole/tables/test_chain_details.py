@@ -4,51 +4,63 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pyarrow as pa
 import pytest
 
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.reference import load_reference
-from permalake.wormhole.tables.chain_questions import questions
-from support.wormhole_queries import ENGINES, enriched_rows
+from permalake.wormhole.tables.chain_questions import SCHEMA, TOLD, questions
+from support.wormhole_queries import ENGINES, enriched_rows, found
 
 DAY = dt.date(2024, 3, 10)
 EMITTER = "0e" * 32
 APES, SPL = "00" * 12 + "aa" * 20, "01" * 32
 MINT = bytes(range(32))
-ROUTE = "row_key string, date date, origin_chain int, origin_address string, target_chain int, "
-NFTS = f"{ROUTE} target_address string, symbol string, name string, token_id string"
-TRANSFERS = f"{ROUTE} target_address string"
-EVENTS = "row_key string, date date, emitter_chain int, initiating_tx_id string, timestamp timestamp"
-METADATA = "date date, origin_chain int, origin_address string, decimals int"
+NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
+TOLD_TOKEN = pa.schema([("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())])
 ANSWER = ("chain", "question", "subject", "address", "symbol", "name", "date")
 
 
-@pytest.fixture(scope="module")
-def moved(spark):
-    """Two NFTs of one collection to BSC and to Solana, an NFT of Solana abroad and another one home, and a
-    token of the same address as the collection."""
-    rows = [
-        (2, APES, 4, "7"),
-        (2, APES, 4, "8"),
-        (2, APES, 1, "7"),
-        (2, APES, 1, str(2**256 - 1)),
-        (1, SPL, 4, "9"),
-        (1, SPL, 1, str(int.from_bytes(MINT, "big"))),
-        (1, MINT.hex(), 1, "0"),
-    ]
-    named = [
-        (f"2:{EMITTER}:{number:016d}", DAY, chain, address, target, "00" * 32, "NFT", "Some NFT", token_id)
-        for number, (chain, address, target, token_id) in enumerate(rows)
-    ]
-    token = (f"2:{EMITTER}:{100:016d}", DAY, 2, APES, 4, "00" * 32)
-    return spark.createDataFrame([token], TRANSFERS), spark.createDataFrame(named, NFTS)
+def transfer(number, chain, address, target, **more):
+    return {
+        **{"row_key": f"{chain}:{EMITTER}:{number:016d}", "date": DAY},
+        **{"origin_chain": chain, "origin_address": address},
+        **{"target_chain": target, "target_address": "00" * 32, **more},
+    }
 
 
-def test_a_wrapped_nft_is_asked_for_by_collection_and_on_solana_by_token_id(spark, moved):
-    events, metadata = spark.createDataFrame([], EVENTS), spark.createDataFrame([], METADATA)
-    asked = questions(*moved, events, metadata, load_reference().chains)
-    rows = asked.where("question LIKE 'wrapped%'").select("chain", "question", "subject").collect()
-    assert sorted(map(tuple, rows)) == [
+# Two NFTs of one collection to BSC and to Solana, an NFT of Solana abroad and another one home, and a token
+# of the same address as the collection.
+NFTS = [
+    transfer(number, chain, address, target, symbol="NFT", name="Some NFT", token_id=token_id)
+    for number, (chain, address, target, token_id) in enumerate(
+        [
+            (2, APES, 4, "7"),
+            (2, APES, 4, "8"),
+            (2, APES, 1, "7"),
+            (2, APES, 1, str(2**256 - 1)),
+            (1, SPL, 4, "9"),
+            (1, SPL, 1, str(int.from_bytes(MINT, "big"))),
+            (1, MINT.hex(), 1, "0"),
+        ]
+    )
+]
+TRANSFERS = [transfer(100, 2, APES, 4)]
+
+
+def asked(engine, spark, transfers, nfts=(), told=(), **given):
+    rows = [dict(zip(TOLD_TOKEN.names, one, strict=True)) for one in told]
+    tables = {"token_transfer_payload": transfers, "nft_transfer_payload": list(nfts), **given}
+    known = {TOLD: pa.Table.from_pylist(rows, TOLD_TOKEN)}
+    found_rows = found(engine, spark, questions(load_reference().chains), SCHEMA, tables, known)
+    return sorted(found_rows, key=lambda row: (row["question"], row["chain"], row["subject"]))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_wrapped_nft_is_asked_for_by_collection_and_on_solana_by_token_id(spark, engine):
+    rows = asked(engine, spark, TRANSFERS, NFTS)
+    wrapped = [row for row in rows if row["question"].startswith("wrapped")]
+    assert sorted((row["chain"], row["question"], row["subject"]) for row in wrapped) == [
         (1, "wrapped_nft", f"2:{APES}:{2**256 - 1}"),
         (1, "wrapped_nft", f"2:{APES}:7"),
         (4, "wrapped", f"2:{APES}"),
@@ -57,21 +69,48 @@ def test_a_wrapped_nft_is_asked_for_by_collection_and_on_solana_by_token_id(spar
     ]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_senders_owners_and_untold_tokens_are_asked_for_once(spark, engine):
+    """Chains without a supported RPC are asked nothing, nor is a token whose decimals are known."""
+    transfers = [transfer(0, 2, APES, 1), transfer(1, 2, APES, 1), transfer(2, 8, APES, 4)]
+    other = "00" * 12 + "bb" * 20
+    moved = {
+        **{"row_key": transfers[0]["row_key"], "date": DAY, "in_token_transfers": 0},
+        **{"token_chain": 2, "token_address": other, "amount_decimals": None},
+    }
+    stated = {**moved, "token_address": "00" * 12 + "cc" * 20, "amount_decimals": 6}
+    published = [
+        {
+            **{"row_key": row["row_key"], "date": DAY, "emitter_chain": row["origin_chain"]},
+            **{"initiating_tx_id": "0xtx", "timestamp": NOON},
+        }
+        for row in transfers
+    ]
+    given = {"message_publication": published, "application_transfers": [moved, stated]}
+    rows = asked(engine, spark, transfers, told=[(DAY, 2, APES)], **given)
+    owner = {"question": "owner", "chain": 1, "subject": "00" * 32, "tx_id": None, "at": 0}
+    token = {"question": "token", "chain": 2, "subject": other, "tx_id": None, "at": 0}
+    senders = [
+        {
+            **{"question": "sender", "chain": 2, "subject": transfers[number]["row_key"]},
+            **{"tx_id": "0xtx", "at": int(NOON.timestamp())},
+        }
+        for number in (0, 1)
+    ]
+    wanted = [{**row, "date": DAY} for row in (owner, *senders, token)]
+    assert [row for row in rows if row["question"] != "wrapped"] == wanted
+
+
 HASHED = "01" + "ab" * 31
 
 
-def test_names_are_asked_of_tokens_that_are_hashes_and_not_listed(spark, moved):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_are_asked_of_tokens_that_are_hashes_and_not_listed(spark, engine):
     listed = next(one for one in load_reference().tokens.values() if one.chain == 22 and one.native_address)
     tokens = [(18, HASHED), (22, HASHED), (22, listed.token_address), (2, APES), (1, MINT.hex())]
-    rows = [
-        (f"{chain}:{EMITTER}:{number:016d}", DAY, chain, address, chain, "00" * 32)
-        for number, (chain, address) in enumerate(tokens)
-    ]
-    transfers = spark.createDataFrame(rows, TRANSFERS)
-    events, metadata = spark.createDataFrame([], EVENTS), spark.createDataFrame([], METADATA)
-    asked = questions(transfers, moved[1].limit(0), events, metadata, load_reference().chains)
-    found = asked.where("question = 'native'").select("chain", "subject").collect()
-    assert {tuple(row) for row in found} == {(18, HASHED), (22, HASHED)}
+    rows = asked(engine, spark, [transfer(n, chain, token, chain) for n, (chain, token) in enumerate(tokens)])
+    names = {(row["chain"], row["subject"]) for row in rows if row["question"] == "native"}
+    assert names == {(18, HASHED), (22, HASHED)}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -100,26 +139,25 @@ def test_a_token_has_its_native_form_or_the_name_of_a_registry(spark, engine):
             {"chain": 22, "question": "token", "subject": HASHED, "address": "x", "date": DAY},
         ],
     }
-    found = enriched_rows(engine, spark, given, "token_transfer_details", "chain_details")
-    told = {row["row_key"]: row["origin_token_address"] for row in found["token_transfer_details"]}
-    home = {row["row_key"]: row["resulting_token_address"] for row in found["chain_details"]}
+    made = enriched_rows(engine, spark, given, "token_transfer_details", "chain_details")
+    told = {row["row_key"]: row["origin_token_address"] for row in made["token_transfer_details"]}
+    home = {row["row_key"]: row["resulting_token_address"] for row in made["chain_details"]}
     assert told == home == dict(zip((row["row_key"] for row in rows), names.values(), strict=True))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_becomes_of_an_nft(spark, moved, engine):
+def test_what_becomes_of_an_nft(spark, engine):
     answers = [
         (4, "wrapped", f"2:{APES}", "0xcoin", "APE", "ApeCoin (Wormhole)", DAY),
         (4, "wrapped_nft", f"2:{APES}", "0xapes", "BAYC", "Apes", DAY),
         (1, "wrapped_nft", f"2:{APES}:7", "Seven", "BAYC", "Ape 7", DAY),
     ]
-    transfers, nfts = (frame.toArrow().to_pylist() for frame in moved)
     given = {
-        "token_transfer_payload": transfers,
+        "token_transfer_payload": TRANSFERS,
         "token_transfer_details": [
-            {**row, "origin_symbol": "APE", "origin_name": "ApeCoin"} for row in transfers
+            {**row, "origin_symbol": "APE", "origin_name": "ApeCoin"} for row in TRANSFERS
         ],
-        "nft_transfer_payload": nfts,
+        "nft_transfer_payload": NFTS,
         "known_answers": [dict(zip(ANSWER, answer, strict=True)) for answer in answers],
     }
     rows = enriched_rows(engine, spark, given, "chain_details")["chain_details"]

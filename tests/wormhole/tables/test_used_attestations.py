@@ -4,51 +4,59 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pyarrow as pa
+import pytest
+
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.tables.carried_state import attested_until
-from permalake.wormhole.tables.used_attestations import outdated_days
+from permalake.wormhole.tables.used_attestations import ATTESTED, BEFORE, OUTDATED, OUTDATED_DAY
+from support.wormhole_queries import ENGINES, found
 
 ONE, TWO, THREE = (dt.date(2024, 3, day) for day in (1, 2, 3))
 SAME, CHANGED, GONE, UNUSED = ("aa", "bb", "cc", "dd")
-ATTESTED = "date date, origin_chain int, origin_address string, decimals int, symbol string, name string"
+ATTESTED_ROW = "date date, origin_chain int, origin_address string, decimals int, symbol string, name string"
 
 
-def test_a_day_is_stale_only_where_a_value_that_it_used_has_changed(spark):
-    transfers = spark.createDataFrame(
-        [
-            (TWO, "2:a:1", 2, SAME, "150000000"),
-            (TWO, "2:a:2", 2, CHANGED, "100"),
-            (THREE, "2:a:3", 2, GONE, "5"),
-            (ONE, "2:a:4", 2, SAME, "100000000"),
+def attestations(*rows):
+    names = ("date", "origin_chain", "origin_address", "decimals", "symbol", "name")
+    schema = pa.schema([WORMHOLE_TABLES["attested_tokens"].arrow.field(name) for name in names])
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_day_is_stale_only_where_a_value_that_it_used_has_changed(spark, engine):
+    moved = [
+        (TWO, "2:a:1", SAME, "150000000", "1.5", "S", "Same"),
+        (TWO, "2:a:2", CHANGED, "100", "1", "C", "Changed"),
+        (THREE, "2:a:3", GONE, "5", "5", "G", "Gone"),
+        (ONE, "2:a:4", SAME, "100000000", "1", "S", "Same"),
+    ]
+    given = {
+        "token_transfer_payload": [
+            {"date": day, "row_key": key, "origin_chain": 2, "origin_address": token, "amount": raw}
+            for day, key, token, raw, *_ in moved
         ],
-        "date date, row_key string, origin_chain int, origin_address string, amount string",
-    )
-    details = spark.createDataFrame(
-        [
-            (TWO, "2:a:1", "1.5", "S", "Same"),
-            (TWO, "2:a:2", "1", "C", "Changed"),
-            (THREE, "2:a:3", "5", "G", "Gone"),
-            (ONE, "2:a:4", "1", "S", "Same"),
+        "token_transfer_details": [
+            {"date": day, "row_key": key, "amount": amount, "origin_symbol": symbol, "origin_name": name}
+            for day, key, _, _, amount, symbol, name in moved
         ],
-        "date date, row_key string, amount string, origin_symbol string, origin_name string",
-    )
-    attested = spark.createDataFrame(
-        [
+    }
+    known = {
+        ATTESTED: attestations(
             (ONE, 2, SAME, 8, "S", "Same"),
             (TWO, 2, SAME, 8, "S", "Same"),
             (TWO, 2, CHANGED, 3, "C", "Changed"),
             (TWO, 2, UNUSED, 3, "U", "Unused"),
-        ],
-        ATTESTED,
-    )
-    then = spark.createDataFrame(
-        [(THREE, 2, GONE, 0, "G", "Gone"), (THREE, 2, UNUSED, 0, "U", "Unused")], ATTESTED
-    )
-    assert outdated_days(transfers, details, attested, then) == {
-        TWO: "the attestation of token 2:bb has changed",
-        THREE: "the attestation of token 2:cc has changed",
+        ),
+        BEFORE: attestations((THREE, 2, GONE, 0, "G", "Gone"), (THREE, 2, UNUSED, 0, "U", "Unused")),
     }
-    right = attested.replace(3, 2, "decimals")
-    assert outdated_days(transfers, details, right, then.limit(0)) == {}
+    rows = found(engine, spark, OUTDATED, OUTDATED_DAY, given, known)
+    assert sorted((row["date"], row["token"]) for row in rows) == [(TWO, "2:bb"), (THREE, "2:cc")]
+    right = attestations(
+        (ONE, 2, SAME, 8, "S", "Same"), (TWO, 2, SAME, 8, "S", "Same"), (TWO, 2, CHANGED, 2, "C", "Changed")
+    )
+    known = {ATTESTED: right, BEFORE: attestations()}
+    assert found(engine, spark, OUTDATED, OUTDATED_DAY, given, known) == []
 
 
 def test_attestations_of_published_days_count_whether_they_are_carried_or_not(spark):
@@ -60,7 +68,7 @@ def test_attestations_of_published_days_count_whether_they_are_carried_or_not(sp
                 (ONE, 2, SAME, 8, "S", "Same", ONE, f"{key}1"),
                 (TWO, 2, SAME, 9, "wrong", "carried before a correction", TWO, f"{key}2"),
             ],
-            f"{ATTESTED}, attested_on date, row_key string",
+            f"{ATTESTED_ROW}, attested_on date, row_key string",
         ),
         "asset_meta_payload": spark.createDataFrame(
             [

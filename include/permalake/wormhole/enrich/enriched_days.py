@@ -13,18 +13,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.config import Settings
+from permalake.pipeline.day_queries import DayQueries, KnownFrames
+from permalake.pipeline.query_frames import DayTables, query_frames
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.enrich import price_providers
 from permalake.wormhole.enrich.chains import Chains
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.stand_ins import stand_ins
 from permalake.wormhole.reference import load_reference
+from permalake.wormhole.tables import amount_queries, chain_questions, wanted_tokens
 from permalake.wormhole.tables import enriched_tables as made
 from permalake.wormhole.tables.carried_state import Tables, attested_until
-from permalake.wormhole.tables.chain_questions import questions
+from permalake.wormhole.tables.chain_questions import QUESTIONS, TOLD, questions
 from permalake.wormhole.tables.nearest_quotes import WANTED
 from permalake.wormhole.tables.token_metadata import TOKEN, completed, token_metadata
 from permalake.wormhole.tables.used_quotes import token_prices
-from permalake.wormhole.tables.wanted_tokens import own_transfers, wanted_prices
 
 
 class Enrichment(NamedTuple):
@@ -39,8 +42,8 @@ class Enrichment(NamedTuple):
 
 
 def enriched(
-    spark: SparkSession,
     settings: Settings,
+    days: DayTables,
     table: Tables,
     start: dt.date,
     end: dt.date,
@@ -52,34 +55,36 @@ def enriched(
 ) -> Enrichment:
     """Find out what the tables that follow from the events of ``start..end`` are made of.
 
-    ``table`` gives a whole table by name: history as published, and the range as staged. ``sound_before``:
-    see :func:`~permalake.wormhole.tables.carried_state.attested_until`. ``providers`` tell prices, the first
+    ``days`` are the staged rows of the range; ``table`` gives a whole table by name: history as published,
+    and the range as staged. ``sound_before``: see
+    :func:`~permalake.wormhole.tables.carried_state.attested_until`. ``providers`` tell prices, the first
     one first, ``cross_check`` what to compare them with; ``chains`` what only RPCs know.
     """
     # Kept by checkpoint, here and in what this calls: of cached frames that stand in each other Spark writes
     # the whole plan at every stage of every query, and works them out again when a cache below them grows.
+    spark = days.spark
     directory = settings.wormhole.reference if settings.wormhole else None
     reference = load_reference(directory)
+    functions = amount_queries.functions(directory)
     inside = F.col("date").between(F.lit(start), F.lit(end))
-    published, payloads, nfts, moved = (
-        table(name).where(inside)
-        for name in (
-            *("message_publication", "token_transfer_payload"),
-            *("nft_transfer_payload", "application_transfers"),
-        )
-    )
     listed = spark.createDataFrame(reference.token_table())
     attested = attested_until(table, end, sound_before).where(inside)
-    own = own_transfers(moved).localCheckpoint()
-    tokens = payloads.select("date", *TOKEN).unionByName(own.select("date", *TOKEN)).distinct()
-    tokens = tokens.localCheckpoint()
+    moved = query_frames(days, DayQueries(wanted_tokens.QUERIES, WORMHOLE_TABLES), wanted_tokens.SCHEMAS)
+    tokens = moved[wanted_tokens.TOKENS]
     metadata = token_metadata(tokens, attested, listed).localCheckpoint()
-    unstated = own.where("amount_decimals IS NULL")
-    asked = questions(
-        payloads, nfts, published, metadata, reference.chains, others=unstated, reference=directory
+    told_tokens = metadata.where("decimals IS NOT NULL").select("date", *TOKEN)
+    asked = query_frames(
+        days,
+        DayQueries(
+            {QUESTIONS: questions(reference.chains)},
+            WORMHOLE_TABLES,
+            KnownFrames({TOLD: told_tokens}),
+            functions,
+        ),
+        {QUESTIONS: chain_questions.SCHEMA},
     )
-    told = chains.answers(spark, asked).localCheckpoint()
-    wanted = priceable(spark, directory, wanted_prices(payloads, own, published)).localCheckpoint()
+    told = chains.answers(spark, asked[QUESTIONS]).localCheckpoint()
+    wanted = priceable(spark, directory, moved[wanted_tokens.WANTED]).localCheckpoint()
     window_hours = settings.prices.window_hours
     priced = price_providers.priced(spark, providers, wanted, window_hours)
     checked = None

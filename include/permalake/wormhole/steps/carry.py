@@ -10,7 +10,9 @@ from pyspark.sql import DataFrame
 
 from permalake.lake import CarryAttempt
 from permalake.pipeline import jobs
+from permalake.pipeline.day_queries import DayQueries, KnownFrames
 from permalake.pipeline.jobs import StepContext
+from permalake.pipeline.query_frames import DayTables, query_frames
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
@@ -21,11 +23,12 @@ from permalake.wormhole.enrich.enriched_days import priceable
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.steps.answer_caches import answer_cache
+from permalake.wormhole.tables import amount_queries
 from permalake.wormhole.tables import tvl_daily as tvl
 from permalake.wormhole.tables.attested_tokens import attested_tokens
-from permalake.wormhole.tables.carried_state import Tables, latest_before
+from permalake.wormhole.tables.carried_state import latest_before
 from permalake.wormhole.tables.nearest_quotes import WANTED
-from permalake.wormhole.tables.used_attestations import outdated_days
+from permalake.wormhole.tables.used_attestations import ATTESTED, BEFORE, OUTDATED, OUTDATED_DAY
 from permalake.wormhole.tables.used_quotes import token_prices
 
 _CUSTODY_SECONDS = 600.0
@@ -38,18 +41,39 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     Quotes at the days' ends that ``token_prices`` lacks are asked for, and kept there.
     """
     own, published = partial(attempt.days, context.spark), partial(attempt.published, context.spark)
+    settings = context.work.settings
+    functions = amount_queries.functions(settings.wormhole.reference if settings.wormhole else None)
+    days = DayTables(
+        context.spark,
+        lambda name: attempt.files.published_rows(name, attempt.start, attempt.end).scan(),
+        own,
+    )
     publications = own("message_publication")
     before = latest_before(published("attested_tokens"), attempt.start)
     attested = attested_tokens(own("asset_meta_payload"), publications, before).localCheckpoint()
     state = latest_before(published("tvl_daily"), attempt.start)
-    held = tvl.balances(_known(own), state, publications.select("date").distinct()).localCheckpoint()
+    flows = query_frames(
+        days,
+        DayQueries({"flows": tvl.FLOWS, "dates": tvl.DATES}, WORMHOLE_TABLES, functions=functions),
+        {"flows": tvl.FLOW, "dates": tvl.DATE},
+    )
+    held = tvl.balances(flows["flows"], state, flows["dates"]).localCheckpoint()
     priced = _priced(context, attempt, held)
     attempt.append_new(token_prices(priced), TOKEN_PRICES)
     frames = {"attested_tokens": attested, "tvl_daily": tvl.tvl_daily(held, priced)}
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
     _ask_custody(context, attempt, held)
     then = published("attested_tokens").where(_inside(attempt))
-    return outdated_days(own("token_transfer_payload"), own("token_transfer_details"), attested, then)
+    told = KnownFrames({ATTESTED: attested, BEFORE: then})
+    outdated = query_frames(
+        days,
+        DayQueries({"outdated": OUTDATED}, WORMHOLE_TABLES, told, functions),
+        {"outdated": OUTDATED_DAY},
+    )
+    return {
+        row["date"]: f"the attestation of token {row['token']} has changed"
+        for row in outdated["outdated"].collect()  # a row a day
+    }
 
 
 def _inside(attempt: CarryAttempt) -> str:
@@ -61,16 +85,6 @@ def _ask_custody(context: StepContext, attempt: CarryAttempt, held: DataFrame) -
     cache = answer_cache(attempt, TOKEN_CUSTODY, lambda text, _: context.report(text))
     with opened(context.work.settings) as nodes:
         Custody(nodes, cache, seconds=_CUSTODY_SECONDS).ask(context.spark, held, (attempt.start, attempt.end))
-
-
-def _known(own: Tables) -> DataFrame:
-    """Return the published transfers with their routes and amounts."""
-    chains = own("message_publication").select("date", "row_key", "emitter_chain")
-    routes = own("token_transfer_payload").select(
-        "date", "row_key", "target_chain", "origin_chain", "origin_address"
-    )
-    amounts = own("token_transfer_details").select("date", "row_key", "amount")
-    return routes.join(chains, ["date", "row_key"]).join(amounts, ["date", "row_key"])
 
 
 def _priced(context: StepContext, attempt: CarryAttempt, held: DataFrame) -> DataFrame:

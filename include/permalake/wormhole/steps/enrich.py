@@ -13,6 +13,7 @@ from permalake.lake import Attempt
 from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import DayQueries, KnownFrames, stage_queries
 from permalake.pipeline.jobs import StepContext
+from permalake.pipeline.query_frames import DayTables, query_frames
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
@@ -31,7 +32,7 @@ from permalake.wormhole.sources import wormhole_source
 from permalake.wormhole.sources.wormhole_source import Days
 from permalake.wormhole.steps.answer_caches import answer_cache
 from permalake.wormhole.tables import amount_queries
-from permalake.wormhole.tables.redemptions import in_flight, news, reported_redemptions, sent_transfers
+from permalake.wormhole.tables.redemptions import SENT, SENT_TRANSFER, in_flight, news, reported_redemptions
 
 
 def run(context: StepContext) -> StepResult:
@@ -55,10 +56,15 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     answers = answer_cache(attempt, CHAIN_ANSWERS, attempt.record.note)
     waiting = context.work.carries.waiting(order.network)
     nodes = rpcs(settings)
+    days = DayTables(
+        spark,
+        lambda name: attempt.files.rows(name, order.start, order.end).scan(),
+        partial(attempt.days, spark),
+    )
     with Chains(nodes, answers, again=again, recheck=order.force) as chains:
         enrichment = enriched(
-            spark,
             settings,
+            days,
             partial(attempt.table, spark),
             order.start,
             order.end,
@@ -67,7 +73,7 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
             cross_check=cross_check(settings, cache, again),
             chains=chains,
         )
-        _redeem(context, attempt, nodes, again=again)
+        _redeem(context, attempt, days, nodes, again=again)
         if again:
             _ask_custody(context, attempt, nodes)
     quotes = attempt.append_new(enrichment.prices, TOKEN_PRICES)
@@ -84,15 +90,17 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     return StepResult()
 
 
-def _redeem(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc], *, again: bool) -> None:
+def _redeem(
+    context: StepContext, attempt: Attempt, days: DayTables, nodes: Mapping[int, ChainRpc], *, again: bool
+) -> None:
     """Store what the source and the target chains tell of the redemptions of the days' transfers.
 
     A run that fills in asks the source again for days with transfers in flight.
     """
     order, spark = context.order, context.spark
     inside = F.col("date").between(F.lit(order.start), F.lit(order.end))
-    names = (MESSAGE_PUBLICATION.name, "token_transfer_payload", "nft_transfer_payload")
-    sent = sent_transfers(*(attempt.table(spark, name).where(inside) for name in names)).localCheckpoint()
+    transfers = query_frames(days, DayQueries({"sent": SENT}, WORMHOLE_TABLES), {"sent": SENT_TRANSFER})
+    sent = transfers["sent"].localCheckpoint()
     cache = answer_cache(attempt, REDEMPTIONS, attempt.record.note)
     section = wormhole_source.section(context.work.settings)
     if again and wormhole_source.is_live(section):
@@ -103,8 +111,8 @@ def _redeem(context: StepContext, attempt: Attempt, nodes: Mapping[int, ChainRpc
             attempt.record.note(f"redemptions: {error}")
         else:
             context.work.builds.mark_stale(order.network, late, f"{section.source}: late VAAs")
-    days = Days(order.start, order.end)
-    reported = wormhole_source.redemptions(spark, context.work.settings, section, days)
+    asked = Days(order.start, order.end)
+    reported = wormhole_source.redemptions(spark, context.work.settings, section, asked)
     if reported is not None:
         chains = load_reference(section.reference).chains
         evm = [number for number, chain in chains.items() if chain.family == "evm"]

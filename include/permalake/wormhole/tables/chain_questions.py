@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
-from pathlib import Path
 from typing import Protocol
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
-from permalake.wormhole.tables.exact_amounts import native_token
+from permalake.wormhole.tables.wanted_tokens import OWN
 
 SENDER, OWNER, WRAPPED, TOKEN = "sender", "owner", "wrapped", "token"
 WRAPPED_NFT, NATIVE = "wrapped_nft", "native"
@@ -22,6 +19,14 @@ ASKED = {
 }
 """Questions that the RPC of a chain can answer, by the chain's family."""
 QUESTION = ("chain", "question", "subject")
+QUESTIONS, TOLD = "questions", "told_tokens"
+SCHEMA = pa.schema(
+    [
+        *(("chain", pa.int32()), ("question", pa.string()), ("subject", pa.string())),
+        *(("date", pa.date32()), ("tx_id", pa.string()), ("at", pa.int64())),
+    ]
+)
+"""Columns of the questions; ``at``: unix seconds."""
 
 
 class RpcChain(Protocol):
@@ -33,104 +38,72 @@ class RpcChain(Protocol):
         ...
 
 
-def wrapped_subject() -> Column:
-    """How ``chain_answers`` names the token that is wrapped."""
-    return F.concat_ws(":", F.col("origin_chain").cast("string"), F.col("origin_address"))
-
-
-def wrapped_nft_subject(chains: Mapping[int, RpcChain]) -> Column:
-    """Return the subject in ``chain_answers`` of a wrapped NFT.
-
-    Its collection, one contract on an EVM chain; on Solana, where each NFT has a mint, with its token id.
-    """
-    own = F.when(F.col("target_chain").isin(*chains_with_mints(chains)), F.col("token_id"))
-    return F.concat_ws(":", wrapped_subject(), own)
-
-
 def chains_with_mints(chains: Mapping[int, RpcChain]) -> list[int]:
     """Return the chains on which each NFT has a mint of its own."""
     return [number for number, chain in chains.items() if chain.family == "solana"]
 
 
-def questions(
-    transfers: DataFrame,
-    nfts: DataFrame,
-    events: DataFrame,
-    metadata: DataFrame,
-    chains: Mapping[int, RpcChain],
-    *,
-    others: DataFrame | None = None,
-    reference: Path | None = None,
-) -> DataFrame:
-    """Return the distinct questions to chains whose family has a supported RPC.
+def questions(chains: Mapping[int, RpcChain]) -> str:
+    """Return the query of the distinct questions to chains whose family has a supported RPC.
 
-    Columns: chain, question, subject, date, tx_id, at (unix seconds).
-
-    ``transfers``, ``nfts`` and ``events`` are rows of ``token_transfer_payload``, ``nft_transfer_payload``
-    and ``message_publication`` of some days; ``metadata`` are the tokens whose decimals are known, ``others``
-    (date, origin_chain, origin_address) more tokens whose decimals are needed. Tokens
-    whose 32 bytes are a hash are asked for by name, unless the reference data (``reference``: those
-    configured) have it.
+    It reads tables of some days, and :data:`TOLD`, the tokens whose decimals are known. Tokens whose 32 bytes
+    are a hash are asked for by name, unless ``native_token`` has it. A wrapped NFT is named by its
+    collection, one contract on an EVM chain; on Solana, where each NFT has a mint, with its token id.
     """
-    routes = transfers.select("row_key", "date", "target_chain", "target_address").unionByName(
-        nfts.select("row_key", "date", "target_chain", "target_address")
-    )
-    published = events.select(
-        "row_key",
-        "date",
-        F.col("emitter_chain").alias("chain"),
-        F.col("initiating_tx_id").alias("tx_id"),
-        F.unix_seconds("timestamp").alias("at"),
-    )
-    senders = routes.join(published, ["date", "row_key"]).select(
-        *_named("chain", SENDER, F.col("row_key")), "tx_id", "at"
-    )
-    owners = routes.select(*_named("target_chain", OWNER, F.col("target_address")), *_no_transaction())
-    wrapped, wrapped_nfts = (
-        frame.where("origin_chain != target_chain").select(
-            *_named("target_chain", kind, subject), *_no_transaction()
+
+    def asked(kind: str, chain: str, subject: str, tx_id: str = "CAST(NULL AS STRING)", at: str = "0") -> str:
+        return (
+            f"SELECT {chain} AS chain, '{kind}' AS question, {subject} AS subject, t.date, "
+            f"{tx_id} AS tx_id, {at} AS at"
         )
-        for kind, frame, subject in (
-            (WRAPPED, transfers, wrapped_subject()),
-            (WRAPPED_NFT, nfts, wrapped_nft_subject(chains)),
+
+    def of(kind: str, chain: str) -> str:
+        return among(
+            chain, [number for number, one in chains.items() if kind in ASKED.get(one.family or "", ())]
         )
-    )
-    known = metadata.where("decimals IS NOT NULL").select("date", "origin_chain", "origin_address")
-    needed = transfers.select(*known.columns)
-    needed = needed if others is None else needed.unionByName(others.select(*known.columns))
-    untold = needed.join(known, known.columns, "left_anti")
-    tokens = untold.select(*_named("origin_chain", TOKEN, F.col("origin_address")), *_no_transaction())
-    hashed = transfers.where(F.col("origin_chain").isin(*_chains(chains, NATIVE))).select(
-        "date", "origin_chain", "origin_address"
-    )
-    nameless = hashed.distinct().where(
-        native_token(F.col("origin_chain"), F.col("origin_address"), reference).isNull()
-    )
-    names = nameless.select(*_named("origin_chain", NATIVE, F.col("origin_address")), *_no_transaction())
-    asked = {
-        SENDER: senders,
-        OWNER: owners,
-        WRAPPED: wrapped,
-        WRAPPED_NFT: wrapped_nfts,
-        TOKEN: tokens,
-        NATIVE: names,
-    }
-    spoken = (frame.where(F.col("chain").isin(*_chains(chains, kind))) for kind, frame in asked.items())
-    return reduce(DataFrame.unionByName, spoken).distinct()
+
+    asset = "concat_ws(':', CAST(origin_chain AS STRING), origin_address)"
+    mint = f"CASE WHEN {among('target_chain', chains_with_mints(chains))} THEN token_id END"
+    nft = f"concat_ws(':', CAST(origin_chain AS STRING), origin_address, {mint})"
+    return f"""
+WITH routes AS (
+    SELECT date, row_key, target_chain, target_address FROM token_transfer_payload
+    UNION ALL
+    SELECT date, row_key, target_chain, target_address FROM nft_transfer_payload
+), needed AS (
+    SELECT date, origin_chain, origin_address FROM token_transfer_payload
+    UNION ALL
+    SELECT date, token_chain, token_address FROM application_transfers
+    WHERE {OWN} AND amount_decimals IS NULL
+), asked AS (
+    {asked(SENDER, "emitter_chain", "t.row_key", "initiating_tx_id", "unix_seconds(published.timestamp)")}
+    FROM routes AS t JOIN message_publication AS published
+    ON t.date = published.date AND t.row_key = published.row_key WHERE {of(SENDER, "emitter_chain")}
+    UNION ALL
+    {asked(OWNER, "target_chain", "target_address")}
+    FROM routes AS t WHERE {of(OWNER, "target_chain")}
+    UNION ALL
+    {asked(WRAPPED, "target_chain", asset)}
+    FROM token_transfer_payload AS t WHERE origin_chain <> target_chain AND {of(WRAPPED, "target_chain")}
+    UNION ALL
+    {asked(WRAPPED_NFT, "target_chain", nft)}
+    FROM nft_transfer_payload AS t WHERE origin_chain <> target_chain AND {of(WRAPPED_NFT, "target_chain")}
+    UNION ALL
+    {asked(TOKEN, "t.origin_chain", "t.origin_address")}
+    FROM needed AS t ANTI JOIN {TOLD} AS told ON t.date = told.date
+    AND t.origin_chain = told.origin_chain AND t.origin_address = told.origin_address
+    WHERE {of(TOKEN, "t.origin_chain")}
+    UNION ALL
+    {asked(NATIVE, "origin_chain", "origin_address")}
+    FROM (SELECT DISTINCT date, origin_chain, origin_address FROM token_transfer_payload
+        WHERE {of(NATIVE, "origin_chain")}) AS t
+    WHERE native_token(origin_chain, origin_address) IS NULL
+)
+SELECT DISTINCT * FROM asked
+"""
 
 
-def _no_transaction() -> list[Column]:
-    return [F.lit(None).cast("string").alias("tx_id"), F.lit(0).cast("long").alias("at")]
-
-
-def _named(chain: str, kind: str, subject: Column) -> list[Column]:
-    return [
-        F.col(chain).alias("chain"),
-        F.lit(kind).alias("question"),
-        subject.alias("subject"),
-        F.col("date"),
-    ]
-
-
-def _chains(chains: Mapping[int, RpcChain], kind: str) -> Iterable[int]:
-    return [number for number, chain in chains.items() if kind in ASKED.get(chain.family or "", ())]
+def among(column: str, numbers: Iterable[int]) -> str:
+    """Return the condition that a column has one of these numbers."""
+    listed = ", ".join(map(str, numbers))
+    return f"{column} IN ({listed})" if listed else "false"

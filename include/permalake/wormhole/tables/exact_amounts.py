@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, StringType
-
-from permalake.wormhole.codec.native_addresses import native_addresses, native_tokens
-from permalake.wormhole.codec.uint256 import scaled_amount
-from permalake.wormhole.reference import load_reference
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import UserDefinedFunctionLike
@@ -105,38 +100,6 @@ def _value(amount: str | None, price: Decimal | None) -> Decimal | None:
     return value if value.copy_abs() < LIMIT else None  # abs() would round
 
 
-@_on_arrow(StringType())
-def scaled(raw: pa.Array, decimals: pa.Array) -> pa.Array:
-    """Return raw uint256 (decimal text) / 10^min(decimals, 8), exact, without trailing zeros."""
-    return scaled_amount(raw, decimals)
-
-
-@_on_arrow(StringType())
-def word(number: pa.Array) -> pa.Array:
-    """Return a uint256 (decimal text) as the 64 hex digits of its bytes."""
-    return words(number)
-
-
 def words(number: pa.Array) -> pa.Array:
-    """Return numbers as :func:`word`."""
+    """Return uint256s (decimal text) as the 64 hex digits of their bytes."""
     return pa.array([None if one is None else f"{int(one):064x}" for one in number.to_pylist()], pa.string())
-
-
-def native_account(chain: Column, address: Column, reference: Path | None) -> Column:
-    """Return the native form of a receiver's 32 bytes (hex) on its chain."""
-
-    @_on_arrow(StringType())
-    def work(chains: pa.Array, addresses: pa.Array) -> pa.Array:
-        return native_addresses(chains, addresses, load_reference(reference).chains)
-
-    return work(chain, address)
-
-
-def native_token(chain: Column, address: Column, reference: Path | None) -> Column:
-    """Return the native form of a token's 32 bytes (hex) on its chain."""
-
-    @_on_arrow(StringType())
-    def work(chains: pa.Array, addresses: pa.Array) -> pa.Array:
-        return native_tokens(chains, addresses, load_reference(reference).chains)
-
-    return work(chain, address)

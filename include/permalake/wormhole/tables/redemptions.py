@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -24,18 +25,24 @@ _TOLD = ("target_tx_id", "redeemed_at", "redeemer", "fee", "receiver_address", "
 _KEY = ("row_key", "date")
 
 
-def sent_transfers(events: DataFrame, transfers: DataFrame, nfts: DataFrame) -> DataFrame:
-    """Return token and NFT transfers: row_key, date, target_chain, bridge, digest, at (unix seconds).
-
-    The arguments are rows of ``message_publication``, ``token_transfer_payload`` and
-    ``nft_transfer_payload``.
-    """
-    routes = (
-        frame.select(*_KEY, "target_chain", F.lit(bridge).alias("bridge"))
-        for bridge, frame in (("token", transfers), ("nft", nfts))
-    )
-    published = events.select(*_KEY, "digest", F.unix_seconds("timestamp").alias("at"))
-    return reduce(DataFrame.unionByName, routes).join(published, [*_KEY])
+SENT = """
+WITH routes AS (
+    SELECT date, row_key, target_chain, 'token' AS bridge FROM token_transfer_payload
+    UNION ALL
+    SELECT date, row_key, target_chain, 'nft' FROM nft_transfer_payload
+)
+SELECT t.row_key, t.date, target_chain, bridge, digest, unix_seconds(published.timestamp) AS at
+FROM routes AS t JOIN message_publication AS published
+ON t.date = published.date AND t.row_key = published.row_key
+"""
+"""Query of token and NFT transfers."""
+SENT_TRANSFER = pa.schema(
+    [
+        *(("row_key", pa.string()), ("date", pa.date32()), ("target_chain", pa.int32())),
+        *(("bridge", pa.string()), ("digest", pa.string()), ("at", pa.int64())),
+    ]
+)
+"""Columns of transfers; ``at``: unix seconds."""
 
 
 def reported_redemptions(sent: DataFrame, reported: DataFrame, evm_chains: Sequence[int]) -> DataFrame:

@@ -7,22 +7,51 @@ day before a range is the whole running state, and the cost of a day does not gr
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from permalake.wormhole.tables.amount_queries import amount_sum
 from permalake.wormhole.tables.exact_amounts import LIMB_NAMES, joined, limbs, notional
 
 TOKEN = ("origin_chain", "origin_address")
+FLOWS = f"""
+WITH moved AS (
+    SELECT t.date, t.origin_chain, t.origin_address, details.amount,
+        published.emitter_chain = t.origin_chain AS is_sent,
+        t.target_chain = t.origin_chain AS is_returned
+    FROM token_transfer_payload AS t
+    JOIN message_publication AS published ON t.date = published.date AND t.row_key = published.row_key
+    JOIN token_transfer_details AS details ON t.date = details.date AND t.row_key = details.row_key
+)
+SELECT date, origin_chain, origin_address,
+    {amount_sum("CASE WHEN is_sent THEN amount END")} AS sent,
+    {amount_sum("CASE WHEN is_returned THEN amount END")} AS returned
+FROM moved WHERE is_sent <> is_returned AND amount IS NOT NULL
+GROUP BY date, origin_chain, origin_address
+"""
+"""What left each token's own chain on a day, and what came back to it; null: nothing."""
+FLOW = pa.schema(
+    [
+        *(("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())),
+        *(("sent", pa.string()), ("returned", pa.string())),
+    ]
+)
 
 
-def balances(known: DataFrame, state: DataFrame, days: DataFrame) -> DataFrame:
+DATES = "SELECT DISTINCT date FROM message_publication"
+DATE = pa.schema([("date", pa.date32())])
+
+
+def balances(flows: DataFrame, state: DataFrame, days: DataFrame) -> DataFrame:
     """Return the balance at each day's end of each token whose amount is known.
 
-    Columns: date, origin_chain, origin_address, amount, ``at`` (end of the day). ``known`` are the range's
-    transfers (date, emitter_chain, target_chain, token, amount), ``state`` the ``tvl_daily`` rows of the
-    latest day before the range, ``days`` the range's dates with messages.
+    Columns: date, origin_chain, origin_address, amount, ``at`` (end of the day). ``flows`` are rows of the
+    query :data:`FLOWS`, ``state`` the ``tvl_daily`` rows of the latest day before the range, ``days`` the
+    range's dates with messages.
     """
-    flows = _flows(known).groupBy("date", *TOKEN).agg(*(F.sum(limb).alias(limb) for limb in LIMB_NAMES))
+    sent, returned = (limbs(F.col(name)) for name in ("sent", "returned"))
+    flows = flows.select("date", *TOKEN, *map(_less, sent, returned, LIMB_NAMES))
     held = state.select(*TOKEN, *limbs(F.col("amount"))).select(*TOKEN, *_renamed("held_"))
     tokens = flows.select(*TOKEN).union(held.select(*TOKEN)).distinct()
     grid = days.select("date").distinct().crossJoin(tokens).join(flows, ["date", *TOKEN], "left")
@@ -47,11 +76,8 @@ def tvl_daily(held: DataFrame, priced: DataFrame) -> DataFrame:
     return quoted.select("date", *TOKEN, "amount", value)
 
 
-def _flows(known: DataFrame) -> DataFrame:
-    out = F.col("emitter_chain") == F.col("origin_chain")
-    back = F.col("target_chain") == F.col("origin_chain")
-    crossing = known.where((out != back) & F.col("amount").isNotNull())
-    return crossing.select("date", *TOKEN, *limbs(F.col("amount"), F.when(out, 1).otherwise(-1)))
+def _less(sent: Column, returned: Column, limb: str) -> Column:
+    return (F.coalesce(sent, F.lit(0)) - F.coalesce(returned, F.lit(0))).cast("decimal(38,0)").alias(limb)
 
 
 def _renamed(prefix: str) -> list[Column]:

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from datetime import date
+import pyarrow as pa
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from permalake.wormhole.tables.exact_amounts import scaled
-
-TOKEN = ("origin_chain", "origin_address")
+ATTESTED, BEFORE = "attested_now", "attested_before"
+"""Rows of ``attested_tokens`` of some days, and the same as carried before."""
 
 
-def outdated_days(
-    transfers: DataFrame, details: DataFrame, attested: DataFrame, attested_then: DataFrame
-) -> dict[date, str]:
-    """Return the days with a transfer that would have another amount, symbol or name now, with the reason.
+def _same(left: str, right: str) -> str:
+    columns = ("date", "origin_chain", "origin_address")
+    return " AND ".join(f"{left}.{column} = {right}.{column}" for column in columns)
 
-    ``transfers`` and ``details`` are rows of ``token_transfer_payload`` and ``token_transfer_details``,
-    ``attested`` those of ``attested_tokens`` of the same days, ``attested_then`` the same as carried before:
-    what a token that is attested no longer was told by cannot be seen in its transfers.
-    """
-    values = details.select("date", "row_key", "amount", "origin_symbol", "origin_name")
-    raw = transfers.select("date", "row_key", *TOKEN, F.col("amount").alias("raw"))
-    told = attested.select("date", *TOKEN, "decimals", "symbol", "name")
-    other = raw.join(values, ["date", "row_key"]).join(told, ["date", *TOKEN])
-    changed = other.where(
-        ~(
-            F.col("origin_symbol").eqNullSafe(F.col("symbol"))
-            & F.col("origin_name").eqNullSafe(F.col("name"))
-            & F.col("amount").eqNullSafe(scaled(F.col("raw"), F.col("decimals")))
-        )
-    ).select("date", *TOKEN)
-    lost = attested_then.select("date", *TOKEN).join(told, ["date", *TOKEN], "left_anti")
-    gone = raw.join(lost, ["date", *TOKEN], "left_semi").select("date", *TOKEN)
-    token = F.concat_ws(":", *TOKEN)
-    found = changed.union(gone).groupBy("date").agg(F.min(token).alias("token")).collect()  # a row a day
-    return {row["date"]: f"the attestation of token {row['token']} has changed" for row in found}
+
+# What a token that is attested no longer was told by cannot be seen in its transfers.
+OUTDATED = f"""
+WITH valued AS (
+    SELECT t.date, t.origin_chain, t.origin_address, t.amount AS raw,
+        details.amount, origin_symbol, origin_name
+    FROM token_transfer_payload AS t
+    JOIN token_transfer_details AS details ON t.date = details.date AND t.row_key = details.row_key
+), lost AS (
+    SELECT once.date, once.origin_chain, once.origin_address
+    FROM {BEFORE} AS once ANTI JOIN {ATTESTED} AS told ON {_same("once", "told")}
+), changed AS (
+    SELECT valued.date, valued.origin_chain, valued.origin_address
+    FROM valued JOIN {ATTESTED} AS told ON {_same("valued", "told")}
+    WHERE origin_symbol IS DISTINCT FROM told.symbol OR origin_name IS DISTINCT FROM told.name
+        OR valued.amount IS DISTINCT FROM scaled_amount(raw, decimals)
+    UNION ALL
+    SELECT t.date, t.origin_chain, t.origin_address
+    FROM token_transfer_payload AS t SEMI JOIN lost ON {_same("t", "lost")}
+)
+SELECT date, min(concat_ws(':', CAST(origin_chain AS STRING), origin_address)) AS token
+FROM changed GROUP BY date
+"""
+"""Query of the days with a transfer that would have another amount, symbol or name now, with such a token."""
+OUTDATED_DAY = pa.schema([("date", pa.date32()), ("token", pa.string())])

@@ -1,32 +1,32 @@
-"""Transfers → the tokens whose decimals and prices are wanted."""
+"""Transfers → the tokens whose decimals, symbols and prices are wanted: queries of both engines."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
-from permalake.wormhole.tables.nearest_quotes import TOKEN, WANTED
+TOKENS, WANTED = "tokens", "wanted"
+_TOKEN_FIELDS = (("origin_chain", pa.int32()), ("origin_address", pa.string()))
+SCHEMAS = {
+    TOKENS: pa.schema([("date", pa.date32()), *_TOKEN_FIELDS]),
+    WANTED: pa.schema([*_TOKEN_FIELDS, ("at", pa.timestamp("us", tz="UTC"))]),
+}
+"""Columns of the queries' rows, which are distinct."""
+OWN = "in_token_transfers = 0 AND token_address IS NOT NULL"
+"""Which of ``application_transfers`` have a token that the token bridge does not count."""
 
-_OWN = "in_token_transfers = 0 AND token_address IS NOT NULL"
-
-
-def own_transfers(transfers: DataFrame) -> DataFrame:
-    """Return the transfers of applications with a token that the token bridge does not count.
-
-    Columns: date, row_key, origin_chain, origin_address, amount_decimals.
-    """
-    return transfers.where(_OWN).select(
-        "date",
-        "row_key",
-        F.col("token_chain").alias(TOKEN[0]),
-        F.col("token_address").alias(TOKEN[1]),
-        "amount_decimals",
-    )
-
-
-def wanted_prices(bridged: DataFrame, own: DataFrame, publications: DataFrame) -> DataFrame:
-    """Return the distinct (origin_chain, origin_address, at) of transfers; ``at`` is the time of the VAA."""
-    times = publications.select("date", "row_key", F.col("timestamp").alias("at"))
-    key = ("date", "row_key")
-    sent = bridged.select(*key, *TOKEN).unionByName(own.select(*key, *TOKEN))
-    return sent.join(times, list(key)).select(*WANTED).distinct()
+_MOVED = f"""
+WITH moved AS (
+    SELECT date, row_key, origin_chain, origin_address FROM token_transfer_payload
+    UNION ALL
+    SELECT date, row_key, token_chain, token_address FROM application_transfers WHERE {OWN}
+)
+"""
+QUERIES = {
+    TOKENS: f"{_MOVED} SELECT DISTINCT date, origin_chain, origin_address FROM moved",
+    WANTED: f"""{_MOVED}
+SELECT DISTINCT origin_chain, origin_address, published.timestamp AS at
+FROM moved JOIN message_publication AS published
+ON moved.date = published.date AND moved.row_key = published.row_key
+""",
+}
+"""Tokens per day, and tokens with the times of the VAAs that move them."""
