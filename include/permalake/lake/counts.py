@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date, timedelta
 from functools import lru_cache
+from itertools import chain
 
-from pyiceberg.manifest import DataFile
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.table import ManifestGroupPlanner
 from pyiceberg.table import Table as IcebergTable
 
 from permalake.lake.catalog import UnreadableTableError, open_table
@@ -32,25 +35,29 @@ def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
     Raises:
         UnreadableTableError: if a manifest is missing or damaged.
     """
-    if table.current_snapshot() is None:
+    snapshot = table.current_snapshot()
+    if snapshot is None:
         return
-    scan = table.scan(row_filter=where) if where else table.scan()
+    # A scan would work out for each file what of the filter its rows have yet to meet.
+    planner = ManifestGroupPlanner(table.metadata, table.io, where or AlwaysTrue())
     try:
-        tasks = list(scan.plan_files())
+        entries = list(chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
     except Exception as error:
         raise UnreadableTableError(table.metadata_location, error) from error
-    for task in tasks:
-        yield task.file
+    for entry in entries:
+        if entry.data_file.content == DataFileContent.DATA:
+            yield entry.data_file
+
+
+@lru_cache(maxsize=256)  # A metadata file never changes, and a run asks for the same days several times.
+def files_between(location: str, start: date, end: date) -> tuple[DataFile, ...]:
+    """Return the files of start..end of the table that the metadata file at ``location`` describes."""
+    return tuple(files(open_table(location), days_between(start, end)))
 
 
 def rows_per_day(location: str, start: date, end: date) -> dict[date, int]:
     """Count rows by day within start..end, of the table that the metadata file at ``location`` describes."""
-    return dict(_counted(location, start, end))
-
-
-@lru_cache(maxsize=1024)  # A metadata file never changes, and a run counts the same tables several times.
-def _counted(location: str, start: date, end: date) -> Mapping[date, int]:
     counted: Counter[date] = Counter()
-    for file in files(open_table(location), days_between(start, end)):
+    for file in files_between(location, start, end):
         counted[day_of(file)] += file.record_count
-    return counted
+    return dict(counted)

@@ -12,7 +12,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile
 
 from permalake.lake.catalog import open_table
-from permalake.lake.counts import day_of, days_between, files, rows_per_day
+from permalake.lake.counts import day_of, files_between, rows_per_day
 from permalake.net import object_storage
 
 _EARLIEST = date(1970, 1, 1)
@@ -26,7 +26,7 @@ class DayRows:
 
     def __init__(self, location: str, start: date, end: date, without: Collection[date] = ()) -> None:
         self._location = location
-        self._span = days_between(start, end)
+        self._span = start, end
         self._without = frozenset(without)
 
     @property
@@ -59,7 +59,7 @@ class DayRows:
 
     @cached_property
     def _files(self) -> list[DataFile]:
-        found = files(open_table(self._location), self._span)
+        found = files_between(self._location, *self._span)
         return [file for file in found if day_of(file) not in self._without]
 
 
