@@ -17,13 +17,13 @@ from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyspark.sql.pandas.types import from_arrow_type
 
 from permalake.arrays.spark_hash import spark_xxhash64
 from permalake.audit.laws import Check
+from permalake.audit.local_files import local_files, read_by_duckdb
 from permalake.audit.scope import PREVIOUS, VIOLATIONS
 from permalake.contracts.schema import DUCKDB_TYPES
 from permalake.contracts.sql_functions import SqlFunction
@@ -61,14 +61,22 @@ _LARGE_BATCH = 100_000
 
 
 class DuckDBEngine:
-    """A DuckDB connection that knows tables as Arrow.
+    """A DuckDB connection that knows tables as Arrow, and reads Parquet files on a disk itself.
 
     ``table`` returns the audited rows of a table, ``previous`` those of the latest day before. What does not
     fit ``memory`` (as ``8g``; DuckDB's own limit when left out) goes to the folder for temporary files.
+    ``days``: the first and last day of which there are rows; all when left out.
     """
 
-    def __init__(self, table: Rows, previous: Rows | None = None, memory: str | None = None) -> None:
+    def __init__(
+        self,
+        table: Rows,
+        previous: Rows | None = None,
+        memory: str | None = None,
+        days: tuple[date, date] | None = None,
+    ) -> None:
         self._table = table
+        self._days = "" if days is None else f" WHERE date BETWEEN DATE '{days[0]}' AND DATE '{days[1]}'"
         self._previous = previous
         self._memory = memory
         self._types: dict[str, dict[str, str]] = {}
@@ -102,8 +110,20 @@ class DuckDBEngine:
         else:
             rows = self._table(name.removeprefix(PREVIOUS)).schema.empty_table()
         self._types[name] = {field.name: from_arrow_type(field.type).simpleString() for field in rows.schema}
-        self._connection.register(f"{name}_as_stored", rows)
-        self._connection.execute(f"CREATE VIEW {name} AS SELECT {_plain(rows.schema)} FROM {name}_as_stored")
+        stored = f"{name}_as_stored"
+        if files := local_files(rows):
+            stored = read_by_duckdb(files, rows.schema, self._own_types(rows.schema))
+        else:
+            self._connection.register(stored, rows)
+        columns = _plain(rows.schema)
+        self._connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM {stored}{self._days}")
+
+    def _own_types(self, schema: pa.Schema) -> dict[str, str]:
+        """Return DuckDB's names of the types of columns."""
+        self._connection.register("no_rows", schema.empty_table())
+        described: list[tuple[str, ...]] = self._connection.execute("DESCRIBE no_rows").fetchall()
+        self._connection.unregister("no_rows")
+        return {name: kind for name, kind, *_ in described}
 
     def put(self, name: str, rows: pa.Table) -> None:
         """Make rows known by name."""
@@ -145,11 +165,7 @@ class DuckDBEngine:
 
     def narrowed(self, start: date, end: date) -> DuckDBEngine:
         """Return an engine for ``start`` to ``end`` only."""
-
-        def table(name: str) -> pa.Table | ds.Dataset:
-            return self._table(name).filter((pc.field("date") >= start) & (pc.field("date") <= end))
-
-        return DuckDBEngine(table, memory=self._memory)
+        return DuckDBEngine(self._table, memory=self._memory, days=(start, end))
 
     def release(self) -> None:
         """Close the connection."""

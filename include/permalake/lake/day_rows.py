@@ -44,9 +44,9 @@ class DayRows:
         return self.scan().to_table()
 
     def scan(self) -> ds.Dataset:
-        """Return the rows as a dataset, which reads what is asked of it."""
-        fields = schema_to_pyarrow(open_table(self._location).schema(), include_field_ids=False)
-        schema = pa.schema([pa.field(field.name, field.type) for field in fields])
+        """Return the rows as a dataset, which reads what is asked of it; its columns tell their field ids."""
+        fields = schema_to_pyarrow(open_table(self._location).schema())
+        schema = pa.schema([pa.field(f.name, f.type, metadata=f.metadata) for f in fields])
         paths = [file.file_path for file in self._files]
         if not paths:
             return ds.dataset(schema.empty_table())
