@@ -2,6 +2,7 @@
 
 import datetime as dt
 import tempfile
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -63,9 +64,19 @@ def test_laws_are_violated_alike(spark, damaged):
 
 def test_sound_days_raise_no_suspicion(spark):
     counted = [law for law in domain_of("shimmer").laws() if law.kind != "violations"]
-    in_spark = spark_scope(spark, small_network())
-    assert suspects(counted, in_spark) == set()
-    in_spark.release()
+    for one in (scope(small_network()), spark_scope(spark, small_network())):
+        assert suspects(counted, one) == set()
+        one.release()
+
+
+def test_laws_of_large_tables_are_violated_alike_in_memory(damaged):
+    """DuckDB asks hashes first, and finds what it finds in small tables."""
+    laws = domain_of("shimmer").laws()
+    counted = [law for law in laws if law.kind != "violations"]
+    large = replace(scope(damaged), is_small=lambda _: False)
+    assert all(large.reads_large(*law.sides) for law in laws)
+    assert suspects(counted, large) == {law.name for law in counted}
+    assert law_outcomes(laws, large) == law_outcomes(laws, scope(damaged))
 
 
 def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(tmp_path, monkeypatch):

@@ -92,10 +92,10 @@ def _of_key(engine: Engine, table: Table) -> Outcome:
 def law_outcomes(laws: Sequence[Law], scope: Scope) -> Outcomes:
     """Judge laws, each with the engine of the tables that it reads.
 
-    Spark is asked first for the laws that may be violated, of all laws at once.
+    Of laws about large tables it is asked first which may be violated, of all laws at once.
     """
     outcomes: Outcomes = {}
-    large = [law for law in laws if scope.engine_of(*law.sides) is scope.spark]
+    large = [law for law in laws if scope.reads_large(*law.sides)]
     suspected = suspects(large, scope)
     for law in laws:
         if law in large and law.name not in suspected:

@@ -87,9 +87,9 @@ class Scope:
                 self._make_known(engine, name)
         return engine
 
-    def engine_of(self, *queries: str) -> Engine:
-        """Return the engine of some queries; nothing is read."""
-        return self._chosen({name for query in queries for name in names_in(query)})
+    def reads_large(self, *queries: str) -> bool:
+        """Return whether some queries read a table that is not small; nothing is read."""
+        return self._is_large({name for query in queries for name in names_in(query)})
 
     def is_empty(self, name: str) -> bool:
         """Return whether the table is known to have no rows."""
@@ -107,12 +107,14 @@ class Scope:
         self._known.clear()
 
     def _chosen(self, names: Collection[str]) -> Engine:
-        read = {name.removeprefix(PREVIOUS) for name in self._reached(names)} & set(self.tables)
-        is_small = self.spark is None or all(map(self.is_small, read))
-        engine = self.memory if self.memory and is_small else self.spark
+        engine = self.spark if self.spark and self._is_large(names) else self.memory
         if engine is None:
             raise ValueError("an audit needs an engine")
         return engine
+
+    def _is_large(self, names: Collection[str]) -> bool:
+        read = {name.removeprefix(PREVIOUS) for name in self._reached(names)} & set(self.tables)
+        return self.memory is None or not all(map(self.is_small, read))
 
     def _reached(self, names: Collection[str]) -> set[str]:
         """Return names and those that shared queries among them read."""

@@ -1,8 +1,9 @@
-"""Laws that may be violated, found over hashes of places: what Spark is asked first about large days.
+"""Laws that may be violated, found over hashes of places: what is asked first about large days.
 
-A place is text that names ids; to sum by it is to exchange it, row by row. Its hash of 64 bits says almost as
-much: places that differ share a hash once in 10^19, so a violation that it hides is one of 10^6 days of 10^6
-places. Only for laws that fail here are the places themselves compared, which also shows a false alarm.
+A place is text that names ids; to sum by it is to exchange it, or to hold it in memory, row by row. Its hash
+of 64 bits says almost as much: places that differ share a hash once in 10^19, so a violation that it hides is
+one of 10^6 days of 10^6 places. Only for laws that fail here are the places themselves compared, which also
+shows a false alarm.
 """
 
 from __future__ import annotations
