@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 
 from permalake.config import CoordinatorKey
@@ -60,7 +61,7 @@ def proven(spark, path, start, end, sink, protocol="stardust", hrp="smr", keys=(
     source = ArchiveRest(spark, Path(path))
     days = source.days(date.fromisoformat(start), date.fromisoformat(end))
     rules = ConeRules(protocol, hrp, tuple(days), source.first_milestone, tuple(keys), threshold)
-    return source, days, decoded(source.records(days), rules, sink)
+    return source, days, decoded(partial(source.records, days), rules, sink)
 
 
 def decoded_rows(spark, path, start, end, **network):

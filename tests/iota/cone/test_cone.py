@@ -8,7 +8,8 @@ import pytest
 
 from permalake.iota.cone.batch import ConeState
 from permalake.iota.cone.decoded import ARROW, DECODED, Row
-from permalake.iota.cone.prove import chunked, decode, whole_milestones
+from permalake.iota.cone.packs import Chunks, unpacked
+from permalake.iota.cone.prove import decode, whole_milestones
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import Record
 from permalake.iota.cone.verdict import refused_days
@@ -29,8 +30,8 @@ class World:
     def __init__(self, spark, protocol, keys=True):
         source = ArchiveRest(spark, SYNTHETIC / protocol / "archive")
         days = source.days(*SPANS[protocol])
-        records = chunked(source.records(days), FIRST, 64, 1, 40).sort("chunk", "milestone", "kind")
-        self.table = records.toArrow()
+        packs = source.records(days, Chunks(FIRST, 64, 1, 40)).sort("place").toArrow()
+        self.table = pa.Table.from_batches(unpacked(packs.to_batches()))
         self.spark, self.protocol, self.days = spark, protocol, tuple(days)
         self.keys = coordinator_keys(protocol)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import date
+from functools import partial
 
 import pyarrow.dataset as ds
 import pytest
@@ -43,7 +44,7 @@ class Landed:
             coordinator_keys(protocol),
             2,
         )
-        decoded(source.records(self.days), rules).write.parquet(str(folder))
+        decoded(partial(source.records, self.days), rules).write.parquet(str(folder))
         self.protocol = protocol
         self.cone = spark.read.parquet(str(folder)).cache()
         blocks = DecodedRange(self.cone.toArrow().cast(ARROW), 1)

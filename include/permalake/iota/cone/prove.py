@@ -1,8 +1,8 @@
 """The one pass over a range of days: records of milestones → proven, decoded rows in white-flag order.
 
 Records are cut into chunks of contiguous milestones, each with the milestones before it that its cones may
-refer to, shuffled once by chunk and streamed through Arrow; memory is bounded by the largest milestone and an
-Arrow batch, not by the day.
+refer to, shuffled once by chunk and streamed through Arrow; memory is bounded by some milestones
+(:mod:`permalake.iota.cone.packs`) and an Arrow batch, not by the day.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -21,8 +21,8 @@ from permalake.iota.cone.decoded import ARROW, DECODED
 from permalake.iota.cone.decoded_rows import rows_of
 from permalake.iota.cone.ledger_proof import check_ledger
 from permalake.iota.cone.milestone_proof import prove
+from permalake.iota.cone.packs import Chunks, Packing, unpacked
 from permalake.iota.cone.rules import ConeRules
-from permalake.iota.cone.source_records import Record
 
 _CHUNKS_PER_CORE = 4
 _SMALLEST, _LARGEST = 64, 4096
@@ -50,39 +50,29 @@ class AsRows:
             yield from group.to_batches()
 
 
-def decoded(records: DataFrame, rules: ConeRules, sink: Sink = AsRows()) -> DataFrame:  # noqa: B008
-    """Return what ``sink`` makes of the decoded rows of the days' records."""
-    cores = records.sparkSession.sparkContext.defaultParallelism
-    first, last = rules.days[0].first, rules.days[-1].last
-    even = (last - first + 1) // (_CHUNKS_PER_CORE * cores)
-    size = max(min(max(even, _SMALLEST), _LARGEST), rules.look_back)
-    chunks = (last - first) // size + 1
+def decoded(records: Callable[[Packing], DataFrame], rules: ConeRules, sink: Sink = AsRows()) -> DataFrame:  # noqa: B008
+    """Return what ``sink`` makes of the decoded rows of the days' records, which are asked for packed."""
+    chunks = chunks_of(rules, SparkSession.active().sparkContext.defaultParallelism)
     return (
-        chunked(records, first, size, chunks, rules.look_back)
-        .repartitionById(chunks, F.col("chunk"))
-        .sortWithinPartitions("chunk", "milestone", "kind")
+        records(chunks)
+        .repartitionById(chunks.count, F.col("chunk"))
+        .sortWithinPartitions("chunk", "place")
         .mapInArrow(_pass(rules, sink), sink.schema)
     )
 
 
-def chunked(records: DataFrame, first: int, size: int, chunks: int, look_back: int) -> DataFrame:
-    """Return the records with ``chunk`` and ``context``.
-
-    A milestone's records are in its own chunk and, as context (milestones and blocks only), in the next one
-    when that begins within ``look_back`` milestones, at most ``size``.
-    """
-    own = F.floor((F.col("milestone") - first) / size).cast("int")
-    near = F.floor((F.col("milestone") - first + look_back) / size).cast("int")
-    spread = records.select("*", F.explode(F.array_distinct(F.array(own, near))).alias("chunk"))
-    placed = spread.select("*", (F.col("milestone") < F.col("chunk") * size + first).alias("context"))
-    useful = ~F.col("context") | F.col("kind").isin(int(Record.MILESTONE), int(Record.BLOCK))
-    return placed.where(F.col("chunk").between(0, chunks - 1) & useful)
+def chunks_of(rules: ConeRules, cores: int) -> Chunks:
+    """Return the chunks of the days, several for a core."""
+    first, last = rules.days[0].first, rules.days[-1].last
+    even = (last - first + 1) // (_CHUNKS_PER_CORE * cores)
+    size = max(min(max(even, _SMALLEST), _LARGEST), rules.look_back)
+    return Chunks(first, size, (last - first) // size + 1, rules.look_back)
 
 
 def _pass(rules: ConeRules, sink: Sink) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         state = ConeState(rules.look_back)
-        for table in whole_milestones(batches):
+        for table in whole_milestones(unpacked(batches)):
             yield pa.Table.from_batches(decode(table, rules, state), ARROW)
 
     return lambda batches: sink(groups(batches))

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from permalake.errors import PermalakeError
+from permalake.iota.cone.packs import AS_RECORDS, Packing
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_columns import UnusualLinesError, archive_columns
 from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
@@ -93,7 +94,7 @@ class ArchiveRest:
         times = file_times(self._spark, files, milestone_time)
         return days_of(times.index, times.time, start, end, times.damage)
 
-    def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
+    def records(self, days: Sequence[MilestoneDay], packing: Packing = AS_RECORDS) -> DataFrame:
         """Return the records of the days' milestones, and of those before them that their cones may reach."""
         begin, last = min(d.first for d in days), max(d.last for d in days)
         first = begin - self._look_back
@@ -111,14 +112,14 @@ class ArchiveRest:
             kind=[int(_KINDS[role]) for role, _ in parts],
             origin=[str(Path(part.path).relative_to(self._root)) for _, part in parts],
         )
-        return frame.mapInArrow(_task(begin, first, last), RECORD)
+        return frame.mapInArrow(_task(begin, first, last, packing), packing.schema)
 
     def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
         """Do nothing: the source keeps nothing."""
 
 
 def _task(
-    begin: int, first: int, last: int
+    begin: int, first: int, last: int, packing: Packing
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part, told in ranges_in(batches):
@@ -127,7 +128,7 @@ def _task(
                 index = records["milestone"]
                 yield records.filter(pc.and_(pc.greater_equal(index, first), pc.less_equal(index, last)))
 
-    return run
+    return lambda batches: packing(run(batches))
 
 
 def _records(piece: bytes | Damage, kind: Record, begin: int, origin: str) -> pa.RecordBatch:

@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from permalake.errors import PermalakeError
 from permalake.iota.cone.ledger_history import created_before
+from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
 from permalake.iota.sources.chronicle_records import PACKED, milestone_time, packed
@@ -75,7 +76,7 @@ class Chronicle:
             self._check_built_before(readable[0])
         return days
 
-    def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
+    def records(self, days: Sequence[MilestoneDay], packing: Packing = AS_RECORDS) -> DataFrame:
         """Return records of the days' milestones and of those before that their cones may refer to."""
         begin = min(day.first for day in days)
         first, last = begin - self._look_back, max(day.last for day in days)
@@ -86,7 +87,8 @@ class Chronicle:
         rows = frame.mapInArrow(_task(begin), from_arrow_schema(PACKED))
         rows = rows.where(F.col("milestone").between(first, last))
         rows = rows.persist(StorageLevel.DISK_ONLY)  # text is read and packed once
-        return rows.select(*RECORD.names).unionByName(self._consumed(rows, begin, days[0].date))
+        records = rows.select(*RECORD.names).unionByName(self._consumed(rows, begin, days[0].date))
+        return in_packs(records, packing)
 
     def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
         """Nothing is kept."""

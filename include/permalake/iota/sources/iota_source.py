@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,7 @@ from permalake.config import NetworkSettings
 from permalake.errors import ConfigError
 from permalake.iota.cone.conflict_reasons import resolved
 from permalake.iota.cone.ledger_history import Tables, history_before, treasuries_before
+from permalake.iota.cone.packs import AS_RECORDS, Packing
 from permalake.iota.cone.prove import AsRows, Sink, decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import MilestoneDay
@@ -39,8 +41,11 @@ class IotaSource(Protocol):
     def days(self, start: date, end: date) -> list[MilestoneDay]:
         """Return the dates of ``start``..``end`` that have milestones, in order."""
 
-    def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
-        """Return records of the days' milestones, with those before that their cones may refer to."""
+    def records(self, days: Sequence[MilestoneDay], packing: Packing = AS_RECORDS) -> DataFrame:
+        """Return records of the days' milestones, with those before that their cones may refer to.
+
+        They come as ``packing`` returns them: a row each when it is left out.
+        """
 
     def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
         """Days that did not hold, with the reason: what the source keeps of them is not used again."""
@@ -100,7 +105,7 @@ def decoded_days(
         look_back=network.look_back,
         treasuries=treasuries,
     )
-    return decoded(source.records(readable), rules, sink)
+    return decoded(partial(source.records, readable), rules, sink)
 
 
 def resolved_days(

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from permalake import paths
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
+from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import RECORD, MilestoneDay, utc_date
 from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
@@ -96,7 +97,7 @@ class NodeSource:
         )
         return MilestoneDay(day.date, 0, -1, fault=fault)
 
-    def records(self, days: Sequence[MilestoneDay]) -> DataFrame:
+    def records(self, days: Sequence[MilestoneDay], packing: Packing = AS_RECORDS) -> DataFrame:
         """Return records of the days' milestones and of those before that their cones may refer to.
 
         What is not landed is fetched now.
@@ -108,7 +109,7 @@ class NodeSource:
         last = max(day.last for day in days)
         self._landing.prune(first, last, _KEEP_SECONDS)
         landed = self._spark.read.schema(RECORD).parquet(*map(str, self._land(first, last)))
-        return landed.where((F.col("kind") >= 0) & F.col("milestone").between(first, last))
+        return in_packs(landed.where((F.col("kind") >= 0) & F.col("milestone").between(first, last)), packing)
 
     def distrust(self, refused: Mapping[date, str], days: Sequence[MilestoneDay]) -> None:
         """Drop what was landed of days that did not hold, unless the node merely lacked something."""
