@@ -1,6 +1,7 @@
 """Spark and DuckDB judge alike: the same rows, the same laws, the same findings."""
 
 import datetime as dt
+import random
 import tempfile
 from dataclasses import replace
 
@@ -77,6 +78,23 @@ def test_laws_of_large_tables_are_violated_alike_in_memory(damaged):
     assert all(large.reads_large(*law.sides) for law in laws)
     assert suspects(counted, large) == {law.name for law in counted}
     assert law_outcomes(laws, large) == law_outcomes(laws, scope(damaged))
+
+
+def test_bytes_are_found_in_bytes():
+    """Also those that are there twice, the first time from the middle of a byte on."""
+    choose, alphabet = random.Random(1), bytes.fromhex("000110111771")
+    made = [
+        [bytes(choose.choices(alphabet, k=choose.randint(0, most))) for most in (8, 3)] for _ in range(2_000)
+    ]
+    rows = [*made, [bytes.fromhex("011010"), bytes.fromhex("10")], [None, b"a"], [b"a", None]]
+    stored = pa.table(
+        {name: pa.array([row[at] for row in rows], pa.binary()) for at, name in enumerate(("x", "p"))}
+    )
+    engine = DuckDBEngine(lambda _: stored)
+    engine.open("texts")
+    found = [row["found"] for row in engine.rows("SELECT contains(x, p) AS found FROM texts")]
+    assert found == [None if None in row else row[1] in row[0] for row in rows]
+    engine.release()
 
 
 def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(tmp_path, monkeypatch):

@@ -53,8 +53,10 @@ _MACROS = (
     "xxhash64(x) AS hash(x), (a, b, c) AS spark_xxhash64(a, b, c)",
     # Of the row with the greatest key, be its value null or not.
     "max_by(x, key) AS arg_max_null(x, key)",
-    # Of bytes, which DuckDB does not search: in their digits, parted so that no match begins within a byte.
-    "contains(x, part) AS instr(parted_hex(x), parted_hex(part)) > 0",
+    # Of bytes, which DuckDB does not search: in their digits. Where a match begins within a byte there may be
+    # another, so the digits are parted then.
+    "contains(x, part) AS CASE WHEN instr(hex(x), hex(part)) % 2 = 1 THEN true"
+    " WHEN instr(hex(x), hex(part)) = 0 THEN false ELSE instr(parted_hex(x), parted_hex(part)) > 0 END",
 )
 _BATCH = 10_000
 _LARGE_BATCH = 100_000
