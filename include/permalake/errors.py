@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
+
 
 class PermalakeError(Exception):
     """Error that the user can fix; another try may succeed. Exit code 1."""
@@ -32,3 +36,15 @@ class StoreUnavailableError(PermalakeError):
 def error_of(exit_code: int, message: str) -> PermalakeError:
     """Return the error with which a command ends that passes on the exit code of another process."""
     return InvalidInputError(message) if exit_code == InvalidInputError.exit_code else PermalakeError(message)
+
+
+def line_of(error: Exception) -> str:
+    """Return what an unforeseen error says on one line; of one in a Spark task, what went wrong there."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    name = type(error).__name__
+    traceback = next((n for n, line in enumerate(lines) if line.startswith("Traceback ")), len(lines))
+    # The last line of a Python traceback that names an error: its message may go on below.
+    raised = [line for line in lines[traceback:] if _RAISED.match(line)]
+    if raised:
+        return raised[-1]
+    return f"{name}: {lines[0]}" if lines else name

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from permalake.config import load_settings
 from permalake.contracts.steps import Dataset, Step, StepResult
-from permalake.errors import ConfigError, InvalidInputError, PermalakeError
+from permalake.errors import ConfigError, InvalidInputError, PermalakeError, line_of
 from permalake.orchestrate import lineage
 from permalake.orchestrate.context import adopted, request_from
 from permalake.pipeline.domain import Domain
@@ -102,8 +102,7 @@ def failure(error: Exception) -> AirflowException:
     """Return the same for an error of the task itself."""
     if isinstance(error, PermalakeError):
         return AirflowException(str(error)) if error.retryable else AirflowFailException(str(error))
-    lines = str(error).strip().splitlines() or [""]
-    return AirflowException(f"{type(error).__name__}: {lines[0].strip()}")
+    return AirflowException(line_of(error))
 
 
 def report_failure(step: str, started: float, error: AirflowException) -> None:

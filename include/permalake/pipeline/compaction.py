@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from permalake.config import Settings, load_settings
 from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.steps import StepResult
+from permalake.errors import line_of
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import MaintenanceResult, alone, compact, crowded_tables
 from permalake.lake.maintenance.commit import Work
@@ -55,8 +56,7 @@ class CompactionJob:
                 self._compact(spark, work, lines)
             result = StepResult(log=tuple(lines), seconds=time.monotonic() - began)
         except Exception as error:
-            first = (str(error).splitlines() or [""])[0]
-            result = StepResult("failed", log=tuple(lines), reason=f"{type(error).__name__}: {first}")
+            result = StepResult("failed", log=tuple(lines), reason=line_of(error))
             raise
         finally:
             ledger.finish(key, result)

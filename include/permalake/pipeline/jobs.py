@@ -18,7 +18,7 @@ import psutil
 
 from permalake.config import load_settings
 from permalake.contracts.steps import Step, StepResult
-from permalake.errors import ConfigError, InvalidInputError, PermalakeError
+from permalake.errors import ConfigError, InvalidInputError, PermalakeError, line_of
 from permalake.lake import Attempt, CarryAttempt, PinnedAttempt
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.workspace import Workspace
@@ -123,8 +123,7 @@ def run_step(
     except PermalakeError as error:
         failure, result = error, StepResult("failed", reason=str(error), retryable=error.retryable)
     except Exception as error:  # noqa: BLE001 - recorded, then raised below
-        first = (str(error).splitlines() or [""])[0]
-        failure, result = error, StepResult("failed", reason=f"{type(error).__name__}: {first}")
+        failure, result = error, StepResult("failed", reason=line_of(error))
     finally:
         facts = _facts(work, order, step, result)
         result = replace(facts.result, seconds=time.time() - began, log=tuple(context.lines))
@@ -194,8 +193,7 @@ class Job:
         try:
             return run_step(work, order, step, spark=spark, submit=first.name)
         except Exception as error:  # noqa: BLE001 - the step's own task runs it again and reports it
-            first_line = (str(error).splitlines() or [""])[0]
-            LOG.info("%s %s: %s: %s", step.name, order, type(error).__name__, first_line)
+            LOG.info("%s %s: %s", step.name, order, line_of(error))
             return None
 
     def _order(self, argv: Sequence[str] | None) -> Order:
