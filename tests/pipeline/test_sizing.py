@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from permalake.config import load_settings
+from permalake.config import CassandraSettings, load_settings
 from permalake.iota.day import IOTA
+from permalake.iota.sources import inputs
 from permalake.pipeline import sizing
 from permalake.spark import class_archive, jars, submit
 
@@ -19,40 +20,55 @@ def settings(tmp_path, monkeypatch):
     monkeypatch.setattr(class_archive, "file", lambda: tmp_path / "classes.jsa")
     (tmp_path / "archive" / "day").mkdir(parents=True)
     file = tmp_path / "permalake.toml"
-    file.write_text('[networks.shimmer]\nprotocol = "stardust"\nbech32_hrp = "smr"\npath = "archive"\n')
+    file.write_text(
+        '[networks.logs]\nprotocol = "chrysalis"\nbech32_hrp = "iota"\npath = "archive"\n'
+        'source = "chronicle"\n'
+        '[networks.shimmer]\nprotocol = "stardust"\nbech32_hrp = "smr"\npath = "archive"\n'
+    )
     return load_settings(file)
 
 
 def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(sizing, "SMALL_BYTES", 100)
     (tmp_path / "archive" / "day" / "blocks.jsonl").write_bytes(b"x" * 60)
-    assert "TieredStopAtLevel=1" in sizing.java_options(IOTA.inputs(settings, "shimmer"))
-    assert sizing.session_conf(IOTA.inputs(settings, "shimmer"))["spark.sql.shuffle.partitions"] == "1"
+    assert "TieredStopAtLevel=1" in sizing.java_options(IOTA.inputs(settings, "logs"))
+    assert sizing.session_conf(IOTA.inputs(settings, "logs"))["spark.sql.shuffle.partitions"] == "1"
     (tmp_path / "archive" / "day" / "milestones.jsonl.gz").write_bytes(b"x" * 5)
-    assert sizing.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC"
-    assert sizing.session_conf(IOTA.inputs(settings, "shimmer")) == {}
+    assert sizing.java_options(IOTA.inputs(settings, "logs")) == "-Duser.timezone=UTC"
+    assert sizing.session_conf(IOTA.inputs(settings, "logs")) == {}
 
 
-def test_more_is_moderate_on_one_machine_where_python_reads_by_columns(settings, tmp_path, monkeypatch):
-    class ByColumns:
-        archive = tmp_path / "archive"
-        by_columns = True
-
+def test_java_starts_cheaply_for_more_where_python_does_the_work(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(sizing, "SMALL_BYTES", 10)
     monkeypatch.setattr(sizing, "MODERATE_BYTES", 100)
-    file = tmp_path / "archive" / "day" / "vaas.jsonl"
+    monkeypatch.setattr(inputs, "PACKED_BYTES", 200)
+    file = tmp_path / "archive" / "day" / "blocks.jsonl"
+
+    def chosen(network="shimmer"):
+        given = IOTA.inputs(settings, network)
+        return "TieredStopAtLevel=1" in sizing.java_options(given), sizing.session_conf(given)
+
     file.write_bytes(b"x" * 60)
-    assert sizing.session_conf(IOTA.inputs(settings, "shimmer")) == {}
-    conf = sizing.session_conf(ByColumns())
+    is_cheap, conf = chosen()
+    assert is_cheap
     assert conf["spark.sql.adaptive.enabled"] == "false"
     assert "spark.sql.codegen.wholeStage" not in conf
     assert int(conf["spark.sql.shuffle.partitions"]) == min(8, os.cpu_count())
-    assert "TieredStopAtLevel=1" in sizing.java_options(ByColumns())
+    assert chosen("logs") == (False, {})
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
-    assert sizing.session_conf(ByColumns()) == {}
+    assert chosen() == (False, {})
     monkeypatch.delenv("PERMALAKE_SPARK_MASTER")
     file.write_bytes(b"x" * 160)
-    assert sizing.session_conf(ByColumns()) == {}
+    assert chosen() == (True, {})
+    file.write_bytes(b"x" * 260)
+    assert chosen() == (False, {})
+
+
+def test_java_that_copies_rows_to_cassandra_is_not_cheap(settings):
+    assert IOTA.inputs(settings, "shimmer").cheap_below > sizing.MODERATE_BYTES
+    served = settings.model_copy(update={"cassandra": CassandraSettings(contact_points=["localhost"])})
+    assert served.cassandra.configured
+    assert IOTA.inputs(served, "shimmer").cheap_below == 0
 
 
 @pytest.mark.parametrize("memory", ["256m", "1g", "8g"])

@@ -79,8 +79,11 @@ class DayInputs(Protocol):
         """The files that hold the input itself; None for a service."""
 
     @property
-    def by_columns(self) -> bool:
-        """Whether Python does what a row of input costs, so that little is left for Java to optimise."""
+    def cheap_below(self) -> int:
+        """Bytes of input below which Java starts cheaply on one machine, as Python does what costs most.
+
+        Small inputs do so in any case.
+        """
 
     @property
     def configuration(self) -> str:

@@ -31,7 +31,7 @@ def java_options(inputs: DayInputs) -> str:
 
     ``PERMALAKE_SPARK_JAVA_OPTIONS`` replaces those that depend on size.
     """
-    sized = _SMALL if _starts_cheaply(inputs) else ""
+    sized = _SMALL if is_below(inputs.archive, _cheap_below(inputs)) else ""
     chosen = os.environ.get("PERMALAKE_SPARK_JAVA_OPTIONS", sized)
     archive = class_archive.java_options() if is_local() else ""
     return " ".join(f"-Duser.timezone=UTC {chosen} {archive}".split())
@@ -41,11 +41,10 @@ def session_conf(inputs: DayInputs) -> dict[str, str]:
     """Return the settings of the Spark session that go with the input's size."""
     if is_below(inputs.archive, SMALL_BYTES):
         return SMALL_CONF
-    return _MODERATE_CONF if _starts_cheaply(inputs) else {}
+    is_moderate = is_below(inputs.archive, min(_cheap_below(inputs), MODERATE_BYTES))
+    return _MODERATE_CONF if is_moderate else {}
 
 
-def _starts_cheaply(inputs: DayInputs) -> bool:
-    """Whether what Java could compile does not repay it: the input is small, or Java has little to do."""
-    if inputs.by_columns and is_local():
-        return is_below(inputs.archive, MODERATE_BYTES)
-    return is_below(inputs.archive, SMALL_BYTES)
+def _cheap_below(inputs: DayInputs) -> int:
+    """Return the size below which what Java could compile does not repay it."""
+    return max(inputs.cheap_below, SMALL_BYTES) if is_local() else SMALL_BYTES

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from permalake.config import NetworkSettings, NodeParameters, Settings
 from permalake.contracts.steps import Dataset, source_dataset
+from permalake.spark.sizes import PACKED_BYTES
 
 
 @dataclass(frozen=True)
 class IotaInputs:
-    """The source of one network, as configured."""
+    """The source of one network, as configured; ``is_served``: its rows are copied to Cassandra."""
 
     name: str
     network: NetworkSettings
+    is_served: bool
 
     @property
     def live(self) -> bool:
@@ -34,9 +36,10 @@ class IotaInputs:
         return self.network.path
 
     @property
-    def by_columns(self) -> bool:
-        """Nodes and archives in other orders are joined and sorted by Java."""
-        return False
+    def cheap_below(self) -> int:
+        """Tasks pack the records of an archive; what Chronicle logs, and rows for Cassandra, Java handles."""
+        moves_packs = self.network.source == "archive_rest" and not self.is_served
+        return PACKED_BYTES if moves_packs else 0
 
     @property
     def configuration(self) -> str:
@@ -57,4 +60,4 @@ class IotaInputs:
 
 def iota_inputs(settings: Settings, network: str) -> IotaInputs:
     """Return the inputs of a configured network; :class:`ConfigError` when it is not configured."""
-    return IotaInputs(network, settings.network(network))
+    return IotaInputs(network, settings.network(network), settings.cassandra.configured)

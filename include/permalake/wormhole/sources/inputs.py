@@ -11,6 +11,7 @@ from permalake.config import Settings, WormholeSettings
 from permalake.contracts.steps import Dataset, source_dataset
 from permalake.errors import ConfigError
 from permalake.paths import REFERENCE
+from permalake.spark.sizes import MODERATE_BYTES
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class WormholeInputs:
         return self.section.path
 
     @property
-    def by_columns(self) -> bool:
+    def cheap_below(self) -> int:
         """Signatures are recovered and payloads decoded in Python."""
-        return True
+        return MODERATE_BYTES
 
     @property
     def configuration(self) -> str:
