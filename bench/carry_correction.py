@@ -64,7 +64,6 @@ def run(days: int = DAYS) -> list[dict]:
         {
             "name": f"One address corrected on day 1 of {days:,}, carried again",
             "unit": "s",
-            "less_is_better": True,
             "ours": round(seconds, 2),
             "peer": round(anew, 2),
             "peer_name": "all days carried anew",
