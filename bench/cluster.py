@@ -27,7 +27,7 @@ WORKERS = (1, 2, 4)
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 
 
-def run(messages: int = 1_000_000) -> list[dict]:
+def run(messages: int = 5_000_000) -> list[dict]:
     """Seconds of the build by number of workers."""
     source = archive(messages)
     built = {workers: _on(workers, source) for workers in WORKERS}
@@ -65,10 +65,17 @@ def _on(workers: int, source: Path) -> Usage:
 def _pin() -> None:
     """Give each worker a core, which its children inherit."""
     cores = sorted(os.sched_getaffinity(0))
-    own = [one for one in psutil.Process().children(recursive=True) if _WORKER in " ".join(one.cmdline())]
+    own = [one for one in psutil.Process().children(recursive=True) if _is_worker(one)]
     for number, worker in enumerate(sorted(own, key=lambda one: one.pid)):
         for thread in worker.threads():
             os.sched_setaffinity(thread.id, {cores[number % len(cores)]})
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    try:
+        return _WORKER in " ".join(process.cmdline())
+    except psutil.Error:  # it has ended
+        return False
 
 
 if __name__ == "__main__":

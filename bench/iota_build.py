@@ -17,7 +17,7 @@ from bench.machine import watch
 from bench.simulated import COMMAND, simulated
 
 HERE = Path(__file__).parent
-SIZES = (1_000_000, 5_000_000)
+SIZES = (1_000_000, 5_000_000, 10_000_000)
 CHRYSALIS_SIZE = 1_000_000
 DAY = "2023-01-01"
 _HRP = {"stardust": "smr", "chrysalis": "iota"}

@@ -63,8 +63,16 @@ def main(archive: Path, out: Path) -> None:
 def records(archive: Path) -> pa.Table:
     """Return all records in the order in which the cone wants them."""
     found = [batch for file in sorted(archive.rglob("*.jsonl*")) for batch in _batches(file)]
-    table = pa.Table.from_batches(found).sort_by([("milestone", "ascending"), ("kind", "ascending")])
-    return table.append_column("context", pa.repeat(False, table.num_rows))
+    table = pa.Table.from_batches(found)
+    # Sorting joins all chunks, and a large day has more bytes than offsets of 32 bits can address.
+    is_binary = [pa.types.is_binary(field.type) for field in table.schema]
+    wide = pa.schema(
+        field.with_type(pa.large_binary()) if binary else field
+        for field, binary in zip(table.schema, is_binary, strict=True)
+    )
+    ordered = table.cast(wide).sort_by([("milestone", "ascending"), ("kind", "ascending")])
+    parts = [batch.cast(table.schema) for batch in ordered.to_batches(max_chunksize=_ROWS)]
+    return pa.Table.from_batches(parts).append_column("context", pa.repeat(False, table.num_rows))
 
 
 def _batches(file: Path) -> Iterator[pa.RecordBatch]:
