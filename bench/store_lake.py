@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -31,20 +32,33 @@ _PREFIX = {"chrysalis": "iota", "stardust": "smr"}
 
 
 def spark(*more: str) -> SparkSession:
-    """A session as a job of the DAG has it, with the jars of the lake and the stores, and ``more``
-    coordinates."""
-    coordinates = (*jars.COORDINATES, *jars.STORE_COORDINATES, *more)
+    """A session as a job of the DAG has it, with the jars of the lake and the stores, and those of ``more``
+    coordinates, which the product does not use."""
+    coordinates = (*jars.COORDINATES, *jars.STORE_COORDINATES)
     jars.resolve(coordinates)
+    class_path = [jars.class_path(coordinates), *(str(_peer_jar(coordinate)) for coordinate in more)]
     return session(
         "bench",
         **{
             "spark.master": os.environ.get("PERMALAKE_SPARK_MASTER", "local[*]"),
             "spark.driver.memory": "4g",
             "spark.ui.enabled": "false",
-            "spark.jars": jars.class_path(coordinates),
+            "spark.jars": ",".join(class_path),
             "spark.log.level": "ERROR",
         },
     )
+
+
+def _peer_jar(coordinate: str) -> Path:
+    """A jar of this coordinate with the digest that ``bench/jars.sha256`` states, fetched once."""
+    kept = DATA / "jars" / jars.jar_name(coordinate)
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
+            jars.retrieve(coordinate, Path(scratch), "-notransitive")
+            (Path(scratch) / kept.name).rename(kept)
+    jars.verify(kept, HERE / "jars.sha256")
+    return kept
 
 
 def lake(spark: SparkSession, protocol: str, messages: int, days: int = 1) -> Settings:

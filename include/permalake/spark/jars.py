@@ -127,17 +127,21 @@ def resolve(coordinates: Sequence[str] = COORDINATES) -> list[Path]:
     return new
 
 
-def digests() -> dict[str, str]:
-    """Return the expected SHA-256 digest of every jar, in hexadecimal, by file name."""
-    lines = (line.split() for line in DIGESTS.read_text("utf-8").splitlines())
+def digests(listed: Path | None = None) -> dict[str, str]:
+    """Return the expected SHA-256 digest of every jar, in hexadecimal, by file name.
+
+    ``listed`` is another file than ``jars.sha256``.
+    """
+    lines = (line.split() for line in (listed or DIGESTS).read_text("utf-8").splitlines())
     return {name: digest for digest, name in lines}
 
 
-def verify(jar: Path) -> None:
-    """Raise :class:`PermalakeError` unless the jar has the digest that ``jars.sha256`` lists."""
-    expected = digests().get(jar.name)
+def verify(jar: Path, listed: Path | None = None) -> None:
+    """Raise :class:`PermalakeError` unless the jar has the digest that :func:`digests` returns."""
+    expected = digests(listed).get(jar.name)
     if expected is None:
-        raise PermalakeError(f"{jar.name} has no digest in {DIGESTS.name}; add the one its publisher states")
+        name = (listed or DIGESTS).name
+        raise PermalakeError(f"{jar.name} has no digest in {name}; add the one its publisher states")
     with jar.open("rb") as opened:
         found = hashlib.file_digest(opened, "sha256").hexdigest()
     if found != expected:
