@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import gzip
 import json
 from decimal import Decimal
@@ -35,9 +36,20 @@ def frame(spark, contract, folder, whole=lambda name, row: row, days=None):
             row["milestone_id"] = milestone_id(bytes.fromhex(row["payload"]))
         for column in contract.columns:
             if column.required and row.get(column.name) is None:
-                row[column.name] = _LATER.get(column.name)
+                later = creators(folder).get(row["output_id"][:64]) if column.name == "message_id" else None
+                row[column.name] = later or _LATER.get(column.name)
         rows.append(tuple(_typed(column.type, row.get(column.name)) for column in contract.columns))
     return spark.createDataFrame(rows, contract.spark) if rows else spark.createDataFrame([], contract.spark)
+
+
+@functools.cache
+def creators(folder):
+    """Transaction -> the message that booked it; the files' outputs do not name it."""
+    return {
+        row["transaction_id"]: row["message_id"]
+        for row in read(folder / "transactions")
+        if row["inclusion_state"] == 1
+    }
 
 
 def _typed(kind, value):

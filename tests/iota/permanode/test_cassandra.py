@@ -231,7 +231,7 @@ def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_or
     moment = dt.datetime(2022, 9, 28, tzinfo=dt.UTC)
     alias = "aa" * 32
 
-    def state(transaction, sender):
+    def state(transaction, message, sender):
         return {
             "output_id": transaction * 32 + "0000",
             "alias_id": alias,
@@ -240,7 +240,7 @@ def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_or
             "ms_timestamp": moment,
             "inclusion_state": 1,
             "amount": 1,
-            "message_id": "00" * 32,
+            "message_id": message,
             "state_index": 1,
             "foundry_counter": 0,
             "native_token_count": 0,
@@ -250,14 +250,10 @@ def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_or
         }
 
     outputs = IOTA_TABLES["alias_outputs"]
-    rows = [state("ff", "smr1earlier"), state("11", None)]
+    rows = [state("ff", "m1", "smr1earlier"), state("11", "m2", None)]
     lake = {
         "alias_outputs": spark.createDataFrame(
             [tuple(row.get(name) for name in outputs.names) for row in rows], outputs.spark
-        ),
-        "transactions": spark.createDataFrame(
-            [("ff" * 32, "m1", 1), ("11" * 32, "m2", 1)],
-            "transaction_id string, message_id string, inclusion_state int",
         ),
         "messages": spark.createDataFrame([("m1", 0), ("m2", 5)], "message_id string, white_flag_index int"),
     }

@@ -42,9 +42,20 @@ _LOOKUPS = (
     chrysalis.HINTS,
     chrysalis.PLACES,
 )
-# Small tables cost more in planning than in data; large ones come first, so that none ends alone.
+# Small tables cost more in planning than in data. These come first: large ones, so that none ends alone, and
+# in turn with them those whose rows take time to shape, in which the server digests the large ones.
 _AT_ONCE = 4
-_LARGE = ("messages", "parents")
+_FIRST = (
+    "parents",
+    "addresses_hints",
+    "transactions",
+    "nft_outputs",
+    "messages",
+    "alias_outputs",
+    "tag_hints",
+    "foundry_outputs",
+    "basic_outputs",
+)
 Task = Callable[[], None]
 
 
@@ -99,7 +110,7 @@ class CassandraDays:
                 partial(self._write_legacy, lake),
                 *(
                     partial(self._write_table, keyspace, table, lake)
-                    for keyspace, table in sorted(self._tables, key=lambda it: it[1].name not in _LARGE)
+                    for keyspace, table in sorted(self._tables, key=lambda it: _turn(it[1].name))
                     if table.name != "sync" and table not in _LOOKUPS and table is not stardust.LEGACY_OUTPUTS
                 ),
             ]
@@ -163,6 +174,10 @@ class CassandraDays:
         cassandra.write(lookups.rows(), self._settings, homes[table.name], table, lake.batch.micros)
         self._delete(lookups.hints_gone(), homes[hints.name], hints, lake.batch)
         cassandra.write(lookups.hints(), self._settings, homes[hints.name], hints, lake.batch.micros)
+
+
+def _turn(table: str) -> int:
+    return _FIRST.index(table) if table in _FIRST else len(_FIRST)
 
 
 def at_once(tasks: Sequence[Task]) -> None:

@@ -100,18 +100,20 @@ def tag_hints(lake: Lake) -> DataFrame:
 
 def addresses_hints(lake: Lake) -> DataFrame:
     """Return ``addresses_hints``: every address with its output kind, its part in it, and its range."""
-    hints = [
-        lake[name].select(
-            F.col(column).alias("address"),
-            F.lit(kind).alias("output_kind"),
-            F.lit(column).alias("variant"),
-            "ms_range_id",
-        )
-        for name, kind in OUTPUT_KINDS.items()
-        for column in ADDRESS_COLUMNS
-        if column in lake[name].columns
-    ]
+    hints = [_parts_of_addresses(lake[name], kind) for name, kind in OUTPUT_KINDS.items()]
     return shaped(_union(hints).where("address IS NOT NULL").distinct(), store.ADDRESSES_HINTS)
+
+
+def _parts_of_addresses(outputs: DataFrame, kind: str) -> DataFrame:
+    """Return a row per address in an output, all from one scan."""
+    parts = [
+        F.struct(F.col(column).alias("address"), F.lit(column).alias("variant"))
+        for column in ADDRESS_COLUMNS
+        if column in outputs.columns
+    ]
+    return outputs.select("ms_range_id", F.inline(F.array(*parts))).select(
+        "address", F.lit(kind).alias("output_kind"), "variant", "ms_range_id"
+    )
 
 
 def _outputs(table: StoreTable) -> Rows:
@@ -128,20 +130,17 @@ def _last(outputs: DataFrame, lake: Lake, table: StoreTable) -> DataFrame:
     """
     if table.partition == ("output_id",):
         return outputs
+    # Outputs of chains are few: beside all messages their own are looked up, not all messages sorted.
     placed = (
-        lake["transactions"]
-        .where("inclusion_state = 1")
-        .select("transaction_id", "message_id")
-        .distinct()
-        .join(lake["messages"].select("message_id", "white_flag_index"), "message_id")
-        .select("transaction_id", "white_flag_index")
+        lake["messages"]
+        .select("message_id", "white_flag_index")
+        .join(outputs.select("message_id"), "message_id", "left_semi")
     )
     latest_first = Window.partitionBy(*table.key).orderBy(
         F.col("white_flag_index").desc(), F.col("output_id").desc()
     )
     return (
-        outputs.withColumn("transaction_id", F.substring("output_id", 1, 64))
-        .join(placed, "transaction_id", "left")
+        outputs.join(placed, "message_id", "left")
         .withColumn("place", F.row_number().over(latest_first))
         .where("place = 1")
     )
