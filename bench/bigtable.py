@@ -22,15 +22,17 @@ from pyspark.sql import functions as F
 
 from bench.machine import say, timed
 from bench.store_lake import WORMHOLE, lake, spark
-from permalake.config import BigtableSettings
+from permalake.config import BigtableSettings, Settings
 from permalake.domains import open_reader
+from permalake.lake.state import Database
 from permalake.local.services import control
 from permalake.local.services.daemon import free_port
-from permalake.stores import bigtable
+from permalake.stores import served
+from permalake.stores.batch import StoreBatch
 from permalake.stores.pinned import Pinned
 from permalake.wormhole.events.event_cells import event_rows
+from permalake.wormhole.events.events_writer import BigtableDays
 from permalake.wormhole.events.families import FAMILIES
-from permalake.wormhole.events.signature_cells import event_rows_v1
 from permalake.wormhole.events.store import ensure_tables
 
 MESSAGES = 100_000
@@ -43,14 +45,18 @@ def run(messages: int = MESSAGES) -> list[dict]:
     """Rows per second into table v2, ours and the bare connector's, and ours into table v1."""
     session = spark(*_PEER)
     built = lake(session, WORMHOLE, messages)
-    tables = Pinned(session, open_reader(built).locations(WORMHOLE))
-    reference = built.wormhole.reference if built.wormhole else None
+    state = open_reader(built).locations(WORMHOLE)
+    tables = Pinned(session, state)
+    with Database(built.lake.catalog_uri).write() as connection:
+        served.forget(connection, WORMHOLE, "bigtable")
+        due = served.due(connection, WORMHOLE, "bigtable")
+    batch = StoreBatch(WORMHOLE, [served.DueDay(one.day, one.publication_id, ()) for one in due], state, 0)
     with tempfile.TemporaryDirectory(prefix="bench-bigtable-") as folder:
         finished = _finished(session, event_rows(tables), f"{folder}/v2")
         writers: dict[str, Callable[[BigtableSettings], object]] = {
             "bare": lambda settings: _bare(finished, settings),
-            "ours": lambda settings: bigtable.write(event_rows(tables), settings, settings.table),
-            "v1": lambda settings: bigtable.write(event_rows_v1(tables, reference), settings, "v1"),
+            "ours": lambda settings: _days(session, built, settings, "v2").write(batch),
+            "v1": lambda settings: _days(session, built, settings, "v1").write(batch),
         }
         seconds: dict[str, list[float]] = {name: [] for name in writers}
         for turn in range(WARMING + TURNS):
@@ -78,6 +84,13 @@ def run(messages: int = MESSAGES) -> list[dict]:
             "v1_rows_per_second": round(rows / v1),
         }
     ]
+
+
+def _days(spark: SparkSession, built: Settings, store: BigtableSettings, version: str) -> BigtableDays:
+    """The writer of one table alone."""
+    other = {"v2": "table_v1", "v1": "table"}[version]
+    settings = built.model_copy(update={"bigtable": store.model_copy(update={other: None})})
+    return BigtableDays(spark, settings, WORMHOLE)
 
 
 def _finished(spark: SparkSession, rows: DataFrame, file: str) -> DataFrame:

@@ -1,7 +1,7 @@
 """Rows into Bigtable: whole rows, each replaced at once, with the cells' own timestamps.
 
-The Spark connector sets one timestamp per write, so rows are sent from Spark's workers: as requests spelled a
-batch at a time, over the connection of Google's client.
+The Spark connector sets one timestamp per write, so rows are sent from Python, in Spark's workers or here: as
+requests spelled a batch at a time, over the connection of Google's client.
 """
 
 from __future__ import annotations
@@ -74,6 +74,11 @@ def write(frame: DataFrame, settings: BigtableSettings, table: str) -> int:
     """
     written = frame.mapInArrow(_writer(settings, table), _COUNT).agg({"rows": "sum"}).first()
     return int(written[0] or 0) if written else 0
+
+
+def send(batches: Iterable[pa.RecordBatch], settings: BigtableSettings, table: str) -> int:
+    """Replace rows from this process, as :func:`write` does from Spark's workers; return how many."""
+    return sum(written["rows"][0].as_py() for written in _writer(settings, table)(batches))
 
 
 def delete(keys: DataFrame, settings: BigtableSettings, table: str) -> int:

@@ -11,6 +11,7 @@ import json
 import pytest
 from pyspark.sql import functions as F
 
+from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeSettings
 from permalake.domains import stores_of
 from permalake.errors import PermalakeError
@@ -169,7 +170,11 @@ def test_small_and_negative_decimals_are_plain_text(spark):
         "SELECT cast(v AS decimal(38,8)) v FROM VALUES ('0.00000001'), ('-1.5'), ('0'), "
         "('999999999999999999999999999999.99999999'), (null) AS t(v)"
     )
-    got = [row[0] for row in rows.select(spelled("decimal(38,8)", F.col("v"))).collect()]
+    text = spelled("decimal(38,8)", "v")
+    duckdb = DuckDBEngine(lambda _: rows.toArrow())
+    duckdb.open("cells")
+    got = [row["text"] for row in duckdb.rows(f"SELECT {text} AS text FROM cells")]
+    assert [row[0] for row in rows.select(F.expr(text)).collect()] == got
     assert got == [
         "0.00000001",
         "-1.50000000",

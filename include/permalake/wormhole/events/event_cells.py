@@ -1,4 +1,4 @@
-"""Lake tables → rows of the Bigtable event table v2.
+"""Lake tables → rows of the Bigtable event table v2, as a query that DuckDB and Spark share.
 
 Rows of a store frame: ``row_key`` (text); a column ``FAMILY:QUALIFIER`` for each cell that a row has once,
 null where it has none, all with the time ``micros``; and, for cells whose qualifiers or times are data,
@@ -8,30 +8,58 @@ null where it has none, all with the time ``micros``; and, for cells whose quali
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from permalake.wormhole.contracts import tables
+from permalake.pipeline.day_queries import DayQueries, spark_over
+from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.events.families import FAMILIES, Family
 
-_PUBLICATION = tables.MESSAGE_PUBLICATION.name
+EVENTS = "events"
+
+
+def spelled(kind: str, value: str) -> str:
+    """Return SQL for the text, or the raw bytes, of a cell, from a value of a contract type, in UTC."""
+    if kind == "binary":
+        return value
+    text = f"CAST({value} AS STRING)"
+    return f"replace(substring({text}, 1, 19), ' ', 'T') || 'Z'" if kind == "timestamptz" else text
+
+
+def _query() -> str:
+    cells = [
+        f"{spelled(family.table.column(column).type, f'{family.name}.{column}')} AS {family.name}_{qualifier}"
+        for family in FAMILIES
+        for qualifier, column in family.cells.items()
+    ]
+    first, *others = FAMILIES
+    columns = [f"{first.name}.row_key", f"unix_micros({first.name}.timestamp) AS micros", *cells]
+    joins = [
+        f"LEFT JOIN {other.table.name} AS {other.name} ON {other.name}.row_key = {first.name}.row_key"
+        for other in others
+    ]
+    return f"SELECT {', '.join(columns)} FROM {first.table.name} AS {first.name} {' '.join(joins)}"
+
+
+QUERIES = DayQueries({EVENTS: _query()}, WORMHOLE_TABLES)
+"""The query of the v2 rows, one per published VAA."""
+COLUMNS = (
+    "row_key",
+    "micros",
+    *(f"{family.name}:{qualifier}" for family in FAMILIES for qualifier in family.cells),
+)
+"""Columns of its rows; in the query itself an underscore stands for the colon."""
 
 
 def event_rows(lake: Mapping[str, DataFrame]) -> DataFrame:
-    """Return the rows of the v2 table, one per published VAA, from the lake tables by name."""
-    events = _publications(lake)
-    for family in FAMILIES:
-        if family.table.name != _PUBLICATION:
-            own = lake[family.table.name].select("row_key", *cells_of(family))
-            events = events.join(own, "row_key", "left")
-    return events
-
-
-def _publications(lake: Mapping[str, DataFrame]) -> DataFrame:
-    family = next(family for family in FAMILIES if family.table.name == _PUBLICATION)
-    return lake[_PUBLICATION].select("row_key", vaa_time(), *cells_of(family))
+    """Return the rows of the v2 table, from the lake tables by name."""
+    spark = lake[FAMILIES[0].table.name].sparkSession
+    with spark_over(QUERIES, lambda: spark, lambda _, name: lake[name]) as engine:
+        for name in sorted(QUERIES.read(QUERIES.tables)):
+            engine.open(name)
+        return engine.frame(QUERIES.tables[EVENTS]).toDF(*COLUMNS)
 
 
 def vaa_time() -> Column:
@@ -39,18 +67,9 @@ def vaa_time() -> Column:
     return F.unix_micros("timestamp").alias("micros")
 
 
-def cells_of(family: Family) -> Sequence[Column]:
+def cells_of(family: Family) -> list[Column]:
     """Return the family's cells, from the columns of its lake table."""
     return [
-        spelled(family.table.column(column).type, F.col(column)).alias(f"{family.name}:{qualifier}")
+        F.expr(spelled(family.table.column(column).type, column)).alias(f"{family.name}:{qualifier}")
         for qualifier, column in family.cells.items()
     ]
-
-
-def spelled(kind: str, value: Column) -> Column:
-    """Convert a lake column of a contract type to the text, or the raw bytes, of a cell."""
-    if kind == "binary":
-        return value
-    if kind == "timestamptz":
-        return F.date_format(value, "yyyy-MM-dd'T'HH:mm:ss'Z'")
-    return value.cast("string")

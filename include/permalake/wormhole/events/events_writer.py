@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
+import pyarrow.dataset as ds
+
 from permalake.config import Settings
+from permalake.intervals import dates
+from permalake.lake.day_rows import DayRows
+from permalake.pipeline.day_queries import duckdb_over
+from permalake.spark.submit import is_local
 from permalake.stores import bigtable
 from permalake.stores.obsolete_rows import stale_keys
 from permalake.stores.pinned import Pinned
-from permalake.wormhole.events.event_cells import event_rows
+from permalake.wormhole.events.event_cells import COLUMNS, EVENTS, QUERIES, event_rows
 from permalake.wormhole.events.families import tables_of
 from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
 
@@ -41,8 +47,24 @@ class BigtableDays:
             gone = self._gone(version, batch, today)
             if gone is not None:
                 bigtable.delete(gone, self._settings, table)
-            rows = event_rows(today) if version == "v2" else event_rows_v1(today, self._reference)
-            bigtable.write(rows, self._settings, table)
+            if version == "v1":
+                bigtable.write(event_rows_v1(today, self._reference), self._settings, table)
+            elif is_local():
+                self._send(batch, table)
+            else:
+                bigtable.write(event_rows(today), self._settings, table)
+
+    def _send(self, batch: StoreBatch, table: str) -> None:
+        """Write the rows of table v2 as DuckDB finds them in the files of the days."""
+        first, last = min(batch.dates), max(batch.dates)
+        others = set(dates(first, last)) - set(batch.dates)
+
+        def rows(name: str) -> ds.Dataset:
+            return DayRows(batch.state[name], first, last, others).scan()
+
+        with duckdb_over(QUERIES, rows) as duckdb:
+            found = duckdb.batches(QUERIES.tables[EVENTS])
+            bigtable.send((one.rename_columns(COLUMNS) for one in found), self._settings, table)
 
     def _gone(self, version: str, batch: StoreBatch, today: Pinned) -> DataFrame | None:
         before = [
