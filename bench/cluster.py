@@ -1,8 +1,8 @@
 """An IOTA day on a standalone Spark cluster of 1, 2 and 4 workers with one core each.
 
 ``python -m bench.cluster [MESSAGES]``: builds the same day on each. Every worker, with its executor and
-Python, is pinned to one core of this machine; with more workers than cores they share. The driver runs beside
-them, where it will.
+Python, is pinned to one core of this machine; with more workers than cores they share. The driver, Airflow
+included, has the core of the first worker in each case: as if a machine had joined another that does it all.
 """
 
 from __future__ import annotations
@@ -52,19 +52,23 @@ def _on(workers: int, source: Path) -> Usage:
         tempfile.TemporaryDirectory(prefix="bench-cluster-") as folder,
         cluster(Path(folder) / "spark", workers, memory="2g") as spark,
     ):
-        _pin()
+        cores = os.sched_getaffinity(0)
+        _pin(sorted(cores))
         environ = environment(Path(folder), source) | {
             "PERMALAKE_SPARK_MASTER": spark.master,
             "PERMALAKE_SPARK_CORES": str(workers),
             "PERMALAKE_SPARK_EXECUTOR_MEMORY": "1g",
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
-        return watch([COMMAND, "run", "iota", "--date", DAY], environ)
+        os.sched_setaffinity(0, {min(cores)})
+        try:
+            return watch([COMMAND, "run", "iota", "--date", DAY], environ)
+        finally:
+            os.sched_setaffinity(0, cores)
 
 
-def _pin() -> None:
+def _pin(cores: list[int]) -> None:
     """Give each worker a core, which its children inherit."""
-    cores = sorted(os.sched_getaffinity(0))
     own = [one for one in psutil.Process().children(recursive=True) if _is_worker(one)]
     for number, worker in enumerate(sorted(own, key=lambda one: one.pid)):
         for thread in worker.threads():
