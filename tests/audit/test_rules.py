@@ -81,7 +81,7 @@ def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(tmp_path):
     def without_version(name):
         return arrow(IOTA_TABLES[name], rows[name]).drop_columns("version")
 
-    damaged = replace(scope(rows), memory=DuckDBEngine(without_version))
+    damaged = replace(scope(rows), own=DuckDBEngine(without_version))
     report = auditor(tmp_path).run(damaged, DAYS, only=["messages"])
     assert {finding.name for finding in report.failed} == {"columns", "types"}
     assert report.passed == []
@@ -97,7 +97,7 @@ def test_an_exception_counts_as_failure_and_is_pinned_to_its_day(spark, tmp_path
         spoilt = f"if(milestone_index = {FIRST + 2}, raise_error('lost in transit'), version)"
         return damaged.selectExpr(*(f"{spoilt} AS version" if c == "version" else c for c in damaged.columns))
 
-    damaged = replace(scope(rows), memory=None, spark=SparkEngine(lambda: spark, table))
+    damaged = replace(scope(rows), own=SparkEngine(lambda: spark, table))
     report = auditor(tmp_path).run(damaged, DAYS[:2], only=["messages"])
     assert report.passed == [DAYS[0]]
     assert any("lost in transit" in line for line in report.failures(DAYS[1]))

@@ -221,19 +221,19 @@ def frame(spark, table, rows):
 def scope(rows, tables=IOTA_TABLES, **configuration):
     """A scope over rows by table, in memory."""
     engine = DuckDBEngine(lambda name: arrow(tables[name], rows[name]))
-    return _scope(rows, tables, configuration, memory=engine)
+    return _scope(rows, tables, configuration, own=engine)
 
 
 def spark_scope(spark, rows, tables=IOTA_TABLES, **configuration):
     """The same scope in Spark."""
     engine = SparkEngine(lambda: spark, lambda session, name: frame(session, tables[name], rows[name]))
-    return _scope(rows, tables, configuration, memory=None, spark=engine)
+    return _scope(rows, tables, configuration, own=engine, is_small=lambda _: False)
 
 
-def _scope(rows, tables, configuration, **engines):
+def _scope(rows, tables, configuration, **more):
     counted = {name: len(rows[name]) for name in tables}
     settings = Configuration(**{"chunk_size": 250_000} | configuration)
-    return Scope(frozenset(tables), configuration=settings, rows=counted, **engines)
+    return Scope(frozenset(tables), configuration=settings, rows=counted, **more)
 
 
 def violations(laws, scope):

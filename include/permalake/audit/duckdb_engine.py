@@ -67,7 +67,8 @@ class DuckDBEngine:
 
     ``table`` returns the audited rows of a table, ``previous`` those of the latest day before. What does not
     fit ``memory`` (as ``8g``; DuckDB's own limit when left out) goes to the folder for temporary files.
-    ``days``: the first and last day of which there are rows; all when left out.
+    ``days``: the first and last day of which there are rows; all when left out. ``threads``: how many work;
+    one per core when left out.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class DuckDBEngine:
         previous: Rows | None = None,
         memory: str | None = None,
         days: tuple[date, date] | None = None,
+        threads: int | None = None,
     ) -> None:
         self._table = table
         self._days = "" if days is None else f" WHERE date BETWEEN DATE '{days[0]}' AND DATE '{days[1]}'"
@@ -88,6 +90,8 @@ class DuckDBEngine:
         self._connection.execute(f"SET temp_directory = '{gettempdir()}/permalake-audit-{uuid4().hex}'")
         if memory is not None:
             self._connection.execute(f"SET memory_limit = '{memory}b'")  # Java's 8g is DuckDB's 8gb
+        if threads is not None:
+            self._connection.execute(f"SET threads = {threads:d}")
         self.define(_HASH_OF_THREE)
         for macro in _MACROS:
             self._connection.execute(f"CREATE MACRO {macro}")

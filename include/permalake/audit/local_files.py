@@ -27,6 +27,11 @@ def local_files(rows: pa.Table | ds.Dataset) -> list[str]:
     return [] if any(_PATTERNS & set(path) for path in rows.files) else rows.files
 
 
+def sendable(rows: pa.Table | ds.Dataset) -> pa.Table | ds.Dataset:
+    """Return rows as they can be sent to a task: files as they are, others as a table."""
+    return rows.to_table() if isinstance(rows, ds.InMemoryDataset) else rows
+
+
 def read_by_duckdb(files: list[str], schema: pa.Schema, types: Mapping[str, str]) -> str:
     """Return what DuckDB selects from to read these files; columns that a file lacks are null.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import great_expectations as gx
 from great_expectations.data_context.types.base import (
@@ -21,7 +21,8 @@ from permalake.audit.catalogue import audited
 from permalake.audit.expectations import Scanned, batch_of
 from permalake.audit.findings import LAWS, AuditReport, Finding, merge, one_line
 from permalake.audit.laws import Law
-from permalake.audit.outcomes import Outcomes, law_outcomes, rule_outcomes
+from permalake.audit.outcomes import Outcomes
+from permalake.audit.questions import Question, answers, law_questions
 from permalake.audit.scope import Scope
 from permalake.audit.suite import CRITICAL
 from permalake.audit.validation import Wanted, findings_of, of_laws, of_rows, of_schema, rules_of
@@ -30,8 +31,89 @@ from permalake.contracts.schema import Table
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.abstract_data_context import AbstractDataContext
 
-Part = Callable[[Scope, Sequence[date]], AuditReport]
 _QUIET = ("great_expectations", "py4j")
+
+
+class _UnreadableError(Exception):
+    """A table that cannot be read at all."""
+
+    def __init__(self, table: str, error: Exception) -> None:
+        super().__init__(table)
+        text = "The staged table can be read."
+        self.finding = Finding(table, "readable", text, CRITICAL, False, error=one_line(error))
+
+
+class _Part(Protocol):
+    """What is validated together."""
+
+    @property
+    def name(self) -> str:
+        """Unique within an audit."""
+
+    def questions(self, scope: Scope, days: Sequence[date]) -> list[Question]:
+        """Return what has to be found out."""
+
+    def scanned(
+        self, scope: Scope, days: Sequence[date], found: Mapping[str, Outcomes]
+    ) -> tuple[Wanted, Scanned]:
+        """Return what is expected, and what was found."""
+
+
+@dataclass(frozen=True)
+class _OfTable:
+    """One table: the rules of its contract and its suite."""
+
+    table: Table
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    def questions(self, scope: Scope, days: Sequence[date]) -> list[Question]:
+        try:
+            types = self._types(scope)
+        except _UnreadableError:
+            return []
+        if list(self.table.names) != list(types) or scope.is_empty(self.name):
+            return []
+        return [Question(self.name, self.table, tuple(rules_of(self.table, days)))]
+
+    def scanned(
+        self, scope: Scope, days: Sequence[date], found: Mapping[str, Outcomes]
+    ) -> tuple[Wanted, Scanned]:
+        types, wanted = self._types(scope), of_schema(self.table)
+        if self.name in found:
+            wanted |= of_rows(self.table, rules_of(self.table, days))
+        return wanted, Scanned(types, found.get(self.name, {}))
+
+    def _types(self, scope: Scope) -> dict[str, str]:
+        try:
+            return scope.engine(self.name).types(self.name)
+        except Exception as error:
+            raise _UnreadableError(self.name, error) from error
+
+
+@dataclass(frozen=True)
+class _OfLaws:
+    """The laws across tables."""
+
+    laws: tuple[Law, ...]
+    name: str = LAWS
+
+    def questions(self, scope: Scope, days: Sequence[date]) -> list[Question]:  # noqa: ARG002
+        return law_questions(self.laws)
+
+    def scanned(
+        self,
+        scope: Scope,
+        days: Sequence[date],  # noqa: ARG002
+        found: Mapping[str, Outcomes],
+    ) -> tuple[Wanted, Scanned]:
+        outcomes = {
+            name: one for asked in law_questions(self.laws) for name, one in found[asked.name].items()
+        }
+        wanted = of_laws(self.laws, scope.configuration.protocol)
+        return wanted, Scanned({}, outcomes)
 
 
 class Auditor:
@@ -50,58 +132,49 @@ class Auditor:
         When a failure names no day (an expectation that could not be computed), its table or the laws are
         audited again on halves of the days until it does.
         """
-        parts: dict[str, Part] = {table.name: partial(self._audit_table, table) for table in self._tables}
-        parts[LAWS] = self._audit_laws
-        if only is not None:
-            parts = {name: part for name, part in parts.items() if name in only}
+        parts: dict[str, _Part] = {table.name: _OfTable(table) for table in self._tables}
+        parts[LAWS] = _OfLaws(self._laws)
+        wanted = [part for name, part in parts.items() if only is None or name in only]
         try:
-            reports = [self._pinned_down(part, scope, tuple(days)) for part in parts.values()]
+            # All at once: what tasks answer, they answer side by side.
+            found = answers([one for part in wanted for one in part.questions(scope, days)], scope)
+            reports = [self._pinned_down(part, scope, tuple(days), found) for part in wanted]
         finally:
             scope.release()
         return AuditReport(tuple(days), tuple(finding for report in reports for finding in report.findings))
 
-    def _pinned_down(self, part: Part, scope: Scope, days: tuple[date, ...]) -> AuditReport:
-        """Audit ``days``; while a failure names no day, halve them.
+    def _pinned_down(
+        self, part: _Part, scope: Scope, days: tuple[date, ...], found: Mapping[str, Outcomes]
+    ) -> AuditReport:
+        """Judge ``days`` by what was found; while a failure names no day, halve them.
 
         What fails in both halves fails everywhere: the search ends.
         """
-        report = part(scope, days)
+        report = self._judged(part, scope, days, found)
         if not report.dateless or len(days) == 1:
             return report
         if all(finding.name in ("columns", "types") for finding in report.dateless):
             return report
         middle = len(days) // 2
-        parts = [(scope.narrowed(half[0], half[-1]), half) for half in (days[:middle], days[middle:])]
-        halves = [part(narrowed, half) for narrowed, half in parts]
+        parts = [(half, scope.narrowed(half[0], half[-1])) for half in (days[:middle], days[middle:])]
+        asked = [(half, own, answers(part.questions(own, half), own)) for half, own in parts]
+        halves = [self._judged(part, own, half, found) for half, own, found in asked]
         if len(days) > 2 and all(half.dateless for half in halves):
             return report
-        found = [
-            self._pinned_down(part, narrowed, half.days) if half.dateless else half
-            for half, (narrowed, _) in zip(halves, parts, strict=True)
+        named = [
+            self._pinned_down(part, own, half, found) if judged.dateless else judged
+            for judged, (half, own, found) in zip(halves, asked, strict=True)
         ]
-        return AuditReport(days, tuple(merge([_blame(half) for half in found])))
+        return AuditReport(days, tuple(merge([_blame(half) for half in named])))
 
-    def _audit_table(self, table: Table, scope: Scope, days: Sequence[date]) -> AuditReport:
-        """Audit one table: the rules of its contract and its suite."""
+    def _judged(
+        self, part: _Part, scope: Scope, days: Sequence[date], found: Mapping[str, Outcomes]
+    ) -> AuditReport:
         try:
-            engine = scope.engine(table.name)
-            types = engine.types(table.name)
-        except Exception as error:  # noqa: BLE001 (reported as a finding)
-            return AuditReport(tuple(days), (_unreadable(table.name, error),))
-        wanted, outcomes = of_schema(table), Outcomes()
-        if list(table.names) == list(types) and not scope.is_empty(table.name):
-            rules = rules_of(table, days)
-            wanted |= of_rows(table, rules)
-            outcomes = rule_outcomes(engine, table, rules)
-        return AuditReport(
-            tuple(days), tuple(self._validate(table.name, Scanned(types, outcomes), wanted, days))
-        )
-
-    def _audit_laws(self, scope: Scope, days: Sequence[date]) -> AuditReport:
-        """Audit the laws across tables."""
-        wanted = of_laws(self._laws, scope.configuration.protocol)
-        outcomes = law_outcomes(self._laws, scope)
-        return AuditReport(tuple(days), tuple(self._validate(LAWS, Scanned({}, outcomes), wanted, days)))
+            wanted, scanned = part.scanned(scope, days, found)
+        except _UnreadableError as error:
+            return AuditReport(tuple(days), (error.finding,))
+        return AuditReport(tuple(days), tuple(self._validate(part.name, scanned, wanted, days)))
 
     def _validate(self, name: str, scanned: Scanned, wanted: Wanted, days: Sequence[date]) -> list[Finding]:
         """Return the findings in what was scanned; write Great Expectations' result to a file.
@@ -146,7 +219,3 @@ def _blame(half: AuditReport) -> AuditReport:
         for one in half.findings
     ]
     return AuditReport(half.days, tuple(findings))
-
-
-def _unreadable(table: str, error: Exception) -> Finding:
-    return Finding(table, "readable", "The staged table can be read.", CRITICAL, False, error=one_line(error))

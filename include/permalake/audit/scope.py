@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from threading import RLock
@@ -24,7 +24,7 @@ VIOLATIONS = pa.schema(
 
 
 class Engine(Protocol):
-    """What executes queries of an audit: Spark, or DuckDB in memory."""
+    """What executes queries of an audit: DuckDB; in tests Spark too."""
 
     def open(self, name: str) -> None:
         """Make the audited rows of a table known by its name, or with ``previous_`` those before."""
@@ -48,6 +48,16 @@ class Engine(Protocol):
         """Drop what was made known."""
 
 
+class Tasks(Protocol):
+    """What answers questions about large tables elsewhere."""
+
+    def answers(self, questions: Sequence[Any], scope: Scope) -> Mapping[str, Any]:
+        """Return the outcomes of each question, by its name; see :mod:`permalake.audit.questions`."""
+
+    def narrowed(self, start: date, end: date) -> Tasks:
+        """Return the same for ``start`` to ``end`` only, both inclusive."""
+
+
 def _all(name: str) -> bool:  # noqa: ARG001
     return True
 
@@ -58,38 +68,46 @@ class Scope:
 
     Attributes:
         tables: Names of the tables.
-        memory: DuckDB, in this process: executes what reads small tables only, or everything.
-        spark: Executes what reads a large table; None where DuckDB does.
+        own: Executes queries in this process.
+        tasks: Answers, elsewhere, what is asked about large tables; None where this process does.
         is_small: Whether a table is small.
         rows: Number of rows by table, where known. Empty tables are not judged row by row.
     """
 
     tables: Collection[str]
-    memory: Engine | None
-    spark: Engine | None = None
+    own: Engine
+    tasks: Tasks | None = None
     configuration: Configuration = field(default_factory=Configuration)
     is_small: Callable[[str], bool] = _all
     rows: Mapping[str, int] = field(default_factory=dict)
-    _known: dict[int, set[str]] = field(default_factory=dict, repr=False, compare=False)
+    _known: set[str] = field(default_factory=set, repr=False, compare=False)
     _lock: Any = field(default_factory=RLock, repr=False, compare=False)
 
     def engine(self, *queries: str) -> Engine:
-        """Return the engine of some queries, with all that they read made known to it.
+        """Return the engine, with all that some queries read made known to it.
 
         A table's name is a query too.
         """
-        names: set[str] = set()
-        for query in queries:
-            names |= {query} if query.isidentifier() else names_in(query)
-        engine = self._chosen(names)
         with self._lock:
-            for name in sorted(names):
-                self._make_known(engine, name)
-        return engine
+            for name in sorted({name for query in queries for name in _named(query)}):
+                self._make_known(name)
+        return self.own
 
     def reads_large(self, *queries: str) -> bool:
         """Return whether some queries read a table that is not small; nothing is read."""
-        return self._is_large({name for query in queries for name in names_in(query)})
+        read = {name.removeprefix(PREVIOUS) for name in self.reached(*queries)} & set(self.tables)
+        return not all(map(self.is_small, read))
+
+    def reached(self, *queries: str) -> set[str]:
+        """Return what some queries read, and what shared queries among it read."""
+        reached: set[str] = set()
+        for query in queries:
+            names = _named(query)
+            reached |= names
+            for name in names:
+                if isinstance(rows := SHARED.get(name), str):
+                    reached |= self.reached(rows)
+        return reached
 
     def is_empty(self, name: str) -> bool:
         """Return whether the table is known to have no rows."""
@@ -97,46 +115,31 @@ class Scope:
 
     def narrowed(self, start: date, end: date) -> Scope:
         """Return the same scope for ``start`` to ``end`` only, both inclusive."""
-        memory, spark = (one.narrowed(start, end) if one else None for one in (self.memory, self.spark))
-        return replace(self, memory=memory, spark=spark, rows={}, _known={}, _lock=RLock())
+        tasks = self.tasks.narrowed(start, end) if self.tasks else None
+        own = self.own.narrowed(start, end)
+        return replace(self, own=own, tasks=tasks, rows={}, _known=set(), _lock=RLock())
 
     def release(self) -> None:
-        """Drop what the engines keep."""
-        for engine in filter(None, (self.memory, self.spark)):
-            engine.release()
+        """Drop what the engine keeps."""
+        self.own.release()
         self._known.clear()
 
-    def _chosen(self, names: Collection[str]) -> Engine:
-        engine = self.spark if self.spark and self._is_large(names) else self.memory
-        if engine is None:
-            raise ValueError("an audit needs an engine")
-        return engine
-
-    def _is_large(self, names: Collection[str]) -> bool:
-        read = {name.removeprefix(PREVIOUS) for name in self._reached(names)} & set(self.tables)
-        return self.memory is None or not all(map(self.is_small, read))
-
-    def _reached(self, names: Collection[str]) -> set[str]:
-        """Return names and those that shared queries among them read."""
-        reached = set(names)
-        for name in names:
-            if isinstance(query := SHARED.get(name), str):
-                reached |= self._reached(names_in(query))
-        return reached
-
-    def _make_known(self, engine: Engine, name: str) -> None:
-        known = self._known.setdefault(id(engine), set())
-        if name in known:
+    def _make_known(self, name: str) -> None:
+        if name in self._known:
             return
         rows = SHARED.get(name)
         if name.removeprefix(PREVIOUS) in self.tables:
-            engine.open(name)
+            self.own.open(name)
         elif isinstance(rows, str):
             for one in sorted(names_in(rows)):
-                self._make_known(engine, one)
-            engine.keep(name, rows)
+                self._make_known(one)
+            self.own.keep(name, rows)
         elif rows is not None:
-            engine.put(name, rows(self.configuration))
+            self.own.put(name, rows(self.configuration))
         elif name == CONFIGURATION:
-            engine.put(name, self.configuration.row())
-        known.add(name)
+            self.own.put(name, self.configuration.row())
+        self._known.add(name)
+
+
+def _named(query: str) -> set[str]:
+    return {query} if query.isidentifier() else names_in(query)

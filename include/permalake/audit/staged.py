@@ -12,13 +12,13 @@ import pyarrow.dataset as ds
 from permalake.audit.configuration import Configuration
 from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.scope import Scope
-from permalake.audit.spark_engine import SparkEngine
+from permalake.audit.task_answers import TaskAnswers
 from permalake.contracts.schema import Table
 from permalake.spark.sizes import fits_driver
 from permalake.spark.submit import driver_memory, is_local
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from permalake.config import Settings
 
@@ -73,38 +73,25 @@ class Staging(Protocol):
     def refused(self) -> dict[date, str]:
         """Invalid days with their reasons."""
 
-    def table(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table as staged, with its history."""
-
-    def published(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table as it was published when the attempt began."""
-
     @property
     def files(self) -> Files:
         """What is staged, as files."""
 
 
-class PublishedTables(Protocol):
-    """The published lake, as far as the audit reads it."""
-
-    def table(self, spark: SparkSession, network: str, name: str) -> DataFrame:
-        """Return a published table."""
-
-
 def scope_of(
     spark: Callable[[], SparkSession],
     settings: Settings,
-    lake: PublishedTables,
     attempt: Staging,
     tables: Mapping[str, Table],
 ) -> Scope:
     """Return the rows of an attempt's days, without those it refused.
 
-    On a local master DuckDB reads large tables too, from files; on a cluster Spark does. ``spark`` gives
-    the session; it is asked for when Spark is to read a table. Side tables are read as published, with a day
+    On a local master this process reads large tables too, from files; on a cluster Spark's tasks do.
+    ``spark`` gives the session; it is asked for when a task is to read a table. Side tables are read as
+    published, with a day
     more at either end: a quote may be some hours older or younger than the transfer that it prices.
     """
-    audited = _AuditedTables(lake, attempt, tables)
+    audited = _AuditedTables(attempt, tables)
     small = fits_driver({name: (rows.count, rows.size) for name, rows in audited.rows.items()})
     network = settings.networks.get(attempt.network)
 
@@ -114,7 +101,7 @@ def scope_of(
     return Scope(
         frozenset(tables),
         DuckDBEngine(rows, audited.previous, driver_memory()),
-        None if is_local() else SparkEngine(spark, audited.frame, audited.previous_frame),
+        None if is_local() else TaskAnswers(spark, audited.scan, audited.scans_before),
         Configuration(
             protocol=network.protocol if network else None,
             chunk_size=network.chunk_size if network else None,
@@ -128,51 +115,37 @@ def scope_of(
 
 
 class _AuditedTables:
-    """The rows of an attempt's days by table, as files and as frames."""
+    """The rows of an attempt's days by table."""
 
-    def __init__(self, lake: PublishedTables, attempt: Staging, tables: Mapping[str, Table]) -> None:
-        self._lake = lake
+    def __init__(self, attempt: Staging, tables: Mapping[str, Table]) -> None:
         self._attempt = attempt
         self._tables = tables
         self._refused = sorted(attempt.refused)
         self.rows = {name: attempt.files.rows(name, *self._span(name), self._refused) for name in tables}
 
-    def frame(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return the audited rows of a table."""
-        from pyspark.sql import functions as f
-
-        if self._tables[name].commit == "side":
-            whole = self._lake.table(spark, self._attempt.network, name)
-        else:
-            whole = self._attempt.table(spark, name)
-        frame = whole.where(f.col("date").between(*map(f.lit, self._span(name))))
-        return frame.where(~f.col("date").isin(self._refused)) if self._refused else frame
+    def scan(self, name: str) -> ds.Dataset:
+        """Return the audited rows of a table, read when they are used."""
+        return self.rows[name].scan()
 
     def previous(self, name: str) -> pa.Table:
-        """Return the rows of the latest day before the audited ones.
+        """Return the rows of the latest day before the audited ones."""
+        before = [part.read() for part in self._before(name)]
+        return pa.concat_tables([self.scan(name).schema.empty_table(), *before], promote_options="default")
 
-        Refused days stay as they were published, and later days continue from that.
-        """
-        latest = self._attempt.files.latest_before(name)
+    def scans_before(self, name: str) -> list[ds.Dataset]:
+        """Return the same, in parts that are read when they are used."""
+        return [part.scan() for part in self._before(name)]
+
+    def _before(self, name: str) -> list[StoredRows]:
+        """Refused days stay as they were published, and later days continue from that."""
+        files = self._attempt.files
+        latest = files.latest_before(name)
         if latest is None:
-            return self.rows[name].read().slice(0, 0)
-        known = self._attempt.files.rows(name, latest, latest).read()
-        kept = [self._attempt.files.published_rows(name, day, day).read() for day in self._refused]
-        return pa.concat_tables([known, *kept], promote_options="default")
-
-    def previous_frame(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return the same as a frame."""
-        from pyspark.sql import functions as f
-
-        whole = self._attempt.table(spark, name)
-        latest = self._attempt.files.latest_before(name)
-        if latest is None:
-            return whole.limit(0)
-        known = whole.where(f.col("date") == f.lit(latest))
-        if not self._refused:
-            return known
-        kept = self._attempt.published(spark, name).where(f.col("date").isin(self._refused))
-        return known.unionByName(kept)
+            return []
+        return [
+            files.rows(name, latest, latest),
+            *(files.published_rows(name, day, day) for day in self._refused),
+        ]
 
     def _span(self, name: str) -> tuple[date, date]:
         more = timedelta(1 if self._tables[name].commit == "side" else 0)

@@ -1,7 +1,7 @@
 """Tables of days that are queries over other tables: executed and staged by DuckDB or by Spark.
 
-Where the driver is the executor, DuckDB reads the staged files, and results become files here; on a cluster
-Spark executes the same text.
+DuckDB reads the staged files, and results become files: where the driver is the executor in this process, on
+a cluster in one of Spark's tasks. What queries read beside files is in Spark, which executes the same text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from permalake.audit.duckdb_engine import DuckDBEngine
+from permalake.audit.local_files import sendable
 from permalake.audit.spark_engine import SparkEngine
 from permalake.contracts import Table
 from permalake.contracts.schema import DUCKDB_TYPES
 from permalake.contracts.sql_functions import SqlFunction
 from permalake.lake import Attempt
-from permalake.lake.task_files import TaskFiles, WrittenFile
+from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
 from permalake.pipeline import jobs
 from permalake.spark.submit import driver_memory, is_local
@@ -32,12 +33,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+Rows = Callable[[str], pa.Table | ds.Dataset]
+_TASK_MEMORY = "1g"
+
+
 class LandedRows(Protocol):
     """Rows that an earlier step left for queries beside the staged tables."""
 
     @property
     def names(self) -> Iterable[str]:
         """Names by which queries read them."""
+
+    @property
+    def in_files(self) -> bool:
+        """Whether they lie in files, so that no process has to hold them."""
 
     def dataset(self, name: str) -> ds.Dataset:
         """Return them for this process."""
@@ -52,6 +61,7 @@ class KnownFrames:
     def __init__(self, frames: Mapping[str, DataFrame]) -> None:
         self._frames = frames
         self.names = frozenset(frames)
+        self.in_files = not frames
 
     def dataset(self, name: str) -> ds.Dataset:
         """Return the rows of a frame for this process."""
@@ -60,6 +70,25 @@ class KnownFrames:
     def frame(self, _: SparkSession, name: str) -> DataFrame:
         """Return a frame."""
         return self._frames[name]
+
+
+@dataclass(frozen=True)
+class _SentRows:
+    """Rows as they were sent to a task."""
+
+    rows: Mapping[str, pa.Table | ds.Dataset]
+    in_files: bool = True
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self.rows
+
+    def dataset(self, name: str) -> ds.Dataset:
+        rows = self.rows[name]
+        return ds.dataset(rows) if isinstance(rows, pa.Table) else rows
+
+    def frame(self, spark: SparkSession, name: str) -> DataFrame:
+        return spark.createDataFrame(self.dataset(name).to_table())
 
 
 @dataclass(frozen=True)
@@ -86,10 +115,16 @@ def stage_queries(attempt: Attempt, queries: DayQueries, spark: Callable[[], Spa
     Raises:
         graphlib.CycleError: if queries read each other.
     """
-    if is_local():
-        _by_duckdb(attempt, queries)
-    else:
-        _by_spark(attempt, queries, spark)
+    if not is_local() and not queries.landed.in_files:
+        return _by_spark(attempt, queries, spark)
+    made = [queries.contracts[name] for name in queries.tables]
+    work = _Work(queries, tuple(attempt.targets(made)), object_storage.file_io())
+
+    def rows(name: str) -> ds.Dataset:
+        return attempt.files.rows(name, attempt.start, attempt.end).scan()
+
+    written = work.done(rows, driver_memory()) if is_local() else work.sent(rows, spark())
+    return attempt.stage_files(written, made)
 
 
 def levels(queries: Mapping[str, str]) -> Iterator[list[str]]:
@@ -107,29 +142,53 @@ def names_in(query: str, names: Iterable[str]) -> set[str]:
     return set(re.findall(r"\b(?:FROM|JOIN)\s+([a-z_]\w*)", query)) & set(names)
 
 
-def _by_duckdb(attempt: Attempt, queries: DayQueries) -> None:
-    def rows(name: str) -> ds.Dataset:
-        return attempt.files.rows(name, attempt.start, attempt.end).scan()
+@dataclass(frozen=True)
+class _Work:
+    """Queries whose rows become files of ``targets``; ``file_io`` is the access to object storage."""
 
-    made = [queries.contracts[name] for name in queries.tables]
-    files = TaskFiles(attempt.targets(made), object_storage.file_io())
-    written: list[WrittenFile] = []
-    with duckdb_over(queries, rows) as engine:
-        for name in (one for group in levels(queries.tables) for one in group):
-            contract = queries.contracts[name]
-            engine.keep(name, cast(queries.tables[name], contract))
-            written += write(engine, ordered(name, contract), files, name)
-    attempt.stage_files(written, made)
+    queries: DayQueries
+    targets: Sequence[FileTarget]
+    file_io: Mapping[str, str]
+
+    def done(self, rows: Rows, memory: str, threads: int | None = None) -> list[WrittenFile]:
+        """Execute the queries in this process and return the files; ``rows`` returns those of a table."""
+        files = TaskFiles(self.targets, self.file_io)
+        written: list[WrittenFile] = []
+        tables = self.queries.tables
+        with duckdb_over(self.queries, rows, memory, threads) as engine:
+            for name in (one for group in levels(tables) for one in group):
+                contract = self.queries.contracts[name]
+                engine.keep(name, cast(tables[name], contract))
+                written += write(engine, ordered(name, contract), files, name)
+        return written
+
+    def sent(self, rows: Rows, spark: SparkSession) -> list[WrittenFile]:
+        """Execute them in a task."""
+        queries = self.queries
+        landed = {name: sendable(queries.landed.dataset(name)) for name in queries.landed.names}
+        read = queries.read(queries.tables) - set(queries.tables) - set(landed)
+        known = {name: sendable(rows(name)) for name in read}
+        work = replace(self, queries=replace(queries, landed=_SentRows(landed)))
+
+        def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for _ in batches:
+                texts = [file.to_text() for file in work.done(known.__getitem__, _TASK_MEMORY, 1)]
+                yield pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], ["file"])
+
+        told = spark.range(0, 1, 1, 1).mapInArrow(task, "file string").collect()
+        return [WrittenFile.from_text(row["file"]) for row in told]
 
 
 @contextmanager
-def duckdb_over(queries: DayQueries, rows: Callable[[str], pa.Table | ds.Dataset]) -> Iterator[DuckDBEngine]:
+def duckdb_over(
+    queries: DayQueries, rows: Rows, memory: str | None = None, threads: int | None = None
+) -> Iterator[DuckDBEngine]:
     """Give the block an engine that knows all that the queries read; ``rows`` returns those of a table."""
 
     def table(name: str) -> pa.Table | ds.Dataset:
         return queries.landed.dataset(name) if name in queries.landed.names else rows(name)
 
-    engine = DuckDBEngine(table, memory=driver_memory())
+    engine = DuckDBEngine(table, memory=memory or driver_memory(), threads=threads)
     try:
         for function in queries.functions:
             engine.define(function)

@@ -25,6 +25,7 @@ from permalake.pipeline.workspace import Workspace
 from permalake.spark import sizes
 from permalake.spark.installed_pyspark import prefer_installed
 from permalake.spark.session import session
+from permalake.spark.submit import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -175,7 +176,7 @@ class Job:
         if result.state == "invalid":
             raise InvalidInputError(result.failure)
         for step in map(domain.step, order.then):
-            if not (step.light or sizes.goes_on(result.rows)):
+            if not (step.light or sizes.goes_on(result.rows, is_local=is_local())):
                 LOG.info("%s %s: large, so %s has a submit of its own", self.name, order, step.name)
                 return
             following = self._go_on(work, order, step, first)

@@ -42,6 +42,7 @@ class Written:
     schemas: Mapping[str, pa.Schema]
     files: list[WrittenFile] = field(default_factory=list)
     landed: dict[str, list[str]] = field(default_factory=dict)
+    in_files: bool = True
 
     @property
     def names(self) -> frozenset[str]:

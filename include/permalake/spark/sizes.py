@@ -21,8 +21,9 @@ PACKED_BYTES = 32 << 30
 optimising compiler costs 8 s of processor time and saves none."""
 
 CHAINED_ROWS = 10_000_000
-"""Staged rows up to which a submit goes on with the next steps. A submit of its own costs a step ten seconds:
-to start Java and Spark, and to compile again what the step before had compiled."""
+"""Staged rows up to which a submit on one machine goes on with the next steps. A submit of its own costs a
+step ten seconds: to start Java and Spark, and to compile again what the step before had compiled. Of more
+rows, the audit would add its memory to that of ingest: 5.3 instead of 3.5 GB for 5,000,000 messages."""
 
 DRIVER_ROWS = 200_000
 """Rows of an audit that are read in memory on the driver, of all tables together: Spark would take longer to
@@ -50,9 +51,12 @@ def is_below(archive: Path | None, limit: int) -> bool:
     return True
 
 
-def goes_on(rows: Mapping[str, int]) -> bool:
-    """Return whether a submit goes on with the next step after staging so many rows, by table."""
-    return sum(rows.values()) <= CHAINED_ROWS
+def goes_on(rows: Mapping[str, int], *, is_local: bool) -> bool:
+    """Return whether a submit goes on with the next step after staging so many rows, by table.
+
+    On a cluster it always does: what is large there is in tasks, whose memory is their own.
+    """
+    return not is_local or sum(rows.values()) <= CHAINED_ROWS
 
 
 def fits_driver(tables: Mapping[str, tuple[int, int]]) -> set[str]:

@@ -56,7 +56,7 @@ def judged(
     """Audit the days' own tables, or the ``carried`` ones; return the report and its page."""
     order, work = context.order, context.work
     every = work.domain.tables
-    scope = scope_of(lambda: context.spark, work.settings, work.reader, staging, every)
+    scope = scope_of(lambda: context.spark, work.settings, staging, every)
     tables = [table for table in every.values() if (table.commit == "carried") == carried]
     laws = [law for law in work.domain.laws() if every[law.table] in tables]
     folder = docs.folder(order.network, staging.id)

@@ -1,0 +1,55 @@
+"""What an audit asks: of one table, or of some laws; each question can be answered by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from permalake.audit.laws import Law
+from permalake.audit.outcomes import Outcomes, law_outcomes, rule_outcomes
+from permalake.audit.scope import Scope
+from permalake.audit.suite import Rule
+from permalake.contracts.schema import Table
+
+
+@dataclass(frozen=True)
+class Question:
+    """The rules of ``table``, or some laws.
+
+    Attributes:
+        name: Unique within an audit.
+    """
+
+    name: str
+    table: Table | None = None
+    rules: tuple[Rule, ...] = ()
+    laws: tuple[Law, ...] = ()
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """What is read; a table's name is a query too."""
+        sides = tuple(side for law in self.laws for side in law.sides)
+        return sides if self.table is None else (self.table.name,)
+
+
+def law_questions(laws: Sequence[Law]) -> list[Question]:
+    """Return laws in questions: those whose sides are compared in the same way are asked about at once."""
+    questions = [Question(f"law {law.name}", laws=(law,)) for law in laws if law.kind == "violations"]
+    for kind in ("balance", "covered"):
+        if alike := tuple(law for law in laws if law.kind == kind):
+            questions.append(Question(f"{kind} laws", laws=alike))
+    return questions
+
+
+def answer(question: Question, scope: Scope) -> Outcomes:
+    """Return the outcomes, worked out in this process."""
+    if question.table is None:
+        return law_outcomes(question.laws, scope)
+    return rule_outcomes(scope.engine(question.table.name), question.table, question.rules)
+
+
+def answers(questions: Sequence[Question], scope: Scope) -> dict[str, Outcomes]:
+    """Return the outcomes of questions by name: those about large tables come from the scope's tasks."""
+    large = [one for one in questions if scope.tasks and scope.reads_large(*one.queries)]
+    found = scope.tasks.answers(large, scope) if scope.tasks and large else {}
+    return {one.name: found[one.name] if one.name in found else answer(one, scope) for one in questions}
