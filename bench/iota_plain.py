@@ -71,7 +71,11 @@ def records(archive: Path) -> pa.Table:
         for field, binary in zip(table.schema, is_binary, strict=True)
     )
     ordered = table.cast(wide).sort_by([("milestone", "ascending"), ("kind", "ascending")])
-    parts = [batch.cast(table.schema) for batch in ordered.to_batches(max_chunksize=_ROWS)]
+    # Taken, a part has bytes and offsets of its own.
+    parts = [
+        batch.take(pa.array(range(batch.num_rows))).cast(table.schema)
+        for batch in ordered.to_batches(max_chunksize=_ROWS)
+    ]
     return pa.Table.from_batches(parts).append_column("context", pa.repeat(False, table.num_rows))
 
 
