@@ -13,7 +13,7 @@ from permalake.contracts.schema import Table
 
 
 @dataclass(frozen=True)
-class Question:
+class AuditQuestion:
     """The rules of ``table``, or some laws.
 
     Attributes:
@@ -32,23 +32,23 @@ class Question:
         return sides if self.table is None else (self.table.name,)
 
 
-def law_questions(laws: Sequence[Law]) -> list[Question]:
+def law_questions(laws: Sequence[Law]) -> list[AuditQuestion]:
     """Return laws in questions: those whose sides are compared in the same way are asked about at once."""
-    questions = [Question(f"law {law.name}", laws=(law,)) for law in laws if law.kind == "violations"]
+    questions = [AuditQuestion(f"law {law.name}", laws=(law,)) for law in laws if law.kind == "violations"]
     for kind in ("balance", "covered"):
         if alike := tuple(law for law in laws if law.kind == kind):
-            questions.append(Question(f"{kind} laws", laws=alike))
+            questions.append(AuditQuestion(f"{kind} laws", laws=alike))
     return questions
 
 
-def answer(question: Question, scope: Scope) -> Outcomes:
+def answer(question: AuditQuestion, scope: Scope) -> Outcomes:
     """Return the outcomes, worked out in this process."""
     if question.table is None:
         return law_outcomes(question.laws, scope)
     return rule_outcomes(scope.engine(question.table.name), question.table, question.rules)
 
 
-def answers(questions: Sequence[Question], scope: Scope) -> dict[str, Outcomes]:
+def answers(questions: Sequence[AuditQuestion], scope: Scope) -> dict[str, Outcomes]:
     """Return the outcomes of questions by name: those about large tables come from the scope's tasks."""
     large = [one for one in questions if scope.tasks and scope.reads_large(*one.queries)]
     found = scope.tasks.answers(large, scope) if scope.tasks and large else {}

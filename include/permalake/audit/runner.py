@@ -22,7 +22,7 @@ from permalake.audit.expectations import Scanned, batch_of
 from permalake.audit.findings import LAWS, AuditReport, Finding, merge, one_line
 from permalake.audit.laws import Law
 from permalake.audit.outcomes import Outcomes
-from permalake.audit.questions import Question, answers, law_questions
+from permalake.audit.questions import AuditQuestion, answers, law_questions
 from permalake.audit.scope import Scope
 from permalake.audit.suite import CRITICAL
 from permalake.audit.validation import Wanted, findings_of, of_laws, of_rows, of_schema, rules_of
@@ -50,7 +50,7 @@ class _Part(Protocol):
     def name(self) -> str:
         """Unique within an audit."""
 
-    def questions(self, scope: Scope, days: Sequence[date]) -> list[Question]:
+    def questions(self, scope: Scope, days: Sequence[date]) -> list[AuditQuestion]:
         """Return what has to be found out."""
 
     def scanned(
@@ -69,14 +69,14 @@ class _OfTable:
     def name(self) -> str:
         return self.table.name
 
-    def questions(self, scope: Scope, days: Sequence[date]) -> list[Question]:
+    def questions(self, scope: Scope, days: Sequence[date]) -> list[AuditQuestion]:
         try:
             types = self._types(scope)
         except _UnreadableError:
             return []
         if list(self.table.names) != list(types) or scope.is_empty(self.name):
             return []
-        return [Question(self.name, self.table, tuple(rules_of(self.table, days)))]
+        return [AuditQuestion(self.name, self.table, tuple(rules_of(self.table, days)))]
 
     def scanned(
         self, scope: Scope, days: Sequence[date], found: Mapping[str, Outcomes]
@@ -100,7 +100,7 @@ class _OfLaws:
     laws: tuple[Law, ...]
     name: str = LAWS
 
-    def questions(self, scope: Scope, days: Sequence[date]) -> list[Question]:  # noqa: ARG002
+    def questions(self, scope: Scope, days: Sequence[date]) -> list[AuditQuestion]:  # noqa: ARG002
         return law_questions(self.laws)
 
     def scanned(

@@ -21,7 +21,7 @@ from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.laws import SHARED
 from permalake.audit.local_files import sendable
 from permalake.audit.outcomes import Outcome, Outcomes
-from permalake.audit.questions import Question, answer
+from permalake.audit.questions import AuditQuestion, answer
 from permalake.audit.scope import PREVIOUS, Scope
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ class TaskAnswers:
     previous: Callable[[str], list[ds.Dataset]]
     days: Days | None = None
 
-    def answers(self, questions: Sequence[Question], scope: Scope) -> dict[str, Outcomes]:
+    def answers(self, questions: Sequence[AuditQuestion], scope: Scope) -> dict[str, Outcomes]:
         """Return the outcomes of each question, by its name; those with most rows begin first."""
         read = {one.name: scope.reached(*one.queries) for one in questions}
         ordered = sorted(
             questions, key=lambda one: -sum(scope.rows.get(table, 0) for table in read[one.name])
         )
-        work = _Work(ordered, self._known(set().union(*read.values()), scope), scope.configuration)
+        work = _Answering(ordered, self._known(set().union(*read.values()), scope), scope.configuration)
         numbers = self.spark().range(0, len(ordered), 1, len(ordered))
         found = numbers.mapInArrow(work, "name string, outcomes string").collect()
         return {
@@ -112,10 +112,10 @@ def _given(rows: pa.Table, _: Configuration) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Answering:
     """What a task does with the numbers of questions."""
 
-    questions: Sequence[Question]
+    questions: Sequence[AuditQuestion]
     known: _Known
     configuration: Configuration
 

@@ -118,7 +118,7 @@ def stage_queries(attempt: Attempt, queries: DayQueries, spark: Callable[[], Spa
     if not is_local() and not queries.landed.in_files:
         return _by_spark(attempt, queries, spark)
     made = [queries.contracts[name] for name in queries.tables]
-    work = _Work(queries, tuple(attempt.targets(made)), object_storage.file_io())
+    work = _Making(queries, tuple(attempt.targets(made)), object_storage.file_io())
 
     def rows(name: str) -> ds.Dataset:
         return attempt.files.rows(name, attempt.start, attempt.end).scan()
@@ -143,7 +143,7 @@ def names_in(query: str, names: Iterable[str]) -> set[str]:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Making:
     """Queries whose rows become files of ``targets``; ``file_io`` is the access to object storage."""
 
     queries: DayQueries
