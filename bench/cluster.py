@@ -2,7 +2,7 @@
 
 ``python -m bench.cluster [MESSAGES]``: builds the same day on each. Every worker, with its executor and
 Python, is pinned to one core of this machine; with more workers than cores they share. The driver, Airflow
-included, has the core of the first worker in each case: as if a machine had joined another that does it all.
+included, shares the core of the first worker in each case, so one worker more is one core more.
 """
 
 from __future__ import annotations

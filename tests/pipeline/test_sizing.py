@@ -11,7 +11,7 @@ from permalake.config import CassandraSettings, load_settings
 from permalake.iota.day import IOTA
 from permalake.iota.sources import inputs
 from permalake.pipeline import sizing
-from permalake.spark import class_archive, jars, submit
+from permalake.spark import class_archive, jars, sizes, submit
 
 
 @pytest.fixture
@@ -107,3 +107,10 @@ def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monke
 def test_the_set_up_has_made_the_archive_of_classes():
     """A rehearsal that fails only warns, and every submit would take longer from then on."""
     assert class_archive.file().stat().st_size > 100 << 20
+
+
+def test_a_large_day_has_submits_of_its_own_on_one_machine_only():
+    few, many = {"messages": 1}, {"messages": sizes.CHAINED_ROWS, "tags": 1}
+    assert sizes.goes_on(few, is_local=True)
+    assert not sizes.goes_on(many, is_local=True)
+    assert sizes.goes_on(many, is_local=False)

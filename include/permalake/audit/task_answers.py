@@ -23,11 +23,11 @@ from permalake.audit.local_files import sendable
 from permalake.audit.outcomes import Outcome, Outcomes
 from permalake.audit.questions import AuditQuestion, answer
 from permalake.audit.scope import PREVIOUS, Scope
+from permalake.spark.sizes import TASK_MEMORY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MEMORY = "1g"
 _ANSWER = pa.schema([pa.field("name", pa.string()), pa.field("outcomes", pa.string())])
 Days = tuple[date, date]
 Rows: TypeAlias = pa.Table | ds.Dataset
@@ -97,7 +97,7 @@ class _Known:
         SHARED.update(self.queries)
         SHARED.update({name: partial(_given, rows) for name, rows in self.given.items()})
         engine = DuckDBEngine(
-            self.tables.__getitem__, self._previous, memory=_MEMORY, days=self.days, threads=1
+            self.tables.__getitem__, self._previous, memory=TASK_MEMORY, days=self.days, threads=1
         )
         is_small = self.small.__contains__
         return Scope(frozenset(self.tables), engine, configuration=configuration, is_small=is_small)

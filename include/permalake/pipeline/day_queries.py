@@ -1,7 +1,7 @@
 """Tables of days that are queries over other tables: executed and staged by DuckDB or by Spark.
 
-DuckDB reads the staged files, and results become files: where the driver is the executor in this process, on
-a cluster in one of Spark's tasks. What queries read beside files is in Spark, which executes the same text.
+DuckDB reads the staged files and writes files: in this process where the driver is the executor, in one of
+Spark's tasks on a cluster. There, Spark itself executes queries that read frames beside the files.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from permalake.audit.duckdb_engine import DuckDBEngine
+from permalake.audit.duckdb_engine import DuckDBEngine, Rows
 from permalake.audit.local_files import sendable
 from permalake.audit.spark_engine import SparkEngine
 from permalake.contracts import Table
@@ -27,14 +27,11 @@ from permalake.lake import Attempt
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
 from permalake.pipeline import jobs
+from permalake.spark.sizes import TASK_MEMORY
 from permalake.spark.submit import driver_memory, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-Rows = Callable[[str], pa.Table | ds.Dataset]
-_TASK_MEMORY = "1g"
 
 
 class LandedRows(Protocol):
@@ -77,7 +74,7 @@ class _SentRows:
     """Rows as they were sent to a task."""
 
     rows: Mapping[str, pa.Table | ds.Dataset]
-    in_files: bool = True
+    in_files: ClassVar = True
 
     @property
     def names(self) -> Iterable[str]:
@@ -172,7 +169,7 @@ class _Making:
 
         def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for _ in batches:
-                texts = [file.to_text() for file in work.done(known.__getitem__, _TASK_MEMORY, 1)]
+                texts = [file.to_text() for file in work.done(known.__getitem__, TASK_MEMORY, 1)]
                 yield pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], ["file"])
 
         told = spark.range(0, 1, 1, 1).mapInArrow(task, "file string").collect()

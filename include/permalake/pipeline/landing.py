@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import ClassVar, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -42,7 +42,7 @@ class Written:
     schemas: Mapping[str, pa.Schema]
     files: list[WrittenFile] = field(default_factory=list)
     landed: dict[str, list[str]] = field(default_factory=dict)
-    in_files: bool = True
+    in_files: ClassVar = True
 
     @property
     def names(self) -> frozenset[str]:

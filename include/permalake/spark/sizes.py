@@ -25,6 +25,9 @@ CHAINED_ROWS = 10_000_000
 step ten seconds: to start Java and Spark, and to compile again what the step before had compiled. Of more
 rows, the audit would add its memory to that of ingest: 5.3 instead of 3.5 GB for 5,000,000 messages."""
 
+TASK_MEMORY = "1g"
+"""What DuckDB may hold in one of Spark's tasks; the rest goes to the disk of its machine."""
+
 DRIVER_ROWS = 200_000
 """Rows of an audit that are read in memory on the driver, of all tables together: Spark would take longer to
 plan its queries than these rows take to judge. Of more rows, DuckDB reads the files on a local master."""
