@@ -27,6 +27,7 @@ from permalake.lake import Attempt
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
 from permalake.pipeline import jobs
+from permalake.spark.frames import in_a_task
 from permalake.spark.sizes import TASK_MEMORY
 from permalake.spark.submit import driver_memory, is_local
 
@@ -167,12 +168,11 @@ class _Making:
         known = {name: sendable(rows(name)) for name in read}
         work = replace(self, queries=replace(queries, landed=_SentRows(landed)))
 
-        def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for _ in batches:
-                texts = [file.to_text() for file in work.done(known.__getitem__, TASK_MEMORY, 1)]
-                yield pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], ["file"])
+        def task() -> Iterator[pa.RecordBatch]:
+            texts = [file.to_text() for file in work.done(known.__getitem__, TASK_MEMORY, 1)]
+            yield pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], ["file"])
 
-        told = spark.range(0, 1, 1, 1).mapInArrow(task, "file string").collect()
+        told = in_a_task(spark, task, "file string").collect()
         return [WrittenFile.from_text(row["file"]) for row in told]
 
 

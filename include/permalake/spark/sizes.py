@@ -39,7 +39,7 @@ DRIVER_PENDING_ROWS = 20_000
 """Transactions with open conflict reasons up to which the driver of a local master resolves these itself."""
 
 FEW_PENDING_ROWS = 200_000
-"""Transactions with open conflict reasons up to which Spark resolves these in one task."""
+"""The same up to which one task resolves these; of more, Spark's tasks share them."""
 
 
 def is_below(archive: Path | None, limit: int) -> bool:

@@ -88,7 +88,7 @@ def test_reasons_are_recomputed_as_far_as_the_archive_tells(bare):
 
 
 def test_few_are_resolved_here_as_spark_resolves_them(bare):
-    pending = bare.cone.where(f"kind = {int(Row.PENDING)}").toArrow().cast(ARROW)
+    pending = ds.dataset(bare.cone.where(f"kind = {int(Row.PENDING)}").toArrow().cast(ARROW))
     touched = ds.dataset(bare.touched.toArrow().cast(TOUCHED))
     batches = resolved_here(pending, touched, bare.protocol, signatures=True, sink=AsRows())
     here = [row for batch in batches for row in batch.to_pylist()]

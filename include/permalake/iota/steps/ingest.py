@@ -31,7 +31,8 @@ from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import Written
-from permalake.spark.sizes import DRIVER_PENDING_ROWS
+from permalake.spark.frames import in_a_task
+from permalake.spark.sizes import DRIVER_PENDING_ROWS, FEW_PENDING_ROWS
 from permalake.spark.submit import is_local
 
 
@@ -105,21 +106,25 @@ def staged(
 def resolve(context: StepContext, written: Written, writer: TableWriter, first: date) -> None:
     """Find the reasons of the days' conflicts; their messages join what is ``written``.
 
-    Few are resolved in this process where it is the executor too.
+    Few are resolved in one task, and very few in this process where it is the executor too.
     """
     pending = written.count(PENDING)
     if not pending:
         return
     network, spark = context.work.settings.network(context.order.network), context.spark
-    if is_local() and pending <= DRIVER_PENDING_ROWS and not tells_no_reasons(network):
-        here = resolved_here(
-            written.dataset(PENDING).to_table(),
+    if pending <= FEW_PENDING_ROWS and not tells_no_reasons(network):
+        here = partial(
+            resolved_here,
+            written.dataset(PENDING),
             written.dataset(TOUCHED_OUTPUTS),
             network.protocol,
             signatures=network.transaction_signatures,
             sink=writer,
         )
-        written.add(here)
+        if is_local() and pending <= DRIVER_PENDING_ROWS:
+            written.add(here())
+        else:
+            written.collect(in_a_task(spark, here, writer.schema))
         return
     told = resolved_days(
         written.frame(spark, PENDING),
