@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.spark_engine import SparkEngine
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.tables.carried_tables import carried_tables, spans
+from permalake.iota.tables.carried_tables import carried_tables, published_state, spans
 from permalake.iota.tables.day_sums import SUMS
 from permalake.iota.tables.day_tables import analytics_tables
 from permalake.pipeline.day_queries import cast, levels, names_in, ordered
@@ -71,16 +71,14 @@ class PublishedFrames:
     """
 
     def __init__(self, spark, own, history, engine):
-        self._spark, self._own, self._history, self._name = spark, own, history, engine
+        self._own, self._history = own, history
         self.days = spans([row.asDict() for row in own("date_cache").collect()])
         self._opened = {}
         self.engine = (
-            SparkEngine(lambda: spark, lambda _, name: self._opened[name])
+            CarryingSpark(spark, self._opened)
             if engine == "spark"
             else DuckDBEngine(lambda name: self._opened[name].toArrow())
         )
-        self.put, self.keep, self.keep_mapped = self.engine.put, self.engine.keep, self.engine.keep
-        self.rows = self.engine.rows
 
     def _between(self, table, start, end):
         first = self.days[0][0]
@@ -99,19 +97,23 @@ class PublishedFrames:
         self._opened[name] = self._between(table, start, end)
         self.engine.open(name)
 
-    def take(self, name, rows):
-        if self._name == "duckdb":
-            self.engine.take(name, rows.batches(), rows.schema)
-        else:
-            self._opened[name] = rows.frame(self._spark)
-            self.engine.open(name)
+
+class CarryingSpark(SparkEngine):
+    """Spark's engine, which can take rows in batches too."""
+
+    def __init__(self, spark, opened):
+        super().__init__(lambda: spark, lambda _, name: opened[name])
+
+    def take(self, name, batches, schema):
+        self.put(name, pa.Table.from_batches(batches, schema))
 
 
 def carried_by(engine, spark, own, history, rules, stale=()):
     """The carried tables of days as Arrow tables, by ``duckdb`` or ``spark``."""
     published = PublishedFrames(spark, own, history, engine)
     try:
-        found = carried_tables(published, published.days, rules, stale)
+        given = published_state(published, published.days, stale)
+        found = carried_tables(published.engine, given, rules)
         return {name: _made(published.engine, IOTA_TABLES[name], made) for name, made in found.items()}
     finally:
         published.engine.release()

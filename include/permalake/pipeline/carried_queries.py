@@ -1,185 +1,170 @@
-"""Queries over the published rows of a network, and carried tables staged of what they make.
+"""Carried tables staged of what queries over published rows make: days whose rows differ become files.
 
-Where the driver is the executor, DuckDB reads published files, and days whose rows differ become files here;
-on a cluster Spark executes the same text and merges the rows.
+DuckDB reads the published files: in this process where the driver is the executor, in one of Spark's tasks on
+a cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from permalake.audit.duckdb_engine import DuckDBEngine
-from permalake.audit.laws import Check
-from permalake.audit.spark_engine import SparkEngine
+from permalake.audit.local_files import sendable
 from permalake.contracts import Table
 from permalake.lake import CarryAttempt
-from permalake.lake.day_rows import DayRows
-from permalake.lake.task_files import TaskFiles, WrittenFile
+from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
-from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import cast, ordered, write
+from permalake.spark.frames import in_a_task
+from permalake.spark.sizes import TASK_MEMORY
 from permalake.spark.submit import driver_memory, is_local
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-Made = Mapping[str, "pa.Table | str"]
-"""Rows of a table, or the query that makes them, by name of the table."""
-
-
-class Outside(Protocol):
-    """Rows from outside the lake."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Their columns."""
-
-    def batches(self) -> Iterable[pa.RecordBatch]:
-        """Read them in this process."""
-
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """Read them in Spark's tasks."""
+Make = Callable[[DuckDBEngine], Mapping[str, "pa.Table | str"]]
+"""Returns the rows of each table, or the query that makes them, by name of the table."""
+_PRESENT, _CHANGED = "{}_present", "{}_changed"
+_STAGED = "name string, file string"
 
 
-@contextmanager
-def carried_queries(
-    attempt: CarryAttempt, spark: Callable[[], SparkSession]
-) -> Iterator[DuckDBQueries | SparkQueries]:
-    """Give the queries of an attempt to the block; ``spark`` returns the session, where it is needed."""
-    queries = DuckDBQueries(attempt) if is_local() else SparkQueries(attempt, spark)
-    try:
-        yield queries
-    finally:
-        queries.engine.release()
+class PublishedFiles:
+    """The published rows of an attempt's network.
 
+    Attributes:
+        opened: What was opened, by name.
+    """
 
-class _Published:
-    """The published rows of an attempt, and what the engine knows of them by name."""
-
-    def __init__(self, attempt: CarryAttempt, engine: DuckDBEngine | SparkEngine) -> None:
-        self.engine = engine
-        self._attempt = attempt
+    def __init__(self, attempt: CarryAttempt) -> None:
+        self.opened: dict[str, ds.Dataset] = {}
+        self._files = attempt.files
 
     def read(self, table: str, start: date, end: date) -> list[dict[str, Any]]:
         """Return the rows of start..end of a table with a few rows a day."""
-        rows: list[dict[str, Any]] = self._attempt.files.published_rows(table, start, end).read().to_pylist()
+        rows: list[dict[str, Any]] = self._files.published_rows(table, start, end).read().to_pylist()
         return rows
 
     def latest_before(self, table: str) -> date | None:
         """Return the latest day with rows before those of the attempt."""
-        return self._attempt.files.latest_before(table)
-
-    def put(self, name: str, rows: pa.Table) -> None:
-        """Make a few rows known by name."""
-        self.engine.put(name, rows)
-
-    def keep(self, name: str, query: str) -> None:
-        """Make the rows of a query known by name."""
-        self.engine.keep(name, query)
-
-    def keep_mapped(self, name: str, query: str, function: Check, schema: pa.Schema) -> None:
-        """Make the few rows known by name that a function makes of those of a query."""
-        self.engine.keep(name, query, function, schema)
-
-    def rows(self, query: str) -> list[dict[str, Any]]:
-        """Return the few rows of a query."""
-        return self.engine.rows(query)
-
-
-class DuckDBQueries(_Published):
-    """Queries that DuckDB executes in this process."""
-
-    engine: DuckDBEngine
-
-    def __init__(self, attempt: CarryAttempt) -> None:
-        self._opened: dict[str, DayRows] = {}
-        super().__init__(
-            attempt, DuckDBEngine(lambda name: self._opened[name].scan(), memory=driver_memory())
-        )
+        return self._files.latest_before(table)
 
     def open(self, name: str, table: str, start: date, end: date) -> None:
-        """Make the rows of start..end of a table known by name."""
-        self._opened[name] = self._attempt.files.published_rows(table, start, end)
-        self.engine.open(name)
+        """Make the rows of start..end of a table known to queries by name."""
+        self.opened[name] = self._files.published_rows(table, start, end).scan()
 
-    def take(self, name: str, rows: Outside) -> None:
-        """Make rows from outside the lake known by name."""
-        self.engine.take(name, rows.batches(), rows.schema)
 
-    def stage(self, made: Made, contracts: Mapping[str, Table]) -> None:
-        """Stage carried tables; days whose rows are as published keep their files."""
-        present = self._attempt.counts()
-        files = TaskFiles(self._attempt.targets(contracts[name] for name in made), object_storage.file_io())
+def stage_carried(
+    attempt: CarryAttempt,
+    opened: Mapping[str, ds.Dataset],
+    make: Make,
+    contracts: Mapping[str, Table],
+    spark: Callable[[], SparkSession],
+) -> None:
+    """Stage the tables of ``contracts``; days whose rows are as published keep their files.
+
+    ``make`` works with what was ``opened``; on a cluster it is sent to a task of the session that ``spark``
+    returns.
+    """
+    known = {
+        _PRESENT.format(name): attempt.files.rows(name, attempt.start, attempt.end).scan()
+        for name in contracts
+    }
+    targets = tuple(attempt.targets(contracts.values()))
+    work = _Carrying({**opened, **known}, make, contracts, targets, object_storage.file_io())
+    staged = work.done(driver_memory()) if is_local() else work.sent(spark())
+    attempt.stage_files(staged.files, staged.changed)
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """Files of the changed days of each table."""
+
+    files: list[WrittenFile]
+    changed: Mapping[str, set[date]]
+
+
+@dataclass(frozen=True)
+class _Carrying:
+    """Queries over ``opened`` rows, whose results become files of ``targets``."""
+
+    opened: Mapping[str, pa.Table | ds.Dataset]
+    make: Make
+    contracts: Mapping[str, Table]
+    targets: tuple[FileTarget, ...]
+    file_io: Mapping[str, str]
+
+    def done(self, memory: str, threads: int | None = None) -> _Staged:
+        """Execute the queries in this process."""
+        engine = DuckDBEngine(self._rows, memory=memory, threads=threads)
+        try:
+            for name in self.opened:
+                engine.open(name)
+            return self._staged(engine)
+        finally:
+            engine.release()
+
+    def sent(self, spark: SparkSession) -> _Staged:
+        """Execute them in a task."""
+        known = {name: sendable(rows) for name, rows in self.opened.items()}
+        work = _Carrying(known, self.make, self.contracts, self.targets, self.file_io)
+
+        def task() -> Iterator[pa.RecordBatch]:
+            staged = work.done(TASK_MEMORY, 1)
+            days = {name: [day.isoformat() for day in sorted(one)] for name, one in staged.changed.items()}
+            told = [("", file.to_text()) for file in staged.files]
+            rows = [*told, *((name, json.dumps(one)) for name, one in days.items())]
+            columns = zip(*rows, strict=True)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(one, pa.string()) for one in columns], ["name", "file"]
+            )
+
+        files, changed = [], {}
+        for row in in_a_task(spark, task, _STAGED).collect():
+            if row["name"]:
+                changed[row["name"]] = set(map(date.fromisoformat, json.loads(row["file"])))
+            else:
+                files.append(WrittenFile.from_text(row["file"]))
+        return _Staged(files, changed)
+
+    def _rows(self, name: str) -> ds.Dataset:
+        rows = self.opened[name]
+        return ds.dataset(rows) if isinstance(rows, pa.Table) else rows
+
+    def _staged(self, engine: DuckDBEngine) -> _Staged:
+        files = TaskFiles(self.targets, self.file_io)
         written: list[WrittenFile] = []
         changed: dict[str, set[date]] = {}
-        for name, rows in made.items():
-            contract = contracts[name]
+        for name, rows in self.make(engine).items():
+            contract = self.contracts[name]
             if isinstance(rows, str):
-                self.engine.keep(name, cast(rows, contract))
+                engine.keep(name, cast(rows, contract))
             else:
-                self.engine.put(name, rows)
-            changed[name] = self._changed(contract, present.get(name, {}))
-            self.engine.put(f"{name}_changed", pa.table({"date": pa.array(changed[name], pa.date32())}))
-            written += write(self.engine, ordered(name, contract, f"{name}_changed"), files, name)
-        self._attempt.stage_files(written, changed)
-
-    def _changed(self, contract: Table, present: Mapping[date, int]) -> set[date]:
-        """Return the days whose rows are not those that are ``present`` (rows per day)."""
-        name = contract.name
-        counted = self.engine.rows(f"SELECT date, count(*) AS rows FROM {name} GROUP BY date")
-        made = {row["date"]: row["rows"] for row in counted}
-        other = {day for day in made.keys() | present.keys() if made.get(day) != present.get(day)}
-        if not made.keys() - other:
-            return other
-        attempt = self._attempt
-        self._opened[f"{name}_present"] = attempt.files.rows(name, attempt.start, attempt.end, other)
-        self.engine.open(f"{name}_present")
-        columns = ", ".join(contract.names)
-        # Sums of hashes take no memory, whatever the number of rows; DuckDB's own hash will do, as neither is
-        # kept.
-        new, old = (
-            f"SELECT date, sum(hash({columns})) AS digest FROM {rows} GROUP BY date"
-            for rows in (name, f"{name}_present")
-        )
-        differing = self.engine.rows(
-            f"SELECT new.date FROM ({new}) AS new JOIN ({old}) AS old ON new.date = old.date "
-            "WHERE new.digest <> old.digest"
-        )
-        return other | {row["date"] for row in differing}
+                engine.put(name, rows)
+            changed[name] = _changed_days(engine, contract)
+            days = pa.table({"date": pa.array(changed[name], pa.date32())})
+            engine.put(_CHANGED.format(name), days)
+            written += write(engine, ordered(name, contract, _CHANGED.format(name)), files, name)
+        return _Staged(written, changed)
 
 
-class SparkQueries(_Published):
-    """Queries that Spark executes."""
-
-    engine: SparkEngine
-
-    def __init__(self, attempt: CarryAttempt, spark: Callable[[], SparkSession]) -> None:
-        self._spark = spark
-        self._opened: dict[str, DataFrame] = {}
-        super().__init__(attempt, SparkEngine(spark, lambda _, name: self._opened[name]))
-
-    def open(self, name: str, table: str, start: date, end: date) -> None:
-        """Make the rows of start..end of a table known by name."""
-        from pyspark.sql import functions as f
-
-        rows = self._attempt.published(self._spark(), table)
-        self._opened[name] = rows.where(f.col("date").between(f.lit(start), f.lit(end)))
-        self.engine.open(name)
-
-    def take(self, name: str, rows: Outside) -> None:
-        """Make rows from outside the lake known by name."""
-        self._opened[name] = rows.frame(self._spark())
-        self.engine.open(name)
-
-    def stage(self, made: Made, contracts: Mapping[str, Table]) -> None:
-        """Stage carried tables; files without a changed row stay as they are."""
-        frames = {
-            name: self.engine.frame(rows) if isinstance(rows, str) else self._spark().createDataFrame(rows)
-            for name, rows in made.items()
-        }
-        jobs.stage(self._attempt, frames, contracts)
+def _changed_days(engine: DuckDBEngine, contract: Table) -> set[date]:
+    """Return the days whose rows are not those that are present."""
+    columns = ", ".join(contract.names)
+    # Sums of hashes take no memory, whatever the number of rows; DuckDB's own hash will do, as neither is
+    # kept.
+    new, old = (
+        f"SELECT date, count(*) AS rows, sum(hash({columns})) AS digest FROM {rows} GROUP BY date"
+        for rows in (contract.name, _PRESENT.format(contract.name))
+    )
+    differing = engine.rows(
+        f"SELECT coalesce(new.date, old.date) AS date FROM ({new}) AS new FULL JOIN ({old}) AS old "
+        "ON new.date = old.date WHERE new.rows IS DISTINCT FROM old.rows OR new.digest <> old.digest"
+    )
+    return {row["date"] for row in differing}

@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import pyarrow.compute as pc
 import pytest
-from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -249,12 +248,10 @@ def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_p
         assert total["amount"] + day["treasury"] == day["total_supply"]
 
 
-def test_a_known_ledger_holds_outputs_only(spark, tmp_path):
+def test_a_known_ledger_holds_outputs_only(tmp_path):
     file = tmp_path / "ledger.jsonl"
     file.write_text('{"rawOutput": "0300"}\n')
     ledger = LedgerFile(file, "stardust", "smr", 1)
-    with pytest.raises(PythonException, match="a line holds no output of stardust"):
-        ledger.frame(spark).collect()
     with pytest.raises(PermalakeError, match="a line holds no output of stardust"):
         list(ledger.batches())
     for line in ("{}", '{"rawOutput": "xy"}', '{"rawOutput": 3}', "no JSON"):
@@ -262,8 +259,6 @@ def test_a_known_ledger_holds_outputs_only(spark, tmp_path):
         with pytest.raises(PermalakeError, match=re.escape(str(file))):
             list(ledger.batches())
     nowhere = LedgerFile(tmp_path / "nothing", "stardust", "smr", 1)
-    with pytest.raises(PermalakeError, match=r"set networks\.NAME\.ledger"):
-        nowhere.frame(spark)
     with pytest.raises(PermalakeError, match=r"set networks\.NAME\.ledger"):
         list(nowhere.batches())
 

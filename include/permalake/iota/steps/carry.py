@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 
 from permalake.config import NetworkSettings
 from permalake.intervals import dates
-from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.tables.carried_tables import StateRules, carried_tables, spans
+from permalake.iota.contracts import carried
+from permalake.iota.tables.carried_tables import StateRules, carried_tables, published_state, spans
 from permalake.iota.tables.known_ledger import LedgerFile
 from permalake.lake import CarryAttempt
-from permalake.pipeline.carried_queries import carried_queries
+from permalake.pipeline.carried_queries import PublishedFiles, stage_carried
 from permalake.pipeline.jobs import StepContext
 
 
@@ -19,9 +20,11 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     """Stage the carried tables of the attempt; no day becomes stale."""
     rules = _rules(context.work.settings.network(attempt.network))
     stale = [day for first, last in context.work.reader.stale(attempt.network) for day in dates(first, last)]
-    with carried_queries(attempt, lambda: context.spark) as published:
-        days = spans(published.read("date_cache", attempt.start, attempt.end))
-        published.stage(carried_tables(published, days, rules, stale), IOTA_TABLES)
+    published = PublishedFiles(attempt)
+    given = published_state(published, spans(published.read("date_cache", attempt.start, attempt.end)), stale)
+    make = partial(carried_tables, given=given, rules=rules)
+    contracts = {table.name: table for table in carried.TABLES}
+    stage_carried(attempt, published.opened, make, contracts, lambda: context.spark)
     return {}
 
 

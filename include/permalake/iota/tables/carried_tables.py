@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 class Published(Protocol):
-    """The published rows of a network, and queries over them."""
+    """The published rows of a network."""
 
     def read(self, table: str, start: date, end: date) -> list[dict[str, Any]]:
         """Return the rows of start..end of a table with a few rows a day."""
@@ -35,17 +35,20 @@ class Published(Protocol):
     def open(self, name: str, table: str, start: date, end: date) -> None:
         """Make the rows of start..end of a table known to queries by name."""
 
+
+class Queries(Protocol):
+    """Queries over what is known by name."""
+
     def put(self, name: str, rows: pa.Table) -> None:
         """Make a few rows known."""
 
-    def take(self, name: str, outputs: known.LedgerFile) -> None:
-        """Make the outputs of a known ledger known."""
+    def take(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+        """Make rows known that are too many to be put at once."""
 
-    def keep(self, name: str, query: str) -> None:
-        """Make the rows of a query known."""
-
-    def keep_mapped(self, name: str, query: str, function: Batches, schema: pa.Schema) -> None:
-        """Make the few rows known that a function makes of those of a query."""
+    def keep(
+        self, name: str, query: str, check: Batches | None = None, schema: pa.Schema = known.OUTPUTS
+    ) -> None:
+        """Make the rows of a query known, or the few that ``check`` makes of them."""
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         """Return the few rows of a query."""
@@ -68,15 +71,33 @@ class StateRules:
     ledger: known.LedgerFile | None = None
 
 
-def carried_tables(
-    published: Published, days: Sequence[Span], rules: StateRules, stale: Collection[date] = ()
-) -> Made:
-    """Return the carried tables of a range of days.
+@dataclass(frozen=True, slots=True)
+class PublishedState:
+    """What carried tables follow from, as far as it is a few rows a day.
+
+    Attributes:
+        days: (date, first milestone, last milestone) of the days to carry, in order.
+        before: The end of the latest day before them in the lake.
+        state: Rows of that day, by table.
+        flows: Rows of ``ledger_changes`` of the days.
+        old: Days built by a version without ``ledger_changes``.
+        told: Their carried rows, by table; they hold sums of consecutive days.
+    """
+
+    days: Sequence[Span]
+    before: Ending | None
+    state: Mapping[str, Rows]
+    flows: Rows
+    old: Sequence[date]
+    told: Mapping[str, Rows]
+
+
+def published_state(published: Published, days: Sequence[Span], stale: Collection[date]) -> PublishedState:
+    """Read what is published, and open what queries read.
 
     Args:
         published: What is published, of these days and before them.
         days: (date, first milestone, last milestone) in order.
-        rules: Settings of the network.
         stale: Days whose carried rows cannot be trusted.
 
     Raises:
@@ -84,27 +105,38 @@ def carried_tables(
             missing or stale.
     """
     if not days:
-        return {table.name: table.arrow.empty_table() for table in carried.TABLES}
+        return PublishedState((), None, {}, (), (), {})
     before = _ending(published)
-    # A known ledger is the end of a day before the first one, on which all of it was created.
-    opening, opened = _opening(published, rules) if before is None else (None, [])
-    chain = chained(days, before or opening)
-    every = [known.beginning(opening.end_ms), *chain] if opening else chain
     first, last = days[0][0], days[-1][0]
     flows = published.read("ledger_changes", first, last)
     old = sorted({day for day, _, _ in days} - {row["date"] for row in flows})
-    if old:
-        flows = _flows_with(old, flows, published, before or opening, first=first, stale=stale)
-        published.open("balances_of_days", "address_balances", first, last)
+    told = _told(old, published, first=first, stale=stale) if old else {}
     published.open("balance_changes", "balance_changes", first, last)
+    if old:
+        published.open("balances_of_days", "address_balances", first, last)
     if before:
         published.open("balances_before", "address_balances", before.checkpoint, before.day)
-    else:
-        published.put("balances_before", IOTA_TABLES["address_balances"].arrow.empty_table())
-    published.put("days", addresses.days_table(every))
+    state = {name: published.read(name, before.day, before.day) if before else [] for name in _FEW_ROWS}
+    return PublishedState(days, before, state, flows, old, told)
+
+
+def carried_tables(queries: Queries, given: PublishedState, rules: StateRules) -> Made:
+    """Return the carried tables of a range of days, of which queries know what was opened."""
+    days, before, old = given.days, given.before, given.old
+    if not days:
+        return {table.name: table.arrow.empty_table() for table in carried.TABLES}
+    # A known ledger is the end of a day before the first one, on which all of it was created.
+    opening, opened = _opening(queries, rules) if before is None else (None, [])
+    chain = chained(days, before or opening)
+    every = [known.beginning(opening.end_ms), *chain] if opening else chain
+    first = days[0][0]
+    flows = _flows_with(given, before or opening) if old else given.flows
+    if before is None:
+        queries.put("balances_before", IOTA_TABLES["address_balances"].arrow.empty_table())
+    queries.put("days", addresses.days_table(every))
     for name, query in addresses.steps(old, from_ledger=opening.day if opening else None).items():
-        published.keep(name, query)
-    figures = _figures([*opened, *flows], every, before, published, rules)
+        queries.keep(name, query)
+    figures = _figures([*opened, *flows], every, given, queries, rules)
     return {
         **{
             name: _table(name, [row for row in rows if row["date"] >= first])
@@ -115,60 +147,55 @@ def carried_tables(
     }
 
 
-def _opening(published: Published, rules: StateRules) -> tuple[Ending | None, list[dict[str, Any]]]:
+def _opening(queries: Queries, rules: StateRules) -> tuple[Ending | None, list[dict[str, Any]]]:
     """Return the end of a day that creates the known ledger, if there is one, and its ``ledger_changes``."""
     if rules.ledger is None:
         return None, []
-    published.take("known_outputs", rules.ledger)
-    published.keep("known_balances", known.BALANCES)
+    queries.take("known_outputs", rules.ledger.batches(), rules.ledger.schema)
+    queries.keep("known_balances", known.BALANCES)
     sums = known.LedgerSums(rules.v_byte_cost)
-    published.keep_mapped("known_sums", "SELECT * FROM known_outputs", sums, sums.schema)
-    flows = published.rows(known.CHANGES)
+    queries.keep("known_sums", "SELECT * FROM known_outputs", sums, sums.schema)
+    flows = queries.rows(known.CHANGES)
     begun = known.beginning(rules.ledger.milestone)
     deposit = ledger.storage_deposits(flows, [begun], 0)[begun.day]
     return Ending(begun.day, begun.end_ms, None, begun.day, storage_deposit=deposit), flows
 
 
-def _flows_with(
-    old: Sequence[date],
-    flows: Rows,
-    published: Published,
-    before: Ending | None,
-    *,
-    first: date,
-    stale: Collection[date],
-) -> list[Any]:
-    """Return rows of ``ledger_changes``, with those of days that were built by a version without them.
-
-    Such days are told by their carried rows, which hold sums of consecutive days.
-    """
+def _told(
+    old: Sequence[date], published: Published, *, first: date, stale: Collection[date]
+) -> dict[str, Rows]:
+    """Return the carried rows that tell of days that were built by a version without ``ledger_changes``."""
     totals = published.read("ledger_totals", first, old[-1])
     if untold := set(old) - ({row["date"] for row in totals} - set(stale)):
         raise PermalakeError(
             f"{min(untold)} was built by an earlier version, which did not say what it changed in the "
             "ledger; build it again with --force"
         )
-    outputs, conditions = (
-        [row for row in published.read(name, old[0], old[-1]) if row["date"] in old]
+    told = {
+        name: [row for row in published.read(name, old[0], old[-1]) if row["date"] in old]
         for name in ("ledger_outputs", "unlock_conditions")
-    )
-    prior = [before.totals] if before else []
-    told = [*flows, *ledger.changes_before(outputs, conditions, [*prior, *totals])]
-    kept = {row["date"] for row in told if row["kind"] is not None}
-    return [row for row in told if row["date"] in kept]
+    }
+    return {**told, "ledger_totals": totals}
+
+
+def _flows_with(given: PublishedState, before: Ending | None) -> list[Any]:
+    """Return rows of ``ledger_changes``, with those of days that were built by a version without them."""
+    told = given.told
+    totals = [*([before.totals] if before else []), *told["ledger_totals"]]
+    changes = ledger.changes_before(told["ledger_outputs"], told["unlock_conditions"], totals)
+    flows = [*given.flows, *changes]
+    kept = {row["date"] for row in flows if row["kind"] is not None}
+    return [row for row in flows if row["date"] in kept]
 
 
 def _figures(
-    flows: Rows, days: list[Chained], before: Ending | None, published: Published, rules: StateRules
+    flows: Rows, days: list[Chained], given: PublishedState, queries: Queries, rules: StateRules
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return rows of the tables with a few rows a day.
-
-    ``flows`` are rows of ``ledger_changes``; ``before`` is the end of the day before in the lake.
-    """
-    state = {name: published.read(name, before.day, before.day) if before else [] for name in _FEW_ROWS}
-    turns = published.rows(addresses.turns())
+    """Return rows of the tables with a few rows a day; ``flows`` are rows of ``ledger_changes``."""
+    before, state = given.before, given.state
+    turns = queries.rows(addresses.turns())
     outputs = ledger.ledger_outputs(flows, days, state["ledger_outputs"])
-    moves = published.rows(addresses.moves())
+    moves = queries.rows(addresses.moves())
     distribution = addresses.token_distribution(moves, days, state["token_distribution"])
     fingerprints = addresses.fingerprints(turns, days, before.fingerprint if before else 0)
     deposits = ledger.storage_deposits(flows, days, before.storage_deposit if before else 0)

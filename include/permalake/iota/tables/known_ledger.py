@@ -15,9 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.json as pj
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from permalake.arrays.hexa import from_hex
 from permalake.errors import PermalakeError
@@ -78,7 +75,7 @@ class LedgerFile:
     schema = OUTPUTS
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the outputs in this process."""
+        """Read the outputs."""
         self._check()
         lines = pa.schema([("rawOutput", pa.string())])
         given = pj.ParseOptions(explicit_schema=lines, unexpected_field_behavior="ignore")
@@ -92,18 +89,6 @@ class LedgerFile:
             if batch is None:
                 return
             yield self._decoded(from_hex(batch["rawOutput"]))
-
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """Read them in Spark's tasks."""
-        self._check()
-
-        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                yield self._decoded(batch["raw"])
-
-        lines = spark.read.schema("rawOutput string").json(str(self.path))
-        raw = lines.select(F.unhex(F.regexp_replace("rawOutput", "^0x", "")).alias("raw"))
-        return raw.mapInArrow(run, from_arrow_schema(OUTPUTS))
 
     def _check(self) -> None:
         if not self.path.exists():
