@@ -13,6 +13,8 @@ from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
+from permalake.pipeline import quarantining
+from permalake.pipeline.day_queries import KnownFrames
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit
 
 TABLES = domain_of(NETWORK).tables
@@ -23,10 +25,14 @@ def frame(spark, table, rows):
     return spark.createDataFrame([tuple(row[name] for name in table.names) for row in rows], table.spark)
 
 
-def rejected(spark, *origins, day=DAY1, detail=None):
+def quarantine(attempt, spark, *rows):
+    """Replace the quarantine of the attempt's days by (origin, day, detail)."""
     schema = "source string, origin string, reason string, detail string, raw binary, date date"
-    rows = [("files", origin, "malformed", detail, None, day) for origin in origins]
-    return spark.createDataFrame(rows, schema)
+    frame = spark.createDataFrame(
+        [("files", origin, "malformed", detail, None, day) for origin, day, detail in rows], schema
+    )
+    landed = KnownFrames({"refused": frame})
+    return quarantining.quarantine(attempt, "SELECT * FROM refused", landed, lambda: spark)
 
 
 def published(lake, day, rows, spark, run_id):
@@ -94,7 +100,7 @@ def test_what_does_not_fit_the_contract_is_refused_and_leaves_no_trace(spark, la
         attempt.stage(stray, MS_ANALYTICS)
     assert attempt.staged.counts()["ms_analytics"] == {DAY1: 1}
     with pytest.raises(PermalakeError, match=r"use Attempt\.quarantine"):
-        attempt.stage(rejected(spark, "a"), QUARANTINE)
+        attempt.stage(good, QUARANTINE)
     attempt.stage(good, MS_ANALYTICS)
     assert [row.message_count for row in attempt.table(spark, "ms_analytics").collect()] == [5]
 
@@ -118,18 +124,20 @@ def test_spark_and_pyiceberg_and_duckdb_read_the_same(settings, spark, lake):
     assert [row["message_count"] for row in by_duckdb] == [5, 7, 2**31 - 1]
 
 
-def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, lake):
+@pytest.mark.parametrize("place", ["here", "in a task"])
+def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, lake, monkeypatch, place):
+    monkeypatch.setattr(quarantining, "is_local", lambda: place == "here")
     attempt = lake.begin(NETWORK, DAY1, DAY1, "one")
-    first = rejected(spark, "a", "b", "a").unionByName(rejected(spark, "elsewhere", day=DAY2))
-    assert attempt.quarantine(first) == 2
+    a, b, elsewhere = ("a", DAY1, None), ("b", DAY1, None), ("elsewhere", DAY2, None)
+    assert quarantine(attempt, spark, a, b, a, elsewhere) == 2
     seen = {row["origin"]: row["seen_at"] for row in lake.reader.rejected(NETWORK).to_pylist()}
     assert seen.keys() == {"a", "b"}
     before = lake.reader.locations(NETWORK)["quarantine"]
-    assert attempt.quarantine(rejected(spark, "b", "a")) == 2
+    assert quarantine(attempt, spark, b, a) == 2
     assert lake.reader.locations(NETWORK)["quarantine"] == before
 
     again = lake.begin(NETWORK, DAY1, DAY1, "one")
-    assert again.quarantine(rejected(spark, "b", "c", detail="more")) == 2
+    assert quarantine(again, spark, ("b", DAY1, "more"), ("c", DAY1, "more")) == 2
     rows = {row["origin"]: row for row in lake.reader.rejected(NETWORK, DAY1).to_pylist()}
     assert rows.keys() == {"b", "c"}
     assert rows["b"]["seen_at"] == seen["b"] < rows["c"]["seen_at"]
@@ -138,7 +146,7 @@ def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, 
 
     pass_audit(again)
     assert again.staged.changed() == {}
-    assert again.quarantine(rejected(spark)) == 0
+    assert quarantine(again, spark) == 0
     assert lake.reader.rejected().num_rows == 0
     assert lake.reader.status()[0].quarantined == 0
 
@@ -146,8 +154,8 @@ def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, 
 def test_quarantine_of_days_built_at_once_is_all_there(spark, lake):
     one = lake.begin(NETWORK, DAY1, DAY1, "one")
     two = lake.begin(NETWORK, DAY2, DAY2, "two")
-    one.quarantine(rejected(spark, "a"))
-    two.quarantine(rejected(spark, "b", day=DAY2))
+    quarantine(one, spark, ("a", DAY1, None))
+    quarantine(two, spark, ("b", DAY2, None))
     one.record.refuse(DAY1, "broken cone")
     assert lake.reader.rejected()["origin"].to_pylist() == ["a", "b"]
     assert lake.reader.days_with_rejected(NETWORK) == [DAY1, DAY2]

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from permalake.config import CoordinatorKey
-from permalake.iota.cone import verdict
 from permalake.iota.cone.conflict_reasons import resolved
 from permalake.iota.cone.decoded import ARROW
 from permalake.iota.cone.prove import AsRows, decoded
@@ -23,6 +22,7 @@ from permalake.iota.tables.carried_tables import StateRules
 from permalake.pipeline.landing import Written
 from support import places
 from support.iota_queries import by_spark, carried_by, shaped
+from support.iota_verdicts import quarantine, refused_days
 from support.made_tables import MadeTables
 
 DATA = places.DATA
@@ -79,8 +79,8 @@ def build(spark, path, start, end, landing, protocol="stardust", **network):
     pending, touched = (written.frame(spark, name) for name in (PENDING, TOUCHED_OUTPUTS))
     written.collect(resolved(pending, touched, protocol, few=True, sink=made.writer))
     problems = written.frame(spark, PROBLEMS).cache()
-    built = Built(written=written, refused=verdict.refused_days(problems, days))
-    built.quarantine = verdict.quarantine(problems, source.name).collect()
+    built = Built(written=written, refused=refused_days(problems, days))
+    built.quarantine = quarantine(problems, source.name)
     made = {name: shaped(name, frame) for name, frame in made.frames(spark).items()}
 
     def history(name):

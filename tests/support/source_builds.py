@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 
 from permalake.config import NetworkSettings
-from permalake.iota.cone import verdict
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.iota_source import decoded_days, resolved_days
 from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS
 from support.iota_days import Built, coordinator_keys, shaped, tangle
 from support.iota_queries import by_spark
+from support.iota_verdicts import quarantine, refused_days
 from support.made_tables import MadeTables
 
 
@@ -37,9 +37,9 @@ def build_from(spark, source, network, span, landing, published=None):
         told = resolved_days(*landed, network, pending, table, first=days[0].date, sink=made.writer)
         made.written.collect(told)
     problems = made.written.frame(spark, PROBLEMS)
-    refused = verdict.refused_days(problems, days)
+    refused = refused_days(problems, days)
     source.distrust(refused, days)
-    built = Built(refused=refused, quarantine=verdict.quarantine(problems, source.name).collect())
+    built = Built(refused=refused, quarantine=quarantine(problems, source.name))
     built.written = made.written
     built.tables = {name: shaped(name, frame) for name, frame in made.frames(spark).items()}
     return built

@@ -16,6 +16,7 @@ from permalake.lake.day_record import DayRecord
 from permalake.lake.held import HeldDays
 from permalake.lake.leases import spell
 from permalake.lake.pinned_attempt import PinnedAttempt, pin
+from permalake.lake.side_tables import Rewrite
 from permalake.lake.staged_files import StagedFiles
 from permalake.lake.staged_frames import StagedFrames
 from permalake.lake.staged_state import StagedState
@@ -104,14 +105,14 @@ class Attempt:
         new = {day_of(file) for file in written if file.file_path not in known}
         return {day for day in new if not self.start <= day <= self.end}
 
-    def quarantine(self, frame: DataFrame) -> int:
+    def quarantine(self, rewrite: Rewrite) -> int:
         """Replace the quarantine rows of start..end, seen by readers at once; return how many there are.
 
-        Columns as the quarantine contract has them, ``seen_at`` optional; rows outside start..end are left
-        out. ``seen_at`` keeps its first value; nothing is written when nothing changed.
+        ``rewrite`` is given the rows that are published, and returns the files that replace them; None to
+        keep them. It is called again if another process published the table meanwhile.
         """
         self._held.location(QUARANTINE.name)
-        return side_tables.quarantine(self._settings, self._database, self._row, frame)
+        return side_tables.quarantine(self._settings, self._database, self._row, rewrite)
 
     def append_new(self, frame: DataFrame, contract: Table) -> int:
         """Add the rows whose key is new to a side table, seen by readers at once; return how many were new.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -106,6 +106,18 @@ class DayQueries:
         text = " ".join(self.tables[name] for name in tables)
         return names_in(text, {*self.contracts, *self.landed.names})
 
+    @property
+    def has_landed_rows(self) -> bool:
+        """Whether something landed that the queries read has rows."""
+        read = self.read(self.tables) & set(self.landed.names)
+        return any(self.landed.dataset(name).head(1).num_rows for name in read)
+
+    @property
+    def sendable(self) -> DayQueries:
+        """The queries with what landed as it can be sent to a task."""
+        read = self.read(self.tables) & set(self.landed.names)
+        return replace(self, landed=_SentRows({name: sendable(self.landed.dataset(name)) for name in read}))
+
 
 def stage_queries(attempt: Attempt, queries: DayQueries, spark: Callable[[], SparkSession]) -> None:
     """Stage each table as the rows of its query.
@@ -123,6 +135,35 @@ def stage_queries(attempt: Attempt, queries: DayQueries, spark: Callable[[], Spa
 
     written = work.done(rows, driver_memory()) if is_local() else work.sent(rows, spark())
     return attempt.stage_files(written, made)
+
+
+def few_rows(queries: DayQueries, spark: Callable[[], SparkSession]) -> dict[str, list[dict[str, Any]]]:
+    """Return the few rows of each query over what was landed; none where that has no rows."""
+    if not queries.has_landed_rows:
+        return {name: [] for name in queries.tables}
+    if is_local():
+        found = _tables(queries, driver_memory())
+    else:
+        sent = queries.sendable
+
+        def task() -> Iterator[pa.RecordBatch]:
+            for name, rows in _tables(sent, TASK_MEMORY, 1).items():
+                with pa.BufferOutputStream() as stream, pa.ipc.new_stream(stream, rows.schema) as writer:
+                    writer.write_table(rows)
+                yield pa.RecordBatch.from_pydict({"name": [name], "rows": [stream.getvalue().to_pybytes()]})
+
+        told = in_a_task(spark(), task, "name string, rows binary").collect()
+        found = {row["name"]: pa.ipc.open_stream(bytes(row["rows"])).read_all() for row in told}
+    return {name: rows.to_pylist() for name, rows in found.items()}
+
+
+def _tables(queries: DayQueries, memory: str, threads: int | None = None) -> dict[str, pa.Table]:
+    with duckdb_over(queries, _nothing, memory, threads) as engine:
+        return {name: engine.table(query) for name, query in queries.tables.items()}
+
+
+def _nothing(name: str) -> pa.Table:
+    raise KeyError(name)
 
 
 def levels(queries: Mapping[str, str]) -> Iterator[list[str]]:
@@ -163,10 +204,9 @@ class _Making:
     def sent(self, rows: Rows, spark: SparkSession) -> list[WrittenFile]:
         """Execute them in a task."""
         queries = self.queries
-        landed = {name: sendable(queries.landed.dataset(name)) for name in queries.landed.names}
-        read = queries.read(queries.tables) - set(queries.tables) - set(landed)
+        read = queries.read(queries.tables) - set(queries.tables) - set(queries.landed.names)
         known = {name: sendable(rows(name)) for name in read}
-        work = replace(self, queries=replace(queries, landed=_SentRows(landed)))
+        work = replace(self, queries=queries.sendable)
 
         def task() -> Iterator[pa.RecordBatch]:
             texts = [file.to_text() for file in work.done(known.__getitem__, TASK_MEMORY, 1)]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from permalake.iota.cone.batch import ConeState
-from permalake.iota.cone.decoded import ARROW, DECODED, Row
+from permalake.iota.cone.decoded import ARROW, Row
 from permalake.iota.cone.packs import Chunks, unpacked
 from permalake.iota.cone.prove import decode, whole_milestones
 from permalake.iota.cone.rules import ConeRules
@@ -194,8 +194,7 @@ def test_a_key_range_has_its_own_threshold(world):
 
 def test_a_gap_is_an_error_that_names_the_range(stardust):
     days = [replace(day, gaps=((250_001, 250_003), (250_005, 250_005))) for day in stardust.days[-1:]]
-    decoded = stardust.spark.createDataFrame([], DECODED)
-    assert refused_days(decoded, days) == {
+    assert refused_days([], days) == {
         days[0].date: "milestone 250001: milestone_gap: the source lacks milestones 250001 to 250003, 250005 "
         f"of {days[0].date}"
     }

@@ -17,10 +17,11 @@ from permalake.iota.cone.known_outputs import resolved_here
 from permalake.iota.cone.prove import AsRows, decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.touched_outputs import TOUCHED, touched_outputs
-from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.tables.decoded_columns import DecodedRange
+from permalake.pipeline import day_queries
 from support.iota_days import SYNTHETIC, coordinator_keys, copy_archive, expected, lines, rewrite, tangle
+from support.iota_verdicts import disagreements, quarantine, refused_days
 
 SPANS = {
     "stardust": (date(2022, 9, 28), date(2022, 9, 30)),
@@ -121,8 +122,10 @@ def test_with_the_ledger_of_earlier_days_every_reason_is_recomputed(bare, spark)
     assert not [row for row in rows if row["kind"] == Row.PROBLEM]
 
 
-def test_a_reason_that_differs_is_reported_and_breaks_nothing(spark, tmp_path):
+@pytest.mark.parametrize("place", ["here", "in a task"])
+def test_a_reason_that_differs_is_reported_and_breaks_nothing(spark, tmp_path, monkeypatch, place):
     """The source's own stays, since the node decided on more than the archive tells."""
+    monkeypatch.setattr(day_queries, "is_local", lambda: place == "here")
     archive = copy_archive(SYNTHETIC / "stardust" / "archive", tmp_path / "archive")
     blocks = lines(archive / FILE["stardust"])
     wrong = next(one for one in blocks if one["metadata"].get("conflictReason") == 10)
@@ -132,7 +135,7 @@ def test_a_reason_that_differs_is_reported_and_breaks_nothing(spark, tmp_path):
     name = wrong["metadata"]["blockId"].removeprefix("0x")
     assert refused_days(landed.rows, landed.days) == {}
     assert landed.told("conflict_reason")[name] == 4
-    (found,) = quarantine(landed.rows, "archive_rest").collect()
+    (found,) = quarantine(landed.rows, "archive_rest")
     assert disagreements(landed.rows) == {found["date"]: 1}
     assert found["reason"] == "conflict_disagreement"
     said = "conflicts: 4 (inputs and outputs differ in amount) by its source, 10"

@@ -1,61 +1,62 @@
-"""What the cone found wrong: quarantine rows, and which days it keeps unpublished."""
+"""What the cone found wrong: queries over the ``problems`` it landed, and which days it keeps unpublished."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
+from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from permalake.iota.cone.decoded import Row, of_kind
+from permalake.iota.cone.decoded import Row
 from permalake.iota.cone.source_records import MilestoneDay
 
 # Causes before consequences: a spoilt block is named before the parents that are missing because of it.
 _CAUSES_FIRST = ("malformed", "id_mismatch", "milestone_conflict", "milestone_signature")
+_RANK = " ".join(f"WHEN '{reason}' THEN {place}" for place, reason in enumerate(_CAUSES_FIRST))
+_PROBLEMS = f"FROM problems WHERE kind = {int(Row.PROBLEM)}"
+
+FIRST_CAUSES = f"""
+SELECT date, problems, milestone_index, reason, detail FROM (
+    SELECT date, milestone_index, reason, detail, count(*) OVER (PARTITION BY date) AS problems,
+        row_number() OVER (
+            PARTITION BY date
+            ORDER BY milestone_index, CASE reason {_RANK} ELSE {len(_CAUSES_FIRST)} END, reason, detail
+        ) AS place
+    {_PROBLEMS} AND breaks
+) AS every WHERE place = 1
+"""
+"""The query of the first problem of each day that breaks it, with the number of them."""
+
+DISAGREEMENTS = f"""
+SELECT date, count(*) AS transactions {_PROBLEMS} AND reason = 'conflict_disagreement' GROUP BY date
+"""
+"""The query of how many transactions of a day have another outcome recomputed than by the source."""
 
 
-def quarantine(decoded: DataFrame, source: str) -> DataFrame:
-    """Rows of the ``quarantine`` table."""
-    origin = F.concat_ws(" ", F.nullif("origin", F.lit("")), F.concat(F.lit("milestone "), "milestone_index"))
-    return (
-        of_kind(decoded, Row.PROBLEM)
-        .select(F.lit(source).alias("source"), origin.alias("origin"), "reason", "detail", "raw", "date")
-        .groupBy("source", "origin", "reason", "raw", "date")
-        .agg(F.min("detail").alias("detail"))
-    )
+def rejected(source: str) -> str:
+    """Return the query of rows of the ``quarantine`` table."""
+    return f"""
+SELECT '{source}' AS source, origin, reason, raw, date, min(detail) AS detail FROM (
+    SELECT concat_ws(' ', nullif(origin, ''), 'milestone ' || milestone_index) AS origin, reason, raw, date,
+        detail {_PROBLEMS}
+) AS every GROUP BY origin, reason, raw, date
+"""
 
 
-def refused_days(decoded: DataFrame, days: Iterable[MilestoneDay]) -> dict[date, str]:
-    """Days that do not hold, each with its first cause as one line."""
+def refused_days(first_causes: Iterable[Mapping[str, Any]], days: Iterable[MilestoneDay]) -> dict[date, str]:
+    """Return the days that do not hold, each with its first cause as one line.
+
+    ``first_causes``: rows of :data:`FIRST_CAUSES`.
+    """
     torn = {day.date: day.fault or _gap_line(day) for day in days if day.fault or day.gaps}
-    broken = {row["date"]: row["reason"] for row in _first_causes(decoded).collect()}
+    broken = {row["date"]: _line(row) for row in first_causes}
     return dict(sorted((broken | torn).items()))
 
 
-def disagreements(decoded: DataFrame) -> dict[date, int]:
-    """How many transactions of a day have another outcome recomputed than by the source."""
-    found = of_kind(decoded, Row.PROBLEM).where(F.col("reason") == "conflict_disagreement")
-    return {row["date"]: row["count"] for row in found.groupBy("date").count().collect()}
+def _line(cause: Mapping[str, Any]) -> str:
+    more = f" (and {cause['problems'] - 1} more)" if cause["problems"] > 1 else ""
+    return f"milestone {cause['milestone_index']}: {cause['reason']}: {cause['detail']}{more}"
 
 
 def _gap_line(day: MilestoneDay) -> str:
     ranges = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in day.gaps)
     return f"milestone {day.gaps[0][0]}: milestone_gap: the source lacks milestones {ranges} of {day.date}"
-
-
-def _first_causes(decoded: DataFrame) -> DataFrame:
-    place = F.array_position(F.array(*map(F.lit, _CAUSES_FIRST)), F.col("reason"))
-    rank = F.when(place > 0, place).otherwise(len(_CAUSES_FIRST) + 1)
-    line = F.format_string("milestone %d: %s: %s", "milestone_index", "reason", "detail")
-    more = F.when(F.col("problems") > 1, F.format_string(" (and %d more)", F.col("problems") - 1))
-    return (
-        of_kind(decoded, Row.PROBLEM)
-        .where("breaks")
-        .groupBy("date")
-        .agg(
-            F.min(F.struct("milestone_index", rank.alias("rank"), line.alias("line"))).alias("first"),
-            F.count("*").alias("problems"),
-        )
-        .select("date", F.concat("first.line", F.coalesce(more, F.lit(""))).alias("reason"))
-    )

@@ -10,7 +10,7 @@ from permalake.contracts.steps import StepResult
 from permalake.errors import InvalidInputError, PermalakeError
 from permalake.iota.cone.known_outputs import resolved_here
 from permalake.iota.cone.source_records import MilestoneDay
-from permalake.iota.cone.verdict import disagreements, quarantine, refused_days
+from permalake.iota.cone.verdict import DISAGREEMENTS, FIRST_CAUSES, refused_days, rejected
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.chronicle import PublishedLedger
 from permalake.iota.sources.iota_source import (
@@ -22,15 +22,16 @@ from permalake.iota.sources.iota_source import (
     tells_no_reasons,
 )
 from permalake.iota.sources.source_ends import continued
-from permalake.iota.steps.table_writer import LANDED, PENDING, PROBLEMS, TOUCHED_OUTPUTS, TableWriter
+from permalake.iota.steps.table_writer import LANDED, PENDING, TOUCHED_OUTPUTS, TableWriter
 from permalake.iota.tables.base_tables import BASE_TABLES
 from permalake.iota.tables.milestone_table import MILESTONE_TABLE
 from permalake.lake import Attempt
 from permalake.net import object_storage
 from permalake.pipeline import jobs
-from permalake.pipeline.day_queries import DayQueries, stage_queries
+from permalake.pipeline.day_queries import DayQueries, few_rows, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import Written
+from permalake.pipeline.quarantining import quarantine
 from permalake.spark.frames import in_a_task
 from permalake.spark.sizes import DRIVER_PENDING_ROWS, FEW_PENDING_ROWS
 from permalake.spark.submit import is_local
@@ -80,13 +81,16 @@ def staged(
         written.collect(decoded_days(source, days, network, table, sink=writer))
     resolve(context, written, writer, days[0].date if days else order.start)
     written.keep(attempt.landing)
-    problems = written.frame(spark, PROBLEMS)
-    quarantined = attempt.quarantine(quarantine(problems, source.name))
-    for day, count in disagreements(problems).items() if quarantined else ():
+    quarantined = quarantine(attempt, rejected(source.name), written, lambda: spark)
+    found = few_rows(
+        DayQueries({"first_causes": FIRST_CAUSES, "disagreements": DISAGREEMENTS}, {}, written), lambda: spark
+    )
+    for row in found["disagreements"] if quarantined else ():
         attempt.record.note(
-            f"conflicts unlike the source's: {count} (quarantine: conflict_disagreement)", day
+            f"conflicts unlike the source's: {row['transactions']} (quarantine: conflict_disagreement)",
+            row["date"],
         )
-    refused = refused_days(problems, days)
+    refused = refused_days(found["first_causes"], days)
     source.distrust(refused, days)
     for day, reason in refused.items():
         attempt.record.refuse(day, reason)

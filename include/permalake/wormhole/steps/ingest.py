@@ -8,11 +8,12 @@ from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import TOLD, Written
+from permalake.pipeline.quarantining import quarantine
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
 from permalake.wormhole.sources.day_input import WormholeInput
 from permalake.wormhole.sources.wormhole_source import Days, section
-from permalake.wormhole.steps.event_writer import CONFLICTS, LANDED, REFUSED_VAAS, EventWriter
+from permalake.wormhole.steps.event_writer import CONFLICTS, LANDED, EventWriter
 from permalake.wormhole.tables.documents import deciding
 from permalake.wormhole.tables.event_tables import EVENT_TABLES, MESSAGES_DAILY
 from permalake.wormhole.tables.observations import observations
@@ -41,7 +42,7 @@ def run(context: StepContext) -> StepResult:
         )
         written = Written(LANDED)
         written.collect(deciding(given.documents, order.start, order.end).mapInArrow(writer, TOLD))
-        quarantined = attempt.quarantine(written.frame(spark, REFUSED_VAAS))
+        quarantined = quarantine(attempt, "SELECT * FROM refused_vaas", written, lambda: spark)
         attempt.stage_files(written.files, contracts)
         counts = DayQueries({"messages_daily": MESSAGES_DAILY}, WORMHOLE_TABLES, written)
         stage_queries(attempt, counts, lambda: spark)

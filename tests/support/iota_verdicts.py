@@ -1,0 +1,26 @@
+"""What the cone found wrong, out of decoded rows in frames."""
+
+from __future__ import annotations
+
+from permalake.iota.cone import verdict
+from permalake.iota.cone.decoded import Row
+from permalake.pipeline.day_queries import DayQueries, KnownFrames, few_rows
+
+
+def found(decoded, query):
+    """Rows of a query over ``problems``."""
+    problems = decoded.where(f"kind = {int(Row.PROBLEM)}")
+    queries = DayQueries({"found": query}, {}, KnownFrames({"problems": problems}))
+    return few_rows(queries, lambda: decoded.sparkSession)["found"]
+
+
+def refused_days(decoded, days):
+    return verdict.refused_days(found(decoded, verdict.FIRST_CAUSES), days)
+
+
+def disagreements(decoded):
+    return {row["date"]: row["transactions"] for row in found(decoded, verdict.DISAGREEMENTS)}
+
+
+def quarantine(decoded, source):
+    return found(decoded, verdict.rejected(source))
