@@ -9,7 +9,7 @@ from permalake.errors import PermalakeError
 from permalake.net import object_storage
 from permalake.spark import jars
 from permalake.spark.catalog_database import catalog_conf
-from permalake.spark.submit import spark_conf
+from permalake.spark.submit import spark_conf, spark_environment
 
 S3 = "s3://bucket/warehouse"
 CATALOG = "postgresql+psycopg2://lake:secret@db/lake"
@@ -50,8 +50,16 @@ def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, 
     for coordinate in jars.S3_COORDINATES:
         (tmp_path / jars.jar_name(coordinate)).touch()
     conf = spark_conf()
-    assert all(jars.jar_name(one) in conf["spark.jars"] for one in jars.COORDINATES + jars.S3_COORDINATES)
     assert conf["spark.hadoop.fs.s3.impl"].endswith("S3AFileSystem")
+    assert all(jars.jar_name(one) in conf["spark.driver.extraClassPath"] for one in jars.COORDINATES)
+    monkeypatch.setenv("SPARK_DIST_CLASSPATH", "/own.jar")
+    behind = spark_environment()["SPARK_DIST_CLASSPATH"].split(":")
+    assert behind == ["/own.jar", *(str(tmp_path / jars.jar_name(one)) for one in jars.S3_COORDINATES)]
+    monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
+    conf = spark_conf()
+    assert all(jars.jar_name(one) in conf["spark.jars"] for one in jars.COORDINATES + jars.S3_COORDINATES)
+    assert "spark.driver.extraClassPath" not in conf, "Iceberg finds only what lies beside it"
+    assert spark_environment() == {}
 
 
 def test_a_bucket_of_google_s_is_reached_through_hadoop_with_one_jar(monkeypatch, tmp_path):
@@ -65,8 +73,8 @@ def test_a_bucket_of_google_s_is_reached_through_hadoop_with_one_jar(monkeypatch
     for coordinate in jars.GS_COORDINATES:
         (tmp_path / jars.jar_name(coordinate)).touch()
     conf = spark_conf()
-    assert "hadoop-gcp" in conf["spark.jars"]
-    assert "aws" not in conf["spark.jars"]
+    assert "hadoop-gcp" in spark_environment()["SPARK_DIST_CLASSPATH"]
+    assert "aws" not in spark_environment()["SPARK_DIST_CLASSPATH"]
     assert conf["spark.hadoop.fs.gs.impl"].endswith("GoogleHadoopFileSystem")
     assert not any("io-impl" in key or "s3" in key for key in catalog_conf(Settings(), "one"))
 

@@ -56,7 +56,7 @@ def test_java_starts_cheaply_for_more_where_python_does_the_work(settings, tmp_p
     assert int(conf["spark.sql.shuffle.partitions"]) == min(8, os.cpu_count())
     assert chosen("logs") == (False, {})
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
-    assert chosen() == (False, {})
+    assert chosen() == (True, {}), "a driver that only plans is cheap whatever the size"
     monkeypatch.delenv("PERMALAKE_SPARK_MASTER")
     file.write_bytes(b"x" * 160)
     assert chosen() == (True, {})
@@ -85,14 +85,15 @@ def test_a_variable_replaces_the_choice(settings, monkeypatch):
     assert sizing.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC -XX:+UseZGC"
 
 
-def test_a_local_driver_maps_archived_classes(settings, tmp_path, monkeypatch):
-    monkeypatch.delenv("PERMALAKE_SPARK_MASTER", raising=False)
+@pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])
+def test_a_driver_maps_archived_classes(settings, tmp_path, monkeypatch, master):
+    monkeypatch.setenv("PERMALAKE_SPARK_MASTER", master)
+    assert "SharedArchiveFile" not in sizing.java_options(IOTA.inputs(settings, "shimmer"))
     (tmp_path / "classes.jsa").touch()
     assert f"-XX:SharedArchiveFile={tmp_path}/classes.jsa" in sizing.java_options(
         IOTA.inputs(settings, "shimmer")
     )
-    monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
-    assert "SharedArchiveFile" not in sizing.java_options(IOTA.inputs(settings, "shimmer"))
+    assert "iceberg" in submit.spark_conf()["spark.driver.extraClassPath"]
 
 
 def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monkeypatch):

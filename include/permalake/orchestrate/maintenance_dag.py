@@ -14,7 +14,7 @@ from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
 from permalake.orchestrate.step_task import died, failure
-from permalake.spark.submit import job_file
+from permalake.spark.submit import job_file, spark_environment
 
 JOB = "lake_maintenance"
 """Name of the DAG and of its Spark job."""
@@ -38,7 +38,7 @@ class CompactStep(SparkSubmitOperator):
                 raise AirflowSkipException("no day lies in too many files")
             self.application = job_file(JOB)
             self.application_args = maintenance.job_arguments(crowded, context["run_id"])
-            self.conf = maintenance.job_conf()
+            self.conf, self.env_vars = maintenance.job_conf(), spark_environment()
             super().execute(context)
         except AirflowSkipException:
             raise

@@ -134,7 +134,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
     def _submit(self, work: Workspace, request: BuildRequest, then: list[str], context: Any) -> None:
         from permalake.pipeline.fingerprint import fingerprint
         from permalake.pipeline.sizing import java_options, session_conf
-        from permalake.spark.submit import driver_memory, job_file, spark_conf
+        from permalake.spark.submit import driver_memory, job_file, spark_conf, spark_environment
 
         arguments = request.arguments
         for step in then:
@@ -155,6 +155,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
             "spark.driver.extraJavaOptions": java_options(work.inputs),
             **(self.conf or {}),
         }
+        self.env_vars = {**spark_environment(), **(self.env_vars or {})}
         super().execute(context)
 
     def _jars(self, work: Workspace) -> tuple[str, ...]:  # noqa: ARG002

@@ -25,7 +25,14 @@ from permalake.lake.maintenance import (
 )
 from permalake.lake.state import clock, moment
 from permalake.lake.step_ledger import StepLedger
-from permalake.spark.submit import bin_folder, driver_memory, job_file, spark_conf, spark_master
+from permalake.spark.submit import (
+    bin_folder,
+    driver_memory,
+    job_file,
+    spark_conf,
+    spark_environment,
+    spark_master,
+)
 
 JOB = "lake_maintenance"
 PAGES = "audit pages"
@@ -112,7 +119,8 @@ def compact(
     command = [str(bin_folder() / "spark-submit"), "--master", spark_master()]
     command += [part for key, value in job_conf().items() for part in ("--conf", f"{key}={value}")]
     command += [job_file(JOB), *job_arguments(networks, run_id)]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    environment = {**os.environ, **python, **spark_environment()}
     if file := config_file(config):
         environment[CONFIG_VARIABLE] = str(file)
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -31,10 +31,10 @@ def java_options(inputs: DayInputs) -> str:
 
     ``PERMALAKE_SPARK_JAVA_OPTIONS`` replaces those that depend on size.
     """
-    sized = _SMALL if is_below(inputs.archive, _cheap_below(inputs)) else ""
-    chosen = os.environ.get("PERMALAKE_SPARK_JAVA_OPTIONS", sized)
-    archive = class_archive.java_options() if is_local() else ""
-    return " ".join(f"-Duser.timezone=UTC {chosen} {archive}".split())
+    # The driver of a cluster plans, whatever the size.
+    is_cheap = not is_local() or is_below(inputs.archive, _cheap_below(inputs))
+    chosen = os.environ.get("PERMALAKE_SPARK_JAVA_OPTIONS", _SMALL if is_cheap else "")
+    return " ".join(f"-Duser.timezone=UTC {chosen} {class_archive.java_options()}".split())
 
 
 def session_conf(inputs: DayInputs) -> dict[str, str]:

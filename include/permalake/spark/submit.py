@@ -15,6 +15,7 @@ from permalake.spark import class_archive, jars
 GIB = 1 << 30
 WORKER_DAEMON = "permalake.spark.worker_daemon"
 """Module that starts Python workers, where they have this environment."""
+_CLASS_PATH = "SPARK_DIST_CLASSPATH"
 
 
 def bin_folder() -> Path:
@@ -48,9 +49,9 @@ def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
     warehouse = load_settings().lake.warehouse
     remote = object_storage.is_object_store(warehouse)
     if remote:
-        more = jars.GS_COORDINATES if object_storage.is_gs(warehouse) else jars.S3_COORDINATES
-        coordinates = (*coordinates, *more)
-    besides = [coordinate for coordinate in coordinates if coordinate not in jars.COORDINATES]
+        coordinates = (*coordinates, *_access(warehouse))
+    of_java = (*jars.COORDINATES, *(_access(warehouse) if remote else ()))
+    besides = [coordinate for coordinate in coordinates if coordinate not in of_java]
     conf = {
         "spark.ui.enabled": os.environ.get("PERMALAKE_SPARK_UI", "false"),
         "spark.ui.showConsoleProgress": "false",
@@ -59,13 +60,12 @@ def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
     }
     if remote:
         conf |= object_storage.hadoop(warehouse)
-    if is_local() and not remote:
-        # On the class path of Java itself: nothing is copied, and the classes may come from an archive.
-        conf |= {
-            "spark.driver.extraClassPath": class_archive.class_path(),
-            "spark.python.daemon.module": WORKER_DAEMON,
-            "spark.jars": jars.class_path(besides),
-        }
+    if is_local() or not remote:
+        # On the class path of the driver's Java itself, where its classes may come from an archive.
+        conf["spark.driver.extraClassPath"] = class_archive.class_path()
+    if is_local():
+        # Nothing is copied: what is left beside the class path is what few jobs need.
+        conf |= {"spark.python.daemon.module": WORKER_DAEMON, "spark.jars": jars.class_path(besides)}
     if not is_local():
         conf |= {
             # Left out, one application takes every core of a standalone cluster, and the next one waits.
@@ -76,6 +76,25 @@ def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
             # Every executor of every submit would fetch them from the driver, 150 MB with S3's.
             conf["spark.jars"] = ",".join(f"local:{jar}" for jar in conf["spark.jars"].split(","))
     return {name: value for name, value in conf.items() if value}
+
+
+def spark_environment() -> dict[str, str]:
+    """Variables of a submit: what reaches object storage lies behind Spark's own jars on the class path.
+
+    Before them, the class path would be another than that of the archived classes; beside it, Iceberg would
+    not find it.
+    """
+    warehouse = load_settings().lake.warehouse
+    if not (is_local() and object_storage.is_object_store(warehouse)):
+        return {}
+    given = os.environ.get(_CLASS_PATH)
+    own = jars.class_path(_access(warehouse)).split(",")
+    return {_CLASS_PATH: os.pathsep.join([*([given] if given else []), *own])}
+
+
+def _access(warehouse: str) -> tuple[str, ...]:
+    """Return the coordinates of what reaches a warehouse in object storage."""
+    return jars.GS_COORDINATES if object_storage.is_gs(warehouse) else jars.S3_COORDINATES
 
 
 def job_file(job: str) -> str:
