@@ -88,8 +88,8 @@ def scope_of(
 
     On a local master this process reads large tables too, from files; on a cluster Spark's tasks do.
     ``spark`` gives the session; it is asked for when a task is to read a table. Side tables are read as
-    published, with a day
-    more at either end: a quote may be some hours older or younger than the transfer that it prices.
+    published, with a day more at either end: a quote may be some hours older or younger than the transfer
+    that it prices.
     """
     audited = _AuditedTables(attempt, tables)
     small = fits_driver({name: (rows.count, rows.size) for name, rows in audited.rows.items()})

@@ -41,6 +41,9 @@ DRIVER_PENDING_ROWS = 20_000
 FEW_PENDING_ROWS = 200_000
 """The same up to which one task resolves these; of more, Spark's tasks share them."""
 
+BROADCAST_ROWS = 500_000
+"""Inputs of transactions that every task gets whole, to find them in the history: 100 MB in the driver."""
+
 
 def is_below(archive: Path | None, limit: int) -> bool:
     """Return whether the files of a source are small altogether; a service's answer is not known."""

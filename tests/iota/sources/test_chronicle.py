@@ -12,6 +12,7 @@ from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.cone.source_records import Record
 from permalake.iota.contracts import IOTA_TABLES
+from permalake.iota.sources import chronicle
 from permalake.iota.sources.chronicle import Chronicle, PublishedLedger
 from permalake.iota.sources.iota_source import open_source
 from support.iota_days import DATA, differences, expected
@@ -60,7 +61,9 @@ def test_rows_of(built, name):
     assert differences(ours, theirs) == ([], [])
 
 
-def test_a_day_alone_takes_its_inputs_from_what_is_published(spark, built, tmp_path):
+@pytest.mark.parametrize("sent_whole", [0, chronicle.BROADCAST_ROWS])
+def test_a_day_alone_takes_its_inputs_from_what_is_published(spark, built, tmp_path, monkeypatch, sent_whole):
+    monkeypatch.setattr(chronicle, "BROADCAST_ROWS", sent_whole)
     day = date(2021, 5, 12)
     source = Chronicle(spark, LOGS, PublishedLedger(lambda: {date(2021, 5, 11)}, built.tables.__getitem__))
     alone = build_from(

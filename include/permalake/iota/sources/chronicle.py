@@ -26,6 +26,7 @@ from permalake.iota.sources.chronicle_records import PACKED, milestone_time, pac
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import CHRONICLE_FILE
 from permalake.pipeline.line_files import inside, line_ranges, read_lines
+from permalake.spark.sizes import BROADCAST_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,13 @@ class Chronicle:
         wanted = rows.where((F.col("milestone") >= begin) & F.col("transaction_id").isNotNull()).select(
             "milestone", F.col("transaction_id").alias("link"), F.explode("inputs").alias("output_id")
         )
+        if wanted.count() <= BROADCAST_ROWS:  # else both sides are shuffled, the whole history too
+            wanted = F.broadcast(wanted)
         ours = F.col("transaction_id").isNotNull() | (F.col("kind") == int(Record.MILESTONE))
         created = rows.where(ours & (F.col("milestone") >= begin)).select(F.inline("created"))
         before = created_before(self._published.table, "chrysalis", start)
         outputs = created.unionByName(before.select("output_id", F.col("data").alias("raw")))
-        return outputs.join(F.broadcast(wanted), "output_id").select(
+        return outputs.join(wanted, "output_id").select(
             F.lit(int(Record.CONSUMED)).cast("byte").alias("kind"),
             "milestone",
             F.col("output_id").alias("id"),

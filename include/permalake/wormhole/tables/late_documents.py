@@ -76,4 +76,4 @@ def _moved(found: DataFrame, publication: DataFrame) -> DataFrame:
         ),
         "date",
     )
-    return old.join(F.broadcast(undated), "identity").where(F.col("told") < F.col("date")).select("date")
+    return old.join(undated, "identity").where(F.col("told") < F.col("date")).select("date")
