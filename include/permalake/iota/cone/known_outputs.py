@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from permalake.arrays.cursor import I64, load
+from permalake.arrays.elements import Elements
 from permalake.arrays.slices import slices
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.conflict_reasons import ID, KEY, decided
@@ -91,12 +92,11 @@ def _all_inputs(pending: ds.Dataset) -> pa.BinaryArray:
 
 def _inputs(pending: pa.RecordBatch) -> tuple[pa.BinaryArray, I64]:
     """Return the output ids of all inputs, and how many inputs each message has."""
-    inputs = pending["inputs"]
-    count = pc.fill_null(pc.list_value_length(inputs), 0).to_numpy().astype(np.int64)
+    inputs = Elements(pending["inputs"])
     data, start, _ = load(pending["raw"])
-    at = pc.struct_field(inputs.flatten(), "start").to_numpy().astype(np.int64)
-    row = np.repeat(np.arange(len(count)), count)
-    return slices(data, start[row] + at + 1, np.full(len(row), ID)), count
+    at = inputs["start"].to_numpy().astype(np.int64) + 1
+    ids = slices(data, start[inputs.row] + at, np.full(len(inputs), ID))
+    return ids, np.bincount(inputs.row, minlength=pending.num_rows)
 
 
 def _firsts(outputs: int, at: I64, place: I64) -> pa.StructArray:

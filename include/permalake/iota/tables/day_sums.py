@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.arrays.cursor import I64
+from permalake.arrays.elements import Elements
 from permalake.iota.codec.outputs import TREASURY
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts.ledger_changes import CONDITIONS, SIDES
-from permalake.iota.tables.decoded_columns import DecodedRange, DecodedRows, Elements, spread
+from permalake.iota.tables.decoded_columns import DecodedRange, DecodedRows, spread
 from permalake.iota.tables.output_tables import kind_names
 from permalake.iota.tables.transaction_activity import sums
 

@@ -9,56 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from permalake.arrays.cursor import I64, U8, bytes_at, load
+from permalake.arrays.cursor import I64, U8, load
+from permalake.arrays.elements import Elements, indexed_ids
 from permalake.arrays.hexa import hex_slices, to_hex
 from permalake.arrays.slices import slices
 from permalake.iota.cone.decoded import Row
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.contracts import IOTA_TABLES
 
-_ID = 32
 _MICROSECONDS = 1_000_000
-
-
-class Elements:
-    """The elements of a list column, one after the other.
-
-    ``row`` gives the row of each element, ``idx`` its position in its list.
-    """
-
-    def __init__(self, lists: pa.ListArray) -> None:
-        count = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
-        self._every = lists.flatten()
-        self._at: pa.Array | None = None
-        self.row: I64 = np.repeat(np.arange(len(count)), count)
-        self.idx: I64 = np.arange(len(self.row)) - (np.cumsum(count) - count)[self.row]
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    def __getitem__(self, field: str) -> pa.Array:
-        values = self._every
-        for name in field.split("."):
-            # The kernel also takes on the nulls of the struct, and costs more than all else here.
-            values = pc.struct_field(values, name) if values.null_count else values.field(name)
-        return self._chosen(values)
-
-    @property
-    def values(self) -> pa.Array:
-        """The elements themselves."""
-        return self._chosen(self._every)
-
-    def _chosen(self, values: pa.Array) -> pa.Array:
-        return values if self._at is None else values.take(self._at)
-
-    def where(self, wanted: np.ndarray) -> Elements:
-        """Return some of the elements (mask)."""
-        some = object.__new__(Elements)
-        at = np.flatnonzero(wanted)
-        some._every = self._every
-        some._at = pa.array(at) if self._at is None else self._at.take(pa.array(at))
-        some.row, some.idx = self.row[wanted], self.idx[wanted]
-        return some
 
 
 class DecodedRows:
@@ -188,9 +147,7 @@ def hexed(values: pa.Array) -> pa.StringArray:
 
 def output_ids(transaction_id: pa.Array, elements: Elements) -> pa.StringArray:
     """Return transaction id (32 bytes, of each row) || u16 LE index, as hex."""
-    data, start, _ = load(transaction_id)
-    ids = bytes_at(data, start[elements.row], _ID)
-    return to_hex(np.hstack([ids, elements.idx.astype("<u2")[:, None].view(np.uint8)]))
+    return to_hex(indexed_ids(transaction_id, elements))
 
 
 def spread(columns: Mapping[str, pa.Array], row: I64) -> dict[str, pa.Array]:

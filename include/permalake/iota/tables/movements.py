@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.arrays.cursor import I64
-from permalake.iota.tables.decoded_columns import DecodedRows, Elements, hexed, output_ids, shaped, spread
+from permalake.arrays.elements import Elements
+from permalake.iota.tables.decoded_columns import DecodedRows, hexed, output_ids, shaped, spread
 from permalake.iota.tables.output_tables import kind_names
 
 _MILESTONE = ("date", "milestone_index")

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from permalake.arrays.elements import Elements
 from permalake.iota.codec.outputs import ALIAS, BASIC, DUST_ALLOWANCE, FOUNDRY, NFT, SINGLE, TREASURY
 from permalake.iota.cone.source_records import InclusionState
-from permalake.iota.tables.decoded_columns import DecodedRows, Elements, hexed, output_ids, shaped, spread
+from permalake.iota.tables.decoded_columns import DecodedRows, hexed, output_ids, shaped, spread
 
 KIND_NAMES = {
     SINGLE: "legacy",

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.arrays.cursor import I64
+from permalake.arrays.elements import Elements
 from permalake.iota.codec.outputs import ALIAS
-from permalake.iota.tables.decoded_columns import DecodedRows, Elements
+from permalake.iota.tables.decoded_columns import DecodedRows
 from permalake.iota.tables.movements import owner
 
 BUCKETS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64)
