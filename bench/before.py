@@ -18,10 +18,11 @@ from pathlib import Path
 from bench import iota_build, wormhole_build
 from bench.machine import Usage, watch
 from bench.simulated import COMMAND
+from bench.steps import watch_steps
 from permalake.paths import HOME, ROOT
 
 BASELINE = "336d36a"
-Built = Callable[[Path, dict[str, str]], Usage]
+Built = Callable[[Path, dict[str, str]], tuple[Usage, dict[str, float]]]
 
 
 def run(commit: str = BASELINE, messages: int = 1_000_000, vaas: int = 20_000) -> list[dict]:
@@ -35,7 +36,7 @@ def run(commit: str = BASELINE, messages: int = 1_000_000, vaas: int = 20_000) -
     figures = []
     with checkout(commit) as earlier:
         for name, build in days.items():
-            then, now = (_in_a_lake(build, environ) for environ in (earlier, {}))
+            (then, steps_then), (now, steps_now) = (_in_a_lake(build, environ) for environ in (earlier, {}))
             figures.append(
                 {
                     "name": f"{name}, since {commit}",
@@ -50,7 +51,23 @@ def run(commit: str = BASELINE, messages: int = 1_000_000, vaas: int = 20_000) -
                     "peer_peak_mib": then.peak_bytes >> 20,
                 }
             )
+            figures += _by_step(f"{name}, since {commit}", steps_now, steps_then)
     return figures
+
+
+def _by_step(day: str, now: dict[str, float], then: dict[str, float]) -> Iterator[dict]:
+    """Yield the processor seconds of each step that took one; what one version lacks as a step is 0 there."""
+    for step in sorted(now.keys() | then.keys(), key=[*now, *then].index):
+        ours, peer = round(now.get(step, 0.0), 1), round(then.get(step, 0.0), 1)
+        if max(ours, peer) >= 1:
+            yield {
+                "name": f"{day}: {step}",
+                "unit": "CPU s (less is better)",
+                "ours": ours,
+                "peer": peer,
+                "peer_name": "the earlier commit",
+                **({"ratio": round(peer / ours, 3)} if ours and peer else {}),
+            }
 
 
 @contextmanager
@@ -67,34 +84,35 @@ def checkout(commit: str) -> Iterator[dict[str, str]]:
             subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", str(tree)], check=True)
 
 
-def _in_a_lake(build: Built, environ: dict[str, str]) -> Usage:
+def _in_a_lake(build: Built, environ: dict[str, str]) -> tuple[Usage, dict[str, float]]:
     with tempfile.TemporaryDirectory(prefix="bench-lake-") as folder:
         return build(Path(folder), environ)
 
 
 def _iota(protocol: str, messages: int) -> Built:
-    def build(lake: Path, environ: dict[str, str]) -> Usage:
+    def build(lake: Path, environ: dict[str, str]) -> tuple[Usage, dict[str, float]]:
         source = iota_build.archive(messages, protocol)
         command = [COMMAND, "run", "iota", "--date", iota_build.DAY]
-        return watch(command, iota_build.environment(lake, source, protocol) | environ)
+        settings = iota_build.environment(lake, source, protocol) | environ
+        return watch_steps(command, settings, lake / "warehouse")
 
     return build
 
 
 def _wormhole(vaas: int) -> Built:
-    def build(lake: Path, environ: dict[str, str]) -> Usage:
+    def build(lake: Path, environ: dict[str, str]) -> tuple[Usage, dict[str, float]]:
         source = wormhole_build.documents(vaas)
         command = [COMMAND, "run", "wormhole", "--date", wormhole_build.DAY]
-        return watch(command, wormhole_build.environment(lake, source) | environ)
+        return watch_steps(command, wormhole_build.environment(lake, source) | environ, lake / "warehouse")
 
     return build
 
 
-def _bundled(lake: Path, environ: dict[str, str]) -> Usage:
+def _bundled(lake: Path, environ: dict[str, str]) -> tuple[Usage, dict[str, float]]:
     command = [COMMAND, "run", "iota", "--date", "2022-09-28"]
     settings = {**os.environ, "PERMALAKE_LAKE__WAREHOUSE": str(lake / "warehouse")} | environ
     watch(command, settings)
-    return watch([*command, "--force"], settings)
+    return watch_steps([*command, "--force"], settings, lake / "warehouse")
 
 
 if __name__ == "__main__":

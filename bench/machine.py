@@ -55,8 +55,20 @@ class Usage:
     peak_bytes: int
 
 
-def watch(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Usage:
-    """Run a command to its end and watch its process tree; a failure raises CalledProcessError."""
+Look = Callable[[float, Sequence[psutil.Process]], None]
+
+
+def _look_away(cpu_seconds: float, family: Sequence[psutil.Process]) -> None:
+    pass
+
+
+def watch(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, look: Look = _look_away
+) -> Usage:
+    """Run a command to its end and watch its process tree; a failure raises CalledProcessError.
+
+    ``look`` is given the processor seconds so far and the processes, twice a second.
+    """
     before = os.times()
     began = time.monotonic()
     process = subprocess.Popen(command, env=environment, stdout=2)
@@ -70,6 +82,7 @@ def watch(command: Sequence[str], environment: Mapping[str, str] | None = None) 
             family = tree(process.pid)
             peak = max(peak, sum(map(_bytes, family)))
             seen.update(_processor_seconds(family))
+            look(sum(seen.values()), family)
 
     watcher = threading.Thread(target=sample, daemon=True)
     watcher.start()
