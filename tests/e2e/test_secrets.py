@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
 
+from permalake.spark import event_log
 from permalake.spark.jars import JARS
+from permalake.spark.submit import bin_folder, spark_conf
 from support import whole_runs
 from support.cassandra_rows import held
 from support.postgres_server import postgres
@@ -23,6 +26,16 @@ SECRETS = {
     "PERMALAKE_CHAINS__2__RPC_URL": "http://127.0.0.1:9/rpcZ7s3cr3tZ7",
 }
 MARK = b"Z7s3cr3tZ7"
+# A day as small as the sample's never asks Spark for a table by its name; larger and other ones do.
+READ = """
+from permalake.config import load_settings
+from permalake.domains import domain_of
+from permalake.pipeline.workspace import Workspace
+from permalake.spark.session import session
+
+work = Workspace.open(load_settings(), domain_of("shimmer"), "shimmer")
+assert work.reader.table(session("read"), "shimmer", "messages").count()
+"""
 
 
 def connection(settings):
@@ -42,6 +55,24 @@ def connection(settings):
             "extra": {"ssl_options": {name: str(file) for name, file in files.items()}},
         }
     )
+
+
+def read_by_spark(folder, environment):
+    """A table of the lake, read by Spark with an event log of its own."""
+    (folder / "events").mkdir()
+    (folder / "read.py").write_text(READ)
+    conf = spark_conf() | event_log.conf(folder / "events")
+    command = [str(bin_folder() / "spark-submit"), "--master", "local[2]"]
+    command += [f"--conf={name}={value}" for name, value in conf.items()]
+    done = subprocess.run(
+        [*command, str(folder / "read.py")],
+        env=environment | dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (folder / "read.log").write_text(done.stdout + done.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +106,8 @@ def left(tmp_path_factory, secured_cassandra):
     with postgres(PASSWORD, ("lake",)) as server:
         catalog = server.uri("lake", sslmode="require")
         whole_runs.finish(config, **environment, PERMALAKE_LAKE__CATALOG=catalog)
+        own = {"PERMALAKE_CONFIG": str(config), "PERMALAKE_LAKE__CATALOG": catalog}
+        read_by_spark(folder, {**os.environ, **environment, **own})
         listed, refused = status(catalog), status(server.uri("missing", sslmode="require"))
     gone = status(catalog)
     assert listed.returncode == 0, listed.stderr
