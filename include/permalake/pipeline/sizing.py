@@ -31,7 +31,7 @@ def java_options(inputs: DayInputs) -> str:
 
     ``PERMALAKE_SPARK_JAVA_OPTIONS`` replaces those that depend on size.
     """
-    # The driver of a cluster plans, whatever the size.
+    # On a cluster the driver only plans, whatever the size of the input.
     is_cheap = not is_local() or is_below(inputs.archive, _cheap_below(inputs))
     chosen = os.environ.get("PERMALAKE_SPARK_JAVA_OPTIONS", _SMALL if is_cheap else "")
     return " ".join(f"-Duser.timezone=UTC {chosen} {class_archive.java_options()}".split())

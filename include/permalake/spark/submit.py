@@ -47,24 +47,22 @@ def is_local() -> bool:
 def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
     """Spark settings of a submit that must be known before the session starts."""
     warehouse = load_settings().lake.warehouse
-    remote = object_storage.is_object_store(warehouse)
-    if remote:
-        coordinates = (*coordinates, *_access(warehouse))
-    of_java = (*jars.COORDINATES, *(_access(warehouse) if remote else ()))
-    besides = [coordinate for coordinate in coordinates if coordinate not in of_java]
+    access = _access(warehouse)
+    coordinates = (*coordinates, *access)
+    besides = [one for one in coordinates if one not in (*jars.COORDINATES, *access)]
     conf = {
         "spark.ui.enabled": os.environ.get("PERMALAKE_SPARK_UI", "false"),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
         "spark.jars": jars.class_path(coordinates),
     }
-    if remote:
+    if access:
         conf |= object_storage.hadoop(warehouse)
-    if is_local() or not remote:
+    if is_local() or not access:
         # On the class path of the driver's Java itself, where its classes may come from an archive.
         conf["spark.driver.extraClassPath"] = class_archive.class_path()
     if is_local():
-        # Nothing is copied: what is left beside the class path is what few jobs need.
+        # Only what few jobs need is left for spark.jars, whose files Spark copies.
         conf |= {"spark.python.daemon.module": WORKER_DAEMON, "spark.jars": jars.class_path(besides)}
     if not is_local():
         conf |= {
@@ -79,21 +77,23 @@ def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
 
 
 def spark_environment() -> dict[str, str]:
-    """Variables of a submit: what reaches object storage lies behind Spark's own jars on the class path.
+    """Return variables of a submit: on one machine, jars that reach object storage join the class path.
 
-    Before them, the class path would be another than that of the archived classes; beside it, Iceberg would
-    not find it.
+    They come after Spark's own jars: before them, the class path would differ from that of the archived
+    classes. In ``spark.jars``, Iceberg, which is on the class path, would not find them.
     """
-    warehouse = load_settings().lake.warehouse
-    if not (is_local() and object_storage.is_object_store(warehouse)):
+    access = _access(load_settings().lake.warehouse)
+    if not (is_local() and access):
         return {}
     given = os.environ.get(_CLASS_PATH)
-    own = jars.class_path(_access(warehouse)).split(",")
+    own = jars.class_path(access).split(",")
     return {_CLASS_PATH: os.pathsep.join([*([given] if given else []), *own])}
 
 
 def _access(warehouse: str) -> tuple[str, ...]:
-    """Return the coordinates of what reaches a warehouse in object storage."""
+    """Return the coordinates of what reaches a warehouse in object storage; none for one on a disk."""
+    if not object_storage.is_object_store(warehouse):
+        return ()
     return jars.GS_COORDINATES if object_storage.is_gs(warehouse) else jars.S3_COORDINATES
 
 

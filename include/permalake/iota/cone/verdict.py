@@ -33,7 +33,7 @@ SELECT date, count(*) AS transactions {_PROBLEMS} AND reason = 'conflict_disagre
 
 
 def rejected(source: str) -> str:
-    """Return the query of rows of the ``quarantine`` table."""
+    """Return the query of rows of the ``quarantine`` table; ``source`` is the name of the source's class."""
     return f"""
 SELECT '{source}' AS source, origin, reason, raw, date, min(detail) AS detail FROM (
     SELECT concat_ws(' ', nullif(origin, ''), 'milestone ' || milestone_index) AS origin, reason, raw, date,

@@ -45,10 +45,8 @@ class Queries(Protocol):
     def take(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
         """Make rows known that are too many to be put at once."""
 
-    def keep(
-        self, name: str, query: str, check: Batches | None = None, schema: pa.Schema = known.OUTPUTS
-    ) -> None:
-        """Make the rows of a query known, or the few that ``check`` makes of them."""
+    def keep(self, name: str, query: str, check: Batches | None = None, schema: pa.Schema = ...) -> None:
+        """Make the rows of a query known, or the few with ``schema`` that ``check`` makes of them."""
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         """Return the few rows of a query."""
