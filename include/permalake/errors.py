@@ -40,7 +40,9 @@ def error_of(exit_code: int, message: str) -> PermalakeError:
 
 def line_of(error: Exception) -> str:
     """Return what an unforeseen error says on one line; of one in a Spark task, what went wrong there."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # A message may quote what is no UTF-8, and is stored and printed.
+    text = str(error).encode(errors="backslashreplace").decode()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     name = type(error).__name__
     traceback = next((n for n, line in enumerate(lines) if line.startswith("Traceback ")), len(lines))
     # The last line of a Python traceback that names an error: its message may go on below.

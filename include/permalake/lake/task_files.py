@@ -19,7 +19,6 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.io import FileIO, OutputFile, load_file_io
-from pyiceberg.io.fileformat import DataFileStatistics
 from pyiceberg.io.pyarrow import (
     ParquetFormatWriter,
     StatisticsCollector,
@@ -40,6 +39,7 @@ from permalake.lake.counts import day_of, days_between, files
 from permalake.lake.leases import spell
 from permalake.lake.record import AttemptRow
 from permalake.lake.replay import Belongs, exchange
+from permalake.lake.text_bounds import text_bounds, without_text_bounds
 
 _AT_ONCE = 4
 # Rows are held back until they make a row group of this size: PyIceberg takes rows as they come.
@@ -74,6 +74,30 @@ class FileTarget:
             table.spec().spec_id,
             sort,
         )
+
+    @property
+    def layout(self) -> _Layout:
+        """What all files of the table have in common."""
+        properties = sorted(pair for pair in self.properties.items() if pair[0] != _GROUP_SIZE)
+        return _layout(self.schema, tuple(properties))
+
+    def shaped(self, rows: pa.Table) -> pa.Table:
+        """Return rows with the table's columns and types."""
+        arrow = self.layout.arrow
+        return pa.table([_as(rows, field) for field in arrow], schema=arrow)
+
+    def checked(self, rows: pa.Table) -> pa.Table:
+        """Return rows with the table's columns and types, such as a file takes.
+
+        Raises:
+            pyarrow.ArrowInvalid: A value has no place in its column, or a required one is missing.
+        """
+        shaped = self.shaped(rows)
+        shaped.validate(full=True)
+        for field in shaped.schema:
+            if not field.nullable and shaped[field.name].null_count:
+                raise pa.ArrowInvalid(f"{self.table}: a value of {field.name} is missing")
+        return shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +213,7 @@ class _Layout:
     arrow: pa.Schema
     properties: dict[str, str]
     statistics: dict[int, StatisticsCollector]
+    counts: dict[int, StatisticsCollector]
     fields: dict[str, int]
 
 
@@ -196,41 +221,44 @@ class _Layout:
 def _layout(schema: str, properties: tuple[tuple[str, str], ...]) -> _Layout:
     parsed, own = Schema.model_validate_json(schema), dict(properties)
     statistics, fields = compute_statistics_plan(parsed, own), parquet_path_to_id_mapping(parsed)
-    return _Layout(parsed, schema_to_pyarrow(parsed), own, statistics, fields)
+    arrow, counts = schema_to_pyarrow(parsed), without_text_bounds(statistics)
+    return _Layout(parsed, arrow, own, statistics, counts, fields)
 
 
 class _ParquetWriter(ParquetFormatWriter):
-    """PyIceberg's, which works out for each file anew how to make its statistics."""
+    """PyIceberg's, which plans the statistics of each file anew, and whose bounds of text do not hold."""
 
     def __init__(self, output_file: OutputFile, layout: _Layout) -> None:
         super().__init__(output_file, layout.schema, layout.properties)
         self._layout = layout
 
-    def close(self) -> DataFileStatistics:
+    def facts(self) -> dict[str, Any]:
+        """Complete the file; return its statistics in the words of Iceberg's manifests."""
         if self._writer is None or self._fos is None:
             raise ValueError("nothing was written")
         with self._fos:
             self._writer.close()
-        metadata = self._writer.writer.metadata
-        return data_file_statistics_from_parquet_metadata(
-            metadata, self._layout.statistics, self._layout.fields
-        )
+        metadata, layout = self._writer.writer.metadata, self._layout
+        counted = data_file_statistics_from_parquet_metadata(metadata, layout.counts, layout.fields)
+        facts = counted.to_serialized_dict()
+        for field, (lower, upper) in text_bounds(metadata, layout.statistics, layout.fields).items():
+            facts["lower_bounds"][field] = lower
+            if upper is not None:
+                facts["upper_bounds"][field] = upper
+        return facts
 
 
 class _OpenFile:
     def __init__(self, target: FileTarget, day: date, io: FileIO) -> None:
         self._target, self._day, self._io = target, day, io
         self._path = f"{target.location}/data/date={day.isoformat()}/{uuid4()}.parquet"
-        properties = sorted(pair for pair in target.properties.items() if pair[0] != _GROUP_SIZE)
-        self._layout = _layout(target.schema, tuple(properties))
-        self._writer = _ParquetWriter(io.new_output(self._path), self._layout)
+        self._writer = _ParquetWriter(io.new_output(self._path), target.layout)
         self._group = min(int(target.properties.get(_GROUP_SIZE, _LARGEST_GROUP)), _LARGEST_GROUP)
         self._held: list[pa.Table] = []
         self._bytes = 0
 
     def add(self, rows: pa.Table) -> None:
-        arrow = self._layout.arrow
-        held = pa.table([_as(rows, field) for field in arrow], schema=arrow)
+        held = self._target.shaped(rows)
         self._held.append(held)
         self._bytes += held.nbytes
         if self._bytes >= self._group:
@@ -243,7 +271,7 @@ class _OpenFile:
     def close(self) -> WrittenFile:
         if self._held:
             self._flush()
-        told = self._writer.close().to_serialized_dict()
+        told = self._writer.facts()
         facts = {
             "path": self._path,
             "bytes": len(self._io.new_input(self._path)),

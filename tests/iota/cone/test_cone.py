@@ -6,10 +6,11 @@ from datetime import date
 import pyarrow as pa
 import pytest
 
+from permalake.iota.cone import prove
 from permalake.iota.cone.batch import ConeState
-from permalake.iota.cone.decoded import ARROW, Row
+from permalake.iota.cone.decoded import Row
 from permalake.iota.cone.packs import Chunks, unpacked
-from permalake.iota.cone.prove import decode, whole_milestones
+from permalake.iota.cone.prove import decoded_or_refused, whole_milestones
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import Record
 from permalake.iota.cone.verdict import refused_days
@@ -48,8 +49,9 @@ class World:
         table = table.sort_by([("milestone", "ascending"), ("kind", "ascending")])
         state, rules, found = ConeState(), self.rules(**given), []
         for part in whole_milestones(table.to_batches(max_chunksize=size or 10_000)):
-            found += list(decode(part, rules, state))
-        out = pa.Table.from_batches(found, ARROW).to_pylist()
+            rows, state = decoded_or_refused(part, rules, state)
+            found.append(rows)
+        out = pa.concat_tables(found).to_pylist()
         problems = [row for row in out if row["kind"] == Row.PROBLEM]
         return [row for row in out if row["kind"] != Row.PROBLEM], problems
 
@@ -308,6 +310,31 @@ def test_a_chrysalis_milestone_needs_its_message(chrysalis):
     rows.remove(pick(rows, Record.BLOCK, lambda row: row["id"] == own))
     _, problems = chrysalis.run(rows)
     assert causes(problems)[0] == (FIRST, "milestone_message_missing")
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_an_unforeseen_exception_refuses_one_milestone_alone(world, monkeypatch, size):
+    """As a fault of ours in a decoder would: the others are the rows that they were."""
+    sound, _ = world.run()
+    checked = prove.check_ledger
+
+    def failing(batch, cones, rules):
+        if any(cone.milestone.index == FIRST + 5 for cone in cones):
+            raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
+        return checked(batch, cones, rules)
+
+    monkeypatch.setattr(prove, "check_ledger", failing)
+    rows, problems = world.run(size=size)
+    assert [(row["milestone_index"], row["reason"], row["breaks"]) for row in problems] == [
+        (FIRST + 5, "undecodable", True)
+    ]
+    assert "surrogates not allowed" in problems[0]["detail"]
+
+    def key(row):
+        return row["milestone_index"], row["kind"], row["white_flag_index"] or 0
+
+    others = [row for row in sound if row["milestone_index"] != FIRST + 5]
+    assert sorted(rows, key=key) == sorted(others, key=key)
 
 
 def test_white_flag_order_is_post_order_in_listed_order():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.arrays.slices import fixed
+from permalake.errors import line_of
 from permalake.iota.codec.blocks import Blocks, decode_blocks
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.source_records import LOOK_BACK, Record
@@ -31,6 +32,11 @@ class Problem:
     breaks: bool = True
 
 
+def undecodable(milestone: int, error: Exception) -> Problem:
+    """Return the problem of a milestone that no row can be made of."""
+    return Problem(milestone, "undecodable", line_of(error)[:200])
+
+
 @dataclass(slots=True)
 class ConeState:
     """What is already referenced when the next milestone is looked at."""
@@ -41,6 +47,15 @@ class ConeState:
     last: tuple[int, bytes | None] | None = None
     treasuries: dict[bytes, int] = field(default_factory=dict)  # milestone id → what its receipt left
     _recent: deque[tuple[int, list[bytes]]] = field(default_factory=deque)
+
+    def copy(self) -> ConeState:
+        """Return a state that goes on by itself."""
+        return replace(
+            self,
+            referenced=dict(self.referenced),
+            treasuries=dict(self.treasuries),
+            _recent=deque(self._recent),
+        )
 
     def remember(self, milestone: int, ids: Iterable[bytes]) -> None:
         """Count ``ids`` as referenced by ``milestone``; what no later cone may reach is forgotten."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import date
 from typing import Any
@@ -15,7 +15,7 @@ from permalake.arrays.hexa import hex_slices
 from permalake.iota.codec.bech32 import encode_addresses
 from permalake.iota.codec.outputs import BASIC, SINGLE, Addresses
 from permalake.iota.cone.arrow_lists import Lists, binary_array, list_array, null_where, scatter, spread
-from permalake.iota.cone.batch import MilestoneBatch
+from permalake.iota.cone.batch import MilestoneBatch, Problem
 from permalake.iota.cone.decoded import ARROW, PARAMETERS, RECEIPT, Row
 from permalake.iota.cone.ledger_proof import SpentOutputs
 from permalake.iota.cone.milestone_proof import Cone
@@ -40,7 +40,7 @@ def rows_of(
     if any(len(cone.order) for cone in cones):
         yield _blocks(batch, cones, ledger, rules)
     if batch.problems:
-        yield _problems(batch, rules)
+        yield problem_rows(batch.problems, [rules.day(one.milestone).date for one in batch.problems])
 
 
 def _record_batch(rows: int, kind: Row, columns: dict[str, pa.Array]) -> pa.RecordBatch:
@@ -161,10 +161,10 @@ def _carried(batch: MilestoneBatch, order: np.ndarray) -> pa.Array:
     return scatter(carriers, pa.array(ids, pa.binary()), len(order))
 
 
-def _problems(batch: MilestoneBatch, rules: ConeRules) -> pa.RecordBatch:
-    problems = batch.problems
+def problem_rows(problems: Sequence[Problem], dates: Sequence[date]) -> pa.RecordBatch:
+    """Return the rows of problems and of the days that they belong to."""
     columns = {
-        "date": pa.array([rules.day(p.milestone).date for p in problems], pa.date32()),
+        "date": pa.array(dates, pa.date32()),
         "milestone_index": pa.array([p.milestone for p in problems], pa.int32()),
         "raw": pa.array([p.raw for p in problems], pa.binary()),
         "reason": pa.array([p.reason for p in problems], pa.string()),

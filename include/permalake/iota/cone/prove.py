@@ -8,21 +8,24 @@ refer to, shuffled once by chunk and streamed through Arrow; memory is bounded b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from permalake.iota.cone.batch import ConeState, MilestoneBatch
+from permalake.iota.cone.batch import ConeState, MilestoneBatch, undecodable
 from permalake.iota.cone.decoded import ARROW, DECODED
-from permalake.iota.cone.decoded_rows import rows_of
+from permalake.iota.cone.decoded_rows import problem_rows, rows_of
 from permalake.iota.cone.ledger_proof import check_ledger
 from permalake.iota.cone.milestone_proof import prove
 from permalake.iota.cone.packs import Chunks, Packing, unpacked
 from permalake.iota.cone.rules import ConeRules
+from permalake.iota.cone.source_records import Record
 
 _CHUNKS_PER_CORE = 4
 _SMALLEST, _LARGEST = 64, 4096
@@ -73,9 +76,44 @@ def _pass(rules: ConeRules, sink: Sink) -> Callable[[Iterable[pa.RecordBatch]], 
     def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         state = ConeState(rules.look_back)
         for table in whole_milestones(unpacked(batches)):
-            yield pa.Table.from_batches(decode(table, rules, state), ARROW)
+            rows, state = decoded_or_refused(table, rules, state)
+            yield rows
 
     return lambda batches: sink(groups(batches))
+
+
+def decoded_or_refused(table: pa.Table, rules: ConeRules, state: ConeState) -> tuple[pa.Table, ConeState]:
+    """Return the decoded rows of whole milestones, and the state with which the next ones go on.
+
+    When something raises, the milestones are halved until the one that it raises for is alone: it refuses its
+    day, and counts as referenced for those that follow.
+    """
+    after = state.copy()
+    try:
+        return pa.Table.from_batches(decode(table, rules, after), ARROW), after
+    except (MemoryError, OSError):
+        raise  # says nothing of a milestone
+    except Exception as error:  # noqa: BLE001
+        milestone = table["milestone"].to_numpy()
+        if milestone[0] == milestone[-1]:
+            return _refused(table, rules, state, error)
+        cut = int((milestone <= (int(milestone[0]) + int(milestone[-1])) // 2).sum())
+        before, state = decoded_or_refused(table.slice(0, cut).combine_chunks(), rules, state)
+        behind, state = decoded_or_refused(table.slice(cut).combine_chunks(), rules, state)
+        return pa.concat_tables([before, behind]), state
+
+
+def _refused(
+    table: pa.Table, rules: ConeRules, state: ConeState, error: Exception
+) -> tuple[pa.Table, ConeState]:
+    index = int(table["milestone"][0].as_py())
+    blocks = table.filter(pc.equal(table["kind"], int(Record.BLOCK)))["raw"].to_pylist()
+    state.remember(index, [blake2b(raw, digest_size=32).digest() for raw in blocks])
+    state.last = (index, None)
+    is_context = pc.all(table["context"]).as_py()
+    problems = [] if is_context else [undecodable(index, error)]
+    rows = problem_rows(problems, [rules.day(index).date for _ in problems])
+    return pa.Table.from_batches([rows], ARROW), state
 
 
 def decode(table: pa.Table, rules: ConeRules, state: ConeState) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from permalake.iota.cone.batch import undecodable
 from permalake.iota.cone.decoded import ARROW, Row
+from permalake.iota.cone.decoded_rows import problem_rows
 from permalake.iota.cone.touched_outputs import TOUCHED, touched_outputs
 from permalake.iota.tables.base_tables import base_tables
 from permalake.iota.tables.day_sums import SUMS, day_sums
@@ -17,6 +19,7 @@ from permalake.lake.task_files import FileTarget
 from permalake.pipeline.landing import TOLD, TaskOutput
 
 MILESTONES, PENDING, PROBLEMS, TOUCHED_OUTPUTS = "milestone_rows", "pending", "problems", "touched_outputs"
+Named = list[tuple[str, pa.Table]]
 LANDED = {MILESTONES: ARROW, PENDING: ARROW, PROBLEMS: ARROW, TOUCHED_OUTPUTS: TOUCHED, **SUMS}
 """Schemas of what is landed, by name: decoded rows that later passes read, and sums that they add up.
 
@@ -44,17 +47,48 @@ class TableWriter:
         """Write groups of whole milestones; return the files (:attr:`schema`)."""
         output = TaskOutput(self.targets, self.landing, LANDED, self.file_io)
         for decoded in groups:
-            rows = DecodedRange(decoded, self.chunk_size)
-            output.land(MILESTONES, _milestone_rows(decoded))
-            output.land(PENDING, decoded.filter(pc.equal(decoded["kind"], int(Row.PENDING))))
-            output.land(PROBLEMS, decoded.filter(pc.equal(decoded["kind"], int(Row.PROBLEM))))
-            output.land(TOUCHED_OUTPUTS, touched_outputs(rows.included, rows.receipts))
-            for name, sums in day_sums(rows, self.v_byte_cost):
-                output.land(name, sums)
-            for name, made in base_tables(rows):
-                output.add(name, made)
+            for landed, tables in self._rows(decoded):
+                for name, made in landed:
+                    output.land(name, made)
+                for name, made in tables:
+                    output.add(name, made)
             output.end_days_before(decoded["date"])
         yield output.close()
+
+    def _rows(self, decoded: pa.Table) -> Iterator[tuple[Named, Named]]:
+        """Yield what is landed and the rows of tables, by name.
+
+        When something raises, the milestones are halved until the one that it raises for is alone: it refuses
+        its day.
+        """
+        try:
+            made = self._made(decoded)
+        except (MemoryError, OSError):
+            raise  # says nothing of a milestone
+        except Exception as error:  # noqa: BLE001
+            index = decoded["milestone_index"]
+            first, last = pc.min(index).as_py(), pc.max(index).as_py()
+            if first == last:
+                problem = problem_rows([undecodable(first, error)], [decoded["date"][0].as_py()])
+                yield [(PROBLEMS, pa.Table.from_batches([problem], ARROW))], []
+                return
+            is_early = pc.less_equal(index, (first + last) // 2)
+            yield from self._rows(decoded.filter(is_early))
+            yield from self._rows(decoded.filter(pc.invert(is_early)))
+        else:
+            yield made
+
+    def _made(self, decoded: pa.Table) -> tuple[Named, Named]:
+        rows = DecodedRange(decoded, self.chunk_size)
+        landed = [
+            (MILESTONES, _milestone_rows(decoded)),
+            (PENDING, decoded.filter(pc.equal(decoded["kind"], int(Row.PENDING)))),
+            (PROBLEMS, decoded.filter(pc.equal(decoded["kind"], int(Row.PROBLEM)))),
+            (TOUCHED_OUTPUTS, touched_outputs(rows.included, rows.receipts)),
+            *day_sums(rows, self.v_byte_cost),
+        ]
+        targets = {target.table: target for target in self.targets}
+        return landed, [(name, targets[name].checked(made)) for name, made in base_tables(rows)]
 
 
 def _milestone_rows(decoded: pa.Table) -> pa.Table:

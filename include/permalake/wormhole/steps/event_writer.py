@@ -1,4 +1,8 @@
-"""Verifies VAAs and writes the tables of events inside Spark's tasks."""
+"""Verifies VAAs and writes the tables of events inside Spark's tasks.
+
+A message that no table can be made of, whatever the exception, goes to quarantine as ``undecodable``; the
+others are published.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from permalake.errors import line_of
 from permalake.lake.task_files import FileTarget
 from permalake.pipeline.landing import TaskOutput
-from permalake.wormhole.reference import load_reference
-from permalake.wormhole.tables.copies import distinct_vaas, of_days
+from permalake.wormhole.reference import Reference, load_reference
+from permalake.wormhole.tables.copies import distinct_vaas, message_places, of_days
 from permalake.wormhole.tables.documents import whole_messages
 from permalake.wormhole.tables.event_tables import CHAIN_MESSAGES, chain_messages, event_tables
 from permalake.wormhole.tables.verified_vaas import ELSEWHERE, REFUSED, judged
@@ -20,6 +26,15 @@ from permalake.wormhole.tables.verified_vaas import ELSEWHERE, REFUSED, judged
 REFUSED_VAAS, CONFLICTS, COUNTS = "refused_vaas", "conflicts_elsewhere", "chain_messages"
 LANDED = {REFUSED_VAAS: REFUSED, CONFLICTS: ELSEWHERE, COUNTS: CHAIN_MESSAGES}
 """Schemas of what is landed, by name."""
+UNDECODABLE = "undecodable"
+
+
+@dataclass(frozen=True)
+class EventRows:
+    """What is written of whole messages: rows of ``tables`` by name, and rows ``landed`` by name."""
+
+    tables: Mapping[str, pa.Table]
+    landed: Mapping[str, pa.Table]
 
 
 @dataclass(frozen=True)
@@ -41,14 +56,62 @@ class EventWriter:
         """Write the tables; return the record of it (:data:`~permalake.pipeline.landing.TOLD`)."""
         reference = load_reference(self.reference)
         output = TaskOutput(self.targets, self.landing, LANDED, self.file_io)
+        targets = {target.table: target for target in self.targets}
         for group in whole_messages(batches):
             candidates = of_days(distinct_vaas(group), self.start, self.end)
-            if not candidates.num_rows:
-                continue
-            found = judged(candidates, reference)
-            for name, rows in event_tables(found):
-                output.add(name, rows)
-            output.land(REFUSED_VAAS, found.refused)
-            output.land(CONFLICTS, found.elsewhere)
-            output.land(COUNTS, chain_messages(found))
+            for rows in event_rows(candidates, reference, targets):
+                for name, made in rows.tables.items():
+                    output.add(name, made)
+                for name, made in rows.landed.items():
+                    output.land(name, made)
         yield output.close()
+
+
+def event_rows(
+    candidates: pa.Table, reference: Reference, targets: Mapping[str, FileTarget]
+) -> Iterator[EventRows]:
+    """Yield the rows of whole messages (of :func:`~permalake.wormhole.tables.copies.of_days`).
+
+    When something raises, the messages are halved until the one that it raises for is alone.
+    """
+    if not candidates.num_rows:
+        return
+    try:
+        yield _rows(candidates, reference, targets)
+    except (MemoryError, OSError):
+        raise  # says nothing of a message
+    except Exception as error:  # noqa: BLE001
+        message = message_places(candidates["message"])
+        if message[-1] == 0:
+            yield _undecodable(candidates, error)
+            return
+        cut = int((message <= message[-1] // 2).sum())
+        yield from event_rows(candidates.slice(0, cut), reference, targets)
+        yield from event_rows(candidates.slice(cut), reference, targets)
+
+
+def _rows(candidates: pa.Table, reference: Reference, targets: Mapping[str, FileTarget]) -> EventRows:
+    found = judged(candidates, reference)
+    tables = {name: targets[name].checked(rows) for name, rows in event_tables(found)}
+    counts = chain_messages(found)
+    return EventRows(tables, {REFUSED_VAAS: found.refused, CONFLICTS: found.elsewhere, COUNTS: counts})
+
+
+def _undecodable(candidates: pa.Table, error: Exception) -> EventRows:
+    """Return the quarantine rows of one message, and its count for the chain that its bytes show."""
+    rows = candidates.filter(candidates["in_range"])
+    told = {"reason": UNDECODABLE, "detail": line_of(error)[:200]}
+    columns = {
+        name: pa.repeat(told[name], len(rows)) if name in told else rows[name] for name in REFUSED.names
+    }
+    shown = rows.filter(pc.is_valid(rows["identity"]))
+    chain = pc.list_element(pc.split_pattern(shown["identity"], "/", max_splits=1), 0)
+    counts = {"date": shown["date"], "emitter_chain": chain.cast(pa.int32())}
+    counts |= {"messages": pa.repeat(1, len(shown)), "verified": pa.repeat(0, len(shown))}
+    return EventRows(
+        {},
+        {
+            REFUSED_VAAS: pa.table(columns).select(REFUSED.names).cast(REFUSED),
+            COUNTS: pa.table(counts).cast(CHAIN_MESSAGES),
+        },
+    )
