@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,12 @@ from permalake.paths import ROOT
 from permalake.stores import cassandra
 from support.lakes import OpenLake
 
+SAMPLE = ROOT / "include" / "sample"
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
 IOTA = ("run", "iota", "--date", "2022-09-28")
 WORMHOLE = ("run", "wormhole", "--date", "1970-01-01", "--to", "2100-01-02")
 SYNTHETIC = "date >= '2100-01-01'"
-REAL_DAYS, SYNTHETIC_DAYS = 36, 2
+REAL_DAYS, SYNTHETIC_DAYS = 43, 2
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +110,7 @@ def test_the_two_milestones_have_their_known_figures(permalake, built):
 
 def test_all_vaas_are_published_on_their_days(rows):
     sql = "select count(*) as n, count(distinct date) as days from wormhole.message_publication"
-    assert rows(f"{sql} where not {SYNTHETIC}") == [{"n": 119, "days": REAL_DAYS}]
+    assert rows(f"{sql} where not {SYNTHETIC}") == [{"n": 127, "days": REAL_DAYS}]
 
 
 def test_every_step_showed_its_progress(built):
@@ -187,19 +189,37 @@ def test_a_step_of_a_day_never_built_is_refused(permalake, built):
     assert err.count("\n") == 1
 
 
-def test_one_real_transfer_has_the_value_that_wormholescan_showed(rows):
-    sql = (
-        "select amount, notional_usd, token_price_usd, origin_symbol from wormhole.token_transfer_details "
-        "where notional_usd is not null and date < '2100-01-01'"
+def test_real_transfers_have_what_wormholescan_showed_of_them(rows):
+    """Value, sender and redemption of each, as the bundled operations report them."""
+    shown = {}
+    for line in (SAMPLE / "wormhole_operations" / "wormholescan_operations.jsonl").read_text().splitlines():
+        operation = json.loads(line)
+        if operation["content"]["payload"].get("tokenAddress"):
+            chain, emitter, sequence = operation["id"].split("/")
+            shown[f"{chain}:{emitter}:{int(sequence):016}"] = operation
+    found = rows(
+        "select row_key, amount, notional_usd, sender_address, initiating_tx_id, r.target_tx_id, r.status "
+        "from wormhole.token_transfer_details join wormhole.message_publication using (row_key) "
+        "join wormhole.chain_details using (row_key) left join wormhole.redemptions r using (row_key) "
+        "where notional_usd is not null and token_transfer_details.date < '2100-01-01'"
     )
-    assert rows(sql) == [
-        {
-            "amount": "18704.75334012",
-            "notional_usd": "19995.38132059",
-            "token_price_usd": "1.069000000000000000",
-            "origin_symbol": "sUSDS",
-        }
-    ]
+    assert {row["row_key"] for row in found} == shown.keys()
+    assert len(found) == 7
+    for row in found:
+        operation = shown[row["row_key"]]
+        source, target = operation["sourceChain"], operation["targetChain"]
+        assert row["amount"] == operation["data"]["tokenAmount"]
+        # The service cuts what it shows to eight places.
+        missing = Decimal(row["notional_usd"]) - Decimal(operation["data"]["usdAmount"])
+        assert 0 <= missing <= Decimal("0.00000001")
+        assert row["sender_address"] == source["from"]
+        assert row["initiating_tx_id"] == source["transaction"]["txHash"]
+        assert (row["target_tx_id"], row["status"]) == (target["transaction"]["txHash"], target["status"])
+
+
+def test_a_receipt_on_sui_tells_a_redemption(rows):
+    sql = "select target_chain, redeemed_at from wormhole.redemptions where row_key like '%:0000000000610687'"
+    assert rows(sql) == [{"target_chain": 21, "redeemed_at": "2024-01-24 14:45:25+00:00"}]
 
 
 def test_real_days_know_nothing_of_synthetic_ones(rows):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from starlette.responses import FileResponse, Response
 
 from permalake import pages as calendar
@@ -21,8 +21,8 @@ from permalake.web import html
 from permalake.web.daily_charts import daily_chart, formatted
 from permalake.web.html import page
 from permalake.web.paging import NoQuery
-from permalake.web.params import IsoDate
 from permalake.web.problems import ProblemError, documented
+from permalake.web.ranges import DayRange, newest_real
 from permalake.web.state import RequestLake, set_network
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
@@ -35,7 +35,6 @@ _MONTHS = 6
 _MONTHS_OF_ALL = 12
 """Months of all networks together: a day takes some 250 bytes of the page."""
 _TROUBLES = 30
-_SPAN = timedelta(days=364)
 _FINE = ("published", "audited", "built")
 
 
@@ -47,11 +46,8 @@ class PageOptions(NoQuery):
     format: str | None = None
 
 
-class RangeOptions(PageOptions):
+class RangeOptions(PageOptions, DayRange):
     """Parameters of a page over a range of days."""
-
-    start: IsoDate | None = Field(None)
-    end: IsoDate | None = Field(None)
 
 
 @style_router.get("/static/site.css")
@@ -93,7 +89,7 @@ def _network(lake: RequestLake, days: Sequence[DayStatus], most_months: int) -> 
         counts[state.word] = counts.get(state.word, 0) + 1
     return {
         "network": lake.network,
-        "last": _iso(max(published, default=None)),
+        "last": _iso(newest_real(published)),
         "carried": _iso(carried_until(days)),
         "published": len(published),
         "quarantined": sum(day.quarantined for day in days),
@@ -184,8 +180,7 @@ def days_of(lake: RequestLake, query: RangeOptions) -> tuple[date, date]:
     """Return the range that a page asks for; without one, the year up to the last day with figures."""
     tables = {chart.table for chart in domain_of(lake.network).charts}
     days = [day for table in tables for day in lake.snapshot.days(lake.network, table)]
-    last = query.end or max(days, default=date(1970, 1, 1))
-    return query.start or max(min(days, default=last), last - _SPAN), last
+    return query.of(days)
 
 
 def lake_of(request: Request, network: str) -> RequestLake:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from datetime import date
+from typing import Any
 
 from permalake.config import Settings, load_settings
 from permalake.domains import open_reader
@@ -37,7 +38,7 @@ def summary(settings: Settings) -> str:
         days = reader.status(network)
         lines += ["", *_network(network, days), *_quarantined(reader, network, days)]
         if any(day.published and day.date in SYNTHETIC for day in days):
-            lines += _synthetic(reader)
+            lines += _values(reader)
     return "\n".join([*lines, "", *_next(settings), ""])
 
 
@@ -63,18 +64,25 @@ def _quarantined(reader: Reader, network: str, days: list[DayStatus]) -> list[st
     return [f"  quarantined: {reasons}"]
 
 
-def _synthetic(reader: Reader) -> list[str]:
-    """Say which days are made up, and what their transfers were worth."""
+def _values(reader: Reader) -> list[str]:
+    """Say what the transfers of real and of synthetic days were worth, and which days are made up."""
     first, last = SYNTHETIC
     sql = (
-        "select sum(transfers) as n, sum(notional_usd) as usd from wormhole.notional_transferred_daily "  # noqa: S608
-        f"where date between '{first}' and '{last}'"
+        "select count(*) as transfers, count(notional_usd) as valued, sum(notional_usd) as usd "  # noqa: S608
+        f"from wormhole.token_transfer_details group by date < '{first}' order by min(date)"
     )
-    row = reader.query(sql).to_pylist()[0]
+    real, synthetic = reader.query(sql).to_pylist()
     return [
+        f"  transfers of real days: {_worth(real)}",
         f"  SYNTHETIC: {first} and {last}, with guardians, bridges, tokens and prices that are made up:",
-        f"  {row['n']} transfers of {row['usd'] or 0:,.2f} USD; the real days end in 2026",
+        f"  {_worth(synthetic)}",
     ]
+
+
+def _worth(row: dict[str, Any]) -> str:
+    if not row["valued"]:
+        return f"{row['transfers']}, none has a price"
+    return f"{row['valued']} of {row['transfers']} have a price; these moved {row['usd']:,.2f} USD"
 
 
 def _next(settings: Settings) -> list[str]:

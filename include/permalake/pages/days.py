@@ -103,7 +103,9 @@ def state_of(day: DayStatus, stores: Collection[str] = ()) -> DayState:
 def months(
     days: Sequence[DayStatus], stores: Collection[str] = (), most: int | None = None
 ) -> tuple[list[Month], int]:
-    """Return the newest months with a day, and how many earlier ones there are.
+    """Return the newest months with a day, and how many more there are.
+
+    Months to come hold synthetic days and stand last.
 
     Args:
         days: Days of one network.
@@ -113,7 +115,10 @@ def months(
     known = {day.date: day for day in days}
     published = [day.date for day in days if day.published]
     span = (min(published), max(published)) if published else (date.max, date.min)
-    firsts = sorted({day.replace(day=1) for day in known}, reverse=True)
+    today = datetime.now(UTC).date()
+    firsts = sorted(
+        {day.replace(day=1) for day in known}, key=lambda first: (first <= today, first), reverse=True
+    )
     shown = firsts[:most]
     return [_month(first, known, span, stores) for first in shown], len(firsts) - len(shown)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from permalake.web.html import page
 from permalake.web.numbers import dollars
 from permalake.web.paging import NoQuery
 from permalake.web.problems import not_found
+from permalake.web.ranges import DayRange
 from permalake.web.state import PublishedLake, RequestLake
 from permalake.wormhole.contracts.figures import CHARTS
 from permalake.wormhole.rest import identifiers
@@ -34,28 +35,25 @@ from permalake.wormhole.rest.message_page import described
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 _SITE = Path(__file__).parent / "site"
-_SPAN = timedelta(days=364)
 _FLOWS = 30
 _LISTED = 25
 _FLOWS_TABLE = "notional_transferred_daily"
 
 
-class _Range(NoQuery):
+class _FlowsQuery(NoQuery, DayRange):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
-    start: date | None = None
-    end: date | None = None
     q: str | None = Field(None, max_length=400, description="Message id, transaction, address or token.")
 
 
 @router.get("")
 def flows(
-    request: Request, lake: PublishedLake, reference: BundledReference, query: Annotated[_Range, Query()]
+    request: Request, lake: PublishedLake, reference: BundledReference, query: Annotated[_FlowsQuery, Query()]
 ) -> Response:
     """Show flows between chains in USD, corridors, top tokens and daily figures."""
     if query.q:
         return _search(request, lake, reference, query.q.strip())
-    first, last = _days(lake, query)
+    first, last = query.of(lake.snapshot.days(lake.network, _FLOWS_TABLE))
     pairs = corridors(lake.kept_rows, first, last)
     valued = [one for one in pairs if one.usd]
     data = f"/api/analytics/v1/{lake.network}/{_FLOWS_TABLE}?start={first}&end={last}&format="
@@ -80,7 +78,7 @@ def flows(
         "matrix": matrix(pairs, reference),
         "tokens": top_tokens(lake.kept_rows, first, last, reference, _LISTED),
         "charts": [chart for chart in charts if chart["days"]],
-        "recent": lake.once("newest messages", lambda: _listed(lake, reference, EventFilter())),
+        "recent": _recent(lake, reference, first, last, is_chosen=bool(query.start or query.end)),
         "sql": {"corridors": _statement(CORRIDORS, first, last), "tokens": _statement(TOKENS, first, last)},
         "csv": data + "csv",
         "parquet": data + "parquet",
@@ -88,10 +86,15 @@ def flows(
     return page(request, lake.snapshot.publication, "flows.html", content, _SITE)
 
 
-def _days(lake: RequestLake, query: _Range) -> tuple[date, date]:
-    days = lake.snapshot.days(lake.network, _FLOWS_TABLE)
-    last = query.end or max(days, default=date(1970, 1, 1))
-    return query.start or max(min(days, default=last), last - _SPAN), last
+def _recent(
+    lake: RequestLake, reference: BundledReference, first: date, last: date, *, is_chosen: bool
+) -> list[dict[str, Any]]:
+    """Newest messages of a range; those of the range that the page opens with are kept."""
+
+    def listed() -> list[dict[str, Any]]:
+        return _listed(lake, reference, EventFilter(start=first, end=last))
+
+    return listed() if is_chosen else lake.once("newest messages", listed)
 
 
 def _statement(sql: str, first: date, last: date) -> str:

@@ -50,7 +50,7 @@ class WormholeInput:
     @property
     def senders(self) -> DataFrame | None:
         """See :func:`wormhole.reported`; None where the source tells none."""
-        if not wormhole_source.is_live(self._section):
+        if not wormhole_source.has_operations(self._section):
             return None
         return wormhole_source.reported(self._spark, self._settings, self._section, self._days)
 

@@ -72,9 +72,12 @@ def documents(spark: SparkSession, settings: Settings, section: WormholeSettings
     if section.guardian_url is not None:
         told = landed_documents(spark, guardian.landing(settings, section), guardian.NAME, days)
         found = found.unionByName(told)
-    if not is_live(section):
+    if not has_operations(section):
         return found
-    return _with_transactions(found, _operations(spark, wormholescan.landing(settings, section), days))
+    operations = _operations(spark, _operation_files(settings, section, days))
+    if is_live(section):  # What carries a VAA is a document of its own and brings its transaction along.
+        operations = operations.where(F.col("vaa").isNull())
+    return _with_transactions(found, operations)
 
 
 def _own_documents(
@@ -83,7 +86,7 @@ def _own_documents(
     if is_live(section):
         landed = wormholescan.landing(settings, section)
         return landed_documents(spark, landed, wormholescan.NAME, days).unionByName(
-            _of_operations(_operations(spark, landed, days))
+            _of_operations(_operations(spark, _operation_files(settings, section, days)))
         )
     if section.path is None:
         raise ConfigError("wormhole.path: missing; point it at the folder with the VAA files")
@@ -91,12 +94,14 @@ def _own_documents(
 
 
 def _with_transactions(documents: DataFrame, operations: DataFrame) -> DataFrame:
-    """Documents with the transactions of operations that carry no VAA themselves."""
-    bare = operations.where(F.col("vaa").isNull() & F.col("id").isNotNull())
-    told = bare.groupBy(F.lower("id").alias("operation")).agg(F.min(_tx_id()).alias("told_tx_id"))
-    return documents.join(told, F.lower("claimed_id") == F.col("operation"), "left").select(
+    """Documents, with the transactions that operations name where a document names none."""
+    identified = operations.where(F.col("id").isNotNull())
+    transactions = identified.groupBy(F.lower("id").alias("operation")).agg(
+        F.min(_tx_id()).alias("operation_tx_id")
+    )
+    return documents.join(transactions, F.lower("claimed_id") == F.col("operation"), "left").select(
         *(name for name in documents.columns if name != "tx_id"),
-        F.coalesce("tx_id", "told_tx_id").alias("tx_id"),
+        F.coalesce("tx_id", "operation_tx_id").alias("tx_id"),
     )
 
 
@@ -107,11 +112,11 @@ def landed_documents(spark: SparkSession, landed: DocumentCache, source: str, da
 
 
 def reported(spark: SparkSession, settings: Settings, section: WormholeSettings, days: Days) -> DataFrame:
-    """Return what a live source's operations report of transactions, one row per operation with a sender.
+    """Return what operations report of transactions, one row per operation with a sender.
 
     Columns: row_key, sender, which is ``sourceChain.from`` as the service writes it.
     """
-    operations = _operations(spark, wormholescan.landing(settings, section), days)
+    operations = _operations(spark, _operation_files(settings, section, days))
     senders = operations.select(
         row_key_of(F.col("id")).alias("row_key"), F.col("sourceChain.from").alias("sender")
     )
@@ -125,11 +130,9 @@ def redemptions(
 
     Columns: see :func:`permalake.wormhole.sources.operation_documents.reported_sides`.
     """
-    if is_live(section):
-        return reported_sides(
-            spark, wormholescan.landing(settings, section).paths("operations", *days.around)
-        )
-    return reported_sides(spark, files_of(section.operations)) if section.operations else None
+    if not has_operations(section):
+        return None
+    return reported_sides(spark, _operation_files(settings, section, days))
 
 
 def ask_again(settings: Settings, section: WormholeSettings, days: Sequence[date]) -> Counter[date]:
@@ -144,8 +147,18 @@ def ask_again(settings: Settings, section: WormholeSettings, days: Sequence[date
     return news
 
 
-def _operations(spark: SparkSession, landed: DocumentCache, days: Days) -> DataFrame:
-    paths = landed.paths("operations", *days.around)
+def has_operations(section: WormholeSettings) -> bool:
+    """Whether somebody reports what became of a message: a live source, or files of operations."""
+    return is_live(section) or section.operations is not None
+
+
+def _operation_files(settings: Settings, section: WormholeSettings, days: Days) -> list[str]:
+    if is_live(section):
+        return wormholescan.landing(settings, section).paths("operations", *days.around)
+    return files_of(section.operations) if section.operations else []
+
+
+def _operations(spark: SparkSession, paths: list[str]) -> DataFrame:
     if not paths:
         return of_rows(spark, [], f"{_OPERATION}, file string")
     return spark.read.schema(_OPERATION).json(paths).select("*", F.col("_metadata.file_name").alias("file"))
