@@ -10,6 +10,7 @@ import os
 import pkgutil
 import tomllib
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -344,11 +345,30 @@ class ServeSettings(_Section):
     page_size: int = Field(default=100, ge=1)
     max_page_size: int = Field(default=1000, ge=1)
     body_bytes: int = Field(default=1 << 20, ge=1)
+    connections: int = Field(default=1024, ge=16)
+    """Open connections; one more ends the one that has kept the server waiting longest."""
+    header_bytes: int = Field(default=32_768, ge=16_384)
+    """Size of a request's address and headers."""
+    header_timeout: float = Field(default=10.0, gt=0, le=3600)
+    """Seconds until a request's headers are there."""
+    body_timeout: float = Field(default=10.0, gt=0, le=3600)
+    """Seconds from there until its body is there."""
+    write_timeout: float = Field(default=10.0, gt=0, le=3600)
+    """Seconds in which a client has to take 4 KiB per second of its answer, or all of it."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies whose X-Forwarded-For names the client; of others it is ignored."""
     rate_per_minute: int = Field(default=0, ge=0)
     """Requests per client address and minute; 0: no limit."""
     cors_origins: tuple[str, ...] = ("*",)
     tokens: tuple[SecretStr, ...] = ()
     """Bearer tokens; with any, every route but health needs one. From the environment only."""
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _addresses(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in proxies:
+            ip_network(proxy)
+        return proxies
 
 
 class Settings(BaseSettings):

@@ -2,74 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-import uvicorn
-from fastapi import APIRouter, Depends
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from starlette.responses import Response
 
-from permalake.api.app import create_app
 from permalake.api.limits import RateLimit
-from permalake.config import Settings
-from permalake.domains import domain_of
-from permalake.lake.serving import EVERYTHING, LakeReader
-from permalake.local.services.daemon import free_port
-from permalake.web.mount import Mount
-from permalake.web.state import PublishedLake, of_network
-from support import lakes
+from permalake.api.quality import add_data_docs
+from support.limited_api import application, build
 from support.live_api import live_api
 
-NETWORKS = {"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
 JSON = {"Content-Type": "application/json"}
-slow = APIRouter()
-
-
-@slow.get("/slow")
-def slow_query(lake: PublishedLake) -> Response:
-    """Count what takes for ever."""
-    lake.rows("SELECT count(*) FROM range(1000000) a, range(1000000) b, messages", messages=EVERYTHING)
-    return Response()
-
-
-@slow.get("/nap")
-def nap(lake: PublishedLake) -> Response:
-    """Hold a slot for a moment."""
-    time.sleep(0.3)
-    return Response()
-
-
-@slow.get("/broken")
-def broken(lake: PublishedLake) -> Response:
-    """Fail as no handler should."""
-    raise RuntimeError("SELECT secret FROM /var/lib")
-
-
-@slow.post("/echo")
-def echo(body: dict[str, str]) -> Response:
-    """Read a body."""
-    return Response(str(len(body)))
 
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory):
     folder = tmp_path_factory.mktemp("limits")
-    settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=NETWORKS)  # type: ignore[arg-type]
-    lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
+    build(folder)
     return folder
-
-
-def application(folder, **serve):
-    settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=NETWORKS, serve=serve)  # type: ignore[arg-type]
-    app = create_app(settings, LakeReader(settings, domain_of, cache=folder / "index"))
-    mount = Mount("/shimmer", slow, "shimmer")
-
-    app.include_router(mount.router, prefix=mount.prefix, dependencies=[Depends(of_network(mount.network))])
-    return app
 
 
 @pytest.fixture
@@ -119,6 +72,26 @@ def test_a_client_that_asks_too_often_waits(client):
         assert answers[-1].json()["error"]["code"] == "429"
 
 
+def test_wrong_tokens_count_as_requests(client):
+    with client(rate_per_minute=3, tokens=["one"]) as api:
+        wrong = {"Authorization": "Bearer two"}
+        answers = [api.get("/shimmer/api/routes", headers=wrong).status_code for _ in range(4)]
+    assert answers == [401, 401, 401, 429]
+
+
+def test_only_a_trusted_proxy_names_the_client(warehouse):
+    def statuses(**serve):
+        with live_api(application(warehouse, rate_per_minute=2, **serve)) as url:
+            return [
+                httpx.get(f"{url}/health", headers={"X-Forwarded-For": f"192.0.2.{number}"}).status_code
+                for number in range(4)
+            ]
+
+    assert statuses() == [200, 200, 429, 429]
+    assert statuses(trusted_proxies=["10.0.0.0/8"]) == [200, 200, 429, 429]
+    assert statuses(trusted_proxies=["127.0.0.1"]) == [200, 200, 200, 200]
+
+
 def test_buckets_fill_again():
     limit = RateLimit(60)
     assert [limit.wait("a", 0.0) for _ in range(60)] == [0.0] * 60
@@ -131,6 +104,13 @@ def test_a_token_opens_everything_but_health_is_open(client):
     with client(tokens=["one", "two"]) as api:
         assert api.get("/health").status_code == 200
         assert api.get("/shimmer/health").status_code == 200
+        for path in (
+            "/operations/health",
+            "/shimmer/api/health",
+            "/nosuch/health",
+            "/shimmer/explore/health",
+        ):
+            assert api.get(path).status_code == 401, path
         for header in ({}, {"Authorization": "Bearer three"}, {"Authorization": "Basic two"}):
             refused = api.get("/shimmer/api/routes", headers=header)
             assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
@@ -176,6 +156,26 @@ def test_browsers_of_any_origin_may_ask(client):
         assert "etag" in answer.headers["access-control-expose-headers"].lower()
 
 
+@pytest.mark.parametrize("path", ["/", "/operations", "/quality", "/shimmer", "/metrics", "/docs"])
+def test_pages_and_logs_are_for_no_other_origin(client, path):
+    with client() as api:
+        answer = api.get(path, headers={"Origin": "https://a.example"})
+    assert answer.status_code == 200
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_redirect_names_no_host(client, warehouse):
+    folder = warehouse / "audit" / "day"
+    folder.mkdir(parents=True)
+    (folder / "index.html").write_text("a day")
+    app = FastAPI()
+    add_data_docs(app, warehouse / "audit")
+    with TestClient(app) as api:
+        answer = api.get("/audit/day", headers={"Host": "evil.example"}, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (307, "/audit/day/")
+        assert api.get("/audit/day").text == "a day"
+
+
 def test_long_answers_are_compressed(client):
     with client() as api:
         answer = api.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
@@ -196,16 +196,8 @@ def test_the_docs_page_asks_no_other_server(client):
 @pytest.fixture
 def crowded(warehouse):
     """A server with two slots and a queue of two."""
-    app = application(warehouse, concurrency=2, queue=2)
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+    with live_api(application(warehouse, concurrency=2, queue=2)) as url:
+        yield url
 
 
 def test_a_full_queue_turns_requests_away_and_recovers(crowded):

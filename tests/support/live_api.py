@@ -10,11 +10,13 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
+from permalake.api.bounded_http import bounded_config
+
 
 @contextmanager
 def live_api(app: FastAPI) -> Iterator[str]:
     """Serve an application on a free port of the loopback; yield its address."""
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
+    server = uvicorn.Server(bounded_config(app, app.state.settings.serve, "127.0.0.1", 0))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
-from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from permalake.api.analytics import router as analytics
+from permalake.api.cors import ApiCors
 from permalake.api.docs import add_docs
 from permalake.api.health import router as health
-from permalake.api.limits import RequestLimits
+from permalake.api.limits import HEALTH_SLOTS, RequestLimits
 from permalake.api.metrics import ApiMetrics
 from permalake.api.metrics import router as metrics
 from permalake.api.operations import router as operations
@@ -54,7 +54,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         # Handlers run in threads: as many as requests are answered at once.
-        current_default_thread_limiter().total_tokens = settings.serve.concurrency
+        current_default_thread_limiter().total_tokens = settings.serve.concurrency + HEALTH_SLOTS
         ended = threading.Event()
         checker = threading.Thread(target=keep_fresh, args=(lake, stores, ended), name="refresh", daemon=True)
         checker.start()
@@ -104,12 +104,11 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
 
 def _add_middleware(app: FastAPI, settings: Settings) -> None:
     """Add what surrounds every request; the last one added is the outermost."""
-    app.add_middleware(RequestLimits, settings=settings.serve, metrics=app.state.metrics)
-    app.add_middleware(GZipMiddleware, minimum_size=1024)
     app.add_middleware(
-        CORSMiddleware,
-        allow_origins=list(settings.serve.cors_origins),
-        allow_methods=["GET", "POST", "OPTIONS"],
-        allow_headers=["accept", "content-type", "authorization"],
-        expose_headers=["etag", "retry-after"],
+        RequestLimits,
+        settings=settings.serve,
+        networks=tuple(settings.networks),
+        metrics=app.state.metrics,
     )
+    app.add_middleware(GZipMiddleware, minimum_size=1024)
+    app.add_middleware(ApiCors, settings=settings.serve)

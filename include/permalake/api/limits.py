@@ -7,10 +7,11 @@ import hmac
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from permalake.api.metrics import ApiMetrics
@@ -18,6 +19,10 @@ from permalake.config import ServeSettings
 from permalake.web.problems import problem_response
 
 MAX_URL = 8192
+HEALTH_SLOTS = 4
+"""Requests for ``/health`` that are answered at once, beside the others."""
+_CLIENT_GONE = 499
+"""What nginx logs for a client that left before its answer."""
 _CLIENTS = 100_000
 _LOG = logging.getLogger(__name__)
 
@@ -55,20 +60,52 @@ class RateLimit:
         return 0.0 if allowed else (1 - tokens) * 60 / self._per_minute
 
 
+class _Slots:
+    """Room for ``size`` requests at once; as many as ``queue`` wait for it until their deadline."""
+
+    def __init__(self, size: int, queue: int) -> None:
+        self._free = asyncio.Semaphore(size)
+        self._queue = queue
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def hold(self, deadline: float) -> AsyncIterator[None]:
+        if self._free.locked() and self._waiting >= self._queue:
+            raise _busy()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
+                await self._free.acquire()
+        except TimeoutError:
+            raise _busy() from None
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
 class RequestLimits:
     """Middleware that refuses what exceeds ``[serve]``, gives requests their deadline, and counts them.
 
     An exception of a handler that no problem document explains ends here: it is logged, the client gets 500.
     """
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings, metrics: ApiMetrics) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: ServeSettings, networks: Collection[str], metrics: ApiMetrics
+    ) -> None:
         self._app = app
         self._settings = settings
+        self._health = {"/health", *(f"/{network}/health" for network in networks)}
         self._metrics = metrics
         self._tokens = [token.get_secret_value().encode() for token in settings.tokens]
         self._rate = RateLimit(settings.rate_per_minute)
-        self._slots = asyncio.Semaphore(settings.concurrency)
-        self._queued = 0
+        self._slots = _Slots(settings.concurrency, settings.queue)
+        # Whoever asks whether the server lives must not wait for those who keep it busy.
+        self._health_slots = _Slots(HEALTH_SLOTS, settings.queue)
+        self._bodies = 0
+        """Bytes of bodies that are read and not answered."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -80,8 +117,13 @@ class RequestLimits:
         scope.setdefault("state", {})["deadline"] = began + self._settings.timeout
         try:
             self._check(scope, began)
-            async with self._slot(scope["state"]["deadline"]):
-                await self._app(scope, self._bounded(receive, answer), answer.send)
+            slots = self._health_slots if self._is_health(scope) else self._slots
+            # A body that comes slowly takes no slot.
+            async with self._whole_body(scope, receive) as whole, slots.hold(scope["state"]["deadline"]):
+                with self._metrics.in_flight.track_inprogress():
+                    await self._app(scope, whole, answer.send)
+        except ClientDisconnect:
+            answer.status = answer.status or _CLIENT_GONE
         except _RefusedRequest as refused:
             self._metrics.rejected.labels(refused.reason).inc()
             if not answer.status:
@@ -97,21 +139,27 @@ class RequestLimits:
             self._count(scope, answer.status, time.monotonic() - began)
 
     def _check(self, scope: Scope, now: float) -> None:
-        headers = Headers(scope=scope)
-        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
-            raise _RefusedRequest(414, "url", f"the address is longer than {MAX_URL} bytes")
-        length = headers.get("content-length", "0")
-        if not length.isascii() or not length.isdigit() or int(length) > self._settings.body_bytes:
-            raise _too_large(self._settings.body_bytes)
-        healthy = scope["path"] == "/health" or scope["path"].endswith("/health")
-        if self._tokens and not healthy and not self._knows(headers.get("authorization", "")):
-            raise _RefusedRequest(
-                401, "token", "this server wants a bearer token", {"WWW-Authenticate": "Bearer"}
-            )
         client = scope["client"][0] if scope.get("client") else ""
         if wait := self._rate.wait(client, now):
             after = {"Retry-After": str(int(wait) + 1)}
             raise _RefusedRequest(429, "rate", "too many requests from this address", after)
+        headers = Headers(scope=scope)
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
+            raise _RefusedRequest(414, "url", f"the address is longer than {MAX_URL} bytes")
+        if sum(len(name) + len(value) for name, value in headers.raw) > self._settings.header_bytes:
+            detail = f"the headers are larger than {self._settings.header_bytes} bytes"
+            raise _RefusedRequest(431, "headers", detail)
+        length = headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or int(length) > self._settings.body_bytes:
+            raise _too_large(self._settings.body_bytes)
+        if self._tokens and not self._is_health(scope) and not self._knows(headers.get("authorization", "")):
+            raise _RefusedRequest(
+                401, "token", "this server wants a bearer token", {"WWW-Authenticate": "Bearer"}
+            )
+
+    def _is_health(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        return path in self._health or path.removeprefix(self._settings.root_path) in self._health
 
     def _knows(self, authorization: str) -> bool:
         scheme, _, token = authorization.partition(" ")
@@ -120,37 +168,30 @@ class RequestLimits:
         return scheme.lower() == "bearer" and any(known)
 
     @asynccontextmanager
-    async def _slot(self, deadline: float) -> AsyncIterator[None]:
-        if self._slots.locked() and self._queued >= self._settings.queue:
-            raise _busy()
-        self._queued += 1
+    async def _whole_body(self, scope: Scope, receive: Receive) -> AsyncIterator[Receive]:
+        """Read the body, and give a ``receive`` that has it at once."""
+        headers = Headers(scope=scope)
+        if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+            yield receive
+            return
+        body = bytearray()
         try:
-            async with asyncio.timeout(deadline - time.monotonic()):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise _busy() from None
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                chunk = message.get("body", b"")
+                self._bodies += len(chunk)
+                body += chunk
+                if len(body) > self._settings.body_bytes:
+                    raise _too_large(self._settings.body_bytes)
+                if self._bodies > self._settings.concurrency * self._settings.body_bytes:
+                    raise _busy()
+                more = message.get("more_body", False)
+            yield _replayed(bytes(body), receive)
         finally:
-            self._queued -= 1
-        self._metrics.in_flight.inc()
-        try:
-            yield
-        finally:
-            self._metrics.in_flight.dec()
-            self._slots.release()
-
-    def _bounded(self, receive: Receive, answer: _Answer) -> Receive:
-        read = 0
-
-        async def bounded() -> Message:
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > self._settings.body_bytes:
-                answer.refusal = _too_large(self._settings.body_bytes)
-                raise answer.refusal
-            return message
-
-        return bounded
+            self._bodies -= len(body)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         network = scope["state"].get("network", "")
@@ -162,23 +203,26 @@ class RequestLimits:
 
 
 class _Answer:
-    """Passes an answer on and remembers its status; 0 before it has begun.
-
-    ``refusal``: why the request's body was cut short. FastAPI makes a 400 of that, which is not passed on.
-    """
+    """Passes an answer on and remembers its status; 0 before it has begun."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status = 0
-        self.refusal: _RefusedRequest | None = None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            if self.refusal is not None:
-                refusal, self.refusal = self.refusal, None
-                raise refusal
             self.status = message["status"]
         await self._send(message)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a ``receive`` that gives a body, then what comes after it."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replayed
 
 
 def _too_large(most: int) -> _RefusedRequest:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.responses import Response
@@ -127,7 +128,7 @@ class _DataDocs(StaticFiles):
         async def with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [
-                    *message["headers"],
+                    *(_without_host(name, value) for name, value in message["headers"]),
                     (b"content-security-policy", _DOCS_POLICY),
                     (b"x-content-type-options", b"nosniff"),
                     (b"referrer-policy", b"no-referrer"),
@@ -135,6 +136,11 @@ class _DataDocs(StaticFiles):
             await send(message)
 
         await super().__call__(scope, receive, with_policy)
+
+
+def _without_host(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """Let a redirect to a folder name its path alone: the framework takes the host from the request."""
+    return (name, urlsplit(value).path) if name == b"location" else (name, value)
 
 
 def add_data_docs(app: FastAPI, folder: Path | None = None) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gc
+import resource
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
+
+_FILES = 1024
+"""Files that a server holds beside its connections: data files, stores, the catalog."""
 
 
 def command(
@@ -34,6 +39,7 @@ def command(
     import uvicorn
 
     from permalake.api.app import create_app
+    from permalake.api.bounded_http import bounded_config
     from permalake.lake.serving import has_lake
 
     if not has_lake(settings):
@@ -47,4 +53,20 @@ def command(
     address = host or settings.serve.host
     number = settings.serve.port if port is None else port
     sys.stderr.write(f"serving {settings.lake.warehouse} at http://{address}:{number}, docs at /docs\n")
-    uvicorn.run(app, host=address, port=number, log_level="warning", access_log=False, server_header=False)
+    _allow_files(settings.serve.connections)
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(bounded_config(app, settings.serve, address, number)).run()
+
+
+def _allow_files(connections: int) -> None:
+    """Raise this process's limit of open files, as far as it may, to what connections and the lake need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + _FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        if most < needed:
+            raise PermalakeError(
+                f"{hard} open files are allowed, {connections} connections need {needed}: raise `ulimit -n`, "
+                f"or set serve.connections to {max(hard - _FILES, 16)}"
+            )
