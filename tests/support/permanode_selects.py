@@ -195,3 +195,39 @@ CHRYSALIS = [
         _eq("hint", "variant"),
     ),
 ]
+
+
+WRITES = {
+    "STARDUST": [
+        "INSERT INTO {ks}.tag_hints (tag, table_kind, ms_range_id) VALUES ('spam', 'tag', ?)",
+        "INSERT INTO {ks}.tag_hints (tag, table_kind, ms_range_id) VALUES ('not_a_spam', 'ext_output', ?)",
+        "INSERT INTO {ks}.addresses_hints (address, output_kind, variant, ms_range_id) "
+        "VALUES ('address_a', ?, ?, ?)",
+        "INSERT INTO {ks}.basic_outputs (output_id, ms_range_id, ms_timestamp, milestone_index) "
+        "VALUES (?, 2147483647, ?, ?) USING TTL 86400",
+        "INSERT INTO {ks}.basic_outputs (output_id, ms_range_id, ms_timestamp, milestone_index, amount, "
+        "inclusion_state, address, tag, sender) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO {ks}.parents (parent_id, message_id, milestone_index, ms_timestamp) VALUES (?, ?, ?, ?)",
+        "INSERT INTO {ks}.parents (parent_id, message_id, milestone_index, ms_timestamp, inclusion_state) "
+        "VALUES (?, ?, ?, ?, ?)",
+        "DELETE FROM {ks}.parents WHERE parent_id = ?",
+        *(
+            "INSERT INTO {ks}.metrics_cache (date, variant, value, metric) "
+            f"VALUES (?, '{variant}', ?, '{metric}')"
+            for variant, metric in COUNTS
+        ),
+        "DELETE FROM {ks}.metrics_cache WHERE date = ?",
+    ],
+    "CHRYSALIS": [
+        "INSERT INTO {v1}.messages (message_id, message, metadata) VALUES (?, ?, ?)",
+        "INSERT INTO {ks}.addresses (address, partition_id, milestone_index, output_type, transaction_id, "
+        "idx, amount, address_type) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO {ks}.indexes (indexation, partition_id, milestone_index, message_id) "
+        "VALUES (?, ?, ?, ?)",
+        "INSERT INTO {v1}.parents (parent_id, partition_id, milestone_index, message_id) VALUES (?, ?, ?, ?)",
+        "INSERT INTO {v1}.transactions (transaction_id, idx, variant, message_id, data) "
+        "VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO {v1}.milestones (milestone_index, message_id, timestamp) VALUES (?, ?, ?)",
+    ],
+}
+"""The statements of both proposals that write, mended as docs/stores.md says, by schema."""

@@ -38,7 +38,7 @@ class Column:
 
     Attributes:
         type: Iceberg type name (``int``, ``long``, ``string``, ``binary``, ``date``, ``timestamptz``,
-            ``double``, ``decimal(P,S)``, ``list<int>``).
+            ``double``, ``decimal(P,S)``, ``list<int>``; of views also ``boolean``).
         former_name: Name in lakes of earlier versions, which drop it; days that were built under it have null
             until they are built again.
     """

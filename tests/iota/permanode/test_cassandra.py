@@ -7,6 +7,7 @@ import operator
 from functools import partial
 
 import pytest
+from cassandra import InvalidRequest
 from pyspark.sql import functions as F
 
 from permalake.config import CassandraSettings
@@ -185,6 +186,45 @@ def matches(row, select, values):
 
 def picked(row, names):
     return [plain(row.get(name)) for name in names]
+
+
+@pytest.fixture(scope="module")
+def mended(settings):
+    """A session, and both keyspaces of a network that holds nothing."""
+    assert ensure_keyspaces(settings, "mended", "chrysalis")
+    with cassandra.session(settings) as session:
+        yield session
+
+
+@pytest.mark.parametrize("statement", [text for texts in permanode_selects.WRITES.values() for text in texts])
+def test_the_server_takes_what_the_proposals_write(mended, statement):
+    mended.prepare(statement.format(ks="mended", v1="mended_v1"))
+
+
+def test_a_hint_of_a_tag_needs_its_kind(mended):
+    """As proposed: every column of the key must be given, and the proposals ask by kind."""
+    with pytest.raises(InvalidRequest, match="Some clustering keys are missing: table_kind"):
+        mended.execute("INSERT INTO mended.tag_hints (tag, ms_range_id) VALUES ('spam', 1)")
+
+
+def test_parents_by_ms_loses_nothing_without_a_condition_on_the_milestone(mended):
+    """Cassandra takes the proposed condition on a column outside the key, and lets every row through."""
+    view = next(text for text in store.PARENTS.ddl("mended") if "parents_by_ms" in text)
+    conditioned = view.replace("parents_by_ms", "as_proposed").replace(
+        "AND message_id IS NOT NULL", "AND message_id IS NOT NULL\nAND milestone_index IS NOT NULL"
+    )
+    mended.execute(conditioned)
+    mended.execute(
+        "INSERT INTO mended.parents (parent_id, message_id, ms_timestamp) VALUES ('p', 'without', 1)"
+    )
+    mended.execute(
+        "INSERT INTO mended.parents (parent_id, message_id, ms_timestamp, milestone_index) "
+        "VALUES ('p', 'with', 2, 7)"
+    )
+    for name in ("as_proposed", "parents_by_ms"):
+        rows = mended.execute(f"SELECT message_id FROM mended.{name} WHERE parent_id = 'p'")
+        assert [row.message_id for row in rows] == ["with", "without"], name
+    mended.execute("DELETE FROM mended.parents WHERE parent_id = 'p'")
 
 
 def test_publishing_again_changes_nothing(spark, settings, tangle):

@@ -12,13 +12,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from permalake.contracts.cql import StoreTable
+from permalake.iota.contracts.permanode_views import CHRONICLE, SYNC_KEY
 from permalake.iota.permanode import chrysalis_schema as store
-from permalake.iota.permanode.stardust_rows import CHRONICLE, shaped, small, state_byte, times
+from permalake.iota.permanode.stardust_rows import shaped, small, state_byte, times
 
 Lake = Mapping[str, DataFrame]
 
-SYNC_KEY = "permanode"
-"""The one value of ``sync.key``."""
 ED25519 = 0
 """The one kind of address on Chrysalis."""
 _STATES = ("conflicting", "included", "noTransaction")

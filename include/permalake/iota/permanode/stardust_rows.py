@@ -14,25 +14,16 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from permalake.contracts.cql import StoreTable
+from permalake.iota.contracts.permanode_views import (
+    ADDRESS_COLUMNS,
+    CHRONICLE,
+    OUTPUT_KINDS,
+    TAG_KINDS,
+)
 from permalake.iota.permanode import stardust_schema as store
 
 Lake = Mapping[str, DataFrame]
 Rows = Callable[[Lake], DataFrame]
-
-OUTPUT_KINDS = {
-    "basic_outputs": "extended",
-    "alias_outputs": "alias",
-    "foundry_outputs": "foundry",
-    "nft_outputs": "nft",
-    "legacy_outputs": "legacy",
-}
-"""Lake table -> kind of output in ``addresses_hints``."""
-TAG_KINDS = {"tags": "tag", "basic_outputs": "ext_output", "nft_outputs": "nft_output"}
-"""Lake table -> kind of table in ``tag_hints``."""
-ADDRESS_COLUMNS = ("address", "sender", "issuer", "state_controller", "governor", "dust_return_address")
-"""Columns that hold an address: each is a variant in ``addresses_hints``."""
-CHRONICLE = 0
-"""Number of this permanode in ``synced_by`` and ``logged_by``."""
 
 
 def tiny(value: Column) -> Column:

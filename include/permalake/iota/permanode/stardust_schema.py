@@ -188,6 +188,8 @@ PARENTS = StoreTable(
     },
     ("parent_id",),
     (("message_id", "ASC"),),
+    # Without ``milestone_index IS NOT NULL``: ScyllaDB allows that for key columns of the view only, and
+    # Cassandra ignores it (docs/stores.md).
     (MaterializedView("parents_by_ms", ("parent_id",), (("ms_timestamp", "DESC"), ("message_id", "ASC"))),),
 )
 SYNC = StoreTable(
