@@ -6,8 +6,10 @@ from collections import defaultdict
 
 import pytest
 
+from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.codec.from_json import pack_json_block
 from permalake.iota.codec.milestones import milestone_id
+from permalake.iota.rest import not_served
 from support.served_lakes import NETWORKS, consumed, expected
 
 PROTOCOLS = ("stardust", "chrysalis")
@@ -94,6 +96,58 @@ def test_outputs_of_an_address_of_every_kind(ask, protocol, size):
         assert set(every) == owned[address]
         unspent = walk(ask, protocol, path, "outputIds", size, **{"include-spent": "false"})
         assert sorted(unspent) == sorted(owned[address] - used)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_spent_outputs_are_listed_by_one_rule_per_dialect(ask, api, protocol):
+    """The permanode's routes list spent outputs too, a node's do not, by bech32 and by hex alike."""
+    used = {row["output_id"] for row in consumed(protocol)}
+    owned = defaultdict(dict)
+    for kind in KINDS:
+        for row in expected(protocol, f"{kind}_outputs"):
+            owned[row[OWNERS.get(kind, "address")]][row["output_id"]] = row
+    address = max((one for one in owned if decode_address(one)[1] == 0), key=lambda one: len(owned[one]))
+    outputs = owned[address]
+    unspent = {output for output in outputs if output not in used}
+    assert unspent < set(outputs)
+    for place in (address, f"ed25519/{decode_address(address)[2].hex()}"):
+        path = f"/addresses/{place}/outputs"
+        assert set(walk(ask, protocol, path, "outputIds", 1000)) == set(outputs)
+        assert set(walk(ask, protocol, path, "outputIds", 7, **{"include-spent": "false"})) == unspent
+        legacy = walk(ask, protocol, path, "outputIds", 1000, type=0)
+        assert set(legacy) == {output for output, row in outputs.items() if row.get("output_type") == 0}
+        if protocol == "chrysalis":
+            answer = api.get(f"/{NETWORKS[protocol]}/api/v1{path}?pageSize=1000").json()["data"]
+            assert set(answer["outputIds"]) == unspent
+
+
+PREFIXES = {
+    "stardust": ("/{net}/api/core/v2", "/api/permanode/v1/{net}"),
+    "chrysalis": ("/{net}/api/v1", "/{net}/api/core/v1", "/api/permanode/v1/{net}"),
+}
+CORE = {"stardust": not_served.CORE_V2, "chrysalis": not_served.CORE_V1}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_a_permanode_cannot_answer_is_501_with_a_reason(api, protocol):
+    places = [(f"{prefix}{path}", rest) for prefix in PREFIXES[protocol] for path, *rest in CORE[protocol]]
+    places += [(f"/{{net}}{path}", rest) for path, *rest in not_served.PLUGINS]
+    for template, (reason, methods) in places:
+        path = (
+            template.replace("{net}", NETWORKS[protocol])
+            .replace("{peerId}", "12D3")
+            .replace("{rest:path}", "a/b")
+        )
+        for method in methods:
+            answer = api.request(method, path)
+            assert (answer.status_code, answer.json()["detail"]) == (501, f"not served: {reason}"), path
+            assert answer.json()["error"]["code"] == "501"
+
+
+def test_messages_are_listed_where_they_cannot_be_submitted(api):
+    network = NETWORKS["chrysalis"]
+    assert api.get(f"/{network}/api/v1/messages?index=00").status_code == 200
+    assert api.put(f"/{network}/api/v1/messages").headers["allow"] == "GET, POST"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

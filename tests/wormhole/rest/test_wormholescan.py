@@ -278,3 +278,12 @@ def test_what_a_lake_cannot_answer_is_501_with_a_reason(world, path):
     ):
         path = path.replace(name, value)
     assert world.get(path, 501)["detail"].startswith("not served: ")
+
+
+@pytest.mark.parametrize(
+    "name", ["computenotionaltransferredfrom", "computenotionaltvl", "computenotionaltvlcumulative"]
+)
+def test_the_event_database_s_upkeep_is_not_served(world, name):
+    path = f"/wormhole/edb/{name}"
+    assert world.get(path, 501)["detail"].startswith("not served: the event database's own upkeep")
+    assert world.client.post(path, json={}).status_code == 501

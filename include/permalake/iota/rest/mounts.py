@@ -17,6 +17,7 @@ from permalake.iota.rest import (
     explorer_pages,
     indexer,
     messages,
+    not_served,
     permanode,
     proofs,
     service,
@@ -25,12 +26,14 @@ from permalake.web.mount import Mount
 
 _BOTH: tuple[tuple[str, APIRouter], ...] = (
     ("/{net}", service.router),
+    ("/{net}", not_served.plugins),
     ("/{net}/explore", explorer_pages.router),
 )
 _EXPLORER = (explorer.router, explorer_ledger.router)
+_V2 = (core_v2.router, not_served.core_v2)
 _STARDUST: tuple[tuple[str, APIRouter], ...] = (
-    ("/{net}/api/core/v2", core_v2.router),
-    *(("/api/permanode/v1/{net}", one) for one in (permanode.router, messages.router, core_v2.router)),
+    *(("/{net}/api/core/v2", router) for router in _V2),
+    *(("/api/permanode/v1/{net}", router) for router in (permanode.router, messages.router, *_V2)),
     ("/{net}/api/indexer/v1", indexer.stardust),
     ("/api/indexer/v1/{net}", indexer.stardust),
     *(
@@ -41,7 +44,7 @@ _STARDUST: tuple[tuple[str, APIRouter], ...] = (
     ("/{net}/api/poi/v1", proofs.stardust),
     ("/api/poi/v1/{net}", proofs.stardust),
 )
-_V1 = (messages.router, core_v1.router, addresses.router)
+_V1 = (messages.router, core_v1.router, addresses.router, not_served.core_v1)
 _CHRYSALIS: tuple[tuple[str, APIRouter], ...] = (
     *((prefix, router) for prefix in ("/{net}/api/v1", "/{net}/api/core/v1") for router in _V1),
     *(("/api/permanode/v1/{net}", router) for router in (permanode.router, *_V1)),

@@ -11,9 +11,10 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from permalake.iota.codec.bech32 import encode_address
 from permalake.iota.codec.milestones import milestone_id
 from permalake.iota.rest import ledger
-from permalake.iota.rest.addresses import Bech32, unspent_or_all
+from permalake.iota.rest.addresses import Bech32, Ed25519, OutputsQuery, unspent_or_all
 from permalake.iota.rest.core_v2 import milestone_by_id, milestone_payload
 from permalake.iota.rest.messages import protocol_of
 from permalake.iota.rest.parameters import MAX_INDEX, NodePage, Nothing, bech32_address
@@ -34,8 +35,8 @@ _OWNED = {
 _RANGES = 5000
 
 
-class OwnedQuery(NodePage):
-    """Query of an address's outputs, of any kind."""
+class OwnedQuery(OutputsQuery):
+    """Query of an address's outputs, of any kind; ``type`` tells two kinds of Chrysalis apart."""
 
     include_spent: bool = Field(True, alias="include-spent", description="Spent outputs too.")
 
@@ -79,17 +80,26 @@ def milestone(
     return _milestone(lake, ledger.milestone(lake, number), query)
 
 
+@router.get("/addresses/ed25519/{hex}/outputs")
+def ed25519_outputs(lake: PublishedLake, value: Ed25519, query: Annotated[OwnedQuery, Query()]) -> Response:
+    """List the outputs that an Ed25519 address owns or owned, as by bech32."""
+    raw = bytes.fromhex(hex_id(value, "address"))
+    return _outputs(lake, encode_address(lake.settings.network(lake.network).bech32_hrp, 0, raw), query)
+
+
 @router.get("/addresses/{bech32}/outputs")
 def outputs(lake: PublishedLake, text: Bech32, query: Annotated[OwnedQuery, Query()]) -> Response:
     """List the outputs of any kind that an address owns or owned, spent ones too unless told otherwise."""
+    return _outputs(lake, text, query)
+
+
+def _outputs(lake: RequestLake, text: str, query: OwnedQuery) -> Response:
     kind, value = bech32_address(text, lake.settings.network(lake.network))
     address = text.lower()
-    page = query.asked(lake, {"address": address, "spent": query.include_spent})
+    filters = {"address": address, "spent": query.include_spent, "type": query.type}
+    page = query.asked(lake, filters)
     rows = unspent_or_all(
-        lake,
-        page,
-        lambda part: _owned(lake, address, part, newest=query.newest),
-        include_spent=query.include_spent,
+        lake, page, lambda part: _owned(lake, address, part, query), include_spent=query.include_spent
     )
     shown, cursor = page.cut(rows, lambda row: (row["milestone_index"], row["output_id"]))
     data = {
@@ -172,11 +182,16 @@ def _milestone(lake: RequestLake, row: ledger.Row, query: MilestoneQuery) -> Res
     return lake.current({"data": data})
 
 
-def _owned(lake: RequestLake, address: str, page: ListPage, *, newest: bool) -> list[ledger.Row]:
+def _owned(lake: RequestLake, address: str, page: ListPage, query: OwnedQuery) -> list[ledger.Row]:
     """Return a page of outputs by owner over all kinds, and one more."""
+    kinds, of_type = _OWNED, {}
+    if query.type is not None:
+        kinds, of_type = {"legacy": _OWNED["legacy"]}, {"output_type": query.type}
     rows: list[ledger.Row] = []
-    for kind, column in _OWNED.items():
-        wanted = ledger.LedgerList(f"{kind}_outputs", column, address, "output_id", newest, ("amount",))
+    for kind, column in kinds.items():
+        wanted = ledger.LedgerList(
+            f"{kind}_outputs", column, address, "output_id", query.newest, ("amount", *of_type), of_type
+        )
         rows += ledger.listed(lake, wanted, page)
-    rows.sort(key=lambda row: (row["milestone_index"], row["output_id"]), reverse=newest)
+    rows.sort(key=lambda row: (row["milestone_index"], row["output_id"]), reverse=query.newest)
     return rows[: page.size + 1]

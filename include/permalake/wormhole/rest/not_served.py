@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 from fastapi import APIRouter
-from starlette.responses import Response
 
-from permalake.web.problems import documented, not_served
+from permalake.web.not_served import refuse
 from permalake.wormhole.rest.wormholescan_errors import WormholescanRoute
 
 _LIVE = "the live state of the guardians; a lake of finished days has none"
-_REDEMPTIONS = "redemptions on the target chain, which the lake does not hold"
+_REDEMPTIONS = "deliveries as their relayers tell them; an operation has its redemption where one is known"
 _OTHER = "data that no source of this lake has"
 _BATCH = "batches of VAAs, which guardians no longer sign"
+_UPKEEP = "the event database's own upkeep; its figures are read by the names without `compute`"
 _ROWS = "a scan of the event database's cells; query the lake by SQL instead (permalake query)"
 
 WORMHOLESCAN: dict[str, str] = {
     "/v1/heartbeats": _LIVE,
-    "/v1/governor/available_notional_by_chain": _LIVE,
-    "/v1/governor/enqueued_vaas": _LIVE,
-    "/v1/governor/token_list": _LIVE,
+    "/v1/governor/{rest:path}": _LIVE,
     "/v1/signed_batch_vaa/{chain}/{transaction}/{nonce}": _BATCH,
     "/v1/relays": _REDEMPTIONS,
     "/api/v1/governor/{rest:path}": _LIVE,
@@ -36,35 +32,14 @@ WORMHOLESCAN: dict[str, str] = {
 }
 EVENT_DATABASE: dict[str, str] = {
     "/findvalues": _ROWS,
-    "/computetvl": _ROWS,
-    "/computetvlmetrics": _ROWS,
-    "/computenotionaltransferredto": _ROWS,
+    "/compute{rest:path}": _UPKEEP,
 }
 
 wormholescan = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
 event_database = APIRouter(tags=["event database"])
 
 
-def _refuse(router: APIRouter, path: str, reason: str) -> None:
-    def refuse() -> Response:
-        raise not_served(f"not served: {reason}")
-
-    refuse.__doc__ = f"Answer 501: it asks for {reason}."
-    parts = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "examples": ["2"]}}
-        for name in re.findall(r"{(\w+)", path)
-    ]
-    router.add_api_route(
-        path,
-        refuse,
-        methods=["GET"],
-        responses=documented(501),
-        operation_id=f"not_served {path}",
-        openapi_extra={"parameters": parts} if parts else None,
-    )
-
-
 for _path, _reason in WORMHOLESCAN.items():
-    _refuse(wormholescan, _path, _reason)
+    refuse(wormholescan, _path, _reason)
 for _path, _reason in EVENT_DATABASE.items():
-    _refuse(event_database, _path, _reason)
+    refuse(event_database, _path, _reason, ("GET", "POST"))
