@@ -65,7 +65,7 @@ def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lak
     with alone(settings, lake.database, NETWORK, "somebody else"):
         names: list[str] = []
         found = maintenance.housekeeping(settings, domain_of, [NETWORK, OTHER], "run")
-        with pytest.raises(PermalakeError, match="shimmer: another maintenance is at work"):
+        with pytest.raises(PermalakeError, match="shimmer is being maintained by run"):
             names.extend(one.name for one in found)
         assert "iota.messages" in names
 

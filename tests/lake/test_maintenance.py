@@ -260,7 +260,7 @@ def test_a_dry_run_tells_what_would_happen_and_changes_nothing(settings, lake, h
 def test_one_maintenance_at_a_time_and_a_killed_one_leaves_nothing(settings, lake, history):
     with (
         alone(settings, lake.database, NETWORK, "first"),
-        pytest.raises(PermalakeError, match="shimmer: another maintenance is at work"),
+        pytest.raises(PermalakeError, match="shimmer is being maintained by run"),
         alone(settings, lake.database, NETWORK, "second"),
     ):
         pass

@@ -53,6 +53,23 @@ def test_an_old_catalog_becomes_what_a_new_one_is_and_keeps_its_rows(settings, f
         assert pending(connection, MIGRATIONS) == []
 
 
+def test_leases_of_earlier_versions_get_their_kind(settings, first_catalog):
+    with sqlite3.connect(first_catalog) as connection:
+        for number, name in enumerate(("shimmer@cassandra", "shimmer/carry", "shimmer")):
+            connection.execute(
+                "INSERT INTO permalake_leases (network, start, end, run_id, taken_at, beat_at) "
+                "VALUES (?, '2030-01-01', '2030-01-01', ?, '', '')",
+                (name, f"run {number}"),
+            )
+    with Database(settings.lake.catalog_uri).read() as connection:
+        rows = connection.execute(select(leases.c.run_id, leases.c.network, leases.c.kind)).all()
+    assert {
+        ("run 0", "shimmer", "cassandra"),
+        ("run 1", "shimmer", "carry"),
+        ("run 2", "shimmer", "days"),
+    } < {tuple(row) for row in rows}
+
+
 def test_days_are_built_on_an_old_catalog(settings, first_catalog):
     lake = OpenLake(settings)
     build(settings, lake, DAY1, 1, 5, "run")

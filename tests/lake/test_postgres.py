@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
 from datetime import datetime, timedelta
 
@@ -12,15 +13,18 @@ from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import leases as leasing
 from permalake.lake.restore import restore
+from permalake.lake.state import Database
+from support import lake_processes
 from support.lakes import DAY1, DAY2, NETWORK, OpenLake, build, state
 from support.postgres_server import postgres
 
+spawn = multiprocessing.get_context("spawn")
 PASSWORD = "q7Zs3cr3tQ7z"
 
 
 @pytest.fixture(scope="module")
 def server():
-    with postgres(PASSWORD, ("lake", "empty", "clocks")) as running:
+    with postgres(PASSWORD, ("lake", "empty", "clocks", "writers")) as running:
         yield running
 
 
@@ -61,6 +65,26 @@ def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch):
         monkeypatch.setattr(module, "datetime", Ahead, raising=False)
     with pytest.raises(PermalakeError, match="is being built by run first"):
         lake.begin(NETWORK, DAY1, DAY1, "second")
+
+
+def test_two_processes_never_write_into_a_store_at_once(server):
+    """PostgreSQL lets both look for the other's lease at once; the later one has to wait for the row."""
+    uri, rounds = server.uri("writers", sslmode="require"), 25
+    Database(uri)
+    barrier, told = spawn.Barrier(2), spawn.Queue()
+    writers = [
+        spawn.Process(target=lake_processes.write_into_a_store, args=(uri, barrier, rounds, told))
+        for _ in range(2)
+    ]
+    for writer in writers:
+        writer.start()
+    turns = [told.get(timeout=120) for _ in range(2 * rounds)]
+    for writer in writers:
+        writer.join(timeout=60)
+    assert [fault for *_, fault in turns if fault] == []
+    for number in range(rounds):
+        first, second = sorted((begun, ended) for of, begun, ended, _ in turns if of == number)
+        assert first[1] <= second[0], number
 
 
 def test_a_wrong_password_is_an_error_that_does_not_show_it(server, tmp_path):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from datetime import date
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from permalake.errors import PermalakeError
+from permalake.lake import leases
 from permalake.lake.publish import _Publish
 from permalake.lake.state import Database
 from support.lakes import NETWORK, OpenLake, build, pass_audit, settings_of, stage_day
@@ -41,6 +46,20 @@ def ensure(warehouse: str, barrier: Any) -> None:
 def open_database(warehouse: str, barrier: Any) -> None:
     barrier.wait()
     Database(settings_of(warehouse).lake.catalog_uri)
+
+
+def write_into_a_store(uri: str, barrier: Any, rounds: int, told: Any) -> None:
+    """Be the only writer of a store again and again, at the same moment as others; tell what went wrong."""
+    database = Database(uri)
+    for number in range(rounds):
+        barrier.wait(timeout=60)
+        try:
+            with leases.alone(database, f"network-{number}", "cassandra", f"run-{os.getpid()}", wait=30):
+                began = time.monotonic()
+                time.sleep(0.02)
+                told.put((number, began, time.monotonic(), None))
+        except (PermalakeError, SQLAlchemyError) as error:
+            told.put((number, 0.0, 0.0, f"{type(error).__name__}: {error}".splitlines()[0]))
 
 
 def die_while_publishing(warehouse: str, run_id: str, where: str) -> None:

@@ -24,7 +24,7 @@ from permalake.lake import catalog, leases, record, side_tables, staging, task_f
 from permalake.lake.catalog import locations, move_pointer, open_table
 from permalake.lake.commit import back_off, record_publication
 from permalake.lake.counts import rows_per_day
-from permalake.lake.held import HeldDays, holding
+from permalake.lake.held import HeldDays
 from permalake.lake.publication_log import check_not_behind, write_log
 from permalake.lake.replay import Moves, replay
 from permalake.lake.staged_files import StagedFiles
@@ -186,7 +186,7 @@ class CarryAttempt:
                         raise _MovedError
                 moved = {name: new for name, (_, new) in moves.items()}
                 replayed = any(moved[name] != at for name, at in staged.items())
-                publication, _ = record_publication(connection, self._row, record.CARRY, moved, replayed)
+                publication, _ = record_publication(connection, self._row, leases.CARRY, moved, replayed)
                 self._record_days(connection, counts)
                 record.close(connection, self.id, "published", publication)
         except _MovedError:
@@ -237,18 +237,12 @@ class Carries:
         check_not_behind(self._settings, self._database)
         contracts = self._namespaces(network).tables
         catalog.ensure(self._settings, self._database, network, contracts)
-        name = record.lease_of(network, record.CARRY)
-        leases.take(self._database, name, date.min, date.max, run_id=run_id, wait=wait)
-        try:
+        with leases.alone(self._database, network, leases.CARRY, run_id, wait) as heartbeat:
             with self._database.write() as connection:
                 basis = waiting(connection, network)
                 if basis is not None:
-                    row = record.begin(connection, network, *basis.span, run_id=run_id, kind=record.CARRY)
+                    row = record.begin(connection, network, *basis.span, run_id=run_id, kind=leases.CARRY)
             if basis is None:
                 yield None
                 return
-            with holding(self._database, row) as held:
-                yield CarryAttempt(self._settings, held, contracts, basis)
-        finally:
-            with self._database.write() as connection:
-                leases.release_days(connection, name, date.min, date.max, run_id)
+            yield CarryAttempt(self._settings, HeldDays(self._database, row, heartbeat), contracts, basis)

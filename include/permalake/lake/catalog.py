@@ -112,7 +112,7 @@ def ensure(settings: Settings, database: Database, network: str, contracts: Mapp
 
     Safe when several processes do it at once.
     """
-    database.make_sure(partial(_ensure_network, network=network))
+    ensure_network(database, network)
     with database.read() as connection:
         existing = locations(connection, PUBLISHED, network)
     if missing := [contract for name, contract in contracts.items() if name not in existing]:
@@ -125,6 +125,11 @@ def ensure(settings: Settings, database: Database, network: str, contracts: Mapp
             catalog = catalog or open_catalog(settings, PUBLISHED)
             _take_columns(catalog, network, contract)
             _take_layout(catalog, network, contract)
+
+
+def ensure_network(database: Database, network: str) -> None:
+    """Create the network's row and namespace where they are missing."""
+    database.make_sure(partial(_ensure_network, network=network))
 
 
 def _ensure_network(connection: Connection, network: str) -> None:

@@ -31,7 +31,7 @@ class HeldDays:
             raise PermalakeError(
                 f"{self._days()}: the block of run {row.run_id} has ended; resume its attempt"
             )
-        if heartbeat is None or not beat(self.database, row.lease, row.run_id):
+        if heartbeat is None or not beat(self.database, row.network, row.run_id, row.kind):
             raise self._gone()
         with self.database.read() as connection:
             staged = locations(connection, row.attempt_id, row.network)
@@ -62,5 +62,5 @@ def holding(database: Database, row: AttemptRow) -> Iterator[HeldDays]:
     if row.state != "open":
         yield HeldDays(database, row, None)
         return
-    with Heartbeat(database, row.lease, row.run_id) as heartbeat:
+    with Heartbeat(database, row.network, row.run_id, row.kind) as heartbeat:
         yield HeldDays(database, row, heartbeat)

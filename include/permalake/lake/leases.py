@@ -1,4 +1,4 @@
-"""Who builds which days: one run at a time over any day of a network, others in parallel.
+"""Who works on what: of each kind of work one run at a time over any day of a network, others in parallel.
 
 A lease is kept alive by a heartbeat; a holder that was killed stops blocking after
 :data:`EXPIRES_AFTER`, or at once where it named the process that it ends with (:data:`OWNER`) and that one is
@@ -12,6 +12,8 @@ import platform
 import threading
 import time
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import Any
 
@@ -20,8 +22,13 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from permalake.errors import PermalakeError
+from permalake.lake.catalog import ensure_network
 from permalake.lake.state import Database, clock, leases, moment, networks, stamp
 
+DAYS = "days"
+CARRY = "carry"
+MAINTENANCE = "maintenance"
+"""Kinds of lease, which do not exclude each other; the name of a store is one more: who writes into it."""
 EXPIRES_AFTER = timedelta(seconds=120)
 BEAT_SECONDS = 20.0
 OWNER = "PERMALAKE_RUN_OWNER"
@@ -50,42 +57,67 @@ def oldest_beat(connection: Connection) -> str:
     return stamp(moment(clock(connection)) - EXPIRES_AFTER)
 
 
-def take(database: Database, network: str, start: date, end: date, *, run_id: str, wait: float = 0.0) -> None:
+def take(
+    database: Database,
+    network: str,
+    start: date,
+    end: date,
+    *,
+    run_id: str,
+    kind: str = DAYS,
+    wait: float = 0.0,
+) -> None:
     """Acquire the lease of start..end for ``run_id``, waiting up to ``wait`` seconds for another run.
 
     Raises:
-        PermalakeError: if another run still holds an overlapping range; it names the run.
+        PermalakeError: if another run still holds an overlapping range of that kind; it names the run.
     """
     give_up = time.monotonic() + wait
     while True:
         with database.write() as connection:
-            holder = _take(connection, network, start, end, run_id)
-        if holder is None:
+            is_known = _wait_for_turn(connection, network)
+            refusal = _take(connection, network, start, end, run_id=run_id, kind=kind) if is_known else None
+        if not is_known:
+            ensure_network(database, network)
+            continue
+        if refusal is None:
             return
         if time.monotonic() >= give_up:
-            raise PermalakeError(holder)
+            raise PermalakeError(refusal)
         time.sleep(min(_POLL_SECONDS, max(0.0, give_up - time.monotonic())))
 
 
-def _take(connection: Connection, network: str, start: date, end: date, run_id: str) -> str | None:
+def _wait_for_turn(connection: Connection, network: str) -> bool:
+    """Lock the network's row until the transaction ends; return False if there is none.
+
+    PostgreSQL lets two transactions look for leases at once; each would miss the other's.
+    """
+    row = networks.c.network == network
+    return connection.execute(update(networks).where(row).values(turn=networks.c.turn + 1)).rowcount > 0
+
+
+def _take(
+    connection: Connection, network: str, start: date, end: date, *, run_id: str, kind: str
+) -> str | None:
     """Acquire the lease, or return a line that names the holder."""
-    row = networks.c.network == network.partition("/")[0]
-    connection.execute(update(networks).where(row).values(turn=networks.c.turn + 1))
-    overlap = (leases.c.network == network, leases.c.start <= end, leases.c.end >= start)
+    overlap = (
+        leases.c.network == network,
+        leases.c.kind == kind,
+        leases.c.start <= end,
+        leases.c.end >= start,
+    )
     taken_at = clock(connection)
     others = connection.execute(
         select(leases).where(*overlap, leases.c.run_id != run_id, leases.c.beat_at >= oldest_beat(connection))
     ).all()
     other = next((row for row in others if not _is_gone(row)), None)
     if other is not None:
-        return (
-            f"{network} {spell(other.start, other.end)} is being built by run {other.run_id} since "
-            f"{other.taken_at[:19]}Z; wait for it or end it"
-        )
+        return f"{_work_of(other)} by run {other.run_id} since {other.taken_at[:19]}Z; wait for it or end it"
     connection.execute(delete(leases).where(*overlap))
     connection.execute(
         insert(leases).values(
             network=network,
+            kind=kind,
             start=start,
             end=end,
             run_id=run_id,
@@ -97,17 +129,28 @@ def _take(connection: Connection, network: str, start: date, end: date, run_id: 
     return None
 
 
+def _work_of(row: Row[Any]) -> str:
+    """Return what the holder of a lease is doing, as a message begins with it."""
+    if row.kind == DAYS:
+        return f"{row.network} {spell(row.start, row.end)} is being built"
+    verbs = {CARRY: "carried", MAINTENANCE: "maintained"}
+    return f"{row.network} is being {verbs.get(row.kind, f'written into {row.kind}')}"
+
+
 def release(database: Database, run_id: str) -> None:
     """Release all leases of ``run_id``."""
     with database.write() as connection:
         connection.execute(delete(leases).where(leases.c.run_id == run_id))
 
 
-def release_days(connection: Connection, network: str, start: date, end: date, run_id: str) -> None:
+def release_days(
+    connection: Connection, network: str, start: date, end: date, *, run_id: str, kind: str = DAYS
+) -> None:
     """Release the lease of one range."""
     connection.execute(
         delete(leases).where(
             leases.c.network == network,
+            leases.c.kind == kind,
             leases.c.start == start,
             leases.c.end == end,
             leases.c.run_id == run_id,
@@ -115,21 +158,37 @@ def release_days(connection: Connection, network: str, start: date, end: date, r
     )
 
 
-def beat(database: Database, network: str, run_id: str) -> bool:
+def beat(database: Database, network: str, run_id: str, kind: str = DAYS) -> bool:
     """Send a heartbeat; return False if the lease is gone."""
-    mine = (leases.c.network == network, leases.c.run_id == run_id)
+    mine = (leases.c.network == network, leases.c.kind == kind, leases.c.run_id == run_id)
     with database.write() as connection:
         return connection.execute(update(leases).where(*mine).values(beat_at=clock(connection))).rowcount > 0
+
+
+@contextmanager
+def alone(database: Database, network: str, kind: str, run_id: str, wait: float = 0.0) -> Iterator[Heartbeat]:
+    """Hold the only lease of a kind of a network, with a heartbeat, as long as the block lasts.
+
+    Raises:
+        PermalakeError: if another run still holds it after ``wait`` seconds; it names the run.
+    """
+    take(database, network, date.min, date.max, run_id=run_id, kind=kind, wait=wait)
+    try:
+        with Heartbeat(database, network, run_id, kind) as heartbeat:
+            yield heartbeat
+    finally:
+        with database.write() as connection:
+            release_days(connection, network, date.min, date.max, run_id=run_id, kind=kind)
 
 
 class Heartbeat:
     """Heartbeats in the background, while a ``with`` block lasts and the lease is held."""
 
-    def __init__(self, database: Database, network: str, run_id: str) -> None:
+    def __init__(self, database: Database, network: str, run_id: str, kind: str = DAYS) -> None:
         self._stop = threading.Event()
         threading.Thread(
             target=_keep_alive,
-            args=(database, network, run_id, self._stop),
+            args=(database, network, run_id, kind, self._stop),
             name=f"lease of {run_id}",
             daemon=True,
         ).start()
@@ -147,10 +206,10 @@ class Heartbeat:
         self._stop.set()
 
 
-def _keep_alive(database: Database, network: str, run_id: str, stop: threading.Event) -> None:
+def _keep_alive(database: Database, network: str, run_id: str, kind: str, stop: threading.Event) -> None:
     while not stop.wait(BEAT_SECONDS):
         try:
-            if not beat(database, network, run_id):
+            if not beat(database, network, run_id, kind):
                 return
         except SQLAlchemyError:
             # A database that is away for a moment is no reason to lose the lease; the next beat tries again.

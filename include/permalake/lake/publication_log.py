@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select, update
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.identity import catalog_id
-from permalake.lake.record import CARRY
+from permalake.lake.leases import CARRY
 from permalake.lake.state import Database, days, networks, publication_tables, publications
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
 

@@ -124,7 +124,8 @@ class _Publish:
         return Publication(None, self._row.network, self._row.start, self._row.end, withheld=self._withheld)
 
     def _release(self, connection: Connection) -> None:
-        leases.release_days(connection, self._row.network, self._row.start, self._row.end, self._row.run_id)
+        row = self._row
+        leases.release_days(connection, row.network, row.start, row.end, run_id=row.run_id)
 
     def moves(self) -> Moves:
         """Return the staged state itself for tables where nobody was faster.

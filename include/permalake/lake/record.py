@@ -10,10 +10,8 @@ from datetime import date
 from sqlalchemy import Connection, and_, insert, select, update
 
 from permalake.lake.catalog import copy_pointers, drop_pointers, locations
+from permalake.lake.leases import DAYS
 from permalake.lake.state import PUBLISHED, attempt_days, attempt_tables, attempts, clock, days, now
-
-DAYS = "days"
-CARRY = "carry"
 
 
 @dataclass(frozen=True)
@@ -31,16 +29,6 @@ class AttemptRow:
     fingerprint: str
     publication_id: int | None
     kind: str = DAYS
-
-    @property
-    def lease(self) -> str:
-        """Name that its lease is taken under: carrying and building do not exclude each other."""
-        return lease_of(self.network, self.kind)
-
-
-def lease_of(network: str, kind: str) -> str:
-    """Return the name that leases of an attempt are taken under."""
-    return network if kind == DAYS else f"{network}/{kind}"
 
 
 _COLUMNS = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from permalake.contracts import Table
-from permalake.lake import record
+from permalake.lake import leases, record
 from permalake.lake.catalog import locations
 from permalake.lake.counts import rows_per_day
 from permalake.lake.record import AttemptRow
@@ -52,7 +52,7 @@ class StagedState:
         Tables that are published apart are left out: a row there does not make a day.
         """
         contracts = self._contracts
-        commit = "day" if self._row.kind == record.DAYS else "carried"
+        commit = "day" if self._row.kind == leases.DAYS else "carried"
         return {
             name: rows_per_day(location, self._row.start, self._row.end)
             for name, location in self.locations().items()

@@ -30,6 +30,8 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
+    insert,
+    inspect,
     select,
     update,
 )
@@ -73,6 +75,8 @@ leases = Table(
     "permalake_leases",
     _metadata,
     Column("network", String(64), primary_key=True),
+    # days, carry, maintenance, or the name of a store
+    Column("kind", String(32), primary_key=True, server_default="days"),
     Column("start", Date, primary_key=True),
     Column("end", Date, primary_key=True),
     Column("run_id", String(250), nullable=False),
@@ -257,6 +261,19 @@ def _carried_by_their_builds(connection: Connection) -> None:
     )
 
 
+def _leases_by_kind(connection: Connection) -> None:
+    """In lakes of earlier versions the name of the network told what a lease is for: ``net/carry``."""
+    if "kind" in {column["name"] for column in inspect(connection).get_columns(leases.name)}:
+        return
+    names = [column.name for column in leases.columns if column.name != "kind"]
+    rows = connection.execute(select(*(leases.c[name] for name in names))).mappings().all()
+    leases.drop(connection)
+    leases.create(connection)
+    for row in rows:
+        network, _, kind = row["network"].replace("@", "/").partition("/")
+        connection.execute(insert(leases).values({**row, "network": network, "kind": kind or "days"}))
+
+
 MIGRATIONS: Mapping[str, Migration] = {
     "the first tables": _create_all,
     "leases name the process that they end with": add_column(leases.c.owner),
@@ -272,6 +289,7 @@ MIGRATIONS: Mapping[str, Migration] = {
     "the step ledger": add_table(step_runs),
     "attempts that carry": add_column(attempts.c.kind),
     "days that are carried": _carried_by_their_builds,
+    "leases by kind": _leases_by_kind,
 }
 """In the order in which they were added; a released step is never changed."""
 

@@ -6,7 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 # Days that are written together: enough to share the cost of a pass, few enough to lose little when killed.
 _DAYS_AT_ONCE = 31
-_EVER = (date(1, 1, 1), date(9999, 12, 31))
 # Another run writes the same store: what it writes is mostly what this one would have written.
 _WAIT_SECONDS = 150
 # A store that goes away while it is written is waited for: long enough to start it again by hand.
@@ -167,15 +166,5 @@ def _next_batch(database: Database, network: str, store: str) -> StoreBatch | No
         return StoreBatch(network, days, state, served.begin(connection, network, store, days, state))
 
 
-@contextmanager
-def _alone(database: Database, network: str, store: str) -> Iterator[None]:
-    what, run_id = f"{network}@{store}", f"serve-{uuid.uuid4().hex[:12]}"
-    try:
-        leases.take(database, what, *_EVER, run_id=run_id, wait=_WAIT_SECONDS)
-    except PermalakeError:
-        raise PermalakeError(f"{network}: another run is writing into {store}; wait for it") from None
-    try:
-        with leases.Heartbeat(database, what, run_id):
-            yield
-    finally:
-        leases.release(database, run_id)
+def _alone(database: Database, network: str, store: str) -> AbstractContextManager[leases.Heartbeat]:
+    return leases.alone(database, network, store, f"serve-{uuid.uuid4().hex[:12]}", _WAIT_SECONDS)

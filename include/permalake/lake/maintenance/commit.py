@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import date
 
 from pyiceberg.table import Table as IcebergTable
-from sqlalchemy.exc import IntegrityError
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
@@ -22,8 +21,6 @@ from permalake.lake.record import AttemptRow
 from permalake.lake.state import PUBLISHED, Database, now
 
 _TRIES = 20
-_EVER = (date.min, date.max)
-KIND = "maintenance"
 
 
 @dataclass(frozen=True)
@@ -42,22 +39,16 @@ def alone(settings: Settings, database: Database, network: str, run_id: str) -> 
     """Maintain the network as the only one who does; builds go on beside.
 
     Raises:
-        PermalakeError: if another maintenance is at work.
+        PermalakeError: if another maintenance is at work; it names its run.
     """
     check_not_behind(settings, database)
-    what = f"{network}@{KIND}"
-    try:
-        leases.take(database, what, *_EVER, run_id=run_id)
-    except (PermalakeError, IntegrityError):
-        raise PermalakeError(f"{network}: another maintenance is at work; wait for it") from None
-    work = Work(settings, database, network, run_id, f"{PRIVATE}{uuid.uuid4().hex[:12]}")
-    try:
-        with leases.Heartbeat(database, what, run_id):
+    with leases.alone(database, network, leases.MAINTENANCE, run_id):
+        work = Work(settings, database, network, run_id, f"{PRIVATE}{uuid.uuid4().hex[:12]}")
+        try:
             yield work
-    finally:
-        with database.write() as connection:
-            drop_pointers(connection, work.catalog)
-        leases.release(database, run_id)
+        finally:
+            with database.write() as connection:
+                drop_pointers(connection, work.catalog)
 
 
 def change(work: Work, table: str, edit: Callable[[IcebergTable], object], of: str = PUBLISHED) -> bool:
@@ -82,7 +73,7 @@ def change(work: Work, table: str, edit: Callable[[IcebergTable], object], of: s
         with work.database.write() as connection:
             if move_pointer(connection, of, work.network, table, old=published, new=new):
                 if of == PUBLISHED:
-                    record_publication(connection, _record(work), KIND, {table: new})
+                    record_publication(connection, _record(work), leases.MAINTENANCE, {table: new})
                 break
         back_off(number)
     else:

@@ -96,6 +96,8 @@ def abandoned(connection: Connection, network: str, limits: Limits) -> list[str]
     """List open attempts that were begun before ``limits.abandoned`` and that no run holds any more."""
     held = exists().where(
         lease_table.c.run_id == attempts.c.run_id,
+        lease_table.c.network == attempts.c.network,
+        lease_table.c.kind == attempts.c.kind,
         lease_table.c.beat_at >= leases.oldest_beat(connection),
     )
     rows = connection.execute(

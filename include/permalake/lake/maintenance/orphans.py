@@ -94,7 +94,9 @@ def _oldest_build(connection: Connection, network: str) -> datetime | None:
         select(func.min(attempts.c.begun_at))
         .join(
             lease_table,
-            (lease_table.c.run_id == attempts.c.run_id) & (lease_table.c.network == attempts.c.network),
+            (lease_table.c.run_id == attempts.c.run_id)
+            & (lease_table.c.network == attempts.c.network)
+            & (lease_table.c.kind == attempts.c.kind),
         )
         .where(attempts.c.network == network, attempts.c.state == "open", lease_table.c.beat_at >= alive)
     ).scalar()
