@@ -94,7 +94,7 @@ def _network(lake: RequestLake, days: Sequence[DayStatus], most_months: int) -> 
         "published": len(published),
         "quarantined": sum(day.quarantined for day in days),
         "states": counts,
-        "figures": _figures(lake),
+        "figures": _figures(lake, newest_real(published)),
         "days": [
             {
                 "date": day.date.isoformat(),
@@ -132,14 +132,15 @@ class _Calendar:
         self.more = more
 
 
-def _figures(lake: RequestLake) -> list[dict[str, Any]]:
+def _figures(lake: RequestLake, until: date | None) -> list[dict[str, Any]]:
+    """Figures over all real days; over the synthetic ones where there are no others."""
     found = []
     for figure in domain_of(lake.network).figures:
         if lake.snapshot.table(lake.network, figure.table) is None:
             continue
         (row,) = lake.kept_rows(
-            f"SELECT {figure.sql} AS value FROM {figure.table}",  # noqa: S608
-            {},
+            f"SELECT {figure.sql} AS value FROM {figure.table} WHERE date <= $until",  # noqa: S608
+            {"until": until or date.max},
             **{figure.table: EVERYTHING},
         )
         value = row["value"]
