@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 # Images often set it; Python would then compile all that each process imports anew, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo fast test long bench tour site-tour up down env lint format docs sbom clean
+.PHONY: help install demo fast test long bench tour site-tour up down env lint format docs sbom outdated lock clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -10,6 +10,7 @@ PYTHON := $(VENV)/bin/python
 ON_STORAGE := tests/cluster/test_warehouse_on_object_storage.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
+LOCKED := requirements-dev.in --output-file requirements.txt --python-version 3.11 --generate-hashes --no-header
 JARS := $(HOME_FOLDER)/jars/.fetched
 # Official client libraries in JavaScript, for tests that compare with them; what tests of the pages need.
 CLIENTS := tests/support/clients/node_modules/.package-lock.json
@@ -69,6 +70,12 @@ docs: install ## write the generated docs again
 sbom: install ## write the software bill of materials, sbom.json (CycloneDX)
 	@$(PYTHON) tools/sbom.py sbom.json
 
+outdated: install ## list packages and jars that are behind the newest, and why each stays
+	@$(PYTHON) tools/outdated.py
+
+lock: install ## write requirements.txt again, with the newest versions that fit
+	@$(VENV)/bin/uv pip compile $(LOCKED) --upgrade --quiet
+
 clean: down ## remove environment, jars, lake and logs
 	rm -rf $(VENV) $(HOME_FOLDER)
 
@@ -83,7 +90,7 @@ $(STAMP): requirements.txt pyproject.toml
 	  if [ -z "$$found" ]; then echo "permalake: Python 3.11 or 3.12 is missing; install one (Debian: apt-get install python3 python3-venv)" >&2; exit 1; fi; \
 	  echo "environment in $(VENV), from $$found"; \
 	  $$found -m venv $(VENV) || { echo "permalake: $$found has no venv; install it (Debian: apt-get install python3-venv)" >&2; rm -rf $(VENV); exit 1; }; fi
-	@[ -x $(VENV)/bin/uv ] || $(PYTHON) -m pip install --quiet --disable-pip-version-check uv
+	@[ -x $(VENV)/bin/uv ] || sh docker/uv.sh $(PYTHON)
 	@echo "libraries from the lock"
 	@$(VENV)/bin/uv pip sync --quiet --require-hashes --python $(PYTHON) requirements.txt
 	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --no-deps --editable .

@@ -1,7 +1,7 @@
 """The same days built by an earlier commit and by this one, in turn, in one run.
 
-``python -m bench.before [COMMIT] [MESSAGES] [VAAS]``: checks the commit out beside this one, with this
-environment's libraries, and builds each day in an empty lake of its own.
+``python -m bench.before [COMMIT] [MESSAGES] [VAAS]``: installs the commit beside this one, with the libraries
+and jars that it pins, and builds each day in an empty lake of its own.
 """
 
 from __future__ import annotations
@@ -14,15 +14,26 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from bench import iota_build, wormhole_build
 from bench.machine import Usage, watch
 from bench.simulated import COMMAND
 from bench.steps import watch_steps
-from permalake.paths import HOME, ROOT
+from permalake.paths import ROOT
 
 BASELINE = "336d36a"
-Built = Callable[[Path, dict[str, str]], tuple[Usage, dict[str, float]]]
+
+
+class Installed(NamedTuple):
+    """A version of Permalake: its command line, and the variables by which it runs."""
+
+    command: str
+    environ: dict[str, str]
+
+
+Built = Callable[[Path, Installed], tuple[Usage, dict[str, float]]]
+NOW = Installed(COMMAND, {})
 
 
 def run(commit: str = BASELINE, messages: int = 1_000_000, vaas: int = 20_000) -> list[dict]:
@@ -36,7 +47,7 @@ def run(commit: str = BASELINE, messages: int = 1_000_000, vaas: int = 20_000) -
     figures = []
     with checkout(commit) as earlier:
         for name, build in days.items():
-            (then, steps_then), (now, steps_now) = (_in_a_lake(build, environ) for environ in (earlier, {}))
+            (then, steps_then), (now, steps_now) = (_in_a_lake(build, version) for version in (earlier, NOW))
             figures.append(
                 {
                     "name": f"{name}, since {commit}",
@@ -71,46 +82,47 @@ def _by_step(day: str, now: dict[str, float], then: dict[str, float]) -> Iterato
 
 
 @contextmanager
-def checkout(commit: str) -> Iterator[dict[str, str]]:
-    """The environment by which commands run an earlier commit; its jars and libraries are this one's."""
+def checkout(commit: str) -> Iterator[Installed]:
+    """An earlier commit as ``make install`` makes it, in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="bench-before-") as folder:
         tree = Path(folder) / "tree"
         subprocess.run(["git", "-C", str(ROOT), "worktree", "add", "--detach", str(tree), commit], check=True)
+        environ = {"PERMALAKE_HOME": str(tree / ".permalake")}
         try:
-            (tree / ".permalake").mkdir()
-            (tree / ".permalake" / "jars").symlink_to(HOME / "jars")
-            yield {"PYTHONPATH": str(tree / "include"), "PERMALAKE_HOME": str(tree / ".permalake")}
+            subprocess.run(["make", "-C", str(tree), "install"], env=os.environ | environ, check=True)
+            yield Installed(str(tree / ".venv" / "bin" / "permalake"), environ)
         finally:
             subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", str(tree)], check=True)
 
 
-def _in_a_lake(build: Built, environ: dict[str, str]) -> tuple[Usage, dict[str, float]]:
+def _in_a_lake(build: Built, version: Installed) -> tuple[Usage, dict[str, float]]:
     with tempfile.TemporaryDirectory(prefix="bench-lake-") as folder:
-        return build(Path(folder), environ)
+        return build(Path(folder), version)
 
 
 def _iota(protocol: str, messages: int) -> Built:
-    def build(lake: Path, environ: dict[str, str]) -> tuple[Usage, dict[str, float]]:
+    def build(lake: Path, version: Installed) -> tuple[Usage, dict[str, float]]:
         source = iota_build.archive(messages, protocol)
-        command = [COMMAND, "run", "iota", "--date", iota_build.DAY]
-        settings = iota_build.environment(lake, source, protocol) | environ
+        command = [version.command, "run", "iota", "--date", iota_build.DAY]
+        settings = iota_build.environment(lake, source, protocol) | version.environ
         return watch_steps(command, settings, lake / "warehouse")
 
     return build
 
 
 def _wormhole(vaas: int) -> Built:
-    def build(lake: Path, environ: dict[str, str]) -> tuple[Usage, dict[str, float]]:
+    def build(lake: Path, version: Installed) -> tuple[Usage, dict[str, float]]:
         source = wormhole_build.documents(vaas)
-        command = [COMMAND, "run", "wormhole", "--date", wormhole_build.DAY]
-        return watch_steps(command, wormhole_build.environment(lake, source) | environ, lake / "warehouse")
+        command = [version.command, "run", "wormhole", "--date", wormhole_build.DAY]
+        settings = wormhole_build.environment(lake, source) | version.environ
+        return watch_steps(command, settings, lake / "warehouse")
 
     return build
 
 
-def _bundled(lake: Path, environ: dict[str, str]) -> tuple[Usage, dict[str, float]]:
-    command = [COMMAND, "run", "iota", "--date", "2022-09-28"]
-    settings = {**os.environ, "PERMALAKE_LAKE__WAREHOUSE": str(lake / "warehouse")} | environ
+def _bundled(lake: Path, version: Installed) -> tuple[Usage, dict[str, float]]:
+    command = [version.command, "run", "iota", "--date", "2022-09-28"]
+    settings = {**os.environ, "PERMALAKE_LAKE__WAREHOUSE": str(lake / "warehouse")} | version.environ
     watch(command, settings)
     return watch_steps([*command, "--force"], settings, lake / "warehouse")
 

@@ -156,18 +156,23 @@ def retrieve(coordinate: str, folder: Path, *options: str) -> None:
     Raises:
         PermalakeError: The jar does not arrive.
     """
-    import pyspark
-
-    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
-    settings = folder / "ivysettings.xml"
-    settings.write_text(_IVY_SETTINGS.format(cache=folder / "cache"), "utf-8")
-    command = [java(), "-jar", str(ivy), "-settings", str(settings), *options, "-warn"]
-    command += ["-dependency", *coordinate.split(":"), "-confs", "default", "-types", "jar", "bundle"]
-    command += ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).jar"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    asked = ["-dependency", *coordinate.split(":"), "-confs", "default", "-types", "jar", "bundle"]
+    target = f"{folder}/[artifact]-[revision](-[classifier]).jar"
+    done = ivy(folder, *options, "-warn", *asked, "-retrieve", target)
     if done.returncode or not (folder / jar_name(coordinate)).is_file():
         last = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["no output"]
         raise PermalakeError(f"{coordinate} could not be fetched ({last[0].strip()}); check the network")
+
+
+def ivy(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the Ivy that Spark brings, with a cache in ``folder``; return what it printed."""
+    import pyspark
+
+    program = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    settings = folder / "ivysettings.xml"
+    settings.write_text(_IVY_SETTINGS.format(cache=folder / "cache"), "utf-8")
+    command = [java(), "-jar", str(program), "-settings", str(settings), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":
