@@ -6,12 +6,11 @@ import time
 from typing import Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
 from permalake.contracts.steps import Step
-from permalake.errors import PermalakeError
 from permalake.orchestrate import lineage
-from permalake.orchestrate.step_task import StepTask, facts, failure_of, report_failure
+from permalake.orchestrate.step_task import StepTask, facts, failure_of
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.progress import emit
 
@@ -32,36 +31,30 @@ class InTaskStep(StepTask, BaseOperator):
         from permalake.pipeline.jobs import run_step
         from permalake.pipeline.runs import order_of
 
-        work, request = self.open(context)
-        if self.domain.comes_before(self.step, request.only):
-            reason = f"left as it is: this run starts at {request.only}"
-            if self.outlets:  # Done, it would make downstream DAGs run; skipped, the next task still runs.
-                raise AirflowSkipException(reason)
-            self.log.info(reason)
-            return None
-        started = time.monotonic()
-        emit("start", step=self.task_id)
-        try:
-            request = self.continued(work, request, context)
+        with self.opened(context) as (work, given):
+            if self.domain.comes_before(self.step, given.only):
+                reason = f"left as it is: this run starts at {given.only}"
+                if (
+                    self.outlets
+                ):  # Done, it would make downstream DAGs run; skipped, the next task still runs.
+                    raise AirflowSkipException(reason)
+                self.log.info(reason)
+                return None
+            started = time.monotonic()
+            emit("start", step=self.task_id)
+            request = self.continued(work, given, context)
             starts = self.domain.is_first(self.step, request.only)
             result = None if starts else self.claimed(work, request)
             result = result or run_step(work, order_of(request), self.step)
-        except PermalakeError as error:
-            work.builds.release(request.run_id)
-            raise self._failed(started, AirflowFailException(str(error))) from None
-        summary = {"network": request.network, **facts(result)}
-        emit("done", step=self.task_id, seconds=time.monotonic() - started, **summary)
-        for asset in self.outlets:
-            context["outlet_events"][asset].extra = {
-                "network": request.network,
-                "days": summary.get("days", []),
-            }
-        written = lineage.tables(work.settings, request.network, result.rows)
-        self._flow = written, written
-        if result.state != "done":
-            raise self._failed(started, failure_of(result))
-        return summary
-
-    def _failed(self, started: float, error: AirflowException) -> AirflowException:
-        report_failure(self.task_id, started, error)
-        return error
+            summary = {"network": request.network, **facts(result)}
+            emit("done", step=self.task_id, seconds=time.monotonic() - started, **summary)
+            for asset in self.outlets:
+                context["outlet_events"][asset].extra = {
+                    "network": request.network,
+                    "days": summary.get("days", []),
+                }
+            written = lineage.tables(work.settings, request.network, result.rows)
+            self._flow = written, written
+            if result.state != "done":
+                raise failure_of(result)
+            return summary

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from permalake.config import load_settings
 from permalake.contracts.steps import Dataset, Step, StepResult
@@ -34,6 +35,26 @@ class StepTask:
     domain: Domain
     step: Step
     _flow: Flow | None = None
+
+    @contextmanager
+    def opened(self, context: Any) -> Iterator[tuple[Workspace, BuildRequest]]:
+        """Give the block workspace and request; whatever ends it is one line that says if a retry may help.
+
+        The run's days are released then.
+        """
+        started = time.monotonic()
+        work = request = None
+        try:
+            work, request = self.open(context)
+            yield work, request
+        except AirflowSkipException:
+            raise
+        except Exception as error:  # noqa: BLE001 - one line for users, whatever it is
+            if work and request:
+                work.builds.release(request.run_id)
+            final = error if isinstance(error, AirflowException) else failure(error)
+            report_failure(self.step.name, started, final)
+            raise final from None
 
     def open(self, context: Any) -> tuple[Workspace, BuildRequest]:
         """Open the workspace of the run and return it with the run's request."""

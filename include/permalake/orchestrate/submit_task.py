@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +17,8 @@ from permalake.orchestrate.step_task import (
     StepTask,
     died,
     facts,
-    failure,
     failure_of,
     filled,
-    report_failure,
 )
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.progress import emit
@@ -46,30 +43,21 @@ class SparkStep(StepTask, SparkSubmitOperator):
 
     def execute(self, context: Any) -> dict[str, Any] | None:  # type: ignore[override]
         """Claim or submit; fail with the reason that the ledger has."""
-        work, request = self.open(context)
-        if self.domain.comes_before(self.step, request.only):
-            self.log.info("left as it is: this run starts at %s", request.only)
-            return None
-        self._start_others(work, request, context)
-        started = time.monotonic()
-        emit("start", step=self.task_id)
-        try:
-            request, result = self._begin(work, request, context)
+        with self.opened(context) as (work, given):
+            if self.domain.comes_before(self.step, given.only):
+                self.log.info("left as it is: this run starts at %s", given.only)
+                return None
+            self._start_others(work, given, context)
+            emit("start", step=self.task_id)
+            request, result = self._begin(work, given, context)
             if result is None:
                 result = self._submitted(work, request, context)
             if result.state != "done":
                 raise failure_of(result)
-        except AirflowSkipException:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever ends the run, its days are released
-            work.builds.release(request.run_id)
-            final = error if isinstance(error, AirflowException) else failure(error)
-            report_failure(self.task_id, started, final)
-            raise final from None
-        told = facts(result)
-        emit("done", step=self.task_id, seconds=result.seconds, **told)
-        self._flow = self._lineage(work, result)
-        return told
+            outcome = facts(result)
+            emit("done", step=self.task_id, seconds=result.seconds, **outcome)
+            self._flow = self._lineage(work, result)
+            return outcome
 
     def _start_others(self, work: Workspace, request: BuildRequest, context: Any) -> None:
         """Start the runs of the other networks and one for stale days, in a run's first task."""
