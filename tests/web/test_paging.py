@@ -7,12 +7,14 @@ import json
 
 import pytest
 
-from permalake.web.paging import page_of
+from permalake.web.paging import Integer, Text, page_of
 from permalake.web.problems import ProblemError
 
 
 def page(cursor=None, *, route="messages", filters=None, size=2, maximum=1000):
-    return page_of(route, filters or {"index": "aa"}, size, cursor, positions=2, maximum=maximum)
+    return page_of(
+        route, filters or {"index": "aa"}, size, cursor, positions=(Integer, Text), maximum=maximum
+    )
 
 
 def test_a_cursor_continues_behind_the_last_item_with_the_size_of_its_page():
@@ -50,6 +52,9 @@ def binding():
         forged(binding(), 2, [1]),
         forged(binding(), 2, [1, None]),
         forged(binding(), True, [1, "a"]),
+        forged(binding(), 2, ["1", "a"]),
+        forged(binding(), 2, [2**63, "a"]),
+        forged(binding(), 2, [1, "\ud800"]),
     ],
 )
 def test_a_malformed_cursor_is_a_bad_request(cursor):

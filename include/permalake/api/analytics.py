@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import chain
-from threading import BoundedSemaphore
+from collections.abc import Generator, Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from permalake.api.export import FORMATS, encoded
+from permalake.api.export_response import ExportResponse
 from permalake.domains import domain_of
 from permalake.web.paging import PageQuery
 from permalake.web.params import IsoDate
@@ -27,8 +26,6 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
     "date": TypeAdapter(IsoDate),
 }
 _TEXT = TypeAdapter(str)
-_SLOTS = BoundedSemaphore(2)
-"""Exports that run at once: each keeps a connection of the pool."""
 _EXPORT_SECONDS = 3600.0
 _MEDIA = {media: name for name, (media, _) in FORMATS.items()}
 
@@ -130,20 +127,12 @@ def _filters(table: ListedTable, given: Mapping[str, Any]) -> dict[str, Any]:
 def _stream(
     lake: RequestLake, table: ListedTable, filters: Mapping[str, Any], query: _AnalyticsQuery, form: str
 ) -> Response:
-    if not _SLOTS.acquire(blocking=False):
-        raise ProblemError(503, "two exports are under way; try again", headers={"Retry-After": "10"})
     lake.extend(_EXPORT_SECONDS)
-    chunks = _released(encoded(form, table.schema, day_batches(lake, table, filters, query.start, query.end)))
-    # The first chunk shows an error before the answer begins, and starts the generator that frees the slot.
-    first = next(chunks)
     media, suffix = FORMATS[form]
     name = f"{lake.network}-{table.name}.{suffix}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Vary": "Accept"}
-    return StreamingResponse(chain([first], chunks), media_type=media, headers=headers)
 
+    def chunks() -> Generator[bytes]:
+        return encoded(form, table.schema, day_batches(lake, table, filters, query.start, query.end))
 
-def _released(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    try:
-        yield from chunks
-    finally:
-        _SLOTS.release()
+    return ExportResponse(chunks, lake.abandon, media, headers)

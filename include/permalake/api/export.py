@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,12 +20,12 @@ FORMATS = {
 _ROW_GROUP_BYTES = 8 << 20
 
 
-def encoded(form: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+def encoded(form: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Generator[bytes]:
     """Yield the bytes of a file of this format."""
     return _ENCODERS[form](schema, batches)
 
 
-def _csv(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+def _csv(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Generator[bytes]:
     """Yield CSV with a header; values as ``permalake query --format csv`` writes them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -47,7 +47,7 @@ def _cells(column: pa.Array) -> list[object]:
     return values if plain else [json_value(value) for value in values]
 
 
-def _arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+def _arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Generator[bytes]:
     sink = _Chunks()
     with pa.ipc.new_stream(sink, schema) as writer:
         for batch in batches:
@@ -56,7 +56,7 @@ def _arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[byt
     yield from sink.taken()
 
 
-def _parquet(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+def _parquet(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Generator[bytes]:
     sink = _Chunks()
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
         for group in _groups(batches):
@@ -104,7 +104,7 @@ class _Chunks(io.RawIOBase):
         return chunks
 
 
-_ENCODERS: dict[str, Callable[[pa.Schema, Iterable[pa.RecordBatch]], Iterator[bytes]]] = {
+_ENCODERS: dict[str, Callable[[pa.Schema, Iterable[pa.RecordBatch]], Generator[bytes]]] = {
     "csv": _csv,
     "parquet": _parquet,
     "arrow": _arrow,

@@ -123,7 +123,7 @@ class RequestLimits:
                 with self._metrics.in_flight.track_inprogress():
                     await self._app(scope, whole, answer.send)
         except ClientDisconnect:
-            answer.status = answer.status or _CLIENT_GONE
+            pass
         except _RefusedRequest as refused:
             self._metrics.rejected.labels(refused.reason).inc()
             if not answer.status:
@@ -136,7 +136,7 @@ class RequestLimits:
             response = problem_response(500, "internal error; the server's log says more")
             await response(scope, receive, answer.send)
         finally:
-            self._count(scope, answer.status, time.monotonic() - began)
+            self._count(scope, answer.status or _CLIENT_GONE, time.monotonic() - began)
 
     def _check(self, scope: Scope, now: float) -> None:
         client = scope["client"][0] if scope.get("client") else ""

@@ -11,13 +11,24 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from datetime import date
+from functools import cache
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from permalake.web.problems import bad_request
 
 _WRONG = "cursor: not a cursor of this route with these filters; start again without it"
+
+
+Integer = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Unsigned = Annotated[int, Field(ge=0, le=2**32 - 1)]
+"""A milestone's index, or unix seconds of a ledger."""
+Microseconds = Annotated[int, Field(ge=-62_135_596_800_000_000, lt=253_402_300_800_000_000)]
+"""Since 1970, within the years 1 to 9999."""
+Text = str
+Day = date
 
 
 class NoQuery(BaseModel):
@@ -43,7 +54,7 @@ class PageQuery(NoQuery):
 class ListPage:
     """A page that was asked for: at most ``size`` items behind the position ``after`` (None: the first).
 
-    ``after`` holds the sort key of the last item of the page before, as JSON values.
+    ``after`` holds the sort key of the last item of the page before, its days as dates.
     """
 
     size: int
@@ -76,7 +87,7 @@ def page_of(
     page_size: int,
     cursor: str | None,
     *,
-    positions: int,
+    positions: tuple[Any, ...],
     maximum: int,
 ) -> ListPage:
     """Return the page that a request asks for.
@@ -86,7 +97,7 @@ def page_of(
         filters: Every parameter on which the list and its order depend.
         page_size: Wanted size; clamped to ``maximum``.
         cursor: The cursor of the request.
-        positions: Length of a sort key.
+        positions: Types of a sort key's values: :data:`Day`, :data:`Integer`, :data:`Text` and the like.
         maximum: Largest page.
 
     Raises:
@@ -97,22 +108,17 @@ def page_of(
     if cursor is None:
         return ListPage(min(page_size, maximum), None, binding)
     try:
-        decoded = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        bound, size, after = decoded
-    except (ValueError, TypeError):
+        decoded = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        bound, size, after = _cursors(positions).validate_json(decoded, strict=True)
+    except ValueError:
         raise bad_request(_WRONG) from None
-    if bound != binding or not _is_size(size, maximum) or not _is_position(after, positions):
+    if bound != binding or not 1 <= size <= maximum:
         raise bad_request(_WRONG)
-    return ListPage(size, tuple(after), binding)
+    return ListPage(size, after, binding)
 
 
-def _is_size(size: object, maximum: int) -> bool:
-    return isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= maximum
-
-
-def _is_position(after: object, length: int) -> bool:
-    return (
-        isinstance(after, list)
-        and len(after) == length
-        and all(isinstance(value, int | str) and not isinstance(value, bool) for value in after)
-    )
+@cache
+def _cursors(positions: tuple[Any, ...]) -> TypeAdapter[tuple[str, int, tuple[Any, ...]]]:
+    """Return the schema of cursors; it bounds nesting and digits, and takes no lone surrogates."""
+    after = tuple[positions] if positions else tuple[()]  # type: ignore[valid-type]
+    return TypeAdapter(tuple[str, int, after])  # type: ignore[valid-type]

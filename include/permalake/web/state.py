@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -51,6 +52,7 @@ class RequestLake:
         self.network = network
         self.snapshot: LakeSnapshot = reader.snapshot()
         self._reader = reader
+        self._expired = threading.Event()
         self._deadline: float = getattr(request.state, "deadline", time.monotonic() + settings.serve.timeout)
 
     @property
@@ -93,7 +95,9 @@ class RequestLake:
         return self._reader.batches(self._query(sql, parameters, scans))
 
     def _query(self, sql: str, parameters: Mapping[str, Any] | None, scans: Mapping[str, Scan]) -> LakeQuery:
-        return LakeQuery(self.snapshot, self.network, sql, parameters or {}, scans, self._deadline)
+        return LakeQuery(
+            self.snapshot, self.network, sql, parameters or {}, scans, self._deadline, self._expired
+        )
 
     def find(self, table: str, column: str, value: str) -> Scan:
         """Return the scan of a table that holds every row where ``column`` is ``value``, by the id index.
@@ -115,11 +119,15 @@ class RequestLake:
         """Let queries from now on take so long: for an answer that is streamed."""
         self._deadline = time.monotonic() + seconds
 
-    def page(self, query: PageQuery, filters: Mapping[str, Any], *, positions: int) -> ListPage:
+    def abandon(self) -> None:
+        """Cancel the request's queries, those to come too: its client has left."""
+        self._reader.abandon(self._expired)
+
+    def page(self, query: PageQuery, filters: Mapping[str, Any], *, positions: tuple[Any, ...]) -> ListPage:
         """Return the page that a request asks for.
 
-        ``filters``: parameters on which the list depends, ids of the path among them. ``positions``: length
-        of the list's sort key.
+        ``filters``: parameters on which the list depends, ids of the path among them. ``positions``: types
+        of the values of the list's sort key.
         """
         limits = self.settings.serve
         return page_of(

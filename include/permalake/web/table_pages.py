@@ -14,7 +14,7 @@ import pyarrow as pa
 from permalake.contracts.schema import Column, Table
 from permalake.contracts.views import LakeView
 from permalake.lake.serving import EVERYTHING, Scan
-from permalake.web.paging import PageQuery
+from permalake.web.paging import Day, Integer, PageQuery, Text
 from permalake.web.state import RequestLake
 
 _INTEGERS = ("int", "long")
@@ -66,6 +66,11 @@ class ListedTable:
         """Return a row's place in the list, as JSON values."""
         return [row["date"].isoformat(), *(self._sortable(row[name], name) for name in self.key)]
 
+    @cached_property
+    def positions(self) -> tuple[Any, ...]:
+        """The types of :meth:`position`."""
+        return (Day, *(Integer if self.column(name).type in _INTEGERS else Text for name in self.key))
+
     def _sortable(self, value: Any, name: str) -> Any:
         return self._least(name) if value is None else value
 
@@ -99,7 +104,7 @@ class ListedTable:
     def behind(self, after: Sequence[Any], *, newest: bool) -> tuple[str, dict[str, Any]]:
         """Return the condition on rows behind a position."""
         sign = "<" if newest else ">"
-        bound: dict[str, Any] = {"after_date": date.fromisoformat(after[0])}
+        bound: dict[str, Any] = {"after_date": after[0]}
         own = []
         for number, (name, value) in enumerate(zip(self.key, after[1:], strict=True)):
             same = [f"{self._ordered(key)} = $after_{at}" for at, key in enumerate(self.key[:number])]
@@ -119,7 +124,7 @@ def table_page(  # noqa: PLR0917
 ) -> dict[str, Any]:
     """Return ``{items, cursor?}`` of the rows between two dates with these values, as JSON values."""
     newest = query.sort == "newest"
-    page = lake.page(query, {**filters, "start": first, "end": last}, positions=1 + len(table.key))
+    page = lake.page(query, {**filters, "start": first, "end": last}, positions=table.positions)
     conditions, bound = table.conditions(filters, first, last)
     if page.after is not None:
         condition, values = table.behind(page.after, newest=newest)

@@ -14,7 +14,7 @@ from permalake.iota.rest import ledger
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.parameters import MAX_INDEX, MilestoneId, StardustAddress, bech32_address
 from permalake.lake.serving import EVERYTHING, Scan
-from permalake.web.paging import ListPage, NoQuery, PageQuery
+from permalake.web.paging import ListPage, NoQuery, PageQuery, Text, Unsigned
 from permalake.web.params import hex_id
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.state import PublishedLake, RequestLake
@@ -23,6 +23,7 @@ router = APIRouter(tags=["explorer"], responses=documented(501))
 # By kind of outputs: the column of whoever owns a created one.
 _OWNERS = {"basic": "address", "alias": "state_controller", "nft": "address", "foundry": "address"}
 _TABLES = (*(f"{kind}_outputs" for kind in _OWNERS), "consumed_outputs")
+_POSITION = (Unsigned, Text, Unsigned)
 _UPDATES = " UNION ALL ".join(
     (
         *(
@@ -84,10 +85,10 @@ def updates_by_address(
     """Return the outputs that an address received and spent, by milestone and output."""
     bech32_address(address, lake.settings.network(lake.network))
     owner, newest = address.lower(), query.sort == "newest"
-    page = lake.page(query, {"address": owner, "start": query.start}, positions=3)
+    page = lake.page(query, {"address": owner, "start": query.start}, positions=_POSITION)
     last = ledger.ledger_index(lake)
     places = {index for table in _TABLES for index in _places(lake, table, owner) if index <= last}
-    begin = _milestone_of(page, query.start)
+    begin = query.start if page.after is None else page.after[0]
     if begin is not None:
         places = {index for index in places if (index <= begin if newest else index >= begin)}
     rows = _updates(lake, sorted(places, reverse=newest), owner, page, newest=newest)
@@ -111,8 +112,7 @@ def updates_by_milestone(
     """Return the outputs that a milestone created and consumed, by output."""
     index = milestone_by_id(lake, hex_id(milestone, "milestoneId"))["milestone_index"]
     asked = PageQuery(pageSize=query.page_size, cursor=query.cursor, sort="oldest")
-    page = lake.page(asked, {"index": index}, positions=3)
-    _milestone_of(page, None)
+    page = lake.page(asked, {"index": index}, positions=_POSITION)
     rows = _updates(lake, [index], None, page, newest=False)
     shown, cursor = page.cut(rows, _position)
     items = [
@@ -159,16 +159,6 @@ def token_distribution(lake: PublishedLake, query: Annotated[LedgerQuery, Query(
 def _places(lake: RequestLake, table: str, owner: str) -> Sequence[int]:
     column = _OWNERS.get(table.removesuffix("_outputs"), "address")
     return tuple(lake.find(table, column, owner).milestones or ())
-
-
-def _milestone_of(page: ListPage, start: int | None) -> int | None:
-    """Return the milestone at which a page begins."""
-    if page.after is None:
-        return start
-    index, output_id, is_spent = page.after
-    if not isinstance(index, int) or not isinstance(output_id, str) or not isinstance(is_spent, int):
-        raise bad_request("cursor: not a cursor of this route; start again without it")
-    return index
 
 
 def _position(row: ledger.Row) -> tuple[int, str, int]:

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
-from permalake.iota.contracts.columns import MAX_U32
 from permalake.iota.rest import core_v1, core_v2, ledger
 from permalake.iota.rest.index_filters import Kind, OutputFilter, filter_of
-from permalake.iota.rest.index_pages import Listing, Position, day_of, page_items, positions
+from permalake.iota.rest.index_pages import Listing, day_of, page_items, positions
 from permalake.iota.rest.index_queries import (
     AliasQuery,
     BasicQuery,
@@ -22,8 +21,9 @@ from permalake.iota.rest.index_queries import (
     NftQuery,
 )
 from permalake.iota.rest.parameters import bech32_address
+from permalake.web.paging import Text, Unsigned
 from permalake.web.params import hex_id, hex_schema
-from permalake.web.problems import bad_request, documented, not_found
+from permalake.web.problems import documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 
 stardust = APIRouter(tags=["indexer"], responses=documented())
@@ -138,29 +138,20 @@ def _listed(lake: RequestLake, query: CreatedQuery, *wanted: tuple[Kind, Created
         return text.lower()
 
     filters = tuple(filter_of(kind, one, as_address) for kind, one in wanted)
-    page = lake.page(query, query.filters(), positions=2)
+    page = lake.page(query, query.filters(), positions=(Unsigned, Text))
     last = ledger.ledger_index(lake)
     listing = Listing(
         filters,
         last,
         query.spent_too,
         query.sort == "newest",
-        _position(page.after),
+        page.after,
         page.size + 1,
         (_day(query.created_after), _day(query.created_before)),
     )
     found = positions(lake, listing, network.protocol, network.bech32_hrp)
     shown, cursor = page.cut(found, lambda position: position)
     return lake.current(_page(last, page.size, page_items(shown, _PREFIX[network.protocol]), cursor))
-
-
-def _position(after: tuple[Any, ...] | None) -> Position | None:
-    if after is None:
-        return None
-    time, output_id = after
-    if not isinstance(time, int) or not 0 <= time <= MAX_U32 or not isinstance(output_id, str):
-        raise bad_request("cursor: not a cursor of this route; start again without it")
-    return time, output_id
 
 
 def _day(time: int | None) -> Any:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from permalake.config import NetworkSettings
 from permalake.iota.codec.bech32 import decode_address
-from permalake.web.paging import ListPage, NoQuery, PageQuery
+from permalake.web.paging import ListPage, NoQuery, PageQuery, Text, Unsigned
 from permalake.web.params import hex_schema
 from permalake.web.problems import bad_request
 from permalake.web.state import RequestLake
@@ -88,19 +88,12 @@ class NodePage(PageQuery):
             cursor=self.cursor or self.other_cursor,
             sort=self.sort,
         )
-        page = lake.page(query, filters, positions=2)
-        if page.after and not (_is_index(page.after[0]) and isinstance(page.after[1], str)):
-            raise bad_request("cursor: not a cursor of this route; start again without it")
-        return page
+        return lake.page(query, filters, positions=(Unsigned, Text))
 
     @property
     def newest(self) -> bool:
         """Whether the newest comes first."""
         return self.sort == "newest"
-
-
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and 0 <= value <= MAX_INDEX
 
 
 def bech32_address(text: str, network: NetworkSettings) -> tuple[int, bytes]:

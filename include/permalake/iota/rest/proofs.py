@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body
@@ -24,14 +25,16 @@ from permalake.iota.rest import ledger
 from permalake.iota.rest.cones import INCLUDED, ProvenCone, cone_of
 from permalake.iota.rest.parameters import BlockId, MessageId, Nothing
 from permalake.web import responses
+from permalake.web.json_body import JsonRoute
 from permalake.web.params import hex_id
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.state import PublishedLake, RequestLake
 
 Json = dict[str, Any]
-stardust = APIRouter(tags=["proof of inclusion"], responses=documented(501))
-chrysalis = APIRouter(tags=["proof of inclusion"], responses=documented(501))
-hornet = APIRouter(tags=["proof of inclusion"], responses=documented(501))
+stardust = APIRouter(tags=["proof of inclusion"], responses=documented(501), route_class=JsonRoute)
+chrysalis = APIRouter(tags=["proof of inclusion"], responses=documented(501), route_class=JsonRoute)
+hornet = APIRouter(tags=["proof of inclusion"], responses=documented(501), route_class=JsonRoute)
+_INDEX = re.compile(r"[0-9]{1,10}")
 Proof = Annotated[Json, Body(description="A proof, as a create route returns it.")]
 
 
@@ -184,5 +187,5 @@ def _index(body: Json) -> int:
     """Return the index of a proof's milestone; -1 where there is none, which its validation reports."""
     milestone = body.get("milestone")
     inner = milestone.get("payload", milestone) if isinstance(milestone, dict) else None
-    index = inner.get("index") if isinstance(inner, dict) else None
-    return int(index) if isinstance(index, int) or (isinstance(index, str) and index.isdecimal()) else -1
+    index = str(inner.get("index")) if isinstance(inner, dict) else ""
+    return int(index) if _INDEX.fullmatch(index) else -1

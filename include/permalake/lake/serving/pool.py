@@ -64,15 +64,20 @@ class QueryPool:
         self._spill.cleanup()
 
     @contextmanager
-    def connection(self, deadline: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    def connection(
+        self, deadline: float, expired: threading.Event | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Lend a connection; what runs on it is cancelled at ``deadline`` (:func:`time.monotonic`).
+
+        ``expired``: given to :meth:`expire`, it cancels at once.
 
         Raises:
             PoolBusyError: if none is free in time.
             QueryTimeoutError: if the work is cancelled.
         """
         connection = self._take(deadline)
-        expired = self._watchdog.watch(connection, deadline)
+        expired = expired or threading.Event()
+        self._watchdog.watch(connection, deadline, expired)
         try:
             yield connection
         except duckdb.InterruptException as error:
@@ -84,6 +89,10 @@ class QueryPool:
         finally:
             self._watchdog.leave(connection)
             self._give(connection)
+
+    def expire(self, expired: threading.Event) -> None:
+        """Cancel what runs on the connections that were lent with this event."""
+        self._watchdog.expire(expired)
 
     @property
     def waiting(self) -> int:

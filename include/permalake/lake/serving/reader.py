@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class LakeQuery:
         scans: Each table or view that it reads, and what of it. A view reads its tables as far as their own
             scans say.
         deadline: See :meth:`QueryPool.connection`.
+        expired: Given to :meth:`LakeReader.abandon`, it cancels the statement.
     """
 
     snapshot: LakeSnapshot
@@ -59,6 +60,7 @@ class LakeQuery:
     parameters: Mapping[str, Any]
     scans: Mapping[str, Scan]
     deadline: float
+    expired: threading.Event = field(default_factory=threading.Event)
 
 
 class LakeReader:
@@ -121,6 +123,10 @@ class LakeReader:
             self._snapshot = self._read(previous)
             return self._snapshot is not previous
 
+    def abandon(self, expired: threading.Event) -> None:
+        """Cancel the statements with this event, which nobody waits for any more."""
+        self._pool.expire(expired)
+
     @property
     def waiting(self) -> int:
         """Number of callers that wait for a connection."""
@@ -132,7 +138,7 @@ class LakeReader:
         Raises:
             QueryTimeoutError: if it takes too long.
         """
-        with self._observed(query.scans), self._pool.connection(query.deadline) as connection:
+        with self._observed(query.scans), self._pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
             with warnings.catch_warnings():
                 # A relation makes no copy of the rows, but binds the statement twice, which costs more.
@@ -160,13 +166,13 @@ class LakeReader:
             self.observe("+".join(sorted(scans)), time.monotonic() - began, error)
 
     def _run(self, pool: QueryPool, query: LakeQuery) -> pa.Table:
-        with pool.connection(query.deadline) as connection:
+        with pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
             return connection.sql(statement, params={**bound, **query.parameters}).to_arrow_table()
 
     def batches(self, query: LakeQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows of :meth:`arrow` batch by batch; a connection is taken until the last one."""
-        with self._pool.connection(query.deadline) as connection:
+        with self._pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
             rows = connection.sql(statement, params={**bound, **query.parameters}).to_arrow_reader(_BATCH)
             if rows is not None:

@@ -21,14 +21,21 @@ class QueryWatchdog:
         self._ended = False
         threading.Thread(target=self._run, name="query watchdog", daemon=True).start()
 
-    def watch(self, connection: duckdb.DuckDBPyConnection, deadline: float) -> threading.Event:
-        """Interrupt a connection from ``deadline`` (:func:`time.monotonic`) on; return what tells of it."""
-        expired = threading.Event()
+    def watch(self, connection: duckdb.DuckDBPyConnection, deadline: float, expired: threading.Event) -> None:
+        """Interrupt a connection from ``deadline`` (:func:`time.monotonic`) on, or once ``expired`` is set.
+
+        ``expired`` is set at the deadline.
+        """
         with self._changed:
             self._watched[id(connection)] = deadline, connection, expired
-            if deadline < self._wakes:
+            if deadline < self._wakes or expired.is_set():
                 self._changed.notify()
-        return expired
+
+    def expire(self, expired: threading.Event) -> None:
+        """Interrupt the connections that are watched with this event."""
+        expired.set()
+        with self._changed:
+            self._changed.notify()
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Interrupt a connection no more: a late interrupt must not hit its next query."""
@@ -46,7 +53,7 @@ class QueryWatchdog:
             while not self._ended:
                 now = time.monotonic()
                 for key, (deadline, connection, expired) in self._watched.items():
-                    if deadline <= now:
+                    if deadline <= now or expired.is_set():
                         expired.set()
                         connection.interrupt()
                         self._watched[key] = now + _AGAIN, connection, expired

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from permalake.web.paging import PageQuery
+from permalake.web.paging import Microseconds, PageQuery, Text
 from permalake.web.params import IsoDate
 from permalake.web.problems import documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
@@ -95,7 +95,7 @@ def recent(lake: PublishedLake, query: Annotated[_Transfers, Query()]) -> Respon
 
 
 def _list(lake: RequestLake, query: PageQuery, wanted: EventFilter, filters: Mapping[str, Any]) -> Response:
-    page = lake.page(query, filters, positions=2)
+    page = lake.page(query, filters, positions=(Microseconds, Text))
     after = None if page.after is None else (_EPOCH + timedelta(microseconds=page.after[0]), page.after[1])
     keys, cursor = page.cut(
         list_events(lake, wanted, page.size + 1, newest=query.sort == "newest", after=after), _position

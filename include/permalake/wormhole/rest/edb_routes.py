@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from permalake.web.json_body import read_json
 from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake
 from permalake.wormhole.rest import event_database as edb
@@ -83,10 +83,7 @@ def parameters(kind: type[_Body]) -> Callable[[Request], Any]:
     async def parse(request: Request) -> _Body:
         given: Any = dict(request.query_params)
         if request.method == "POST" and (body := await request.body()):
-            try:
-                given = json.loads(body)
-            except ValueError:
-                raise bad_request("the body is not JSON") from None
+            given = read_json(body)
         _refuse_flags(given)
         try:
             return kind.model_validate(given)
