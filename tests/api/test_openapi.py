@@ -78,7 +78,11 @@ def test_no_request_finds_a_server_error_or_an_undocumented_answer(whole, tmp_pa
 
 @pytest.mark.parametrize(
     ("path", "methods"),
-    [("/wormhole/edb/totals", "GET, POST"), ("/api/poi/v1/shimmer/validate", "POST"), ("/health", "GET")],
+    [
+        ("/wormhole/edb/totals", "GET, HEAD, POST"),
+        ("/api/poi/v1/shimmer/validate", "POST"),
+        ("/health", "GET, HEAD"),
+    ],
 )
 def test_a_wrong_method_is_told_which_are_right(whole, path, methods):
     answer = httpx.delete(f"{whole.address}{path}")

@@ -51,7 +51,7 @@ def listed_tables(network: str) -> dict[str, ListedTable]:
     }
 
 
-@router.get("/", responses=documented())
+@router.get("", responses=documented())
 def tables(request: Request) -> Response:
     """List the tables of every published network: columns, key and dates."""
     lakes = [_lake(request, network) for network in sorted(request.app.state.reader.snapshot().networks())]

@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Mount
 
 from permalake.api.analytics import router as analytics
 from permalake.api.cors import ApiCors
 from permalake.api.docs import add_docs
 from permalake.api.health import router as health
+from permalake.api.lenient_requests import LenientRequests
 from permalake.api.limits import HEALTH_SLOTS, RequestLimits
 from permalake.api.metrics import ApiMetrics
 from permalake.api.metrics import router as metrics
@@ -34,7 +36,8 @@ from permalake.web.problems import add_handlers
 from permalake.web.state import of_network
 
 _ABOUT = (
-    "History of IOTA networks and of Wormhole from a Permalake lake; each answer is of one published state."
+    "History of IOTA networks and of Wormhole from a Permalake lake; each answer is of one published state. "
+    "HEAD is answered wherever GET is."
 )
 
 
@@ -112,3 +115,5 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
     )
     app.add_middleware(GZipMiddleware, minimum_size=1024)
     app.add_middleware(ApiCors, settings=settings.serve)
+    folders = [f"{settings.serve.root_path}{route.path}" for route in app.routes if isinstance(route, Mount)]
+    app.add_middleware(LenientRequests, folders=folders)

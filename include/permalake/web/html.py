@@ -17,16 +17,18 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
+from permalake.web.accept import preferred
 from permalake.web.hostile_text import shown
 from permalake.web.numbers import amount, dollars, short, signed
-from permalake.web.responses import current, current_json
+from permalake.web.responses import JSON, current, current_json
 from permalake.web.synthetic import synthetic_days
 from permalake.web.timeline import duration
 
 SITE = Path(__file__).parent / "site"
-_HTML = "text/html; charset=utf-8"
+HTML = "text/html"
+_MEDIA_TYPE = f"{HTML}; charset=utf-8"
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
@@ -61,7 +63,7 @@ def page(
     content = {**content, "synthetic": synthetic_days(snapshot, content.get("network"))}
     if wants_json(request):
         return _json(request, publication, content)
-    answer = current(request, publication, _rendered(request, template, content, folders), _HTML)
+    answer = current(request, publication, _rendered(request, template, content, folders), _MEDIA_TYPE)
     answer.headers.update(_HEADERS)
     if scripts:
         answer.headers["Content-Security-Policy"] = _SCRIPTS + _POLICY
@@ -73,7 +75,7 @@ def problem_page(request: Request, status: int, title: str, detail: str) -> Resp
     network = getattr(request.state, "network", None)
     content: dict[str, Any] = {"network": network, "title": title, "detail": detail, "synthetic": []}
     text = _rendered(request, "problem.html", content, ())
-    return Response(text, status, {**_HEADERS, "Cache-Control": "no-store"}, _HTML)
+    return Response(text, status, {**_HEADERS, "Cache-Control": "no-store"}, _MEDIA_TYPE)
 
 
 def _rendered(
@@ -92,17 +94,28 @@ def _rendered(
 
 
 def wants_page(request: Request) -> bool:
-    """Return whether a request of a page asks for HTML, as browsers do; other clients get JSON."""
+    """Return whether a request of a page asks for HTML, as browsers do; others get problems as JSON."""
     tags = getattr(request.scope.get("route"), "tags", ())
-    return "pages" in tags and "text/html" in request.headers.get("accept", "") and not wants_json(request)
+    return "pages" in tags and preferred(request, (JSON, HTML)) == HTML and not wants_json(request)
 
 
 def wants_json(request: Request) -> bool:
-    """Return whether a request asks for JSON: by ``format=json``, or by Accept without HTML."""
+    """Return whether a request asks for JSON: by ``format=json``, or because it prefers it to HTML."""
     if "format" in request.query_params:
         return request.query_params["format"] == "json"
-    accepted = request.headers.get("accept", "")
-    return "application/json" in accepted and "text/html" not in accepted
+    return preferred(request, (HTML, JSON)) == JSON
+
+
+def go_to(request: Request, path: str) -> Response:
+    """Redirect to another page of this server, in the form that was asked for.
+
+    Args:
+        request: The request; its ``format`` goes along.
+        path: Absolute path below the server's root.
+    """
+    form = request.query_params.get("format")
+    query = f"?{urlencode({'format': form})}" if form else ""
+    return RedirectResponse(f"{request.scope.get('root_path', '')}{path}{query}", 303)
 
 
 def _json(request: Request, publication: int | None, content: Mapping[str, Any]) -> Response:

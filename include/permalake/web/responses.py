@@ -16,21 +16,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from permalake.version import VERSION
+from permalake.web.accept import preferred
 
+JSON = "application/json"
 RAW_TYPES = ("application/vnd.iota.serializer-v1", "application/octet-stream")
 _FOR_EVER = "public, max-age=31536000, immutable"
 _CHECK = "no-cache"
 
 
 def wants(request: Request, types: Sequence[str]) -> str | None:
-    """Return the first of ``types`` that the Accept header names; None if it names none of them.
-
-    ``*/*`` names none: JSON is the default.
-    """
-    accepted = [
-        part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "").split(",")
-    ]
-    return next((one for one in accepted if one in types), None)
+    """Return that of ``types`` which the client prefers to JSON; None for JSON, the default."""
+    found = preferred(request, (JSON, *types))
+    return None if found == JSON else found
 
 
 def wants_raw(request: Request) -> str | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, time
 
 import pytest
 
+from permalake.config import Settings
 from support.iota_days import expected
 from support.synthetic_lake import NETWORKS as PROTOCOLS
 
@@ -256,3 +258,64 @@ def test_what_is_unknown_or_malformed(synthetic_api, network):
     get(synthetic_api, f"/{network}/explore/milestone/x", 400)
     get(synthetic_api, f"/{network}/explore/address/{json.dumps('x')}", 400)
     get(synthetic_api, f"/{network}/explore/tag/{'0f' * 64}", 404)
+
+
+MILESTONE = expected("stardust", "milestones")[0]
+DIGITS = str(MILESTONE["milestone_index"])
+
+
+@pytest.fixture(scope="module")
+def digits_api(tmp_path_factory):
+    """A network with a milestone, and messages whose tags are the digits of its index, as text and as hex."""
+    from fastapi.testclient import TestClient
+
+    from permalake.api.app import create_app
+    from support import lakes
+
+    folder = tmp_path_factory.mktemp("digits")
+    networks = {lakes.NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": str(folder)}}
+    settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=networks)
+    lake = lakes.OpenLake(settings)
+    attempt = lake.begin(lakes.NETWORK, lakes.DAY1, lakes.DAY1, "run")
+    index, moment = int(DIGITS), datetime.combine(lakes.DAY1, time(12), UTC)
+    lakes.stage_day(settings, attempt, lakes.DAY1, index, 2)
+    milestone = {**MILESTONE, "payload": bytes.fromhex(MILESTONE["payload"])}
+    lakes.put(settings, attempt, "milestones", [{**milestone, "date": lakes.DAY1}])
+    tags = [
+        {
+            "tag": tag,
+            "ms_range_id": 0,
+            "milestone_index": index,
+            "ms_timestamp": moment,
+            "message_id": f"{index:060x}{number:04x}",
+            "inclusion_state": 2,
+            "date": lakes.DAY1,
+        }
+        for number, tag in enumerate((DIGITS, DIGITS.encode().hex()))
+    ]
+    lakes.put(settings, attempt, "tags", tags)
+    lake.builds.publish(lakes.pass_audit(attempt))
+    with TestClient(create_app(settings)) as client:
+        yield client
+
+
+def test_digits_that_are_a_milestone_and_a_tag_are_offered_as_both(digits_api):
+    found = get(digits_api, f"/shimmer/explore?q={DIGITS}")["places"]
+    assert found == [
+        {"kind": "milestone", "name": DIGITS},
+        {"kind": "tag", "name": DIGITS},
+        {"kind": "tag", "name": DIGITS.encode().hex()},
+    ]
+    shown = digits_api.get(f"/shimmer/explore?q={DIGITS}", headers={"Accept": "text/html"})
+    assert shown.status_code == 200
+    for place in found:
+        assert f'href="/shimmer/explore/{place["kind"]}/{place["name"]}"' in shown.text
+
+
+def test_a_search_redirects_in_the_form_that_was_asked_for(digits_api):
+    tag = DIGITS.encode().hex()
+    for asked, path in ((f"q={tag}&format=json", f"tag/{tag}?format=json"), (f"q={tag}", f"tag/{tag}")):
+        answer = digits_api.get(f"/shimmer/explore?{asked}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/shimmer/explore/{path}")
+    landed = digits_api.get(f"/shimmer/explore?q={tag}&format=json")
+    assert landed.json()["found"]["tag"] == tag

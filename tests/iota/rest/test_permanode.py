@@ -147,7 +147,7 @@ def test_what_a_permanode_cannot_answer_is_501_with_a_reason(api, protocol):
 def test_messages_are_listed_where_they_cannot_be_submitted(api):
     network = NETWORKS["chrysalis"]
     assert api.get(f"/{network}/api/v1/messages?index=00").status_code == 200
-    assert api.put(f"/{network}/api/v1/messages").headers["allow"] == "GET, POST"
+    assert api.put(f"/{network}/api/v1/messages").headers["allow"] == "GET, HEAD, POST"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -24,6 +24,12 @@ def test_a_solana_signature_may_be_hex_or_base58():
     assert SOLANA_TRANSACTION in identifiers.transaction_spellings(SOLANA_TRANSACTION)
 
 
+def test_a_sui_digest_may_be_hex_or_base58():
+    raw = bytes.fromhex(HASH)
+    for text in (HASH, f"0x{HASH.upper()}", base58(raw)):
+        assert {base58(raw), HASH} <= set(identifiers.transaction_spellings(text))
+
+
 @pytest.mark.parametrize("text", ["", ".*", "0x' OR 1=1", "a" * 200, "a\nb", "%"])
 def test_what_is_no_transaction_id_is_refused(text):
     if text == ".*":

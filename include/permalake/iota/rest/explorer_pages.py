@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, Response
 
 from permalake.iota.rest import ledger, page_facts
 from permalake.iota.rest.browser_proof import browser_proof
 from permalake.iota.rest.chain_facts import CHAINS, chain_facts, is_known
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.parameters import bech32_address
-from permalake.web.html import page
+from permalake.web.html import go_to, page
 from permalake.web.paging import NoQuery
 from permalake.web.params import MAX_TAG_BYTES, hex_id, output_id, tag_hex
 from permalake.web.problems import ProblemError, not_found
@@ -35,30 +35,37 @@ class _Search(NoQuery):
 
 @router.get("")
 def search(request: Request, lake: PublishedLake, query: Annotated[_Search, Query()]) -> Response:
-    """Go to what the text names: milestone index, id of any kind, address, or tag as text or hex."""
+    """Go to what the text names: milestone index, id of any kind, address, or tag as text or hex.
+
+    A text that names several, such as a tag of digits, gets a page with a link to each.
+    """
     text = query.q.strip()
-    place = text and _place(lake, text)
-    if place:
-        root = request.scope.get("root_path", "")
-        return RedirectResponse(f"{root}/{lake.network}/explore/{place}", 303)
-    content = {"network": lake.network, "query": text}
+    places = list(dict.fromkeys(_places(lake, text))) if text else []
+    if len(places) == 1:
+        return go_to(request, f"/{lake.network}/explore/{places[0]}")
+    links = [dict(zip(("kind", "name"), place.split("/", 1), strict=True)) for place in places]
+    content = {"network": lake.network, "query": text, "places": links}
     return page(request, lake.snapshot.publication, "search.html", content, _SITE)
 
 
-def _place(lake: RequestLake, text: str) -> str | None:
-    """Return the path of the page, below the explorer's; None where nothing matches."""
+def _places(lake: RequestLake, text: str) -> Iterator[str]:
+    """Yield the paths of the pages that a text names, below the explorer's."""
     bare = text.lower().removeprefix("0x")
-    if text.isascii() and text.isdigit() and len(text) <= _DIGITS:
-        return f"milestone/{int(text)}" if _exists(ledger.milestone, lake, int(text)) else None
+    if (
+        text.isascii()
+        and text.isdigit()
+        and len(text) <= _DIGITS
+        and _exists(ledger.milestone, lake, int(text))
+    ):
+        yield f"milestone/{int(text)}"
     if text.lower().startswith(f"{lake.settings.network(lake.network).bech32_hrp}1"):
-        return f"address/{text.lower()}"
+        yield f"address/{text.lower()}"
     is_hex = bool(bare) and len(bare) % 2 == 0 and all(letter in "0123456789abcdef" for letter in bare)
-    if is_hex and (found := _by_id(lake, bare)):
-        return found
+    if is_hex and (place := _by_id(lake, bare)):
+        yield place
     for tag in ([bare] if is_hex else []) + [text.encode().hex()]:
         if 0 < len(tag) <= 2 * MAX_TAG_BYTES and not lake.find("tags", "tag", tag).is_empty:
-            return f"tag/{tag}"
-    return None
+            yield f"tag/{tag}"
 
 
 def _by_id(lake: RequestLake, bare: str) -> str | None:

@@ -81,7 +81,8 @@ def transaction_spellings(text: str) -> tuple[str, ...]:
     """Return every spelling under which the lake may hold a transaction id.
 
     Hex comes with or without 0x and in any case: EVM ids are stored with 0x and lower-case, other chains'
-    as reported. A Solana signature (64 bytes) may be given in base58 or in hex.
+    as reported. What a chain reports in base58, a Solana signature (64 bytes) or a Sui digest (32 bytes), may
+    be given in hex too.
     """
     if len(text) > _LONGEST_TRANSACTION_ID + 2 or not _TRANSACTION_ID.fullmatch(text):
         raise ValueError(f"transaction id {_shown(text)}: not a transaction id of any chain")
@@ -90,7 +91,7 @@ def transaction_spellings(text: str) -> tuple[str, ...]:
         digits = found[1]
         for form in (digits.lower(), digits.upper()):
             spellings += [f"0x{form}", form]
-        if len(digits) == 2 * _SIGNATURE:
+        if len(digits) in (2 * _WORD, 2 * _SIGNATURE):
             spellings.append(base58(bytes.fromhex(digits)))
     elif (raw := _from_base58(text)) is not None and len(raw) in (_WORD, _SIGNATURE):
         spellings += [f"0x{raw.hex()}", raw.hex()]

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from permalake.web.charts import Flow, sankey
 from permalake.web.daily_charts import daily_chart
-from permalake.web.html import page
+from permalake.web.html import go_to, page
 from permalake.web.numbers import dollars
 from permalake.web.paging import NoQuery
 from permalake.web.problems import not_found
@@ -138,8 +138,7 @@ def _search(request: Request, lake: RequestLake, reference: BundledReference, te
     parts = text.replace(":", "/").split("/")
     if len(parts) == 3:
         message = read(identifiers.message_id, *parts)
-        root = request.scope.get("root_path", "")
-        return RedirectResponse(f"{root}/{lake.network}/vaa/{message.text}", 303)
+        return go_to(request, f"/{lake.network}/vaa/{message.text}")
     if len(parts) == 2:
         found = _listed(lake, reference, EventFilter(token=read(identifiers.token_id, ":".join(parts))))
     else:
