@@ -8,6 +8,7 @@ import json
 import struct
 import time
 import tracemalloc
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 
@@ -53,6 +54,26 @@ class TestSize:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 8 * 2**20
+
+    @pytest.mark.parametrize("element", [b"{}", b"[]", b"0", b'{"a":1}', b'""'])
+    def test_many_small_elements_are_refused_before_they_take_memory(self, element):
+        """Of ``{}`` a document takes thirty times its size."""
+        many = b"[" + element + (b"," + element) * 1_000_000 + b"]"
+        answer = Body(many, "application/json")
+        tracemalloc.start()
+        with pytest.raises(ValueError, match="more than 1000000 elements"):
+            document(answer)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 2**20
+        with pytest.raises(UnavailableError, match="more than 1000000 elements"):
+            ask(response(many), patience=replace(ONCE, read=10, whole=10, largest_answer=2**24))
+
+    def test_the_ids_of_the_largest_milestone_are_read(self):
+        ids = [f"0x{number:068x}" for number in range(400_000)]
+        assert document(Body(json.dumps({"createdOutputs": ids}).encode(), "application/json")) == {
+            "createdOutputs": ids
+        }
 
     def test_a_compressed_body_is_read(self):
         body = gzip.compress(b'{"value": 1.5}')

@@ -28,6 +28,9 @@ MALFORMED = (
 ENCODINGS = "gzip"
 """Content codings that a request asks for."""
 
+_MOST_ELEMENTS = 1_000_000
+"""Objects, lists and their members. The largest honest answer, ids of outputs in 32 MiB, has half a
+million; thirty megabytes of ``{}`` would take eight hundred of memory."""
 _MOST_DIGITS = 100
 """Digits of a number; a u256 has 78."""
 _LARGEST_EXPONENT = 400
@@ -86,8 +89,12 @@ def document(body: Body) -> Any:
     """Parse a JSON body; numbers with a point become exact decimals.
 
     Raises:
-        ValueError: The body is no JSON, is nested too deeply, or holds a number beyond all bounds.
+        ValueError: The body is no JSON, has too many elements, is nested too deeply, or holds a number beyond
+            all bounds.
     """
+    # Each begins behind one of these bytes; inside texts they count too, which does no harm.
+    if sum(map(body.content.count, (b",", b"[", b"{"))) > _MOST_ELEMENTS:
+        raise _BoundsError(f"more than {_MOST_ELEMENTS} elements")
     try:
         return json.loads(body.content, parse_float=_decimal, parse_int=_integer, parse_constant=_no_number)
     except RecursionError:
@@ -114,7 +121,7 @@ def wrong_form(error: Exception) -> str:
 
 
 class _BoundsError(ValueError):
-    """A number with too many digits, or too large an exponent."""
+    """Too many elements, or a number with too many digits or too large an exponent."""
 
 
 def _decimal(text: str) -> Decimal:
