@@ -1,4 +1,4 @@
-"""Days whose warehouse lies on a real server of S3 or GCS have the rows of a disk's; they are maintained."""
+"""Lakes on a real server of S3 or GCS have the rows of a disk's; they are maintained, and moved there."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import subprocess
 from contextlib import contextmanager
 
 import pytest
+from pyarrow.fs import copy_files
 
 from permalake.config import load_settings
 from permalake.domains import open_reader
+from permalake.lake.relocate import relocate
+from permalake.net.object_storage import filesystem, inner_path
 from permalake.paths import SAMPLE
 from permalake.spark import jars
 from support import gcs_server, s3_server
+from support.lakes import DAY1, DAY2, OpenLake, build, settings_of, state
 from support.whole_runs import PERMALAKE, assert_same, configuration, finish, rows
 
 
@@ -62,6 +66,31 @@ def test_days_are_built_read_and_maintained(remote, undisturbed):
 
     call("maintain")
     assert_same(rows(config, "shimmer"), undisturbed)
+
+
+def test_a_lake_moves_from_a_disk_to_a_bucket_and_back(remote, tmp_path):
+    """Files are copied as they are; relocating builds the catalog of the bucket from them."""
+    bucket = f"{load_settings().lake.warehouse}"
+    disk = settings_of(tmp_path / "disk")
+    build(disk, OpenLake(disk), DAY1, 1, 5, "a")
+    build(disk, OpenLake(disk), DAY2, 2, 7, "b")
+    copied = [file for file in (tmp_path / "disk").rglob("*") if file.is_file() and file.name != "catalog.db"]
+    for file in copied:
+        place = f"{bucket}/{file.relative_to(tmp_path / 'disk')}"
+        filesystem(place).create_dir(inner_path(place).rpartition("/")[0])
+        with filesystem(place).open_output_stream(inner_path(place)) as out:
+            out.write(file.read_bytes())
+    (tmp_path / "disk").rename(tmp_path / "retired")
+    assert call("relocate").startswith("shimmer: ")
+    lake = OpenLake(load_settings())
+    assert state(lake) == {DAY1: (5, 5), DAY2: (7, 7)}
+    assert all(place.startswith(bucket) for place in lake.reader.locations("shimmer").values())
+
+    back = settings_of(tmp_path / "back")
+    copy_files(inner_path(bucket), str(tmp_path / "back"), source_filesystem=filesystem(bucket))
+    (done,) = relocate(back, as_copy=True)
+    assert done.problems == {}
+    assert state(OpenLake(back)) == {DAY1: (5, 5), DAY2: (7, 7)}
 
 
 def call(*arguments):

@@ -17,6 +17,7 @@ from permalake.iota.contracts import IOTA_TABLES
 from permalake.lake import leases, published
 from permalake.lake.catalog import copy_pointers, locations, open_table
 from permalake.lake.counts import files
+from permalake.lake.identity import open_database
 from permalake.lake.maintenance import Limits, alone, clear_landings, limits, tidy, would_tidy
 from permalake.lake.state import attempt_tables, attempts, publication_tables, served
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, pass_audit, stage_day, state
@@ -292,15 +293,13 @@ def test_audit_pages_go_but_for_the_latest_build_of_each_day(settings, lake, his
 
 
 def test_a_warehouse_under_another_name_is_left_alone(settings, lake, history, tmp_path):
-    """Every file of it would look needless: what points to it says the old name."""
+    """Every file of it would look needless, as what points to it says the old name: no command opens it."""
     shutil.copytree(settings.lake.warehouse, tmp_path / "moved")
     moved = Settings(
         lake={"warehouse": str(tmp_path / "moved"), "catalog": settings.lake.catalog_uri}  # type: ignore[arg-type]
     )
-    before = stored(moved)
-    done = maintain(moved, lake, after(now()))
-    assert "lies outside of lake.warehouse" in done["messages"].spared
-    assert stored(moved) >= before
+    with pytest.raises(PermalakeError, match="the lake was copied or moved"):
+        open_database(moved)
 
 
 def test_folders_that_are_no_table_s_are_left_alone(settings, lake, history):

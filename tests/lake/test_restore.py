@@ -155,8 +155,11 @@ def test_a_lake_of_an_earlier_version_is_adopted_where_both_agree(settings, lake
     elsewhere = settings_of(tmp_path / "elsewhere")
     Path(elsewhere.lake.warehouse).mkdir()
     shutil.copy(catalog_of(settings), catalog_of(elsewhere))
-    with pytest.raises(PermalakeError, match="none of the catalog's tables lies in the warehouse"):
+    with pytest.raises(PermalakeError, match="the lake was copied or moved"):
         OpenLake(elsewhere)
+    shutil.rmtree(Path(settings.lake.warehouse) / NETWORK)
+    with pytest.raises(PermalakeError, match="none of the catalog's tables is in the warehouse"):
+        OpenLake(settings)
 
 
 def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings, lake, built):

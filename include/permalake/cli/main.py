@@ -21,6 +21,7 @@ COMMANDS = {
     "serve": "Serve the published lake as a REST API.",
     "status": "Show what is built, audited and published, per network and day.",
     "maintain": "Compact small files, expire old states, remove unneeded files.",
+    "relocate": "Make a copied or moved lake whole at its new place.",
     "restore": "Rebuild a lost catalog from the warehouse.",
     "quarantine": "List rejected input with its reason, and retry it.",
     "services": "Run Cassandra and the Bigtable emulator on this machine.",

@@ -1,6 +1,7 @@
-"""The id of a lake: no command works on a catalog and a warehouse that do not belong together.
+"""The id of a lake and its place: no command works on a catalog and a warehouse that do not belong together.
 
-The catalog keeps the id in a table, the warehouse in ``_lake.json``.
+The catalog keeps the id in a table, the warehouse in ``_lake.json``. Tables record where their files lie; in
+a lake that was copied or moved that is the old place, which must be neither read nor written.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.state import PUBLISHED, Database, lake_ids, now, pointers
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
-from permalake.net.object_storage import filesystem, inner_path
+from permalake.net.object_storage import filesystem, inner_path, lies_in
 from permalake.spark.catalog_database import catalog_url
 
+RELOCATION = "docs/runbooks/relocate.md"
 _FILE = "_lake.json"
 _LOCK = 7_365_212  # any number that no other advisory lock of the database uses
 
@@ -24,7 +26,8 @@ def open_database(settings: Settings) -> Database:
     """Open the catalog of the configured lake. A new lake gets an id, a lake of an earlier version too.
 
     Raises:
-        PermalakeError: if catalog and warehouse are not of one lake, or one of the two is lost.
+        PermalakeError: if catalog and warehouse are not of one lake, or one of the two is lost, or tables lie
+            outside the warehouse.
     """
     database = Database(catalog_url(settings))
     stored = warehouse_id(settings)
@@ -35,6 +38,8 @@ def open_database(settings: Settings) -> Database:
             if connection.dialect.name == "postgresql":  # sqlite's writers wait for each other anyway
                 connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
             _settle(settings, connection)
+    with database.read() as connection:
+        check_places(connection, settings.lake.warehouse)
     return database
 
 
@@ -47,6 +52,36 @@ def warehouse_id(settings: Settings) -> str | None:
 def catalog_id(connection: Connection) -> str | None:
     """Return the id that the catalog holds; None if it has none."""
     return connection.execute(select(lake_ids.c.lake_id)).scalar()
+
+
+def check_places(connection: Connection, warehouse: str) -> None:
+    """Check that every table of the catalog lies in the warehouse.
+
+    Raises:
+        PermalakeError: if one does not: the lake was copied or moved.
+    """
+    if place := next(iter(places_elsewhere(connection, warehouse)), None):
+        raise PermalakeError(
+            f"the lake was copied or moved: its tables lie in {warehouse_of(place)}, lake.warehouse is "
+            f"{warehouse}; correct lake.warehouse, or run `permalake relocate`, see {RELOCATION}"
+        )
+
+
+def places_elsewhere(connection: Connection, warehouse: str) -> list[str]:
+    """Return metadata files of the catalog's tables that lie outside the warehouse."""
+    place, inside = pointers.c.metadata_location, f"{warehouse}/"
+    query = select(place).where(func.substr(place, 1, len(inside)) != inside)
+    return [found for found in connection.execute(query).scalars() if not lies_in(found, warehouse)]
+
+
+def warehouse_of(metadata_location: str) -> str:
+    """Return the warehouse of a table's metadata file, ``WAREHOUSE/NETWORK/TABLE/metadata/FILE``."""
+    return metadata_location.rsplit("/", 4)[0]
+
+
+def mark_warehouse(settings: Settings, lake_id: str) -> None:
+    """Write the id into the warehouse."""
+    write_json(f"{settings.lake.warehouse}/{_FILE}", {"lake_id": lake_id, "created_at": now()})
 
 
 def set_catalog_id(connection: Connection, lake_id: str) -> None:
@@ -73,12 +108,13 @@ def _settle(settings: Settings, connection: Connection) -> None:
     _check_adoptable(connection, warehouse)
     if stored is None:
         stored = str(uuid.uuid4())
-        write_json(f"{warehouse}/{_FILE}", {"lake_id": stored, "created_at": now()})
+        mark_warehouse(settings, stored)
     set_catalog_id(connection, stored)
 
 
 def _check_adoptable(connection: Connection, warehouse: str) -> None:
     """Check that a catalog without id is new beside a new warehouse, or that its tables lie in this one."""
+    check_places(connection, warehouse)
     found = connection.execute(
         select(pointers.c.metadata_location).where(pointers.c.catalog_name == PUBLISHED)
     )
@@ -90,11 +126,9 @@ def _check_adoptable(connection: Connection, warehouse: str) -> None:
                 f"is lost or lake.catalog is wrong; `permalake restore` builds it again, see {RUNBOOK}"
             )
         return
-    base = f"{inner_path(warehouse)}/"
-    inside = [path for path in paths if path.startswith(base)]
-    if not any(info.is_file for info in filesystem(warehouse).get_file_info(inside)):
+    if not any(info.is_file for info in filesystem(warehouse).get_file_info(paths)):
         raise PermalakeError(
-            f"none of the catalog's tables lies in the warehouse {warehouse}: it is lost, not mounted, or "
+            f"none of the catalog's tables is in the warehouse {warehouse}: it is lost, not mounted, or "
             f"lake.warehouse is wrong; see {RUNBOOK}"
         )
 

@@ -8,6 +8,7 @@ writes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, func, select, update
@@ -33,7 +34,7 @@ def write_log(settings: Settings, database: Database) -> None:
         ).mappings()
         documents = [_document(connection, lake_id, dict(row)) for row in waiting]
     for document in documents:
-        write_json(_location(settings, document["id"]), document)
+        write_logged(settings, document)
     if documents:
         with database.write() as connection:
             here = publications.c.id.in_([document["id"] for document in documents])
@@ -84,6 +85,11 @@ def read_logged(settings: Settings, publication_id: int) -> dict[str, Any]:
     if document is None or document.get("format") != _FORMAT or document.get("id") != publication_id:
         raise PermalakeError(f"{location}: is damaged or of a newer version; see {RUNBOOK}")
     return document
+
+
+def write_logged(settings: Settings, document: Mapping[str, Any]) -> None:
+    """Write the file of a publication."""
+    write_json(_location(settings, document["id"]), document)
 
 
 def check_not_behind(settings: Settings, database: Database) -> None:

@@ -15,7 +15,7 @@ from permalake.errors import PermalakeError
 from permalake.lake import record
 from permalake.lake.catalog import locations, open_table, put_pointer
 from permalake.lake.counts import rows_per_day
-from permalake.lake.identity import catalog_id, set_catalog_id, warehouse_id
+from permalake.lake.identity import catalog_id, check_places, set_catalog_id, warehouse_id
 from permalake.lake.publication_log import logged_ids, read_logged
 from permalake.lake.state import (
     PUBLISHED,
@@ -58,22 +58,29 @@ def restore(settings: Settings) -> list[RestoredNetwork]:
     """
     database = Database(catalog_url(settings))
     with database.write() as connection:
-        _take_id(settings, connection)
-        known = connection.execute(select(func.max(publications.c.id))).scalar() or 0
-        documents = [read_logged(settings, number) for number in logged_ids(settings, known)]
-        if not documents:
-            raise PermalakeError(
-                f"the warehouse {settings.lake.warehouse} tells of no publication that the catalog lacks; "
-                f"nothing to restore, see {RUNBOOK}"
-            )
-        done = _apply(connection, documents)
-        if connection.dialect.name == "postgresql":  # its counter does not follow given numbers
-            connection.execute(
-                text("SELECT setval(pg_get_serial_sequence('permalake_publications', 'id'), :last)"),
-                {"last": documents[-1]["id"]},
-            )
-    for one in done:
-        _check(database, one)
+        done = rebuild(settings, connection)
+    for network in done:
+        check_restored(database, network)
+    return done
+
+
+def rebuild(settings: Settings, connection: Connection) -> list[RestoredNetwork]:
+    """Add the publications to the catalog, in the caller's transaction; raises as :func:`restore` does."""
+    _take_id(settings, connection)
+    known = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+    documents = [read_logged(settings, number) for number in logged_ids(settings, known)]
+    if not documents:
+        raise PermalakeError(
+            f"the warehouse {settings.lake.warehouse} tells of no publication that the catalog lacks; "
+            f"nothing to restore, see {RUNBOOK}"
+        )
+    done = _apply(connection, documents)
+    check_places(connection, settings.lake.warehouse)
+    if connection.dialect.name == "postgresql":  # its counter does not follow given numbers
+        connection.execute(
+            text("SELECT setval(pg_get_serial_sequence('permalake_publications', 'id'), :last)"),
+            {"last": documents[-1]["id"]},
+        )
     return done
 
 
@@ -131,7 +138,7 @@ def _apply(connection: Connection, documents: Sequence[dict[str, Any]]) -> list[
     return list(done.values())
 
 
-def _check(database: Database, one: RestoredNetwork) -> None:
+def check_restored(database: Database, one: RestoredNetwork) -> None:
     """Open every table as it is now, and count the quarantine of its days again."""
     with database.read() as connection:
         current = locations(connection, PUBLISHED, one.network)

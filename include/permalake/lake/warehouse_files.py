@@ -16,9 +16,13 @@ RUNBOOK = "docs/runbooks/restore.md"
 
 
 def write_json(location: str, document: Mapping[str, Any]) -> None:
+    """Write a JSON file, as :func:`write_whole` does."""
+    write_whole(location, json.dumps(document, indent=1, sort_keys=True).encode())
+
+
+def write_whole(location: str, content: bytes) -> None:
     """Write a file whole: a reader sees the former content or the new one, never a part."""
     disk, path = filesystem(location), inner_path(location)
-    content = json.dumps(document, indent=1, sort_keys=True).encode()
     try:
         if is_object_store(location):
             with disk.open_output_stream(path) as out:

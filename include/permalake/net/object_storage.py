@@ -37,6 +37,15 @@ def is_gs(location: str) -> bool:
     return urlsplit(location).scheme == GS_SCHEME
 
 
+def lies_in(location: str, folder: str) -> bool:
+    """Return whether a location lies below a folder, by whatever scheme the two name their store."""
+    if location.startswith(f"{folder}/"):
+        return True
+    if (is_s3(location), is_gs(location)) != (is_s3(folder), is_gs(folder)):
+        return False
+    return inner_path(location).startswith(f"{inner_path(folder)}/")
+
+
 def endpoint() -> str | None:
     """Return the address of the S3 server; None for Amazon's own."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")

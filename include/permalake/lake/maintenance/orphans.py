@@ -13,7 +13,7 @@ from permalake.errors import PermalakeError
 from permalake.lake import leases
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
-from permalake.lake.maintenance.needed import Needed, needed, roots
+from permalake.lake.maintenance.needed import needed, roots
 from permalake.lake.maintenance.storage import Stored, listing
 from permalake.lake.state import Database, attempts, moment
 from permalake.lake.state import leases as lease_table
@@ -49,7 +49,7 @@ def orphans(settings: Settings, database: Database, network: str, limits: Limits
     result = Orphans(
         total_files=len(found),
         total_bytes=sum(file.size for file in found),
-        spared=keep.lacking | _elsewhere(keep, base),
+        spared=dict(keep.lacking),
     )
     for file in found:
         table, *inside = PurePosixPath(file.path).relative_to(inner_path(base)).parts
@@ -73,18 +73,6 @@ def check_share(network: str, found: Orphans) -> None:
             "file was removed; if `permalake maintain --dry-run` shows what you expect, run it with "
             f"--confirm-removal, else see {RUNBOOK}"
         )
-
-
-def _elsewhere(keep: Needed, base: str) -> dict[str, str]:
-    """Return tables some of whose files go by another path, with the reason to spare them.
-
-    A listing cannot tell what is needed of them: the warehouse was moved, or is mounted under two names.
-    """
-    found = {}
-    for table, paths in keep.paths.items():
-        if stray := next((path for path in paths if not path.startswith(f"{inner_path(base)}/")), None):
-            found[table] = f"{stray} lies outside of lake.warehouse; set that as it was when it was written"
-    return found
 
 
 def _oldest_build(connection: Connection, network: str) -> datetime | None:
