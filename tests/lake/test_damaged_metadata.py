@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from permalake.cli import main as front
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
-from permalake.lake.catalog import open_table
+from permalake.lake.catalog import open_table, unreadable
 from permalake.pipeline import maintenance
 from support.lakes import DAY1, DAY2, NETWORK, build, messages, pass_audit, put
 
@@ -47,6 +48,28 @@ def test_status_names_the_table_and_shows_all_networks(lake, damaged, manifest_l
     assert "\n" not in gap
 
 
+@pytest.mark.parametrize("manifest_list", [False, True])
+def test_every_damaged_table_is_named_in_our_words(settings, lake, damaged, manifest_list, tmp_path, capsys):
+    assert unreadable(lake.reader.locations(NETWORK)) == {}
+    damaged("messages", manifest_list)
+    location = lake.reader.locations(NETWORK)["ms_analytics"]
+    path(location).unlink()
+    part = "the manifest list of " if manifest_list else ""
+    faults = {
+        "messages": f"{part}{lake.reader.locations(NETWORK)['messages']} cannot be read: the file is damaged",
+        "ms_analytics": f"{location} cannot be read: the file is missing",
+    }
+    config = tmp_path / "permalake.toml"
+    config.write_text(f'[lake]\nwarehouse = "{settings.lake.warehouse}"\n', "utf-8")
+    with pytest.raises(SystemExit) as end:
+        front.main(["status", "--config", str(config)])
+    assert not end.value.code
+    assert capsys.readouterr().err.splitlines() == [
+        f"permalake: {NETWORK}.{table}: {fault}; see docs/runbooks/restore.md"
+        for table, fault in faults.items()
+    ]
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("manifest_list", [False, True])
 def test_maintenance_names_the_table_and_goes_on(settings, lake, damaged, manifest_list, dry_run):
@@ -75,7 +98,7 @@ def test_a_run_that_cannot_read_what_is_published_is_not_unchanged(lake, damaged
     assert lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "")
     assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "other input")
     damaged("messages", manifest_list)
-    with pytest.raises(PermalakeError, match=r"shimmer/messages/metadata/.* cannot be read .*restore\.md"):
+    with pytest.raises(PermalakeError, match=r"shimmer/messages/metadata/.* cannot be read: .*restore\.md"):
         lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "")
     assert lake.builds.is_unchanged(OTHER, DAY2, DAY2, "")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
+from permalake.contracts.steps import SERVE, WAIT, StepResult
+from permalake.lake.step_ledger import StepLedger
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, cache, pass_audit, put, stage_day
 
 
@@ -89,3 +91,42 @@ def test_every_changed_table_is_in_one_publication(settings, lake):
     done = build(settings, lake, DAY1, 1, 5, "run")
     assert lake.reader.status()[0].published == done.published_at
     assert lake.publish(NETWORK, "run").published_at == done.published_at
+
+
+def fail(lake, run_id, step, start, end, reason):
+    """Record a step that has failed, as the process that ran it does."""
+    ledger = StepLedger(lake.database)
+    ledger.finish(ledger.start(NETWORK, run_id, step, (start, end)), StepResult("invalid", reason=reason))
+
+
+def test_days_whose_ingest_failed_say_why(settings, lake):
+    fail(lake, "a", "ingest_decode", DAY1, DAY2, "no milestone of these days")
+    fail(lake, "b", "ingest_decode", DAY2, DAY2, "block 0x12 is missing")
+    first, second = lake.reader.status(NETWORK)
+    assert (first.date, first.built, first.published, first.error, first.run_id) == (
+        *(DAY1, None, None),
+        *("no milestone of these days", "a"),
+    )
+    assert (second.date, second.error, second.run_id) == (DAY2, "block 0x12 is missing", "b")
+    assert lake.reader.status("iota") == []
+
+
+def test_a_publication_ends_a_failure_and_a_later_failure_is_told(settings, lake):
+    fail(lake, "a", "ingest_decode", DAY1, DAY2, "broken")
+    build(settings, lake, DAY1, 1, 5, "b")
+    published, waiting = lake.reader.status(NETWORK)
+    assert (published.error, published.run_id, waiting.error) == (None, "b", "broken")
+    fail(lake, "b", SERVE, DAY1, DAY1, "cassandra does not answer")
+    fail(lake, "c", WAIT, DAY1, DAY1, "cassandra does not answer")
+    assert lake.reader.status(NETWORK)[0].error is None, "it is published all the same"
+    fail(lake, "d", "ingest_decode", DAY1, DAY1, "changed and broken")
+    published, _ = lake.reader.status(NETWORK)
+    assert (published.published is not None, published.error) == (True, "changed and broken")
+
+
+def test_what_a_build_says_of_a_day_outranks_the_failure_of_its_run(settings, lake):
+    refusing = lake.begin(NETWORK, DAY1, DAY1, "a")
+    refusing.record.refuse(DAY1, "milestone 1 is broken")
+    fail(lake, "a", "publish", DAY1, DAY1, "1 day is withheld")
+    (day,) = lake.reader.status(NETWORK)
+    assert day.error == "milestone 1 is broken"

@@ -9,11 +9,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
 from permalake.config import load_settings
-from permalake.contracts.steps import StepResult
+from permalake.contracts.steps import PUBLISH, StepResult
 from permalake.iota.day import IOTA
 from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.submit_task import spark_task
-from permalake.pipeline.domain import PUBLISH
 from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.jobs import Order, run_step
 from permalake.pipeline.workspace import Workspace

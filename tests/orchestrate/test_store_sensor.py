@@ -13,9 +13,9 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
+from permalake.contracts.steps import WAIT
 from permalake.local.services.daemon import free_port
 from permalake.orchestrate.store_sensor import StoreSensor
-from permalake.pipeline.domain import WAIT
 from permalake.wormhole.day import WORMHOLE
 
 TABLES = {"PROJECT": "p", "INSTANCE": "i", "TABLE": "events"}

@@ -31,6 +31,6 @@ def command(
         sys.stdout.write(f"{one}\n")
         damaged += [f"{one.network}.{table}: {why}" for table, why in one.damaged.items()]
     for line in damaged:
-        sys.stderr.write(f"cannot be read: {line}\n")
+        sys.stderr.write(f"{line}\n")
     if damaged:
         raise PermalakeError(f"{len(damaged)} tables are damaged; see docs/runbooks/restore.md")

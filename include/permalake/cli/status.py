@@ -11,10 +11,10 @@ import typer
 
 from permalake.cli.render import plain, write
 from permalake.config import Settings, load_settings
+from permalake.contracts.steps import CARRY
 from permalake.errors import ConfigError
 from permalake.lake import DayStatus, carried_until
 from permalake.lake.step_ledger import StepLedger, StepRow
-from permalake.pipeline.domain import CARRY
 from permalake.stores.batch import Store
 
 _STEP = (
@@ -34,7 +34,8 @@ def command(
 ) -> None:
     """Show every day of the lake: its times of build and publication, audit result, rows and remarks.
 
-    Below, up to which day the tables that tell the state at a day's end are carried.
+    Below, up to which day the tables that tell the state at a day's end are carried. Tables whose metadata is
+    missing or damaged are named on standard error.
 
     Examples:
       permalake status
@@ -46,15 +47,18 @@ def command(
     settings = load_settings(config)
 
     from permalake.domains import open_reader, stores_of
+    from permalake.lake.catalog import unreadable
     from permalake.lake.identity import open_database
 
     if run is not None:
         _show_run(StepLedger(open_database(settings)).of_run(run, network), run, form)
         return
     _mark_continued(settings, network)
-    days = [
-        _with_stores(day, stores_of(settings, day.network)) for day in open_reader(settings).status(network)
-    ]
+    reader = open_reader(settings)
+    days = [_with_stores(day, stores_of(settings, day.network)) for day in reader.status(network)]
+    for name in dict.fromkeys(day.network for day in days):
+        for table, fault in sorted(unreadable(reader.locations(name)).items()):
+            sys.stderr.write(f"permalake: {name}.{table}: {fault}\n")
     if network and not days and network not in settings.namespaces:
         known = ", ".join(settings.namespaces) or "none"
         raise ConfigError(f"network {network}: not configured and not in the lake (configured: {known})")

@@ -13,6 +13,16 @@ Dataset = tuple[str, str]
 """Namespace and name of a dataset, by OpenLineage's naming rules."""
 StepState = Literal["running", "done", "skipped", "invalid", "failed"]
 
+PUBLISH = "publish"
+CARRY = "carry"
+"""The step that builds the carried tables of all published days that wait for it, whoever published them."""
+WAIT = "wait_for_store"
+"""The step that runs as a sensor."""
+SERVE = "serve"
+"""The step that works on what is published, not on a staging."""
+AFTER_PUBLICATION = (CARRY, WAIT, SERVE)
+"""Steps that fail without a day being unpublished."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -152,8 +152,8 @@ class Builds:
         with self._database.read() as connection:
             unchanged = is_unchanged(connection, network, start, end, fingerprint)
             published = catalog.locations(connection, PUBLISHED, network)
-        if unchanged:
-            catalog.check_readable(published)
+        if unchanged and (faults := catalog.unreadable(published)):
+            raise next(iter(faults.values()))
         return unchanged
 
     def mark_stale(self, network: str, days: Iterable[date], reason: str) -> None:

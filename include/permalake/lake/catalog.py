@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import load_file_io
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.serializers import ToOutputFile
@@ -17,6 +18,7 @@ from pyiceberg.table import StaticTable
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import ListType, NestedField
@@ -26,7 +28,7 @@ from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake.state import PUBLISHED, Database, namespaces, networks, pointers
-from permalake.lake.warehouse_files import RUNBOOK
+from permalake.lake.warehouse_files import RUNBOOK, fault_of
 from permalake.net import object_storage
 from permalake.spark.catalog_database import catalog_url
 
@@ -68,12 +70,12 @@ def open_catalog(settings: Settings, name: str) -> SqlCatalog:
 
 
 class UnreadableTableError(PermalakeError):
-    """Raised if a table's metadata is missing or damaged."""
+    """Raised if a table's metadata file, or a manifest (``part``) that it leads to, is missing or damaged."""
 
-    def __init__(self, location: str, error: Exception) -> None:
+    def __init__(self, location: str, error: Exception, part: str = "") -> None:
         self.location = location
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        super().__init__(f"{location} cannot be read ({reason[:300]}); see {RUNBOOK}")
+        what = f"{part} of {location}" if part else location
+        super().__init__(f"{what} cannot be read: {fault_of(error)}; see {RUNBOOK}")
 
 
 def open_table(location: str) -> IcebergTable:
@@ -88,23 +90,37 @@ def open_table(location: str) -> IcebergTable:
         raise UnreadableTableError(location, error) from error
 
 
-def check_readable(tables: Mapping[str, str]) -> None:
+def unreadable(tables: Mapping[str, str]) -> dict[str, UnreadableTableError]:
     """Open every table's metadata file and manifest list; ``tables`` is name -> metadata location.
 
-    Raises:
-        UnreadableTableError: for the first table of which one of them is missing or damaged.
+    Returns:
+        The tables of which one of them is missing or damaged.
     """
 
-    def check(location: str) -> None:
-        table = open_table(location)
-        if snapshot := table.current_snapshot():
-            try:
-                snapshot.manifests(table.io)
-            except Exception as error:
-                raise UnreadableTableError(location, error) from error
+    def fault(location: str) -> UnreadableTableError | None:
+        try:
+            table = open_table(location)
+            if snapshot := table.current_snapshot():
+                read_manifests(table, snapshot)
+        except UnreadableTableError as error:
+            return error
+        return None
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(check, tables.values()))
+        faults = zip(tables, pool.map(fault, tables.values()), strict=True)
+        return {name: error for name, error in faults if error is not None}
+
+
+def read_manifests(table: IcebergTable, snapshot: Snapshot) -> list[ManifestFile]:
+    """Read a snapshot's manifest list.
+
+    Raises:
+        UnreadableTableError: if it is missing or damaged.
+    """
+    try:
+        return snapshot.manifests(table.io)
+    except Exception as error:
+        raise UnreadableTableError(table.metadata_location, error, "the manifest list") from error
 
 
 def ensure(settings: Settings, database: Database, network: str, contracts: Mapping[str, Table]) -> None:

@@ -43,7 +43,7 @@ def files(table: IcebergTable, where: str | None = None) -> Iterator[DataFile]:
     try:
         entries = list(chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
     except Exception as error:
-        raise UnreadableTableError(table.metadata_location, error) from error
+        raise UnreadableTableError(table.metadata_location, error, "a manifest") from error
     for entry in entries:
         if entry.data_file.content == DataFileContent.DATA:
             yield entry.data_file

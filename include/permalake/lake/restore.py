@@ -13,7 +13,13 @@ from permalake.config import Settings
 from permalake.contracts import QUARANTINE
 from permalake.errors import PermalakeError
 from permalake.lake import record
-from permalake.lake.catalog import locations, open_table, put_pointer
+from permalake.lake.catalog import (
+    UnreadableTableError,
+    locations,
+    open_table,
+    put_pointer,
+    read_manifests,
+)
 from permalake.lake.counts import rows_per_day
 from permalake.lake.identity import catalog_id, check_places, set_catalog_id, warehouse_id
 from permalake.lake.publication_log import logged_ids, read_logged
@@ -146,11 +152,11 @@ def check_restored(database: Database, one: RestoredNetwork) -> None:
         try:
             opened = open_table(current[table])
             if snapshot := opened.current_snapshot():
-                snapshot.manifests(opened.io)
+                read_manifests(opened, snapshot)
             if table == QUARANTINE.name:
                 _count_quarantined(database, one.network, current[table])
-        except Exception as error:  # noqa: BLE001 - a damaged file makes readers raise anything
-            one.damaged[table] = " ".join(f"{type(error).__name__}: {error}".split())
+        except UnreadableTableError as error:
+            one.damaged[table] = str(error)
 
 
 def _count_quarantined(database: Database, network: str, location: str) -> None:

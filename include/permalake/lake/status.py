@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import pairwise
@@ -14,10 +14,13 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.types import IntegerType
 from sqlalchemy import Connection, Row, func, select
 
+from permalake.contracts.steps import AFTER_PUBLICATION
+from permalake.intervals import dates
 from permalake.lake.catalog import UnreadableTableError, locations, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.leases import spell
 from permalake.lake.state import PUBLISHED, Database, days, publications, served
+from permalake.lake.state import step_runs as steps
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,17 @@ class DayStatus:
     stores: dict[str, str | None] = field(default_factory=dict)
 
 
-def status(database: Database, network: str | None = None) -> list[DayStatus]:
-    """Return days in order of network and date.
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    began: str
+    run_id: str
+    reason: str
 
-    Counts come from the state tables, gaps from Iceberg's metadata.
+
+def status(database: Database, network: str | None = None) -> list[DayStatus]:
+    """Return days in order of network and date, those too of which every run has failed.
+
+    Counts come from the state tables, gaps from Iceberg's metadata, failures from the step ledger.
     """
     with database.read() as connection:
         query = select(days).order_by(days.c.network, days.c.date)
@@ -59,10 +69,16 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
         names = sorted({row.network for row in rows})
         gaps = {name: _gaps(connection, name) for name in names}
         stores = _stores(connection)
-    return [
-        _day(row, gaps.get(row.network, {}).get(row.date, []), stores.get((row.network, row.date), []))
+        failures = _failures(connection, network)
+    found = {
+        (row.network, row.date): _day(
+            row, gaps.get(row.network, {}).get(row.date, []), stores.get((row.network, row.date), [])
+        )
         for row in rows
-    ]
+    }
+    for key, failure in failures.items():
+        found[key] = _with_failure(found.get(key) or DayStatus(*key, None, None, None), failure)
+    return [found[key] for key in sorted(found)]
 
 
 def networks_with_days(database: Database) -> set[str]:
@@ -80,6 +96,47 @@ def carried_until(days: Iterable[DayStatus]) -> date | None:
             break
         last = day.date
     return last
+
+
+def _failures(connection: Connection, network: str | None) -> dict[tuple[str, date], _Failure]:
+    """Return the newest failed step before publication by day, unless the day was published since."""
+    columns = (steps.c.network, steps.c.run_id, steps.c.start, steps.c.end, steps.c.reason, steps.c.began_at)
+    failed = select(*columns).where(
+        steps.c.state.in_(("failed", "invalid")), steps.c.step.not_in(AFTER_PUBLICATION)
+    )
+    rows = connection.execute(
+        (failed.where(steps.c.network == network) if network else failed).order_by(steps.c.began_at)
+    ).all()
+    if not rows:
+        return {}
+    published = connection.execute(
+        select(
+            publications.c.network,
+            publications.c.run_id,
+            publications.c.start,
+            publications.c.end,
+            publications.c.published_at,
+        ).where(publications.c.kind == "days", publications.c.published_at > rows[0].began_at)
+    ).all()
+    found: dict[tuple[str, date], _Failure] = {}
+    for row in rows:
+        later = [
+            one
+            for one in published
+            if one.network == row.network and (one.published_at > row.began_at or one.run_id == row.run_id)
+        ]
+        for day in dates(row.start, row.end):
+            if not any(one.start <= day <= one.end for one in later):
+                found[row.network, day] = _Failure(row.began_at, row.run_id, row.reason or "the run failed")
+    return found
+
+
+def _with_failure(day: DayStatus, failure: _Failure) -> DayStatus:
+    """Add why the newest run over a day failed, unless the day itself tells of a later build."""
+    is_older = failure.began <= max(day.built or "", day.published or "")
+    if is_older or (day.error and day.run_id == failure.run_id):
+        return day
+    return replace(day, error=failure.reason, run_id=failure.run_id)
 
 
 def _stores(connection: Connection) -> dict[tuple[str, date], list[Row[Any]]]:

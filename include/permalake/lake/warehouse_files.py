@@ -13,6 +13,7 @@ from permalake.errors import PermalakeError
 from permalake.net.object_storage import filesystem, inner_path, is_object_store
 
 RUNBOOK = "docs/runbooks/restore.md"
+_DAMAGED = "the file is damaged"
 
 
 def write_json(location: str, document: Mapping[str, Any]) -> None:
@@ -50,9 +51,9 @@ def read_json(location: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise PermalakeError(f"{location}: cannot be read: {_line(error)}; see {RUNBOOK}") from None
+        raise PermalakeError(f"{location} cannot be read: {fault_of(error)}; see {RUNBOOK}") from None
     if not isinstance(document, dict):
-        raise PermalakeError(f"{location}: is damaged; see {RUNBOOK}")
+        raise PermalakeError(f"{location} cannot be read: {_DAMAGED}; see {RUNBOOK}")
     return document
 
 
@@ -62,8 +63,17 @@ def entries(location: str) -> list[tuple[str, bool]]:
     try:
         found = filesystem(location).get_file_info(selector)
     except OSError as error:
-        raise PermalakeError(f"{location}: cannot be read: {_line(error)}") from None
+        raise PermalakeError(f"{location} cannot be read: {fault_of(error)}") from None
     return sorted((info.base_name, info.type == fs.FileType.Directory) for info in found)
+
+
+def fault_of(error: Exception) -> str:
+    """Return why a file cannot be read, on one line; whatever a library raises that cannot parse it."""
+    if isinstance(error, FileNotFoundError):
+        return "the file is missing"
+    if isinstance(error, PermissionError):
+        return "permission is denied"
+    return _line(error) if isinstance(error, OSError) else _DAMAGED
 
 
 def _line(error: Exception) -> str:

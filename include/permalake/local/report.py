@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from permalake.pipeline.domain import CARRY
+from permalake.contracts.steps import CARRY
 
 
 class RunReport:

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRule, chain
 
-from permalake.contracts.steps import Step
+from permalake.contracts.steps import CARRY, PUBLISH, SERVE, WAIT, Step
 from permalake.orchestrate.alerts import on_failure
 from permalake.orchestrate.carry_task import CarryStep
 from permalake.orchestrate.deadline import deadline
@@ -16,7 +16,7 @@ from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.serve_task import ServeStep
 from permalake.orchestrate.store_sensor import StoreSensor
 from permalake.orchestrate.submit_task import SparkStep, spark_task
-from permalake.pipeline.domain import CARRY, POOL, PUBLISH, SERVE, WAIT, Domain
+from permalake.pipeline.domain import POOL, Domain
 
 # Days before this one have no data anywhere; runs by hand may still name them (governance VAAs of 1970).
 FIRST_DAY = datetime(2018, 1, 1, tzinfo=UTC)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from permalake.contracts.steps import PUBLISH
 from permalake.orchestrate.network_runs import start_run, type_of
-from permalake.pipeline.domain import PUBLISH
 from permalake.pipeline.request import BuildRequest
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from permalake.contracts.steps import Step, StepResult
+from permalake.contracts.steps import SERVE, Step, StepResult
 from permalake.orchestrate import lineage
 from permalake.orchestrate.connections import store_variables
 from permalake.orchestrate.rebuild_runs import follow_up
 from permalake.orchestrate.step_task import Flow
 from permalake.orchestrate.submit_task import SparkStep
-from permalake.pipeline.domain import SERVE
 from permalake.pipeline.progress import emit
 from permalake.pipeline.request import BuildRequest
 from permalake.spark import jars

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from permalake.contracts.steps import Step
-from permalake.pipeline.domain import CARRY, PUBLISH, SERVE, WAIT
+from permalake.contracts.steps import CARRY, PUBLISH, SERVE, WAIT, Step
 
 
 def closing_steps(store: str, carried: tuple[str, ...]) -> tuple[Step, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.figures import DailyChart, HeadlineFigure, OpenRequests
-from permalake.contracts.steps import DayInputs, Step
+from permalake.contracts.steps import SERVE, WAIT, DayInputs, Step
 from permalake.contracts.views import LakeView
 from permalake.errors import ConfigError
 from permalake.stores.batch import Store
@@ -112,12 +112,3 @@ class Domain:
     def configured_stores(self, settings: Settings) -> tuple[Store, ...]:
         """Return the stores that days of this domain are published into."""
         return tuple(store for store in self.stores if store.configured(settings))
-
-
-PUBLISH = "publish"
-CARRY = "carry"
-"""The step that builds the carried tables of all published days that wait for it, whoever published them."""
-WAIT = "wait_for_store"
-"""The step that runs as a sensor."""
-SERVE = "serve"
-"""The step that works on what is published, not on a staging."""

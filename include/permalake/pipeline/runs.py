@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from permalake.contracts.steps import PUBLISH
 from permalake.errors import PermalakeError
-from permalake.pipeline.domain import PUBLISH
 from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.jobs import Order
 from permalake.pipeline.progress import emit

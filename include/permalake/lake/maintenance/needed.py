@@ -17,10 +17,12 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.snapshots import Snapshot
 from sqlalchemy import Connection, select
 
+from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_table
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.state import PUBLISHED, pointers
+from permalake.lake.warehouse_files import RUNBOOK, fault_of
 from permalake.net.object_storage import inner_path
 
 _AT_ONCE = 8
@@ -138,7 +140,9 @@ def _each(
             if isinstance(result, Exception):
                 root = root_of(item)
                 found.lacking[root.table] = (
-                    f"{root.location} cannot be followed: {' '.join(str(result).split())}"
+                    str(result)
+                    if isinstance(result, PermalakeError)
+                    else f"a manifest of {root.location} cannot be read: {fault_of(result)}; see {RUNBOOK}"
                 )
             else:
                 yield item, result
