@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.fixed_settings import check_fixed_settings
 from permalake.lake.state import PUBLISHED, Database, lake_ids, now, pointers
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
 from permalake.net.object_storage import filesystem, inner_path, lies_in
@@ -27,7 +28,7 @@ def open_database(settings: Settings) -> Database:
 
     Raises:
         PermalakeError: if catalog and warehouse are not of one lake, or one of the two is lost, or tables lie
-            outside the warehouse.
+            outside the warehouse, or a setting differs from what days were built with.
     """
     database = Database(catalog_url(settings))
     stored = warehouse_id(settings)
@@ -40,6 +41,7 @@ def open_database(settings: Settings) -> Database:
             _settle(settings, connection)
     with database.read() as connection:
         check_places(connection, settings.lake.warehouse)
+        check_fixed_settings(connection, settings)
     return database
 
 

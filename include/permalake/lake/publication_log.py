@@ -15,6 +15,7 @@ from sqlalchemy import Connection, func, select, update
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake.fixed_settings import fixed_settings_of
 from permalake.lake.identity import catalog_id
 from permalake.lake.leases import CARRY
 from permalake.lake.state import Database, days, networks, publication_tables, publications
@@ -56,6 +57,7 @@ def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) 
     return {
         **row,
         "format": _FORMAT,
+        "settings": fixed_settings_of(connection, row["network"]),
         "history_from": connection.execute(horizon).scalar(),
         "lake_id": lake_id,
         "start": str(row["start"]),

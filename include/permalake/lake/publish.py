@@ -14,6 +14,7 @@ from permalake.errors import PermalakeError
 from permalake.lake import leases, record, stale
 from permalake.lake.catalog import locations, move_pointer
 from permalake.lake.commit import back_off, record_publication
+from permalake.lake.fixed_settings import fix_settings
 from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.publication_log import write_log
 from permalake.lake.record import AttemptRow
@@ -148,6 +149,8 @@ class _Publish:
             if done := self.earlier(connection):
                 return done
             self._standing(connection)
+            if self._counts:
+                fix_settings(connection, self._settings, self._row.network)
             for name, (old, new) in sorted(moves.items()):
                 if not move_pointer(connection, PUBLISHED, self._row.network, name, old=old, new=new):
                     raise _Conflict(name)

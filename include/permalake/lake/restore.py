@@ -21,6 +21,7 @@ from permalake.lake.catalog import (
     read_manifests,
 )
 from permalake.lake.counts import rows_per_day
+from permalake.lake.fixed_settings import put_fixed_settings
 from permalake.lake.identity import catalog_id, check_places, set_catalog_id, warehouse_id
 from permalake.lake.publication_log import logged_ids, read_logged
 from permalake.lake.state import (
@@ -130,6 +131,7 @@ def _apply(connection: Connection, documents: Sequence[dict[str, Any]]) -> list[
                 )
             )
             put_pointer(connection, PUBLISHED, network, table, location)
+        put_fixed_settings(connection, network, document.get("settings", {}))
         for values in document["days"]:
             day = date.fromisoformat(values["date"])
             one.days.add(day)

@@ -232,6 +232,15 @@ price_asks = Table(
     Column("asked_at", BigInteger, nullable=False),
 )
 
+fixed_settings = Table(
+    "permalake_fixed_settings",
+    _metadata,
+    Column("network", String(64), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("value", Text, nullable=False),  # JSON
+    Column("recorded_at", _TIME, nullable=False),
+)
+
 outdated = Table(
     "permalake_outdated",
     _metadata,
@@ -290,6 +299,7 @@ MIGRATIONS: Mapping[str, Migration] = {
     "attempts that carry": add_column(attempts.c.kind),
     "days that are carried": _carried_by_their_builds,
     "leases by kind": _leases_by_kind,
+    "settings that a network was built with": add_table(fixed_settings),
 }
 """In the order in which they were added; a released step is never changed."""
 

@@ -14,6 +14,7 @@ from permalake.config import Settings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake import leases
 from permalake.lake.catalog import locations
+from permalake.lake.fixed_settings import fix_settings
 from permalake.lake.identity import open_database
 from permalake.lake.state import PUBLISHED, Database
 from permalake.stores import served
@@ -77,6 +78,8 @@ def serve(
     database = open_database(settings)
     done: dict[str, list[date]] = {}
     for store in stores:
+        with database.write() as connection:
+            fix_settings(connection, settings, network, store.name)
         target = store.writer(spark, settings, network)
         with _alone(database, network, store.name), _noted(database, network, store.name):
             _ensure(database, settings, network, store)
