@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from permalake.config import load_settings
 from permalake.errors import ConfigError
+from permalake.paths import ROOT
 
 NETWORK = '[networks.shimmer]\nprotocol = "stardust"\nbech32_hrp = "smr"\npath = "archive"\n'
 
@@ -90,3 +95,18 @@ def test_a_network_that_is_not_configured(toml):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"nowhere\.toml: no such configuration file"):
         load_settings(tmp_path / "nowhere.toml")
+
+
+def test_the_default_warehouse_moves_with_the_home(tmp_path):
+    code = "from permalake.config import load_settings; print(load_settings().lake.catalog_uri)"
+    bundled = {name: value for name, value in os.environ.items() if not name.startswith("PERMALAKE_")}
+    for folder in (ROOT, tmp_path):  # with the bundled configuration, and without any
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env={**bundled, "PERMALAKE_HOME": str(tmp_path / "home")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == f"sqlite:///{tmp_path}/home/warehouse/catalog.db"

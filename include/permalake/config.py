@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from permalake.errors import ConfigError
+from permalake.paths import HOME
 
 CONFIG_VARIABLE = "PERMALAKE_CONFIG"
 DEFAULT_FILE = "permalake.toml"
@@ -65,7 +66,8 @@ def price_providers() -> tuple[str, ...]:
 class LakeSettings(_Section):
     """``[lake]``: the warehouse, the catalog database, and what maintenance keeps."""
 
-    warehouse: str = ".permalake/warehouse"
+    warehouse: str = str(HOME / "warehouse")
+    """Folder or bucket of the tables; without it, ``PERMALAKE_HOME/warehouse``."""
     catalog: SecretStr | None = None
     retention_days: int = Field(default=30, ge=1)
     """Days of history that ``--as-of`` can always read."""
