@@ -365,6 +365,11 @@ class ServeSettings(_Section):
     tokens: tuple[SecretStr, ...] = ()
     """Bearer tokens; with any, every route but health needs one. From the environment only."""
 
+    @property
+    def catalog_wait(self) -> float:
+        """Seconds to wait for a locked catalog: well below :attr:`timeout`."""
+        return self.timeout / 3
+
     @field_validator("trusted_proxies")
     @classmethod
     def _addresses(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:

@@ -33,6 +33,10 @@ class StoreUnavailableError(PermalakeError):
     """Raised when a store that the server reads does not answer; a later request may succeed (503)."""
 
 
+class CatalogUnavailableError(PermalakeError):
+    """Raised when the catalog is locked or does not answer; a later try may succeed."""
+
+
 def error_of(exit_code: int, message: str) -> PermalakeError:
     """Return the error with which a command ends that passes on the exit code of another process."""
     return InvalidInputError(message) if exit_code == InvalidInputError.exit_code else PermalakeError(message)

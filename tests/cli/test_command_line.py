@@ -96,7 +96,7 @@ def test_a_catalog_that_does_not_answer_is_one_line(capsys, monkeypatch, config)
     monkeypatch.setenv("PERMALAKE_LAKE__CATALOG", "postgresql+psycopg2://me:t0psecret@127.0.0.1:1/lake")
     code, _, err = call(capsys, "status")
     assert code == 1
-    assert err.startswith("permalake: lake.catalog: the database cannot be opened: ")
+    assert err.startswith("permalake: lake.catalog: the database does not answer: ")
     assert err.endswith("; are address and login right?\n")
     assert err.count("\n") == 1
     assert "t0psecret" not in err

@@ -81,7 +81,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.state.reader = lake
     app.state.stores = stores
     app.state.metrics = ApiMetrics(lake, stores)
-    app.state.database = open_database(settings)
+    app.state.database = open_database(settings, settings.serve.catalog_wait)
     add_handlers(app)
     app.include_router(metrics)
     app.include_router(style)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, insert, select
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.fixed_settings import check_fixed_settings
-from permalake.lake.state import PUBLISHED, Database, lake_ids, now, pointers
+from permalake.lake.state import BUSY_SECONDS, PUBLISHED, Database, lake_ids, now, pointers
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
 from permalake.net.object_storage import filesystem, inner_path, lies_in
 from permalake.spark.catalog_database import catalog_url
@@ -23,14 +23,17 @@ _FILE = "_lake.json"
 _LOCK = 7_365_212  # any number that no other advisory lock of the database uses
 
 
-def open_database(settings: Settings) -> Database:
+def open_database(settings: Settings, wait: float = BUSY_SECONDS) -> Database:
     """Open the catalog of the configured lake. A new lake gets an id, a lake of an earlier version too.
 
+    ``wait``: see :class:`Database`.
+
     Raises:
+        CatalogUnavailableError: if the catalog is locked or does not answer.
         PermalakeError: if catalog and warehouse are not of one lake, or one of the two is lost, or tables lie
             outside the warehouse, or a setting differs from what days were built with.
     """
-    database = Database(catalog_url(settings))
+    database = Database(catalog_url(settings), wait)
     stored = warehouse_id(settings)
     with database.read() as connection:
         known = catalog_id(connection)

@@ -21,7 +21,7 @@ import psutil
 from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from permalake.errors import PermalakeError
+from permalake.errors import CatalogUnavailableError, PermalakeError
 from permalake.lake.catalog import ensure_network
 from permalake.lake.state import Database, clock, leases, moment, networks, stamp
 
@@ -211,7 +211,7 @@ def _keep_alive(database: Database, network: str, run_id: str, kind: str, stop: 
         try:
             if not beat(database, network, run_id, kind):
                 return
-        except SQLAlchemyError:
+        except (SQLAlchemyError, CatalogUnavailableError):
             # A database that is away for a moment is no reason to lose the lease; the next beat tries again.
             continue
 

@@ -10,6 +10,7 @@ of earlier versions get it.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -39,7 +40,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
-from permalake.errors import PermalakeError
+from permalake.errors import CatalogUnavailableError
 from permalake.lake.migrations import Migration, add_column, add_table, migrate, pending
 
 PUBLISHED = "permalake"
@@ -48,7 +49,9 @@ STORES = "permalake_stores"
 """``catalog_name`` of what was recorded of the stores: it grows when a store is written, no publication moves
 it."""
 
-_BUSY_SECONDS = 60
+BUSY_SECONDS = 60.0
+"""Seconds that a command waits for a locked catalog."""
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TIME = String(27)
 _metadata = MetaData()
 
@@ -333,20 +336,16 @@ def moment(text: str) -> datetime:
 class Database:
     """The catalog database. ``read`` sees one consistent state, ``write`` is alone while it lasts.
 
-    Opening it raises :class:`PermalakeError` when it does not answer.
+    ``wait``: seconds to wait for another process that has locked it. Opening, reading and writing raise
+    :class:`CatalogUnavailableError` when it stays locked or does not answer.
     """
 
-    def __init__(self, uri: str | URL) -> None:
-        self.engine = _engine(uri)
+    def __init__(self, uri: str | URL, wait: float = BUSY_SECONDS) -> None:
+        self.engine = _engine(uri, wait)
+        self._wait = wait
         # Only whoever finds steps to take asks for the write lock: opening must not wait for writers.
-        try:
-            with self.read() as connection:
-                due = pending(connection, MIGRATIONS)
-        except OperationalError as error:
-            reason = " ".join(str(error.orig).split())
-            raise PermalakeError(
-                f"lake.catalog: the database cannot be opened: {reason}; are address and login right?"
-            ) from None
+        with self.read() as connection:
+            due = pending(connection, MIGRATIONS)
         if due:
             with self.write() as connection:
                 migrate(connection, MIGRATIONS)
@@ -354,14 +353,32 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a transaction that only reads."""
-        with self.engine.begin() as connection:
+        with self._named_errors(), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Open a transaction that may write: all of it happens, or nothing."""
-        with self.engine.execution_options(permalake_writes=True).begin() as connection:
+        writing = self.engine.execution_options(permalake_writes=True)
+        with self._named_errors(), writing.begin() as connection:
             yield connection
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Say what keeps the database from answering."""
+        try:
+            yield
+        except OperationalError as error:
+            raise CatalogUnavailableError(self._reason(error)) from None
+
+    def _reason(self, error: OperationalError) -> str:
+        if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _LOCKED:
+            return (
+                f"lake.catalog: another process has kept {self.engine.url.database} locked for "
+                f"{self._wait:g} s; wait until it is done, or end it (`fuser` names it)"
+            )
+        reason = " ".join(str(error.orig).split())
+        return f"lake.catalog: the database does not answer: {reason}; are address and login right?"
 
     def make_sure(self, work: Callable[[Connection], None]) -> None:
         """Run ``work``, which creates what is missing, in a transaction.
@@ -377,14 +394,14 @@ class Database:
                 work(connection)
 
 
-def _engine(uri: str | URL) -> Engine:
+def _engine(uri: str | URL, wait: float) -> Engine:
     url = make_url(uri)
     if url.get_backend_name() != "sqlite":
         return create_engine(url, pool_pre_ping=True)
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     # No pool: a connection must not be shared with forked workers.
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": _BUSY_SECONDS})
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": wait})
 
     @event.listens_for(engine, "connect")
     def _own_transactions(connection, _record) -> None:  # type: ignore[no-untyped-def]

@@ -42,7 +42,7 @@ class StoreReaders:
     def __init__(self, settings: Settings, networks: Mapping[str, str]) -> None:
         asked = settings.serve.backend == "stores"
         self._networks = dict(networks) if asked else {}
-        self._database = open_database(settings)
+        self._database = open_database(settings, settings.serve.catalog_wait)
         used = set(self._networks.values())
         self.cassandra = CassandraReader(settings.cassandra) if "cassandra" in used else None
         self.bigtable = BigtableReader(settings.bigtable) if "bigtable" in used else None

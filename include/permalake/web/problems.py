@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 
-from permalake.errors import StoreUnavailableError
+from permalake.errors import CatalogUnavailableError, StoreUnavailableError
 from permalake.lake.serving import PoolBusyError, QueryTimeoutError
 from permalake.web.html import problem_page, wants_page
 
@@ -107,6 +107,7 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(QueryTimeoutError, _timeout)
     app.add_exception_handler(StoreUnavailableError, _unavailable)
     app.add_exception_handler(PoolBusyError, _unavailable)
+    app.add_exception_handler(CatalogUnavailableError, _no_catalog)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -155,6 +156,16 @@ def _timeout(_: Request, error: Exception) -> Response:
 
 def _unavailable(_: Request, error: Exception) -> Response:
     return problem_response(503, str(error), {"Retry-After": _RETRY_AFTER})
+
+
+def _no_catalog(request: Request, error: Exception) -> Response:
+    _LOG.warning("%s %s: %s", request.method, request.url.path, error)
+    detail = "the lake's catalog is locked or does not answer; try again"
+    if wants_page(request):
+        answer = problem_page(request, 503, HTTPStatus(503).phrase, detail)
+        answer.headers["Retry-After"] = _RETRY_AFTER
+        return answer
+    return problem_response(503, detail, {"Retry-After": _RETRY_AFTER})
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

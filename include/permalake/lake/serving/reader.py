@@ -76,7 +76,7 @@ class LakeReader:
         self, settings: Settings, namespaces: Namespaces, pool_size: int = 4, cache: Path | None = None
     ) -> None:
         self._namespaces = namespaces
-        self._database = open_database(settings)
+        self._database = open_database(settings, settings.serve.catalog_wait)
         self._pool = QueryPool(settings.lake.warehouse, pool_size)
         # Indexing takes no connection away from requests.
         self._own = QueryPool(settings.lake.warehouse, 1)
