@@ -7,6 +7,8 @@ from fastapi.testclient import TestClient
 
 from permalake.api.app import create_app
 from permalake.config import Settings
+from permalake.domains import domain_of
+from permalake.lake.serving import LakeReader
 from support import lakes
 
 NETWORKS = {"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
@@ -20,9 +22,19 @@ def empty(tmp_path):
 
 
 @pytest.fixture
-def client(tmp_path):
-    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=NETWORKS)  # type: ignore[arg-type]
+def settings(tmp_path):
+    """The configuration of a lake with a published day."""
+    return published(tmp_path / "lake")
+
+
+def published(warehouse):
+    settings = Settings(lake={"warehouse": str(warehouse)}, networks=NETWORKS)  # type: ignore[arg-type]
     lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
+    return settings
+
+
+@pytest.fixture
+def client(settings):
     with TestClient(create_app(settings)) as client:
         yield client
 
@@ -49,6 +61,42 @@ def test_an_unknown_parameter_is_a_bad_request_that_names_it(client):
     answer = client.get("/shimmer/api/routes?nosuch=1")
     assert answer.status_code == 400
     assert "nosuch" in answer.json()["detail"]
+
+
+def tags(settings, cache):
+    """Entity tags of two answers."""
+    with TestClient(create_app(settings, LakeReader(settings, domain_of, cache=cache))) as client:
+        answers = [client.get(path) for path in ("/api/analytics/v1/", "/shimmer/api/routes")]
+    assert {answer.status_code for answer in answers} == {200}
+    return {answer.headers["etag"] for answer in answers}
+
+
+def test_an_entity_tag_follows_the_configuration(settings, tmp_path):
+    first = tags(settings, tmp_path)
+    assert tags(settings, tmp_path) == first
+    for key, value in (("network_name", "another"), ("token_supply", 7)):
+        changed = settings.networks["shimmer"].model_copy(update={key: value})
+        assert not first & tags(settings.model_copy(update={"networks": {"shimmer": changed}}), tmp_path)
+
+
+def test_an_entity_tag_is_of_one_lake(settings, tmp_path):
+    assert not tags(settings, tmp_path) & tags(published(tmp_path / "again"), tmp_path)
+
+
+def test_an_entity_tag_of_wormhole_follows_its_reference(tmp_path):
+    folder = tmp_path / "reference"
+    folder.mkdir()
+    wormhole = {"source": "files", "path": ".", "reference": str(folder)}
+    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, wormhole=wormhole)  # type: ignore[arg-type]
+    with TestClient(create_app(settings)) as client:
+
+        def tag():
+            return client.get("/wormhole/v1/guardianset/current").headers["etag"]
+
+        before = tag()
+        assert tag() == before
+        (folder / "deny.json").write_text("[]")
+        assert tag() != before
 
 
 def test_an_unchanged_answer_is_not_sent_again(client):

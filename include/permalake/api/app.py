@@ -33,6 +33,7 @@ from permalake.lake.serving import LakeReader
 from permalake.stores.readers import StoreReaders
 from permalake.version import VERSION
 from permalake.web.problems import add_handlers
+from permalake.web.responses import edition
 from permalake.web.state import of_network
 
 _ABOUT = (
@@ -79,6 +80,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.reader = lake
+    app.state.edition = edition(settings, lake.lake_id)
     app.state.stores = stores
     app.state.metrics = ApiMetrics(lake, stores)
     app.state.database = open_database(settings, settings.serve.catalog_wait)

@@ -53,7 +53,7 @@ def page(
 
     Args:
         request: Accepts JSON, or names ``format=json``, for JSON.
-        publication: Number of the published state; None where the page also tells of unpublished days.
+        publication: Number of the state that the JSON is of; None where it also tells of unpublished days.
         template: Name of the template in one of ``folders``.
         content: What the page shows, as JSON values; the template sees each of them.
         folders: Templates beside those of :data:`SITE`.
@@ -62,8 +62,8 @@ def page(
     snapshot = request.app.state.reader.snapshot()
     content = {**content, "synthetic": synthetic_days(snapshot, content.get("network"))}
     if wants_json(request):
-        return _json(request, publication, content)
-    answer = current(request, publication, _rendered(request, template, content, folders), _MEDIA_TYPE)
+        return current_json(request, publication, _without_markup(content))
+    answer = current(request, None, _rendered(request, template, content, folders), _MEDIA_TYPE)
     answer.headers.update(_HEADERS)
     if scripts:
         answer.headers["Content-Security-Policy"] = _SCRIPTS + _POLICY
@@ -116,10 +116,6 @@ def go_to(request: Request, path: str) -> Response:
     form = request.query_params.get("format")
     query = f"?{urlencode({'format': form})}" if form else ""
     return RedirectResponse(f"{request.scope.get('root_path', '')}{path}{query}", 303)
-
-
-def _json(request: Request, publication: int | None, content: Mapping[str, Any]) -> Response:
-    return current_json(request, publication, _without_markup(content))
 
 
 def _without_markup(value: Any) -> Any:

@@ -1,8 +1,9 @@
 """Answers with their validators: what never changes may be kept for ever, all else is checked again.
 
 A block, a message or a proof is immutable: its ETag is its id and format. A list or a ledger state depends
-on the published state: its ETag is the publication's number and the request. Either way a repeated request
-with ``If-None-Match`` gets 304.
+on the published state and on the configuration: its ETag is the edition (the lake's id, and the settings that
+show), the publication's number and the request. A page tells of other things too, such as today's date: its
+ETag follows from its bytes. Each way a repeated request with ``If-None-Match`` gets 304.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from permalake.config import Settings
 from permalake.version import VERSION
 from permalake.web.accept import preferred
 
@@ -57,8 +59,20 @@ def current(request: Request, publication: int | None, content: bytes, media_typ
     """
     if publication is None:
         return _answer(request, _tag(hashlib.sha256(content).hexdigest()), _CHECK, content, media_type)
-    tag = _tag(str(publication), str(request.url.path), request.url.query, media_type)
+    shown = (request.app.state.edition, getattr(request.state, "shows", ""), str(publication))
+    tag = _tag(*shown, str(request.url.path), request.url.query, media_type)
     return _answer(request, tag, _CHECK, content, media_type)
+
+
+def edition(settings: Settings, lake_id: str) -> str:
+    """Return what answers depend on beside the published state, as a digest."""
+    shown = settings.model_dump_json(include={"networks", "wormhole", "prices", "serve"})
+    return hashlib.blake2b(f"{lake_id}\n{shown}".encode(), digest_size=12).hexdigest()
+
+
+def also_shows(request: Request, version: str) -> None:
+    """Say which version of something that is neither published nor configured an answer shows."""
+    request.state.shows = version
 
 
 def _dump(content: Any) -> bytes:

@@ -8,6 +8,7 @@ and denied tokens add up. Any file may be missing there.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -124,6 +125,8 @@ class Reference:
     which it no longer does."""
     governor_limits: tuple[GovernorLimit, ...] = ()
     """In order of chain and day."""
+    version: str = field(default="", compare=False)
+    """Changes with the files, for validators of answers that show them."""
 
     def contracts(self) -> Contracts:
         """Return the contracts of applications, those of the bridges among them."""
@@ -217,8 +220,9 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
     bridges = BridgeEmitters(frozenset(token_bridges), frozenset(nft_bridges))
     named = _with_names(chains, tokens)
     ordered = tuple(limits[key] for key in sorted(limits))
+    version = hashlib.blake2b(repr(files).encode(), digest_size=8).hexdigest()
     return Reference(
-        guardian_sets, bridges, tokens, frozenset(denied), named, applications, stand_ins, ordered
+        guardian_sets, bridges, tokens, frozenset(denied), named, applications, stand_ins, ordered, version
     )
 
 

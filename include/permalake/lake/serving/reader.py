@@ -81,8 +81,8 @@ class LakeReader:
         # Indexing takes no connection away from requests.
         self._own = QueryPool(settings.lake.warehouse, 1)
         with self._database.read() as connection:
-            lake_id = catalog_id(connection)
-        self._index = LakeIndex((cache or HOME / "serve") / str(lake_id))
+            self.lake_id = str(catalog_id(connection))
+        self._index = LakeIndex((cache or HOME / "serve") / self.lake_id)
         self.observe: Callable[[str, float, str | None], None] = lambda *_: None
         self._refreshing = threading.Lock()
         self._snapshot = self._read(None)

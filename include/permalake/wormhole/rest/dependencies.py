@@ -11,6 +11,7 @@ from starlette.requests import Request
 from permalake.config import Settings
 from permalake.web.paging import NoQuery
 from permalake.web.problems import bad_request
+from permalake.web.responses import also_shows
 from permalake.wormhole.reference import Reference, load_reference
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.identifiers import MessageId
@@ -20,7 +21,9 @@ _Read = TypeVar("_Read")
 
 def _reference(request: Request) -> Reference:
     settings: Settings = request.app.state.settings
-    return load_reference(settings.wormhole.reference if settings.wormhole else None)
+    reference = load_reference(settings.wormhole.reference if settings.wormhole else None)
+    also_shows(request, reference.version)
+    return reference
 
 
 _EMITTER = "0000000000000000000000003ee18b2214aff97000d974cf647e7c347e8fa585"
