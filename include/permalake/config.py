@@ -307,8 +307,11 @@ class BigtableSettings(_Section):
     table: str | None = None
     table_v1: str | None = None
     credentials: SecretStr | None = None
-    """JSON of a service account's key, from the environment only; without it, Google's client looks for
-    credentials itself (``GOOGLE_APPLICATION_CREDENTIALS``, the machine's account)."""
+    """Google's credentials as JSON, from the environment only: a service account's key, or a federation's
+    configuration. Without it, Google's client looks for credentials itself
+    (``GOOGLE_APPLICATION_CREDENTIALS``, the machine's account)."""
+    impersonation_chain: tuple[str, ...] = ()
+    """Service accounts to impersonate, each by the one before it; the last one is used."""
 
 
 class AlertsSettings(_Section):

@@ -1,8 +1,8 @@
 """What Airflow's connections say of the stores.
 
 One rule: a key that the configuration sets, in its file or by a variable, counts; the connection gives the
-keys that it leaves out. Login and TLS files count as one key each, so that a password never goes with another
-user's name.
+keys that it leaves out. Login, TLS files, and credentials with the accounts that they impersonate count as
+one key each, so that a password never goes with another user's name.
 
 The values are handed on as the configuration's own variables, in the environment of this process, which a
 Spark submit in client mode inherits. They are in no command line, setting of the submit or XCom.
@@ -13,24 +13,25 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from permalake.config import CassandraSettings, Settings, load_settings
+from permalake.config import BigtableSettings, CassandraSettings, Settings, load_settings
 from permalake.errors import ConfigError
 from permalake.pipeline.domain import Domain
 
 LOG = logging.getLogger(__name__)
-_GOOGLE_KEY = "GOOGLE_APPLICATION_CREDENTIALS"
-_OTHER_GOOGLE_KEYS = ("key_secret_name", "credential_config_file", "impersonation_chain")
 _SSL_KEYS = {"ca_certs": "ssl_ca_file", "certfile": "ssl_cert_file", "keyfile": "ssl_key_file"}
-_TOGETHER = ({"username", "password"}, {"ssl_ca_file", "ssl_cert_file", "ssl_key_file"})
+_TOGETHER = (
+    {"username", "password"},
+    {"ssl_ca_file", "ssl_cert_file", "ssl_key_file"},
+    {"credentials", "impersonation_chain"},
+)
 
 
 @contextmanager
@@ -95,45 +96,15 @@ def _cassandra(section: CassandraSettings) -> dict[str, str]:
     return values | {key: str(tls[name]) for name, key in _SSL_KEYS.items() if name in tls}
 
 
-def _bigtable(section: Any) -> dict[str, str]:
-    """Return project, instance and key of a connection as the Google provider's hooks read it.
-
-    The provider's form has no field for the instance: it is ``instance`` in the extra.
-    """
+def _bigtable(section: BigtableSettings) -> dict[str, str]:
+    """Return what a connection of type Google Cloud gives, as the provider's hook reads it."""
     name = section.connection
     needed = tuple(f"bigtable.{key}" for key in ("project", "instance") if getattr(section, key) is None)
-    connection = _connection("bigtable", name, "google_cloud_platform", needed)
-    if connection is None:
+    if _connection("bigtable", name, "google_cloud_platform", needed) is None:
         return {}
-    extra = _extra(connection)
-    values = {
-        key: str(value)
-        for key in ("project", "instance")
-        if (value := extra.get(key) or extra.get(f"extra__google_cloud_platform__{key}"))
-    }
-    if os.environ.get(_GOOGLE_KEY):
-        return values
-    for other in _OTHER_GOOGLE_KEYS:
-        if extra.get(other):
-            raise ConfigError(
-                f"bigtable.connection: {name} has {other}, which is not supported; give keyfile_dict or "
-                f"key_path, or set {_GOOGLE_KEY}"
-            )
-    if key := _google_key(name, extra):
-        mask_secret(key)
-        values["credentials"] = key
-    return values
+    from permalake.orchestrate.google_connection import google_values
 
-
-def _google_key(name: str, extra: Mapping[str, Any]) -> str | None:
-    if key := extra.get("keyfile_dict"):
-        return key if isinstance(key, str) else json.dumps(key)
-    if not (path := extra.get("key_path")):
-        return None
-    try:
-        return Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"bigtable.connection: {name} has key_path {path}, which cannot be read") from None
+    return google_values(name)
 
 
 def _extra(connection: Connection) -> dict[str, Any]:
@@ -159,4 +130,4 @@ def _connection(section: str, name: str, kind: str, needed: tuple[str, ...]) -> 
     return connection
 
 
-_READERS = {"cassandra": _cassandra, "bigtable": _bigtable}
+_READERS: dict[str, Callable[[Any], dict[str, str]]] = {"cassandra": _cassandra, "bigtable": _bigtable}

@@ -9,8 +9,10 @@ from permalake.config import BigtableSettings
 from permalake.errors import ConfigError
 
 if TYPE_CHECKING:
+    from google.auth.credentials import Credentials
     from google.cloud.bigtable import Client
-    from google.oauth2.service_account import Credentials
+
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 
 
 def client(settings: BigtableSettings, *, admin: bool = False) -> Client:
@@ -28,20 +30,45 @@ def credentials(settings: BigtableSettings) -> Credentials | None:
     """Return the credentials of the settings; None where the client is to look for them itself.
 
     Raises:
-        ConfigError: Project or instance is not set, or ``bigtable.credentials`` is no service account's key.
+        ConfigError: Project or instance is not set, ``bigtable.credentials`` is no JSON of Google's
+            credentials, or there is nothing that could impersonate the accounts of the chain.
     """
-    from google.oauth2.service_account import Credentials
-
     for key in ("project", "instance"):
         if getattr(settings, key) is None:
             raise ConfigError(
                 f"bigtable.{key}: not set; the Airflow connection {settings.connection} counts in DAGs alone"
             )
+    source = _given(settings)
+    if not settings.impersonation_chain:
+        return source
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.auth.impersonated_credentials import Credentials as Impersonated
+
+    *delegates, target = settings.impersonation_chain
+    try:
+        begin = source or google.auth.default(scopes=_SCOPES)[0]
+    except DefaultCredentialsError:
+        raise ConfigError(
+            "bigtable.impersonation_chain: no credentials to begin with; set bigtable.credentials or "
+            "GOOGLE_APPLICATION_CREDENTIALS"
+        ) from None
+    return Impersonated(begin, target, target_scopes=_SCOPES, delegates=delegates)
+
+
+def _given(settings: BigtableSettings) -> Credentials | None:
+    """Return ``bigtable.credentials``, whatever type of Google's credentials it is."""
+    import google.auth
+    from google.auth.exceptions import GoogleAuthError
+
     if settings.credentials is None:
         return None
     try:
-        key = json.loads(settings.credentials.get_secret_value())
-        made: Credentials = Credentials.from_service_account_info(key)  # type: ignore[no-untyped-call]
-    except (ValueError, KeyError, TypeError):  # none of which may show the key
-        raise ConfigError("bigtable.credentials: not the JSON of a service account's key") from None
+        made: Credentials = google.auth.load_credentials_from_dict(
+            json.loads(settings.credentials.get_secret_value())
+        )[0]
+    except (ValueError, KeyError, TypeError, AttributeError, GoogleAuthError):  # none may show the key
+        raise ConfigError(
+            "bigtable.credentials: not the JSON of a service account's key or of a federation"
+        ) from None
     return made
