@@ -265,6 +265,13 @@ def test_the_default_network_stands_at_the_root_too(served):
     assert Client(nodes=[served]).get_info().nodeInfo.status.confirmedMilestone.index == LAST
 
 
+@pytest.mark.parametrize("slashes", ["/", "//"])
+def test_a_slash_behind_a_node_s_address_does_no_harm(served, slashes):
+    client = Client(nodes=[f"{served}/shimmer{slashes}"])
+    assert client.get_info().nodeInfo.status.confirmedMilestone.index == LAST
+    assert client.get_milestone_by_index(LAST).index == LAST
+
+
 def test_serve_without_a_lake_says_what_to_do(tmp_path):
     environment = {**os.environ, "PERMALAKE_LAKE__WAREHOUSE": str(tmp_path / "none")}
     done = subprocess.run(
