@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date, timedelta
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -48,6 +50,78 @@ def test_many_days_make_few_segments_and_lose_nothing(tmp_path):
     for number in range(300):
         for at in range(number % 7):
             assert reopened.find(f"{number}-{at}") == [number]
+
+
+def empty(file):
+    file.write_bytes(b"")
+
+
+def truncate(file):
+    with file.open("r+b") as opened:
+        opened.truncate(file.stat().st_size // 2)
+
+
+def shorten(file):
+    """Lose the last value, as a whole file of another length."""
+    np.save(file, np.load(file)[:-1])
+
+
+def no_json(file):
+    file.write_text('["segments"]')
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage"),
+    [
+        ("index.json", empty),
+        ("index.json", truncate),
+        ("index.json", no_json),
+        ("*.keys.npy", empty),
+        ("*.keys.npy", truncate),
+        ("*.places.npy", truncate),
+        ("*.places.npy", shorten),
+        ("*.places.npy", Path.unlink),
+    ],
+)
+def test_a_damaged_file_is_named_and_the_index_built_again(tmp_path, caplog, pattern, damage):
+    index = IdIndex(tmp_path)
+    add(index, 0, ["a", "b"], [1, 2])
+    (file,) = tmp_path.glob(pattern)
+    damage(file)
+    again = IdIndex(tmp_path)
+    assert str(file) in caplog.text
+    assert again.missing({DAY: "files 0"}) == [DAY]
+    add(again, 0, ["a", "b"], [1, 2])
+    assert IdIndex(tmp_path).find("b") == [2]
+    assert not IdIndex(tmp_path).missing({DAY: "files 0"})
+
+
+def test_damage_beside_a_running_server_loses_nothing(tmp_path):
+    index = IdIndex(tmp_path)
+    add(index, 0, ["a"], [1])
+    empty(tmp_path / "index.json")
+    add(index, 1, ["b"], [2])
+    assert [IdIndex(tmp_path).find(value) for value in "ab"] == [[1], [2]]
+
+
+def test_files_are_on_disk_before_the_manifest_names_them(tmp_path, monkeypatch):
+    calls = []
+    sync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda file: calls.append("sync") or sync(file))
+    monkeypatch.setattr(Path, "replace", lambda *paths: calls.append("replace") or replace(*paths))
+    add(IdIndex(tmp_path), 0, ["a"], [1])
+    assert calls == ["sync", "sync", "sync", "replace"]
+
+
+def test_a_home_that_cannot_be_written_is_named_and_serves_all_the_same(tmp_path, caplog):
+    settings = lakes.settings_of(tmp_path / "lake")
+    lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
+    home = tmp_path / "home"
+    home.write_text("not a folder")
+    reader = LakeReader(settings, domain_of, cache=home)
+    assert reader.snapshot().publication
+    assert f"the index of ids cannot be written: {home}" in caplog.text
+    reader.close()
 
 
 def test_a_day_counts_as_indexed_until_its_files_change(tmp_path):

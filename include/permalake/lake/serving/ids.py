@@ -9,6 +9,8 @@ It gives places to look at, never answers. An entry of a row that a later public
 value with the same hash, only makes a query read a milestone in vain, so nothing is ever deleted: a day that
 is published again is added again.
 
+A damaged index is built again: whatever cannot be read is named in the log, and counts as not indexed.
+
 Pairs are kept in segments, sorted arrays on disk that are memory-mapped. Segments of about one size are
 merged, so that there are few of them, and each pair is rewritten a handful of times (a log-structured merge
 tree with tiers of four).
@@ -19,6 +21,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import logging
+import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,14 +30,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from permalake.errors import PermalakeError
+
 _FORMAT = 1
 _FAN = 4
 _MANIFEST = "index.json"
+
+_LOG = logging.getLogger(__name__)
 
 Pairs = tuple[NDArray[np.uint64], NDArray[np.int32]]
 
@@ -41,6 +49,10 @@ Pairs = tuple[NDArray[np.uint64], NDArray[np.int32]]
 def hashed(value: str) -> int:
     """Return the hash of a value; DuckDB's ``md5_number_lower`` is the same."""
     return int.from_bytes(hashlib.md5(value.encode(), usedforsecurity=False).digest()[8:], "little")
+
+
+class UnwritableIndexError(PermalakeError):
+    """Raised if the folder of an index cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +79,16 @@ class IdIndex:
 
     Several servers may share the folder: changes are made under a lock, and a segment that one of them
     removes stays readable for the others that have it open.
+
+    Raises:
+        PermalakeError: if the folder cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
         self._segments: tuple[Segment, ...] = ()
         self._days: dict[str, str] = {}
-        with self._locked():
+        with self._written_alone():
             self._load()
 
     def find(self, value: str) -> list[int]:
@@ -90,8 +104,12 @@ class IdIndex:
         return sorted(day for day, digest in days.items() if self._days.get(day.isoformat()) != digest)
 
     def add(self, days: Mapping[date, str], pairs: Pairs) -> None:
-        """Add the pairs of some days, which count as indexed from now on."""
-        with self._locked():
+        """Add the pairs of some days, which count as indexed from now on.
+
+        Raises:
+            PermalakeError: if the folder cannot be written.
+        """
+        with self._written_alone():
             self._load()
             segments = list(self._segments)
             if len(pairs[0]):
@@ -110,38 +128,96 @@ class IdIndex:
 
     def _written(self, keys: NDArray[np.uint64], places: NDArray[np.int32]) -> Segment:
         name = uuid.uuid4().hex
-        np.save(self._folder / f"{name}.keys.npy", keys)
-        np.save(self._folder / f"{name}.places.npy", places)
+        for_keys, for_places = self._files(name)
+        _save(for_keys, keys)
+        _save(for_places, places)
         return self._opened(name)
 
+    def _files(self, name: str) -> tuple[Path, Path]:
+        return self._folder / f"{name}.keys.npy", self._folder / f"{name}.places.npy"
+
     def _opened(self, name: str) -> Segment:
-        keys = np.load(self._folder / f"{name}.keys.npy", mmap_mode="r")
-        return Segment(name, keys, np.load(self._folder / f"{name}.places.npy", mmap_mode="r"))
+        keys, places = (_mapped(file) for file in self._files(name))
+        if len(keys) != len(places):
+            raise _DamagedFileError(self._files(name)[1], f"{len(places)} places of {len(keys)} keys")
+        return Segment(name, keys, places)
 
     def _load(self) -> None:
-        file = self._folder / _MANIFEST
-        known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-        if known.get("format") != _FORMAT:
-            known = {"segments": [], "days": {}}
+        """Take what the folder holds; if a part of it cannot be read, go on with what was read before."""
         own = {one.name: one for one in self._segments}
-        self._segments = tuple(own.get(name) or self._opened(name) for name in known["segments"])
-        self._days = known["days"]
+        try:
+            names, days = _manifest(self._folder / _MANIFEST)
+            self._segments = tuple(own.get(name) or self._opened(name) for name in names)
+            self._days = days
+        except _DamagedFileError as error:
+            _LOG.warning("%s is damaged (%s): what is missing is indexed again", error.file, error)
 
     def _store(self) -> None:
         names = [one.name for one in self._segments]
         text = json.dumps({"format": _FORMAT, "segments": names, "days": self._days})
         draft = self._folder / f"{_MANIFEST}.new"
-        draft.write_text(text)
+        with draft.open("w") as written:
+            written.write(text)
+            _sync(written)
         draft.replace(self._folder / _MANIFEST)
         for file in self._folder.glob("*.npy"):
             if file.name.partition(".")[0] not in names:
                 file.unlink()
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with (self._folder / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+    def _written_alone(self) -> Iterator[None]:
+        """Keep other processes out of the folder, and say what cannot be written."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / ".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise UnwritableIndexError(
+                f"the index of ids cannot be written: {error.filename or self._folder}: {error.strerror}; "
+                "free space, or set PERMALAKE_HOME to a folder that can be written"
+            ) from None
+
+
+class _DamagedFileError(Exception):
+    """Raised for a file of an index that cannot be read."""
+
+    def __init__(self, file: Path, reason: str) -> None:
+        super().__init__(reason)
+        self.file = file
+
+
+def _save(file: Path, values: NDArray[Any]) -> None:
+    with file.open("wb") as written:
+        np.save(written, values)
+        _sync(written)
+
+
+def _mapped(file: Path) -> NDArray[Any]:
+    try:
+        found: NDArray[Any] = np.load(file, mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise _DamagedFileError(file, str(error)) from None
+    return found
+
+
+def _manifest(file: Path) -> tuple[list[str], dict[str, str]]:
+    """Return the names of the segments and the digests of the days; nothing of an earlier format."""
+    if not file.exists():
+        return [], {}
+    try:
+        document = json.loads(file.read_bytes())
+        if document["format"] != _FORMAT:
+            return [], {}
+        return list(document["segments"]), dict(document["days"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise _DamagedFileError(file, f"{type(error).__name__}: {error}") from None
+
+
+def _sync(file: IO[Any]) -> None:
+    """Write a file to its disk, before another one names it."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _sorted(keys: NDArray[np.uint64], places: NDArray[np.int32]) -> Pairs:

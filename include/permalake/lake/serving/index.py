@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from importlib import import_module
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from permalake.lake.serving.ids import IdIndex, hashed
+from permalake.lake.serving.ids import IdIndex, UnwritableIndexError, hashed
 from permalake.lake.serving.snapshot import LakeSnapshot, Scan, ServedTable
 
 ROWS_AT_ONCE = 4_000_000
@@ -26,10 +27,14 @@ Run = Callable[[str, str, str, Scan], pa.Table]
 
 
 class LakeIndex:
-    """One :class:`IdIndex` for each column that a served table's contract lists in ``lookups``."""
+    """One :class:`IdIndex` for each column that a served table's contract lists in ``lookups``.
+
+    Where ``folder`` cannot be written, the indices lie in a temporary folder, and are built at each start.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._indices: dict[tuple[str, str, str], IdIndex] = {}
 
     def find(self, network: str, table: str, column: str, value: str) -> list[int]:
@@ -43,8 +48,19 @@ class LakeIndex:
             for column in table.contract.lookups:
                 key = (network, name, column)
                 if key not in self._indices:
-                    self._indices[key] = IdIndex(self._folder / network / f"{name}.{column}")
+                    self._indices[key] = self._opened(Path(network) / f"{name}.{column}")
                 self._follow(network, table, column, run)
+
+    def _opened(self, place: Path) -> IdIndex:
+        try:
+            return IdIndex(self._folder / place)
+        except UnwritableIndexError as error:
+            if self._temporary is not None:
+                raise
+            self._temporary = tempfile.TemporaryDirectory(prefix="permalake-ids-")
+            self._folder = Path(self._temporary.name)
+            _LOG.warning("%s; until then it is built in %s at each start", error, self._folder)
+            return IdIndex(self._folder / place)
 
     def _follow(self, network: str, table: ServedTable, column: str, run: Run) -> None:
         name = table.contract.name
