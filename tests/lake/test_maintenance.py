@@ -15,6 +15,7 @@ from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.lake import leases, published
+from permalake.lake.carry import Carries
 from permalake.lake.catalog import copy_pointers, locations, open_table
 from permalake.lake.counts import files
 from permalake.lake.identity import open_database
@@ -153,6 +154,18 @@ def test_files_that_a_running_build_has_not_committed_yet_stay(settings, lake, h
     assert file.exists()
     lake.discard(running)
     lake.builds.release("running")
+    maintain(settings, lake, after(now()))
+    assert not file.exists()
+
+
+def test_files_that_are_being_carried_stay(settings, lake, history):
+    carries = Carries(settings, lake.database, domain_of)
+    file = Path(settings.lake.warehouse) / NETWORK / "ledger_totals" / "data" / "in-flight.parquet"
+    with carries.begin(NETWORK, "carrying"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"half a file")
+        maintain(settings, lake, after(now()))
+        assert file.exists()
     maintain(settings, lake, after(now()))
     assert not file.exists()
 
