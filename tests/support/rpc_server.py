@@ -175,15 +175,21 @@ def _as_of(numbers, token, block):
 class SolanaChain:
     """``transactions``: signature -> (first signer, failed); ``messages``: account -> its signatures;
     ``owners``: token account -> owner; ``mints``: mint -> (symbol, name, decimals), symbol None without
-    metadata; ``wallets``: accounts that are no token accounts. With ``raw`` the node parses nothing."""
+    metadata; ``wallets``: accounts that are no token accounts; ``versions``: signature -> version, 0 for
+    others. With ``raw`` the node parses nothing."""
 
     def __init__(self, raw=False):
         self.raw = raw
         self.transactions, self.messages, self.owners, self.mints, self.wallets = {}, {}, {}, {}, set()
+        self.versions = {}
 
     def call(self, method, params):
         match method:
             case "getTransaction":
+                version = self.versions.get(params[0], 0)
+                if params[1]["maxSupportedTransactionVersion"] < version:
+                    words = f"Transaction version ({version}) is not supported by the requesting client."
+                    raise RefusalError({"code": -32015, "message": words})
                 return self._transaction(params[0])
             case "getSignaturesForAddress":
                 found = self.messages.get(params[0], [])

@@ -14,7 +14,7 @@ from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.codec.solana_accounts import wrapped_mint, wrapped_nft
 from permalake.wormhole.enrich.evm import Evm
 from permalake.wormhole.enrich.jsonrpc import Call, RpcNode, probe
-from permalake.wormhole.enrich.questions import ChainAnswer, Question
+from permalake.wormhole.enrich.questions import TOO_NEW, ChainAnswer, Question
 from permalake.wormhole.enrich.rpc_errors import EVM, SOLANA
 from permalake.wormhole.enrich.solana import Solana
 from permalake.wormhole.reference import ChainInfo
@@ -288,6 +288,13 @@ class TestSolana:
             ChainAnswer(reason="the node knows no transaction of this message"),
             *[ChainAnswer(reason="no transaction is known")] * 2,
         ]
+
+    def test_transactions_of_versions(self):
+        world = SolanaChain()
+        world.versions = {signature("first"): 1, signature("later"): 2}
+        world.transactions = {name: (key("alice"), None) for name in world.versions}
+        asked = [sender(number, name, chain=1) for number, name in enumerate(world.versions)]
+        assert self.ask(world, "sender", asked) == [ChainAnswer(key("alice")), ChainAnswer(reason=TOO_NEW)]
 
     @pytest.mark.parametrize("raw", [False, True])
     def test_owners_of_token_accounts(self, raw):

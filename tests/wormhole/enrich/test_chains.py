@@ -6,12 +6,14 @@ import datetime as dt
 from collections import Counter
 
 import pytest
+from pyspark.sql import Row
 
 from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
 from permalake.net.http import Patience
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
 from permalake.wormhole.enrich.chains import FOR_GOOD, AnswerCache, Chains
+from permalake.wormhole.enrich.questions import TOO_NEW
 from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
 from support.lakes import OpenLake
@@ -132,6 +134,27 @@ def test_each_question_is_asked_once_and_kept_with_its_answer_or_reason(desk, wo
         assert desk.ask(server, world, sender(9), again=True) == {sender(9)[:3]: (ALICE, None)}
         assert desk.ask(server, world, sender(9)) == {sender(9)[:3]: (ALICE, None)}
     assert desk.notes == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "requests"),
+    [("JSON-RPC error -32015", 1), ("the transaction is of a version after 0", 1), (TOO_NEW, 0)],
+)
+def test_a_version_of_transactions_is_asked_again_once_it_is_known(desk, world, reason, requests):
+    name = base58(b"\3" * 64)
+    world[1].transactions, world[1].versions = {name: (base58(b"\7" * 32), None)}, {name: 1}
+    question = (1, "sender", f"1:{EMITTER}:{1:016d}", DAY, name, 0)
+    row = {"chain": 1, "question": "sender", "subject": question[2], "told": 0, "reason": reason, "date": DAY}
+    rows = [Row(**row, address=None, symbol=None, name=None, decimals=None, asked_at=dt.datetime(2024, 1, 1))]
+    schema = "chain int, question string, subject string, told int, reason string, date date, "
+    schema += "address string, symbol string, name string, decimals int, asked_at timestamp"
+    desk.cache.add(desk.spark.createDataFrame(rows, schema))
+    with RpcServer(world) as server:
+        found = desk.ask(server, [1], question)
+        assert found == ({question[:3]: (base58(b"\7" * 32), None)} if requests else {})
+        assert len(server.requests[1]) == requests
+        desk.ask(server, [1], question)
+        assert len(server.requests[1]) == requests
 
 
 def test_facts_with_a_part_missing_are_asked_again_by_force(desk, world):

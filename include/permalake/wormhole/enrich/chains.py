@@ -25,7 +25,14 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from permalake.wormhole.enrich.questions import ChainAnswer, ChainRpc, Question
+from permalake.wormhole.enrich.questions import (
+    NEWEST_VERSION,
+    TOO_NEW,
+    WITHHELD,
+    ChainAnswer,
+    ChainRpc,
+    Question,
+)
 from permalake.wormhole.tables.chain_questions import (
     NATIVE,
     OWNER,
@@ -93,7 +100,7 @@ class Chains:
     """The RPCs of the configured chains behind the lake's cache.
 
     With ``again`` questions stored as "none" are asked again, with ``recheck`` also those stored for good
-    with a part missing.
+    with a part missing. With ``stored`` no chain is asked.
     """
 
     def __init__(
@@ -103,12 +110,14 @@ class Chains:
         *,
         again: bool = False,
         recheck: bool = False,
+        stored: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._rpcs = rpcs
         self._cache = cache
         self._again = again or recheck
         self._recheck = recheck
+        self._stored = stored
         self._clock = clock
         self._fact_day = FOR_GOOD
 
@@ -125,6 +134,14 @@ class Chains:
         inside = F.col("date").between(F.lit(days["first"]), F.lit(days["last"]))
         near = (F.col("date") <= F.lit(FOR_GOOD)) | inside
         self._fact_day = self._next_fact_day(spark) if self._recheck else FOR_GOOD
+        if not self._stored:
+            self._fetch(spark, asked, near)
+        told = self._cache.read(spark).where(near & (F.col("told") == 1))
+        mine = _newest(told.join(asked.select(*QUESTION).distinct(), list(QUESTION), "left_semi"))
+        return mine.unionByName(told.where(F.col("question") == REPORTED))
+
+    def _fetch(self, spark: SparkSession, asked: DataFrame, near: Column) -> None:
+        """Ask for what is not stored, and log what is asked again."""
         unsettled = self._unsettled(asked, self._cache.read(spark).where(near)).localCheckpoint()
         counted = {
             (row["chain"], row["with_rpc"]): row["count"]
@@ -133,9 +150,6 @@ class Chains:
         self._ask(spark, unsettled, {chain: count for (chain, mine), count in counted.items() if mine})
         if not all(mine for _, mine in counted):
             self._remark_untold(unsettled.where(~self._has_rpc()))
-        told = self._cache.read(spark).where(near & (F.col("told") == 1))
-        mine = _newest(told.join(asked.select(*QUESTION).distinct(), list(QUESTION), "left_semi"))
-        return mine.unionByName(told.where(F.col("question") == REPORTED))
 
     def close(self) -> None:
         """Close all connections."""
@@ -162,7 +176,7 @@ class Chains:
         if self._recheck:
             for_good = for_good.where(_is_whole())
         kept = kept.where(~is_fact)
-        of_day = kept.where((F.col("told") == 1) | F.lit(not self._again))
+        of_day = kept.where((F.col("told") == 1) | (F.lit(not self._again) & ~_is_outdated()))
         return asked.join(for_good.select(*QUESTION), list(QUESTION), "left_anti").join(
             of_day.select(*QUESTION, "date"), [*QUESTION, "date"], "left_anti"
         )
@@ -271,6 +285,13 @@ class Chains:
         for some in (facts, of_days):  # separately, as stored rows of all days in between are compared
             if some:
                 self._cache.add(spark.createDataFrame(pa.Table.from_pylist(some, schema=_ROWS)))
+
+
+def _is_outdated() -> Column:
+    """Whether a lack of a sender is due to the version of Permalake that asked."""
+    reason = F.col("reason")
+    is_version = reason.startswith(TOO_NEW.removesuffix(str(NEWEST_VERSION))) & (reason != TOO_NEW)
+    return (F.col("question") == SENDER) & F.coalesce(is_version | (reason == WITHHELD), F.lit(False))
 
 
 def _is_whole() -> Column:

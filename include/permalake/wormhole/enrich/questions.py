@@ -6,6 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+NEWEST_VERSION = 1
+"""Newest version of Solana's transactions that is known here; a node withholds newer ones."""
+WITHHELD = "JSON-RPC error -32015"
+"""How such a node answers."""
+TOO_NEW = f"the transaction is of a version after {NEWEST_VERSION}"
+"""The reason for no sender then. Permalake asks again once it knows a later version than the reason names."""
+
 
 @dataclass(frozen=True)
 class Question:

@@ -11,7 +11,7 @@ from permalake.wormhole.codec import solana_accounts as codec
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.enrich import rpc_errors
 from permalake.wormhole.enrich.jsonrpc import Call, Reply, RpcNode
-from permalake.wormhole.enrich.questions import ChainAnswer, Question
+from permalake.wormhole.enrich.questions import NEWEST_VERSION, TOO_NEW, WITHHELD, ChainAnswer, Question
 from permalake.wormhole.reference import ChainInfo
 from permalake.wormhole.tables.chain_questions import OWNER, SENDER, TOKEN, WRAPPED, WRAPPED_NFT
 
@@ -60,12 +60,13 @@ class Solana:
         new = sorted({key for key in keys if key} - set(self._signers))
         signatures = self._signatures(new)
         asked = sorted({told for told in signatures.values() if isinstance(told, str)})
-        options = {"encoding": "json", "commitment": "finalized", "maxSupportedTransactionVersion": 0}
-        replies = self._node.ask([Call("getTransaction", (one, options), _first_signer) for one in asked])
-        told = {
-            one: _answer(reply, ChainAnswer, "the node knows no such transaction")
-            for one, reply in zip(asked, replies, strict=True)
+        options = {
+            "encoding": "json",
+            "commitment": "finalized",
+            "maxSupportedTransactionVersion": NEWEST_VERSION,
         }
+        replies = self._node.ask([Call("getTransaction", (one, options), _first_signer) for one in asked])
+        told = {one: _sender(reply) for one, reply in zip(asked, replies, strict=True)}
         for key, found in signatures.items():
             self._signers[key] = told[found] if isinstance(found, str) else found
         none = ChainAnswer(reason="no transaction is known")
@@ -151,6 +152,12 @@ def _answer(reply: Reply, told: Callable[[Any], ChainAnswer], none: str) -> Chai
     return ChainAnswer(reason=reply.no or none) if reply.value is None else told(reply.value)
 
 
+def _sender(reply: Reply) -> ChainAnswer:
+    if reply.refused == WITHHELD:
+        return ChainAnswer(reason=TOO_NEW)
+    return _answer(reply, ChainAnswer, "the node knows no such transaction")
+
+
 def _account(address: str, shape: Callable[[dict[str, Any]], Any]) -> Call:
     def work(result: Any) -> Any:
         return None if result["value"] is None else shape(dict(result["value"]))
@@ -206,11 +213,16 @@ def _owner(owner: str) -> ChainAnswer:
     return ChainAnswer(owner) if owner else ChainAnswer(reason="no token account")
 
 
+def _of_u8(decimals: int) -> int:
+    """Return decimals as a mint can have them; -1 for others."""
+    return decimals if 0 <= decimals <= 255 else -1
+
+
 def _decimals_of(account: dict[str, Any]) -> int:
     """Return the decimals of a mint; -1 for another account."""
     info = _parsed(account)
     if "decimals" in info and "mint" not in info:
-        return int(info["decimals"])
+        return _of_u8(int(info["decimals"]))
     told = codec.mint_decimals(_raw(account)) if _is_token_program(account) else None
     return -1 if told is None else told
 
