@@ -23,6 +23,11 @@ NOTIONAL_NEEDS_PRICE = rule(
     "notional_usd IS NULL OR (amount IS NOT NULL AND token_price_usd IS NOT NULL)",
     "A notional value needs an amount and a price.",
 )
+REASON_WITHOUT_VALUE = rule(
+    "reason_without_value",
+    "(notional_usd IS NULL) = (reason IS NOT NULL)",
+    "A missing value has a reason.",
+)
 PAYLOADS_ARE_STATES = rule(
     "payloads_are_states",
     "no_payload_count + tagged_data_count + transaction_payload_count + milestone_payload_count "

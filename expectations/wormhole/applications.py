@@ -1,6 +1,6 @@
 """Applications of messages, what these move, and the relayer's deliveries."""
 
-from expectations.common import NOTIONAL_NEEDS_PRICE, PRICE_IS_WHOLE
+from expectations.common import NOTIONAL_NEEDS_PRICE, PRICE_IS_WHOLE, REASON_WITHOUT_VALUE
 from permalake.audit.suite import rule, suite
 
 SUITES = (
@@ -64,7 +64,7 @@ SUITES = (
             "Values are 256-bit integers.",
         ),
     ),
-    suite("application_transfer_details", PRICE_IS_WHOLE, NOTIONAL_NEEDS_PRICE),
+    suite("application_transfer_details", PRICE_IS_WHOLE, NOTIONAL_NEEDS_PRICE, REASON_WITHOUT_VALUE),
     suite(
         "applications_daily",
         rule("transfers_within_messages", "transfers <= messages", "A message holds one transfer at most."),

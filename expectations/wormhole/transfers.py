@@ -1,6 +1,6 @@
 """Value and chain details of token transfers, the quotes and answers behind them, and their daily sums."""
 
-from expectations.common import NOTIONAL_NEEDS_PRICE, PRICE_IS_WHOLE, VALUE_NEEDS_AMOUNT
+from expectations.common import NOTIONAL_NEEDS_PRICE, PRICE_IS_WHOLE, REASON_WITHOUT_VALUE, VALUE_NEEDS_AMOUNT
 from permalake.audit.suite import WARNING, rule, suite
 
 SUITES = (
@@ -11,9 +11,16 @@ SUITES = (
             "check_is_whole",
             "(check_price_usd IS NULL) = (check_price_timestamp IS NULL) "
             "AND (check_price_usd IS NULL) = (check_price_source IS NULL) "
-            "AND (check_price_usd IS NULL OR token_price_usd IS NOT NULL)",
-            "A cross-check comes with its time and source, beside a price.",
+            "AND (check_price_usd IS NULL OR coalesce(token_price_usd, unused_price_usd) IS NOT NULL)",
+            "A cross-check comes with its time and source, beside a quote.",
         ),
+        rule(
+            "unused_price_has_reason",
+            "unused_price_usd IS NULL "
+            "OR (token_price_usd IS NULL AND reason IN ('low_confidence', 'outlier'))",
+            "A quote that does not count has a reason.",
+        ),
+        REASON_WITHOUT_VALUE,
         rule(
             "stand_in_is_whole",
             "(stand_in IS NULL) = (stand_in_price_usd IS NULL) "
@@ -36,6 +43,11 @@ SUITES = (
     suite(
         "token_prices",
         rule("date_of_quote", "date = to_date(quote_time)", "date is the UTC date of quote_time."),
+        rule(
+            "correction_is_whole",
+            "(former_price_usd IS NULL) = (corrected_at IS NULL)",
+            "A correction has its time and the former price.",
+        ),
     ),
     suite(
         "chain_answers",

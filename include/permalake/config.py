@@ -6,6 +6,7 @@ Unknown keys and wrong types are errors that name the key. Secrets come from the
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import pkgutil
 import tomllib
@@ -43,7 +44,17 @@ RESERVED_NAMES = ("api", "audit", "docs", "health", "metrics", "operations", "qu
 
 PRICE_WINDOW_HOURS = 12.0
 """Default of ``prices.window_hours``."""
+_SHORTEST_WINDOW = 1 / 60
+"""A minute: services are asked by the minute."""
+_LONGEST_WINDOW = 24.0 * 31
+"""A month: a quote further away is no price of that time, and the audit reads all quotes as far as this."""
 _PROVIDERS = Path(__file__).parent / "wormhole" / "enrich" / "providers"
+
+
+def window_days(window_hours: float) -> int:
+    """Return how many days a quote may lie before or after the day of what it prices."""
+    return math.ceil(window_hours / 24)
+
 
 Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 NetworkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,47}$")]
@@ -222,11 +233,18 @@ class PricesSettings(PriceSource):
     compared with them by the audit. A quote counts within ``window_hours`` of the transfer. ``max_missing``
     is the share of a day's transfers of listed tokens that may lack a price; a day with more fails its audit.
     The default passes every day with a warning, so that a provider outage blocks nothing.
+
+    A quote in which its provider has less confidence than ``min_confidence`` gives no value. One that differs
+    by more than ``max_factor`` from the token's quotes before and after it, or from the cross-check, is an
+    outlier: the audit warns of it, and with ``exclude_outliers`` it gives no value either.
     """
 
     api_key: SecretStr | None = None
-    window_hours: float = Field(default=PRICE_WINDOW_HOURS, gt=0)
+    window_hours: float = Field(default=PRICE_WINDOW_HOURS, ge=_SHORTEST_WINDOW, le=_LONGEST_WINDOW)
     """Hours that a quote may lie before or after a transfer."""
+    min_confidence: float = Field(default=0.5, ge=0, le=1)
+    max_factor: float = Field(default=10.0, gt=1, allow_inf_nan=False)
+    exclude_outliers: bool = False
     max_missing: float = Field(default=1.0, ge=0, le=1)
     fallback: tuple[PriceSource, ...] = ()
     cross_check: PriceSource | None = None

@@ -177,6 +177,7 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
                     datetime.combine(day, datetime.min.time(), UTC),
                     Decimal(hour),
                     fetched,
+                    *(None, None, None),
                     day,
                 )
                 for day in days
@@ -189,6 +190,9 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
     two = lake.begin("wormhole", DAY3, DAY3, "two")
     assert two.append_new(quotes(2, DAY2, DAY3), prices) == 1
     assert one.append_new(quotes(3, DAY1), prices) == 0
+    # What breaks the contract would fail every audit of its day.
+    invalid = quotes(4, DAY1 - timedelta(1)).withColumn("price_usd", f.lit(-1))
+    assert one.append_new(invalid, prices) == 0
     rows = lake.query(
         "select date, price_usd, hour(fetched_at) h from wormhole.token_prices order by 1"
     ).to_pylist()

@@ -175,7 +175,7 @@ def test_a_wrong_parameter_is_refused(dag, given, fault):
 
 
 def test_parameters_explain_themselves(dag):
-    assert set(dag.params) == {"network", "start", "end", "only", "force"}
+    assert set(dag.params) == {"network", "start", "end", "only", "force", "stored"}
     for name in dag.params:
         assert dag.params.get_param(name).description
     dag.params.validate()

@@ -57,6 +57,8 @@ VALID = {
     "message_publication": {"emitter_chain": 2, "emitter_address": "ee" * 32, "sequence": Decimal(5)},
     "observations": {"signature": "ab" * 65},
     "token_transfer_payload": {"fee": "0"},
+    "token_transfer_details": {"reason": "no_quote"},
+    "application_transfer_details": {"reason": "no_quote"},
     "attested_tokens": {"origin_chain": 2},
     "messages_daily": {"verified": 1},
     "chain_answers": {"reason": "not found"},
@@ -96,7 +98,8 @@ def _conditions(return_address):
 
 _VALUE = {
     "price_is_whole": {"token_price_usd": Decimal(1), "price_source": "file"},
-    "notional_needs_price": {"amount": "1", "notional_usd": Decimal(1)},
+    "notional_needs_price": {"amount": "1", "notional_usd": Decimal(1), "reason": None},
+    "reason_without_value": {"reason": None},
 }
 _TEXTS_TOO_LONG = {"symbol_fits": {"symbol": "x" * 97}}
 BROKEN = {
@@ -223,6 +226,7 @@ BROKEN = {
         **_VALUE,
         "check_is_whole": {"check_price_usd": Decimal(1), "check_price_source": "file"},
         "stand_in_is_whole": {"stand_in": "gold", "stand_in_price_usd": Decimal(1)},
+        "unused_price_has_reason": {"unused_price_usd": Decimal(1)},
     },
     "application_messages": {
         "application_has_layout": {"layout": None},
@@ -253,7 +257,10 @@ BROKEN = {
         }
     },
     "chain_details": {"token_name_needs_token": {"resulting_token_name": "Token"}},
-    "token_prices": {"date_of_quote": {"quote_time": NOON + ONE_DAY}},
+    "token_prices": {
+        "date_of_quote": {"quote_time": NOON + ONE_DAY},
+        "correction_is_whole": {"former_price_usd": Decimal(1)},
+    },
     "chain_answers": {
         "answer_has_address": {"told": 1, "reason": None},
         "reason_where_none": {"reason": None},

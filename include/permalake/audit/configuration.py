@@ -20,6 +20,8 @@ class Configuration:
         reference: Folder with the reference data of the configuration.
         window_hours: Greatest distance in time between a quote and what it prices.
         max_missing: Greatest share of transfers of listed tokens without a price.
+        max_factor: Factor by which a quote may differ from others of the token.
+        min_confidence: Confidence from which on a provider's quote counts.
     """
 
     protocol: str | None = None
@@ -27,6 +29,8 @@ class Configuration:
     reference: Path | None = None
     window_hours: float = PRICE_WINDOW_HOURS
     max_missing: float = PricesSettings().max_missing
+    max_factor: float = PricesSettings().max_factor
+    min_confidence: float = PricesSettings().min_confidence
 
     def row(self) -> pa.Table:
         """Return the numbers as a table with one row."""
@@ -35,5 +39,7 @@ class Configuration:
                 "chunk_size": pa.array([self.chunk_size], pa.int64()),
                 "window_seconds": pa.array([round(self.window_hours * 3600)], pa.int64()),
                 "max_missing": pa.array([self.max_missing], pa.float64()),
+                "max_factor": pa.array([self.max_factor], pa.float64()),
+                "min_confidence": pa.array([self.min_confidence], pa.float64()),
             }
         )

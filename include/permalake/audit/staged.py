@@ -13,6 +13,7 @@ from permalake.audit.configuration import Configuration
 from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.scope import Scope
 from permalake.audit.task_answers import TaskAnswers
+from permalake.config import window_days
 from permalake.contracts.schema import Table
 from permalake.spark.sizes import fits_driver
 from permalake.spark.submit import driver_memory, is_local
@@ -88,10 +89,10 @@ def scope_of(
 
     On a local master this process reads large tables too, from files; on a cluster Spark's tasks do.
     ``spark`` gives the session; it is asked for when a task is to read a table. Side tables are read as
-    published, with a day more at either end: a quote may be some hours older or younger than the transfer
-    that it prices.
+    published, with some days more at either end: a quote may be ``prices.window_hours`` older or younger than
+    the transfer that it prices.
     """
-    audited = _AuditedTables(attempt, tables)
+    audited = _AuditedTables(attempt, tables, window_days(settings.prices.window_hours))
     small = fits_driver({name: (rows.count, rows.size) for name, rows in audited.rows.items()})
     network = settings.networks.get(attempt.network)
 
@@ -108,6 +109,8 @@ def scope_of(
             reference=settings.wormhole.reference if settings.wormhole else None,
             window_hours=settings.prices.window_hours,
             max_missing=settings.prices.max_missing,
+            max_factor=settings.prices.max_factor,
+            min_confidence=settings.prices.min_confidence,
         ),
         small.__contains__,
         {name: rows.count for name, rows in audited.rows.items()},
@@ -115,10 +118,11 @@ def scope_of(
 
 
 class _AuditedTables:
-    """The rows of an attempt's days by table."""
+    """The rows of an attempt's days by table, of side tables with ``beside`` days more at either end."""
 
-    def __init__(self, attempt: Staging, tables: Mapping[str, Table]) -> None:
+    def __init__(self, attempt: Staging, tables: Mapping[str, Table], beside: int) -> None:
         self._attempt = attempt
+        self._beside = beside
         self._tables = tables
         self._refused = sorted(attempt.refused)
         self.rows = {name: attempt.files.rows(name, *self._span(name), self._refused) for name in tables}
@@ -148,5 +152,5 @@ class _AuditedTables:
         ]
 
     def _span(self, name: str) -> tuple[date, date]:
-        more = timedelta(1 if self._tables[name].commit == "side" else 0)
+        more = timedelta(self._beside if self._tables[name].commit == "side" else 0)
         return self._attempt.start - more, self._attempt.end + more

@@ -27,8 +27,16 @@ def command(  # noqa: PLR0917
         bool,
         typer.Option(
             "--force",
-            help="Build days even if nothing changed. With --only enrich: also ask chains again for facts "
-            "stored with a part missing.",
+            help="Build days even if nothing changed, and let a price file correct stored quotes. With "
+            "--only enrich: also ask chains again for facts stored with a part missing.",
+        ),
+    ] = False,
+    stored: Annotated[
+        bool,
+        typer.Option(
+            "--stored",
+            help="Wormhole: ask no service for prices, chain details, redemptions and custody; take what the "
+            "lake has stored of them.",
         ),
     ] = False,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
@@ -58,7 +66,9 @@ def command(  # noqa: PLR0917
 
     from permalake.local.run import run_range
 
-    raise typer.Exit(run_range(settings, chosen, start, end, only=only, force=force, config=config))
+    raise typer.Exit(
+        run_range(settings, chosen, start, end, only=only, force=force, stored=stored, config=config)
+    )
 
 
 def _days(day: str, to: str | None) -> tuple[date, date]:

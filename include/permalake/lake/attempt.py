@@ -114,13 +114,16 @@ class Attempt:
         self._held.location(QUARANTINE.name)
         return side_tables.quarantine(self._settings, self._database, self._row, rewrite)
 
-    def append_new(self, frame: DataFrame, contract: Table) -> int:
+    def append_new(self, frame: DataFrame, contract: Table, *, correct: bool = False) -> int:
         """Add the rows whose key is new to a side table, seen by readers at once; return how many were new.
 
-        Side tables such as ``token_prices`` only grow; their rows may be of any date.
+        With ``correct`` the others replace the stored rows of their key. The rows of side tables such as
+        ``token_prices`` may be of any date.
         """
         self._held.location(contract.name)
-        return side_tables.append_new(self._settings, self._database, self._row, frame, contract)
+        return side_tables.append_new(
+            self._settings, self._database, self._row, frame, contract, correct=correct
+        )
 
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a whole table: history as published when the attempt began, and what it staged."""

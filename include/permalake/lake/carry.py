@@ -124,10 +124,15 @@ class CarryAttempt:
         belongs = {name: days.__contains__ for name, days in changed.items() if days}
         task_files.register(self._settings, self._row, files, belongs)
 
-    def append_new(self, frame: DataFrame, contract: Table) -> int:
-        """Add the rows whose key is new to a side table, seen by readers at once; return their number."""
+    def append_new(self, frame: DataFrame, contract: Table, *, correct: bool = False) -> int:
+        """Add the rows whose key is new to a side table, seen by readers at once; return their number.
+
+        With ``correct`` the others replace the stored rows of their key.
+        """
         self._held.location(contract.name)
-        return side_tables.append_new(self._settings, self._held.database, self._row, frame, contract)
+        return side_tables.append_new(
+            self._settings, self._held.database, self._row, frame, contract, correct=correct
+        )
 
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a whole table: as published when the attempt began, and what it staged."""

@@ -1,10 +1,12 @@
 """Side tables: committed apart from a day's publication, seen by readers at once.
 
-These are the quarantine, so that a day that stays unpublished shows why, and caches that only grow.
+These are the quarantine, so that a day that stays unpublished shows why, and caches, whose rows change only
+where somebody corrects them.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from datetime import date
 from functools import reduce
@@ -23,6 +25,7 @@ from permalake.lake.task_files import WrittenFile
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+log = logging.getLogger(__name__)
 Rewrite = Callable[[DayRows], Iterable[WrittenFile] | None]
 
 
@@ -44,28 +47,44 @@ def quarantine(settings: Settings, database: Database, attempt: AttemptRow, rewr
 
 
 def append_new(
-    settings: Settings, database: Database, attempt: AttemptRow, frame: DataFrame, contract: Table
+    settings: Settings,
+    database: Database,
+    attempt: AttemptRow,
+    frame: DataFrame,
+    contract: Table,
+    *,
+    correct: bool = False,
 ) -> int:
-    """Add the rows of ``frame`` whose key is new to the table; return how many."""
+    """Add the rows of ``frame`` whose key is new to the table; return how many.
+
+    With ``correct`` the others replace the rows of their key and date. Rows that break the table's contract
+    are left out: once stored, they would fail the audit of their day for ever.
+    """
     from pyspark.sql import functions as f
 
     spark = frame.sparkSession
     name = staging.full_name(attempt.attempt_id, attempt.network, contract.name)
     staging.bind(spark, settings, attempt.attempt_id)
     rows = staging.shape(frame, contract).dropDuplicates(list(contract.key)).persist()
-    days = rows.agg(f.min("date"), f.max("date")).first()
-    if days is None or days[0] is None:
+    valid = _keeps(contract)
+    day = f.when(valid, f.col("date"))
+    seen = rows.agg(f.min(day), f.max(day), f.count_if(~valid)).first()
+    if seen and seen[2]:
+        log.warning("%s: %d rows left out that break the table's contract", contract.name, seen[2])
+    if seen is None or seen[0] is None:
         rows.unpersist()
         return 0
-    added = 0
+    sound, added = rows.where(valid), 0
 
     def write(_published: str) -> None:
         nonlocal added
         # A key's date is always the same, so that the cost does not grow with the table.
-        old = spark.read.table(name).where(staging.span(days[0], days[1]))
-        new = rows.alias("new").join(old.alias("old"), _same_key(contract), "left_anti").persist()
+        old = spark.read.table(name).where(staging.span(seen[0], seen[1]))
+        new = sound.alias("new").join(old.alias("old"), _same_key(contract), "left_anti").persist()
         try:
             added = new.count()
+            if correct:
+                staging.update(sound, contract, name)
             if added:
                 staging.append(new, contract, name)
         finally:
@@ -76,6 +95,28 @@ def append_new(
     finally:
         rows.unpersist()
     return added
+
+
+def _keeps(contract: Table) -> Column:
+    """Return whether a row keeps to the rules of each column."""
+    from pyspark.sql import functions as f
+
+    kept = f.lit(True)
+    for column in contract.columns:
+        value = f.col(column.name)
+        rules = [value.isNotNull()]
+        if column.pattern:
+            rules.append(value.rlike(column.pattern))
+        if column.values:
+            rules.append(value.isin(*column.values))
+        if column.minimum is not None:
+            rules.append(value >= column.minimum)
+        if column.maximum is not None:
+            rules.append(value <= column.maximum)
+        kept &= f.coalesce(reduce(lambda left, right: left & right, rules), f.lit(False)) | (
+            f.lit(not column.required) & value.isNull()
+        )
+    return kept
 
 
 def _same_key(contract: Table) -> Column:

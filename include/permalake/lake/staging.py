@@ -100,6 +100,15 @@ def merge(frame: DataFrame, contract: Table, name: str, start: date, end: date) 
     ).delete().whenMatched().updateAll().whenNotMatched().insertAll().merge()
 
 
+def update(frame: DataFrame, contract: Table, name: str) -> None:
+    """Replace the rows of the table ``name`` that have the key of a row of ``frame``."""
+    from pyspark.sql import functions as f
+
+    same = " AND ".join(f"{name}.{column} = source.{column}" for column in (*contract.key, "date"))
+    source = frame.localCheckpoint().alias("source")
+    source.mergeInto(name, f.expr(same)).whenMatched().updateAll().merge()
+
+
 def append(frame: DataFrame, contract: Table, name: str) -> None:
     """Add rows of any day."""
     arrange(frame, contract).writeTo(name).append()

@@ -43,6 +43,7 @@ def run_range(
     *,
     only: str | None = None,
     force: bool = False,
+    stored: bool = False,
     config: str | os.PathLike[str] | None = None,
 ) -> int:
     """Build days ``start`` to ``end`` (inclusive) of ``network`` through its DAG; the exit code, 0.
@@ -63,7 +64,7 @@ def run_range(
             _run(work, *before, config=config)
         except PermalakeError as error:
             sys.stderr.write(f"permalake: {error}\n")
-    return _run(work, start, end, only=only, force=force, config=config)
+    return _run(work, start, end, only=only, force=force, stored=stored, config=config)
 
 
 def _run(
@@ -73,11 +74,12 @@ def _run(
     *,
     only: str | None = None,
     force: bool = False,
+    stored: bool = False,
     config: str | os.PathLike[str] | None = None,
 ) -> int:
     network, domain = work.network, work.domain
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
-    request = BuildRequest(domain, network, start, end, f"cli-{stamp}", only, force)
+    request = BuildRequest(domain, network, start, end, f"cli-{stamp}", only, force, stored)
     report = RunReport(f"{domain.dag_id} {network} {request.days}")
     stores = domain.configured_stores(work.settings)
     idle = not waiting(work.settings, network, stores) and work.carries.waiting(network) is None
@@ -163,6 +165,7 @@ class Run:
                 "end": str(request.end),
                 "only": request.only,
                 "force": request.force,
+                "stored": request.stored,
             }
         )
 

@@ -71,6 +71,13 @@ def params(domain: Domain) -> dict[str, Param]:
             section="How",
             description="Build although these days are published and their inputs have not changed.",
         ),
+        "stored": Param(
+            False,
+            type="boolean",
+            title="Stored answers only",
+            section="How",
+            description="Wormhole: ask no service for prices, chain details, redemptions and custody.",
+        ),
     }
 
 

@@ -42,7 +42,7 @@ class Order:
     """The days of a network that a run builds, inclusive, and the run they are built for.
 
     ``dag_run``: the run as Airflow knows it, where that differs. ``then``: steps to go on with in the same
-    process while the days are small.
+    process while the days are small. ``stored``: see :class:`~permalake.pipeline.request.BuildRequest`.
     """
 
     network: str
@@ -51,6 +51,7 @@ class Order:
     run_id: str
     fingerprint: str = ""
     force: bool = False
+    stored: bool = False
     dag_run: str = ""
     then: tuple[str, ...] = ()
 
@@ -206,6 +207,9 @@ class Job:
         parser.add_argument("--dag-run", default="", help="the run as Airflow knows it")
         parser.add_argument("--fingerprint", default="", help="of the input, for the publication's record")
         parser.add_argument("--force", action="store_true", help="ask live sources anew")
+        parser.add_argument(
+            "--stored", action="store_true", help="ask no service for prices and chain details"
+        )
         parser.add_argument(
             "--then", action="append", default=[], metavar="STEP", help="go on with this step"
         )

@@ -20,8 +20,10 @@ which a run that starts at a later step tells which run's staging it goes on wit
 class BuildRequest:
     """Days ``start`` to ``end`` (inclusive, UTC) of ``network``, from the step ``only`` on.
 
-    ``dag_run``: the run as Airflow knows it; ``run_id``: the one that its staging belongs to, which is an
-    earlier run's where this one goes on with it.
+    ``force``: build the days although they are published and their inputs have not changed. ``stored``: ask
+    no service for what enriches days; the answers that the lake has stored must do. ``dag_run``: the run as
+    Airflow knows it; ``run_id``: the one that its staging belongs to, which is an earlier run's where this
+    one goes on with it.
     """
 
     domain: Domain
@@ -31,6 +33,7 @@ class BuildRequest:
     run_id: str
     only: str | None = None
     force: bool = False
+    stored: bool = False
     dag_run: str = ""
 
     def __post_init__(self) -> None:
@@ -56,7 +59,8 @@ class BuildRequest:
             "--run-id": self.run_id,
             "--dag-run": self.dag_run or self.run_id,
         }
-        return [str(part) for pair in named.items() for part in pair] + ["--force"] * self.force
+        flags = ["--force"] * self.force + ["--stored"] * self.stored
+        return [str(part) for pair in named.items() for part in pair] + flags
 
 
 def request_of(
@@ -81,6 +85,7 @@ def request_of(
         run_id=run_id,
         only=params.get("only") or None,
         force=bool(params.get("force")),
+        stored=bool(params.get("stored")),
         dag_run=dag_run or run_id,
     )
 

@@ -26,6 +26,7 @@ def order_of(request: BuildRequest) -> Order:
         request.end,
         request.run_id,
         force=request.force,
+        stored=request.stored,
         dag_run=request.dag_run or request.run_id,
     )
 

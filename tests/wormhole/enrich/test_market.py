@@ -6,10 +6,11 @@ import datetime as dt
 import random
 from decimal import Decimal
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
-from permalake.config import LakeSettings, Settings, WormholeSettings
+from permalake.config import LakeSettings, PricesSettings, Settings, WormholeSettings
 from permalake.net.http import Patience, Service
 from permalake.net.refusals import Refusals
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
@@ -19,13 +20,16 @@ from permalake.wormhole.enrich.price_providers import priced
 from permalake.wormhole.enrich.price_service import Market
 from permalake.wormhole.enrich.providers.coingecko import CoinGecko
 from permalake.wormhole.enrich.providers.defillama import DefiLlama
+from permalake.wormhole.enrich.quotes import Asking
 from permalake.wormhole.reference import BridgeEmitters, ChainInfo, Reference, Token
+from permalake.wormhole.steps.quotes import store_used
 from support.lakes import OpenLake
 from support.price_server import PriceServer
 
 DAY = 86_400
 T0 = 19_800 * DAY
 HOURS = 12
+RULES = PricesSettings(window_hours=HOURS)
 HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
 IMPATIENT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
 WANT = "origin_chain int, origin_address string, at timestamp"
@@ -94,7 +98,7 @@ class Desk:
         """(token, moment) -> (price, time of the quote, provider)."""
         rows = [(*token, dt.datetime.fromtimestamp(at, dt.UTC)) for token, at in wants]
         found = (
-            priced(self.spark, markets, self.spark.createDataFrame(rows, WANT), HOURS).toArrow().to_pylist()
+            priced(self.spark, markets, self.spark.createDataFrame(rows, WANT), RULES).toArrow().to_pylist()
         )
         return {
             ((row["origin_chain"], row["origin_address"]), int(row["at"].timestamp())): (
@@ -109,7 +113,7 @@ class Desk:
         service = Service(kind.name, server.url, 100, None, patience)
         shared = {"refusals": Refusals(server.url, "", self.folder)} if kind is CoinGecko else {}
         asked = kind(service, REFERENCE.chains, HOURS * 3600, **shared)
-        return Market(asked, self.cache, REFERENCE, HOURS, **options)
+        return Market(asked, self.cache, REFERENCE, RULES, Asking(**options))
 
 
 @pytest.fixture
@@ -145,6 +149,10 @@ def test_a_token_is_asked_for_once_and_what_was_not_found_only_when_told_to(desk
         }
         assert [call[2]["from"] for call in server.calls[calls:]] == [[str(T0 + 2 * DAY)]]  # the new day only
 
+        stored = desk.market(CoinGecko, server, stored=True)
+        assert desk.ask([stored], *wants, (GOLD, next_noon + 10 * DAY)) == found
+        lacks = {token: stored.lack(token) for token in (GOLD, NEW, FOREIGN)}
+        assert lacks == {GOLD: "no_quote", NEW: "not_asked", FOREIGN: "not_listed"}
         server.history[contract(NEW)] = QUOTES
         calls = len(server.calls)
         found_again = desk.ask([desk.market(CoinGecko, server, again=True)], *wants)
@@ -186,3 +194,72 @@ def test_the_next_provider_is_asked_for_what_the_first_has_not(desk):
         }
         asked = {coin for call in second.calls for coin in call[2]["coins"]}
         assert all("gold" not in coins for coins in asked)
+
+
+def test_a_coin_with_nothing_but_zeros_is_asked_again(desk):
+    noon = T0 + DAY // 2
+    with PriceServer(
+        {"gold": [(noon, "0"), (noon + 60, "0")], contract(LEAD): [(noon, "0"), *QUOTES]}
+    ) as server:
+        market = desk.market(CoinGecko, server)
+        assert desk.ask([market], (GOLD, noon), (LEAD, noon)) == {(LEAD, noon): (*nearest(noon), "coingecko")}
+        assert desk.notes == ["prices: coingecko: 3 quotes left out, no price above 0 and below 10^12"]
+        assert [market.lack(token) for token in (GOLD, FOREIGN)] == ["no_quote", "not_listed"]
+        server.history["gold"] = QUOTES
+        calls = len(server.calls)
+        assert desk.ask([desk.market(CoinGecko, server)], (GOLD, noon), (LEAD, noon)) == {
+            (GOLD, noon): gold(noon),
+            (LEAD, noon): (*nearest(noon), "coingecko"),
+        }
+        assert len(server.calls) == calls + 1
+
+
+def test_a_quote_of_low_confidence_is_kept_and_the_next_provider_asked(desk, monkeypatch):
+    record = {"timestamp": T0 - 30, "price": 12.5, "confidence": 0.12}
+    with PriceServer({}) as unsure, PriceServer({"gold": QUOTES}) as second:
+        monkeypatch.setattr(
+            unsure,
+            "answer",
+            lambda path, query: (200, {"coins": {"coingecko:gold": {"prices": [record]}}}),
+        )
+        markets = [desk.market(DefiLlama, unsure), desk.market(CoinGecko, second)]
+        assert desk.ask(markets, (GOLD, T0)) == {(GOLD, T0): gold(T0)}
+        wanted = desk.spark.createDataFrame([(*GOLD, dt.datetime.fromtimestamp(T0, dt.UTC))], WANT)
+        (alone,) = priced(desk.spark, markets[:1], wanted, RULES).collect()
+    assert (alone["price_usd"], alone["reason"]) == (Decimal("12.5"), "low_confidence")
+    stored = desk.cache.quotes(desk.spark).where("provider = 'defillama'").collect()
+    assert [(row["price_usd"], row["confidence"]) for row in stored] == [(Decimal("12.5"), 0.12)]
+
+
+def test_a_corrected_quote_keeps_the_former_price(desk):
+    moment = dt.datetime.fromtimestamp(T0, dt.UTC)
+    schema = (
+        "origin_chain int, origin_address string, provider string, quote_time timestamp, "
+        "price_usd decimal(38,18), confidence double"
+    )
+
+    def used(price):
+        return desk.spark.createDataFrame([(*GOLD, "file", moment, Decimal(price), None)], schema)
+
+    def context(force):
+        marked = SimpleNamespace(mark_stale=lambda network, days, reason: stale.append((days, reason)))
+        work = SimpleNamespace(builds=marked, settings=Settings())
+        order = SimpleNamespace(force=force, network="wormhole")
+        return SimpleNamespace(order=order, work=work, spark=desk.spark)
+
+    stale = []
+    assert store_used(context(False), desk.attempt, used("2.5"), desk.notes.append) == 1
+    assert store_used(context(False), desk.attempt, used("3.5"), desk.notes.append) == 0
+    assert desk.notes == stale == []
+    assert store_used(context(True), desk.attempt, used("3.5"), desk.notes.append) == 0
+    (row,) = desk.cache.quotes(desk.spark).collect()
+    assert (row["price_usd"], row["former_price_usd"]) == (Decimal("3.5"), Decimal("2.5"))
+    assert row["corrected_at"] >= row["fetched_at"]
+    assert desk.notes == [
+        "prices: stored quotes corrected: 1 (former_price_usd in token_prices), such as file's of "
+        f"2:{GOLD[1]} at 2024-03-18T00:00:00Z: 2.5 before, 3.5 now"
+    ]
+    # The attempt's own day is built with it; its neighbours may have used it.
+    assert stale == [([dt.date(2024, 3, 17), dt.date(2024, 3, 19)], desk.notes[0])]
+    store_used(context(True), desk.attempt, used("3.5"), desk.notes.append)
+    assert len(stale) == 1

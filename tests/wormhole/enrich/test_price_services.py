@@ -301,9 +301,10 @@ def test_a_fault_leaves_its_asks_unanswered_and_no_others():
     [
         (Decimal("1.0000000000000000005"), Decimal("1")),
         (Decimal("1.0000000000000000015"), Decimal("1.000000000000000002")),
-        (0, Decimal(0)),
-        (10**20 - 1, Decimal(10**20 - 1)),
-        (10**20, None),
+        (0, None),
+        (Decimal("1e-19"), None),
+        (10**12 - 1, Decimal(10**12 - 1)),
+        (10**12, None),
         (Decimal("1e9999"), None),
         (-1, None),
         (None, None),
@@ -313,6 +314,21 @@ def test_a_fault_leaves_its_asks_unanswered_and_no_others():
 )
 def test_prices_as_the_lake_keeps_them(value, price):
     assert usd(value) == price
+
+
+def test_what_is_no_price_has_none_and_defillama_tells_its_confidence(monkeypatch):
+    gecko = {
+        "prices": [[T0 * 1000, 2.0], [(T0 + 1) * 1000, None], [(T0 + 2) * 1000, 0], [(T0 + 3) * 1000, -1]]
+    }
+    record = {"timestamp": T0 + 60, "price": 12.94, "confidence": 0.12}
+    llama = {"coins": {"ethereum:0xab": {"prices": [record, {"timestamp": T0 + 90, "price": 0}]}}}
+    with PriceServer({}) as server, Service("x", server.url, 1000, None, SHORT) as http:
+        for kind, document, coin in ((CoinGecko, gecko, "gold"), (DefiLlama, llama, "ethereum:0xab")):
+            monkeypatch.setattr(server, "answer", lambda path, query, document=document: (200, document))
+            (answer,) = kind(http, CHAINS, WINDOW).answers([Ask(coin, (T0, T0 + 300))])
+            prices = [quote.usd for quote in answer.quotes]
+            assert prices == ([Decimal(2), None, None, None] if coin == "gold" else [Decimal("12.94"), None])
+            assert answer.quotes[0].confidence == (None if coin == "gold" else 0.12)
 
 
 NO_CACHE = LakeCache(lambda spark: None, lambda frame: 0, lambda provider: None, lambda text: None)

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from permalake.config import PricesSettings
 from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.enrich.stand_ins import stand_ins
 from permalake.wormhole.reference import load_reference
@@ -48,7 +49,9 @@ def prices(tmp_path_factory):
 
 
 def told(spark, reference, prices, *wants):
-    found = stand_ins(spark, reference, [prices], spark.createDataFrame(list(wants), WANTED), 12)
+    found = stand_ins(
+        spark, reference, [prices], spark.createDataFrame(list(wants), WANTED), PricesSettings()
+    )
     rows = found.prices.toArrow().to_pylist() if found.prices else []
     quotes = found.quotes.toArrow().to_pylist() if found.quotes else []
     return {(row["origin_address"], row["at"]): tuple(row.values())[3:] for row in rows}, quotes

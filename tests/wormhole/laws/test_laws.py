@@ -341,12 +341,16 @@ def beside_the_quotes(rows):
         )
     rows["token_prices"].append({**_quote(TOKEN), "provider": "other0.52", "price_usd": Decimal("0.52")})
     second["stand_in"] = "gold"
+    first["price_confidence"], second["price_confidence"] = 0.5, 0.4
+    second["contradicting_price_usd"] = Decimal("5.1")
     standing.update(amount="2", stand_in_notional_usd=Decimal("2.1"))
     find(rows, "notional_transferred_daily", date=DAY, origin_address=OTHER)["amount"] = "2"
     return {
         ("distance_to_quote", DAY, key(1)),
         ("providers_agree", DAY, key(2)),
         ("quotes_are_kept", DAY, key(2)),
+        ("prices_have_no_outliers", DAY, key(2)),
+        ("prices_are_confident", DAY, key(2)),
         ("stand_ins_are_apart", DAY, key(2)),
         ("stand_in_value_is_amount_times_price", DAY, key(3)),
     }

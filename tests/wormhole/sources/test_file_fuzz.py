@@ -9,6 +9,7 @@ import random
 
 import pytest
 
+from permalake.config import PricesSettings
 from permalake.paths import SAMPLE
 from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.reference import load_reference
@@ -99,5 +100,5 @@ def test_files_of_quotes(spark, tmp_path):
     )
     quotes = FilePrices(tmp_path, 12).quotes(spark, wanted).cache()
     assert quotes.count() > 200
-    assert nearest(wanted, quotes, 12).count() == 1
+    assert nearest(wanted, quotes, PricesSettings()).count() == 1
     quotes.unpersist()

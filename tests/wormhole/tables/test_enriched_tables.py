@@ -74,6 +74,36 @@ def test_amounts_and_values_are_exact(spark, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_missing_value_has_a_reason(spark, engine):
+    given = day_of(
+        [(TOKEN, "150000000"), (TOKEN, str(LARGEST)), (OTHER, "1"), (UNKNOWN, "7"), ("ee" * 32, "7")]
+    )
+    quote = given["quotes"][0]
+    given["quotes"] += [
+        {**quote, "origin_address": OTHER, "price_usd": None, "unused_price_usd": PRICE, "confidence": 0.1}
+        | {"reason": "low_confidence"},
+        {**quote, "origin_address": UNKNOWN, "contradicting_price_usd": Decimal(5)},
+    ]
+    given["application_transfers"] = [
+        {**row, "in_token_transfers": 0, "token_chain": 2, "token_address": token, "amount": amount}
+        for row, (token, amount) in zip(
+            given["token_transfer_payload"][:3], [(TOKEN, None), (None, "1"), (OTHER, "1")], strict=True
+        )
+    ]
+    names = ("token_transfer_details", "application_transfer_details")
+    found = enriched_rows(engine, spark, given, *names)
+    details, moved = (sorted(found[name], key=lambda row: row["row_key"]) for name in names)
+    assert [row["reason"] for row in details] == [
+        *(None, "too_large", "low_confidence", "no_decimals", "no_quote"),
+    ]
+    assert [row["notional_usd"] is None for row in details] == [False, True, True, True, True]
+    assert (details[2]["token_price_usd"], details[2]["unused_price_usd"]) == (None, PRICE)
+    assert details[2]["price_confidence"] == 0.1
+    assert details[3]["contradicting_price_usd"] == 5
+    assert [row["reason"] for row in moved] == ["no_amount", "no_token", "low_confidence"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_sum_of_values_beyond_the_type_is_null(spark, engine):
     most = Decimal("999999999999999999999999999999.99999999")
     sent = day_of([(TOKEN, "1"), (TOKEN, "1"), (OTHER, "1")])["token_transfer_payload"]

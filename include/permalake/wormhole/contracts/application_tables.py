@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from permalake.contracts.schema import AMOUNT, ROW_KEY, UINT, Column
 from permalake.wormhole.contracts.columns import chain, daily, per_vaa, text, usd, word
+from permalake.wormhole.contracts.value_reasons import NO_AMOUNT, NO_TOKEN, reason_column
 
 _APP_ID = Column("app_id", "string", "Application as Wormholescan names it; UNKNOWN where none is known.")
 
@@ -133,6 +134,7 @@ APPLICATION_TRANSFER_DETAILS = per_vaa(
     text("token_name", "Name of the token."),
     text("token_native_address", "The token's address in its chain's native form."),
     text("recipient_native_address", "Recipient in the native form of the target chain."),
+    reason_column(NO_TOKEN, NO_AMOUNT),
 )
 
 APPLICATIONS_DAILY = daily(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from permalake.contracts.figures import DailyChart, HeadlineFigure, OpenRequests
+from permalake.wormhole.contracts.value_reasons import MEANING
 
 _USD = "CAST(sum(notional_usd) AS DOUBLE)"
 FIGURES = (
@@ -25,7 +26,8 @@ CHARTS = (
     DailyChart("Receivers", "addresses_daily", (("receivers", "CAST(sum(addresses) AS DOUBLE)"),)),
 )
 _ROWS = "count(*) AS requests, min(date) AS first, max(date) AS last"
-_MOST = "GROUP BY what, reason ORDER BY requests DESC, what LIMIT 50"
+_MOST = "GROUP BY 1, 2 ORDER BY requests DESC, what LIMIT 50"
+_REASONS = " ".join(f"WHEN '{name}' THEN '{text}'" for name, text in MEANING.items())
 _CHAIN = "'chain ' || split_part(row_key, ':', 1)"
 OPEN_REQUESTS = (
     OpenRequests(
@@ -33,8 +35,7 @@ OPEN_REQUESTS = (
         "A run with --only enrich asks the provider again for its days.",
         "token_transfer_details",
         "SELECT coalesce(origin_symbol, '?') || ' ' || coalesce(origin_token_address, '') AS what, "  # noqa: S608
-        "CASE WHEN amount IS NULL THEN 'its decimals are not known' "
-        f"ELSE 'no quote near enough in time' END AS reason, {_ROWS} "
+        f"CASE reason {_REASONS} ELSE 'built before reasons were stored' END AS reason, {_ROWS} "
         f"FROM token_transfer_details WHERE token_price_usd IS NULL {_MOST}",
     ),
     OpenRequests(

@@ -10,6 +10,7 @@ from permalake.wormhole.contracts.columns import row_key as _row_key
 from permalake.wormhole.contracts.columns import text as _text
 from permalake.wormhole.contracts.columns import usd as _usd
 from permalake.wormhole.contracts.columns import word as _word
+from permalake.wormhole.contracts.value_reasons import reason_column
 
 NAMESPACE = "wormhole"
 
@@ -161,6 +162,30 @@ TOKEN_TRANSFER_DETAILS = _per_vaa(
         "The token's address in its chain's native form; null where its 32 bytes are a hash that no list "
         "resolves (NEAR, Aptos, Cosmos).",
     ),
+    reason_column(),
+    Column(
+        "price_confidence",
+        "double",
+        "What the provider itself says of its quote, 0 to 1; null where it says nothing.",
+        required=False,
+        minimum=0,
+        maximum=1,
+    ),
+    Column(
+        "unused_price_usd",
+        "decimal(38,18)",
+        "Quote nearest in time where it does not count (USD); `reason` tells why.",
+        required=False,
+        minimum=0,
+    ),
+    Column(
+        "contradicting_price_usd",
+        "decimal(38,18)",
+        "Price that the quote differs from by more than prices.max_factor (USD): that of the token's quotes "
+        "before and after it, or of the cross-check. Null where there is none.",
+        required=False,
+        minimum=0,
+    ),
 )
 
 CHAIN_DETAILS = _per_vaa(
@@ -190,10 +215,25 @@ TOKEN_PRICES = Table(
         Column("quote_time", "timestamptz", "Time of the quote."),
         Column("price_usd", "decimal(38,18)", "Price (USD).", minimum=0),
         Column("fetched_at", "timestamptz", "When it was first fetched."),
+        Column(
+            "confidence",
+            "double",
+            "What the provider itself says of it, 0 to 1; null where it says nothing.",
+            required=False,
+            minimum=0,
+            maximum=1,
+        ),
+        Column(
+            "former_price_usd",
+            "decimal(38,18)",
+            "Price before its last correction; null where it was never corrected.",
+            required=False,
+        ),
+        Column("corrected_at", "timestamptz", "When it was last corrected.", required=False),
     ),
     key=("origin_chain", "origin_address", "provider", "quote_time"),
     sort=("origin_chain", "origin_address", "quote_time"),
-    first_value=("fetched_at",),
+    first_value=("fetched_at", "corrected_at"),
     commit="side",
     date_doc="UTC date of the quote.",
 )

@@ -15,25 +15,28 @@ from pyspark.sql import functions as F
 from permalake.config import Settings
 from permalake.pipeline.day_queries import DayQueries, KnownFrames
 from permalake.pipeline.query_frames import DayTables, query_frames
+from permalake.spark.frames import of_rows
 from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.value_reasons import DENIED
 from permalake.wormhole.enrich import price_providers
 from permalake.wormhole.enrich.chains import Chains
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.stand_ins import stand_ins
-from permalake.wormhole.reference import load_reference
+from permalake.wormhole.reference import Reference, load_reference
 from permalake.wormhole.tables import amount_queries, chain_questions, wanted_tokens
 from permalake.wormhole.tables import enriched_tables as made
 from permalake.wormhole.tables.carried_state import Tables, attested_until
 from permalake.wormhole.tables.chain_questions import QUESTIONS, TOLD, questions
-from permalake.wormhole.tables.nearest_quotes import WANTED
+from permalake.wormhole.tables.nearest_quotes import WANTED, compared, quoted
 from permalake.wormhole.tables.token_metadata import TOKEN, completed, token_metadata
-from permalake.wormhole.tables.used_quotes import token_prices
+
+_QUOTE = (*TOKEN, "provider", "quote_time", "price_usd", "confidence")
 
 
 class Enrichment(NamedTuple):
     """What the tables of some days are made of: their queries, what these read beside tables, and quotes.
 
-    ``prices``: rows of ``token_prices`` that are used.
+    ``prices``: quotes that serve, or would with more confidence.
     """
 
     queries: Mapping[str, str]
@@ -84,27 +87,40 @@ def enriched(
         {QUESTIONS: chain_questions.SCHEMA},
     )
     told = chains.answers(spark, asked[QUESTIONS]).localCheckpoint()
-    wanted = priceable(spark, directory, moved[wanted_tokens.WANTED]).localCheckpoint()
-    window_hours = settings.prices.window_hours
-    priced = price_providers.priced(spark, providers, wanted, window_hours)
+    rules = settings.prices
+    every_want = moved[wanted_tokens.WANTED]
+    wanted = priceable(spark, directory, every_want).localCheckpoint()
+    priced = price_providers.priced(spark, providers, wanted, rules)
     checked = None
     if cross_check is not None:
-        checked = price_providers.priced(spark, [cross_check], priced.select(*WANTED), window_hours)
-    unpriced = wanted.join(priced, list(WANTED), "left_anti")
-    standing = stand_ins(spark, reference, providers, unpriced, window_hours)
+        checked = price_providers.priced(spark, [cross_check], priced.select(*WANTED), rules)
+        priced = compared(priced, checked, rules).localCheckpoint()
+    counting = priced.where("reason IS NULL").select(*WANTED)
+    unpriced = wanted.join(counting, list(WANTED), "left_anti")
+    standing = stand_ins(spark, reference, providers, unpriced, rules)
     used = [quotes for quotes in (priced, checked, standing.quotes) if quotes is not None]
     found = {
         made.METADATA: completed(metadata, tokens, told),
-        made.QUOTES: priced,
-        made.CHECKS: checked,
+        made.QUOTES: quoted(every_want, priced, _lacks(spark, reference, providers, unpriced)),
+        made.CHECKS: None if checked is None else checked.where("reason IS NULL"),
         made.STAND_INS: standing.prices,
         made.ANSWERS: told,
         made.LISTED: listed.select("chain", "token_address").toDF(*TOKEN),
         made.LIMITS: spark.createDataFrame(reference.limit_table()),
     }
     known = {name: _shaped(spark, found[name], columns) for name, columns in made.KNOWN.items()}
-    prices = token_prices(reduce(DataFrame.unionByName, used))
+    prices = reduce(DataFrame.unionByName, [quotes.select(*_QUOTE) for quotes in used])
     return Enrichment(made.enriched_tables(reference.chains), known, prices)
+
+
+def _lacks(
+    spark: SparkSession, reference: Reference, providers: Sequence[PriceProvider], unpriced: DataFrame
+) -> DataFrame:
+    """Return why tokens have no quote at all: origin_chain, origin_address, lack."""
+    tokens = [(row[TOKEN[0]], row[TOKEN[1]]) for row in unpriced.select(*TOKEN).distinct().collect()]
+    reasons = dict.fromkeys(reference.denied, DENIED) | price_providers.lacks(providers, tokens)
+    rows = [(*token, reason) for token, reason in reasons.items()]
+    return of_rows(spark, rows, "origin_chain int, origin_address string, lack string")
 
 
 def _shaped(spark: SparkSession, frame: DataFrame | None, columns: pa.Schema) -> DataFrame:

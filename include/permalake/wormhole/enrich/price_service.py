@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from decimal import Decimal
 from itertools import groupby, islice
 from typing import Protocol
 
@@ -16,11 +15,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from permalake.config import PricesSettings
 from permalake.intervals import Span, joined, without
 from permalake.wormhole.codec.native_addresses import native_tokens
-from permalake.wormhole.enrich.quotes import Ask, Coin, PriceAnswer, PriceService, Quote
+from permalake.wormhole.contracts.value_reasons import NO_QUOTE, NOT_ANSWERED, NOT_ASKED, NOT_LISTED
+from permalake.wormhole.enrich.quotes import (
+    ORDINARY,
+    Ask,
+    Asking,
+    Coin,
+    PriceAnswer,
+    PriceService,
+    Quote,
+    invalid_quotes,
+)
 from permalake.wormhole.reference import Reference, TokenId
 from permalake.wormhole.tables.nearest_quotes import TOKEN, WANTED, nearest
+from permalake.wormhole.tables.used_quotes import stored_near, token_prices
 
 _COINS_AT_ONCE = 200
 _QUOTES_AT_ONCE = 100_000
@@ -32,6 +43,7 @@ _ROWS = pa.schema(
         ("quote_time", pa.timestamp("us", tz="UTC")),
         ("price_usd", pa.decimal128(38, 18)),
         ("fetched_at", pa.timestamp("us", tz="UTC")),
+        ("confidence", pa.float64()),
     ]
 )
 
@@ -69,32 +81,33 @@ class PriceCache(Protocol):
 
 
 class Market:
-    """A price service behind its cache, which is a price provider.
-
-    With ``again`` a want without a quote within the window is requested once more.
-    """
+    """A price service behind its cache, which is a price provider."""
 
     def __init__(
         self,
         service: PriceService,
         cache: PriceCache,
         reference: Reference,
-        window_hours: float,
+        rules: PricesSettings,
+        asking: Asking = ORDINARY,
         *,
-        again: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._service = service
         self._cache = cache
         self._reference = reference
-        self._window_hours = window_hours
-        self._again = again
+        self._rules = rules
+        self._asking = asking
         self._clock = clock
         self._asked = cache.asked(service.name)
         self._now: dict[str, list[tuple[Span, int]]] = {}
         self._unanswered: set[str] = set()
+        self._unlisted: set[str] = set()
         self._forbidden: dict[str, str] = {}
         self._fault = ""
+        self._not_asked: set[str] = set()
+        self._invalid = 0
+        self._names: dict[TokenId, str] = {}
 
     def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
         """Return quotes of the wanted tokens and fetch what is missing.
@@ -102,17 +115,24 @@ class Market:
         A fault of the service is a note, never an error.
         """
         tokens = self._tokens(wanted)
+        self._names |= tokens
         if not tokens:
             return self._cache.quotes(spark).limit(0)
         names = spark.createDataFrame(_name_table(tokens))
-        self._fetch(spark, self._needs(wanted, names), self._asked.known, tokens)
+        if self._asking.stored:
+            self._not_asked |= set(tokens.values()) - self._asked.known(set(tokens.values())).keys()
+        else:
+            self._fetch(spark, self._needs(wanted, names), self._asked.known, tokens)
         found = self._kept(spark, wanted, names, tokens)
-        if self._again:
-            without_price = wanted.join(nearest(wanted, found, self._window_hours), list(WANTED), "left_anti")
+        if self._asking.again and not self._asking.stored:
+            without_price = wanted.join(nearest(wanted, found, self._rules), list(WANTED), "left_anti")
             self._fetch(
                 spark, self._needs(without_price, names), lambda _coins: self._now, tokens, fresh=True
             )
             found = self._kept(spark, wanted, names, tokens)
+        if self._invalid:
+            self._cache.note(invalid_quotes(self._service.name, self._invalid))
+            self._invalid = 0
         if self._unanswered:
             count = len(self._unanswered)
             self._cache.note(
@@ -126,6 +146,15 @@ class Market:
                 "another provider in prices.fallback, then fill in with --only enrich"
             )
         return found
+
+    def lack(self, token: TokenId) -> str:
+        """Return why a token that was wanted has no quote here."""
+        name = self._names.get(token)
+        if name is None or name in self._unlisted:
+            return NOT_LISTED
+        if name in self._not_asked:
+            return NOT_ASKED
+        return NOT_ANSWERED if name in self._unanswered or name in self._forbidden else NO_QUOTE
 
     # -- Inside --------------------------------------------------------------------------------------
 
@@ -199,8 +228,11 @@ class Market:
                 self._fault = self._fault or answer.fault
                 self._unanswered.update(ask.coin for ask in answer.asks)
                 continue
+            coins = {ask.coin for ask in answer.asks}
             if answer.forbidden is not None:
-                self._forbidden |= dict.fromkeys((ask.coin for ask in answer.asks), answer.forbidden)
+                self._forbidden |= dict.fromkeys(coins, answer.forbidden)
+            self._unanswered -= coins
+            self._unlisted = self._unlisted | coins if answer.unlisted else self._unlisted - coins
             answers.append(answer)
             size += len(answer.quotes)
             if size >= _QUOTES_AT_ONCE:
@@ -211,15 +243,18 @@ class Market:
     def _settle(
         self, spark: SparkSession, answers: list[PriceAnswer], begun: int, tokens: dict[TokenId, str]
     ) -> None:
-        quotes = [quote for answer in answers for quote in answer.quotes]
-        if quotes:
-            rows = _quote_table(quotes, tokens, self._service.name, int(self._clock() * 1_000_000))
-            frame = spark.createDataFrame(rows)
-            self._cache.keep(frame.withColumn("date", F.col("quote_time").cast("date")))
+        valid = [quote for answer in answers for quote in answer.quotes if quote.usd is not None]
+        invalid = [quote for answer in answers for quote in answer.quotes if quote.usd is None]
+        self._invalid += len(invalid)
+        if valid:
+            rows = _quote_table(valid, tokens, self._service.name, int(self._clock() * 1_000_000))
+            self._cache.keep(token_prices(spark.createDataFrame(rows)))
+        # A service may mend what is no price: a coin that has nothing else is asked for again.
+        broken = {quote.coin for quote in invalid} - {quote.coin for quote in valid}
         answered: dict[str, list[Span]] = {}
         for answer in answers:
             for ask in answer.asks:
-                if answer.is_settled:
+                if answer.is_settled and ask.coin not in broken:
                     answered.setdefault(ask.coin, []).append(ask.span)
                 if not answer.remembered:
                     self._now.setdefault(ask.coin, []).append((ask.span, begun))
@@ -230,22 +265,16 @@ class Market:
         self, spark: SparkSession, wanted: DataFrame, names: DataFrame, tokens: dict[TokenId, str]
     ) -> DataFrame:
         """Return stored quotes within reach of the wants, by wanted token."""
-        reach = F.make_dt_interval(secs=F.lit(self._window_hours * 3600))
-        spread = wanted.agg((F.min("at") - reach).alias("first"), (F.max("at") + reach).alias("last")).first()
-        kept = self._cache.quotes(spark).where(F.col("provider") == self._service.name)
-        if spread and spread["first"] is not None:
-            first, last = F.lit(spread["first"]), F.lit(spread["last"])
-            kept = kept.where(
-                F.col("quote_time").between(first, last)
-                & F.col("date").between(first.cast("date"), last.cast("date"))
-            )
+        kept = stored_near(self._cache.quotes(spark), wanted, self._service.name, self._rules.window_hours)
         every_name = spark.createDataFrame(_name_table(tokens | self._siblings(tokens)))
         by_coin = (
             kept.join(F.broadcast(every_name), list(TOKEN))
             .groupBy("coin", "provider", "quote_time")
-            .agg(F.min("price_usd").alias("price_usd"))
+            .agg(F.min(F.struct("price_usd", "confidence")).alias("quote"))
         )
-        return by_coin.join(F.broadcast(names), "coin").select(*TOKEN, "provider", "quote_time", "price_usd")
+        return by_coin.join(F.broadcast(names), "coin").select(
+            *TOKEN, "provider", "quote_time", "quote.price_usd", "quote.confidence"
+        )
 
     def _siblings(self, tokens: dict[TokenId, str]) -> dict[TokenId, str]:
         """Return listed tokens for which the service has the name of a wanted one."""
@@ -274,17 +303,16 @@ def _quote_table(
     called: dict[str, list[TokenId]] = {}
     for token_id, name in tokens.items():
         called.setdefault(name, []).append(token_id)
-    rows: dict[tuple[TokenId, int], Decimal] = {
-        (token_id, quote.micros): quote.usd for quote in quotes for token_id in called[quote.coin]
-    }
+    rows = {(token_id, quote.micros): quote for quote in quotes for token_id in called[quote.coin]}
     return pa.table(
         [
             [chain for (chain, _), _ in rows],
             [address for (_, address), _ in rows],
             [provider] * len(rows),
             [micros for _, micros in rows],
-            list(rows.values()),
+            [quote.usd for quote in rows.values()],
             [fetched_at] * len(rows),
+            [quote.confidence for quote in rows.values()],
         ],
         schema=_ROWS,
     )

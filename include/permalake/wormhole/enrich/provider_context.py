@@ -9,7 +9,7 @@ from permalake.config import PriceSource, Settings
 from permalake.net.http import Patience, Probe, Service
 from permalake.net.refusals import Refusals
 from permalake.wormhole.enrich.price_service import Market, PriceCache
-from permalake.wormhole.enrich.quotes import PriceService
+from permalake.wormhole.enrich.quotes import Asking, PriceService
 from permalake.wormhole.reference import Reference, load_reference
 
 
@@ -17,14 +17,14 @@ from permalake.wormhole.reference import Reference, load_reference
 class ProviderContext:
     """The settings of a provider, and what a service among them needs besides.
 
-    ``key`` is the API key of the first provider; ``again`` asks once more for what had no quote.
+    ``key`` is the API key of the first provider.
     """
 
     settings: Settings
     source: PriceSource
     key: str | None
     cache: PriceCache
-    again: bool
+    asking: Asking
     patience: Patience | None
 
     @property
@@ -51,4 +51,4 @@ class ProviderContext:
 
     def market(self, service: PriceService) -> Market:
         """Return the service behind the lake's cache."""
-        return Market(service, self.cache, self.reference, self.window_hours, again=self.again)
+        return Market(service, self.cache, self.reference, self.settings.prices, self.asking)

@@ -8,9 +8,9 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
 from typing import Any, Protocol
 
 from permalake.intervals import Span
+from permalake.wormhole.contracts.value_reasons import PRICE_LIMIT
 
 _PLACES = Decimal(1).scaleb(-18)
-_LIMIT = Decimal(10) ** 20
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,15 @@ class Ask:
 
 @dataclass(frozen=True)
 class Quote:
-    """A price in USD at a moment (unix microseconds)."""
+    """A price in USD at a moment (unix microseconds); None where what the service has is no price.
+
+    ``confidence``: what the service itself says of it, 0 to 1.
+    """
 
     coin: str
     micros: int
-    usd: Decimal
+    usd: Decimal | None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,22 @@ class PriceAnswer:
     def is_settled(self) -> bool:
         """Whether the same asks would bring the same quotes for good."""
         return self.fault is None and self.forbidden is None and not self.unlisted
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How providers are asked.
+
+    ``again``: once more for what had no quote. ``anew``: a file's quotes count where the stored ones differ.
+    ``stored``: no service is asked.
+    """
+
+    again: bool = False
+    anew: bool = False
+    stored: bool = False
+
+
+ORDINARY = Asking()
 
 
 class PriceService(Protocol):
@@ -92,14 +112,30 @@ class PriceService(Protocol):
 
 
 def usd(value: Any) -> Decimal | None:
-    """Return a price as decimal(38,18), as the lake stores it; None for null, negative or larger values."""
+    """Return a price as decimal(38,18), as the lake stores it.
+
+    None for what is no price: null, zero (also after rounding), below zero, not finite, from
+    :data:`~permalake.wormhole.contracts.value_reasons.PRICE_LIMIT` on.
+    """
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     try:
         with localcontext(prec=60):
             price = Decimal(value)
-            if not price.is_finite() or not 0 <= price < _LIMIT:
+            if not price.is_finite() or not 0 < price < PRICE_LIMIT:
                 return None
-            return price.quantize(_PLACES, rounding=ROUND_HALF_EVEN)
+            return price.quantize(_PLACES, rounding=ROUND_HALF_EVEN) or None
     except InvalidOperation:
         return None
+
+
+def share(value: Any) -> float | None:
+    """Return a confidence from 0 to 1; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 <= value <= 1:
+        return None
+    return float(value)
+
+
+def invalid_quotes(provider: str, count: int) -> str:
+    """Return the note on quotes that are no prices."""
+    return f"prices: {provider}: {count} quote{'s' * (count > 1)} left out, no price above 0 and below 10^12"

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from permalake.config import PricesSettings
 from permalake.wormhole.enrich import price_providers
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.reference import DOLLAR, Reference
@@ -48,7 +49,7 @@ def stand_ins(
     reference: Reference,
     providers: Sequence[PriceProvider],
     unpriced: DataFrame,
-    window_hours: float,
+    rules: PricesSettings,
 ) -> StandIns:
     """Return stand-in prices of the wants in ``unpriced`` (origin_chain, origin_address, at)."""
     known = spark.createDataFrame(_known(reference))
@@ -67,13 +68,18 @@ def stand_ins(
     assets = wrapping.select(
         F.col(_ASSET[0]).alias(TOKEN[0]), F.col(_ASSET[1]).alias(TOKEN[1]), "at"
     ).distinct()
-    quotes = price_providers.priced(spark, providers, assets, window_hours)
+    quotes = price_providers.priced(spark, providers, assets, rules)
     return StandIns(dollars.unionByName(_of_assets(wrapping, quotes)), quotes)
 
 
 def _of_assets(wrapping: DataFrame, quotes: DataFrame) -> DataFrame:
     """Return the nearest quote among an asset's tokens; of two equally near that of the first token."""
-    of_asset = quotes.toDF(*_ASSET, "at", "stand_in_price_usd", "stand_in_timestamp", "provider")
+    of_asset = quotes.where("reason IS NULL").select(
+        *(F.col(name).alias(alias) for name, alias in zip(TOKEN, _ASSET, strict=True)),
+        "at",
+        F.col("price_usd").alias("stand_in_price_usd"),
+        F.col("quote_time").alias("stand_in_timestamp"),
+    )
     both = wrapping.join(of_asset, [*_ASSET, "at"])
     distance = F.abs(F.unix_micros("stand_in_timestamp") - F.unix_micros("at"))
     order = Window.partitionBy(*WANTED).orderBy(distance, *_ASSET)

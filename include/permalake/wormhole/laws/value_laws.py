@@ -99,6 +99,21 @@ FROM {ROUTED} AS transfers ANTI JOIN token_prices AS quotes
     AND check_price_usd = quotes.price_usd
 WHERE check_price_usd IS NOT NULL
 """
+_OUTLIERS = """
+SELECT date, row_key AS place,
+    'within a factor of ' || CAST(max_factor AS STRING) || ' of ' || CAST(contradicting_price_usd AS STRING)
+        || ' (prices.max_factor)' AS expected,
+    CAST(coalesce(token_price_usd, unused_price_usd) AS STRING) AS found
+FROM token_transfer_details CROSS JOIN configuration
+WHERE contradicting_price_usd IS NOT NULL
+"""
+_UNSURE = """
+SELECT date, row_key AS place,
+    'confidence of at least ' || CAST(min_confidence AS STRING) || ' (prices.min_confidence)' AS expected,
+    CAST(price_confidence AS STRING) AS found
+FROM token_transfer_details CROSS JOIN configuration
+WHERE token_price_usd IS NOT NULL AND price_confidence < min_confidence
+"""
 # Days on which too large a share of transfers with a known amount has no value.
 _UNPRICED = f"""
 SELECT date, 'share without value' AS place, 'at most {_UNPRICED_AT_MOST:.0%}' AS expected,
@@ -181,6 +196,20 @@ LAWS = (
         f"A quote and its cross-check differ by at most {_APART_AT_MOST:.0%}.",
         _DISAGREEING,
         severity=WARNING,
+    ),
+    violations(
+        "prices_have_no_outliers",
+        "token_transfer_details",
+        "A quote differs from the token's quotes before and after it, or from its cross-check, by at most "
+        "prices.max_factor.",
+        _OUTLIERS,
+        severity=WARNING,
+    ),
+    violations(
+        "prices_are_confident",
+        "token_transfer_details",
+        "A quote counts only with the confidence of prices.min_confidence.",
+        _UNSURE,
     ),
     violations(
         "stand_ins_are_apart",

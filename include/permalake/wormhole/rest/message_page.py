@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from permalake.web.table_pages import json_value
+from permalake.wormhole.contracts.value_reasons import MEANING
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.flows import chain_name
 from permalake.wormhole.rest.identifiers import of_row_key
@@ -78,9 +79,13 @@ def _transfer(tables: Tables, reference: Reference) -> Facts:
     return [
         ("Amount", f"{details['amount']} {symbol}".strip() if details.get("amount") else None),
         ("Value, USD", _plain(details.get("notional_usd"))),
+        ("No value because", _reason(details)),
         ("Price, USD", _plain(details.get("token_price_usd"))),
+        ("Quote that does not count, USD", _plain(details.get("unused_price_usd"))),
         ("Price from", details.get("price_source")),
         ("Price of", json_value(details.get("price_timestamp"))),
+        ("Provider's confidence, 0 to 1", details.get("price_confidence")),
+        ("Contradicting price, USD", _plain(details.get("contradicting_price_usd"))),
         ("Seconds to that price", details.get("price_distance_seconds")),
         ("Cross-check, USD", _plain(details.get("check_price_usd"))),
         ("Cross-check from", details.get("check_price_source")),
@@ -97,6 +102,11 @@ def _transfer(tables: Tables, reference: Reference) -> Facts:
         ("Resulting token", chain.get("resulting_token_address")),
         ("Its symbol", chain.get("resulting_token_symbol")),
     ]
+
+
+def _reason(details: Row) -> str | None:
+    reason = details.get("reason")
+    return MEANING.get(reason, reason) if reason else None
 
 
 def _redemption(tables: Tables) -> Facts:
@@ -123,6 +133,7 @@ def _moved(tables: Tables, reference: Reference) -> Facts:
     return [
         ("Amount", f"{amount} {details['token_symbol'] or ''}".strip() if amount else None),
         ("Value, USD", _plain(details.get("notional_usd"))),
+        ("No value because", _reason(details)),
         ("Price, USD", _plain(details.get("token_price_usd"))),
         ("Price from", details.get("price_source")),
         ("Price of", json_value(details.get("price_timestamp"))),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from permalake.config import Settings, WormholeSettings
+from permalake.config import PriceSource, Settings, WormholeSettings
 from permalake.contracts.steps import Dataset, source_dataset
 from permalake.errors import ConfigError
 from permalake.paths import REFERENCE
@@ -24,22 +24,25 @@ class WormholeInputs:
     @property
     def live(self) -> bool:
         """Whether an explorer or a price service answers."""
-        prices = self.settings.prices
-        asked = any(source.provider != "file" for source in (prices, *prices.fallback))
+        asked = any(source.provider != "file" for source in self._prices)
         return self.section.source != "files" or asked
 
     @property
     def roots(self) -> tuple[Path | None, ...]:
         """VAA files, reference data, observations, operations and price files."""
-        prices = self.settings.prices
         return (
             self.section.path,
             self.section.reference,
             self.section.observations,
             self.section.operations,
-            *(source.path for source in (prices, *prices.fallback)),
+            *(source.path for source in self._prices),
             REFERENCE,
         )
+
+    @property
+    def _prices(self) -> tuple[PriceSource, ...]:
+        prices = self.settings.prices
+        return (prices, *prices.fallback, *([prices.cross_check] if prices.cross_check else []))
 
     @property
     def archive(self) -> Path | None:

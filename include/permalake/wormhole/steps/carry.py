@@ -15,21 +15,18 @@ from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.query_frames import DayTables, query_frames
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
-from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich import price_providers
-from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.custody import Custody
 from permalake.wormhole.enrich.enriched_days import priceable
-from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.rpcs import opened
 from permalake.wormhole.steps.answer_caches import answer_cache
+from permalake.wormhole.steps.quotes import asking, price_cache, store_used
 from permalake.wormhole.tables import amount_queries
 from permalake.wormhole.tables import tvl_daily as tvl
 from permalake.wormhole.tables.attested_tokens import attested_tokens
 from permalake.wormhole.tables.carried_state import latest_before
 from permalake.wormhole.tables.nearest_quotes import WANTED
 from permalake.wormhole.tables.used_attestations import ATTESTED, BEFORE, OUTDATED, OUTDATED_DAY
-from permalake.wormhole.tables.used_quotes import token_prices
 
 _CUSTODY_SECONDS = 600.0
 """How long custody may hold up the publication of the carried tables; the newest day may take longer."""
@@ -59,8 +56,9 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     )
     held = tvl.balances(flows["flows"], state, flows["dates"]).localCheckpoint()
     priced = _priced(context, attempt, held)
-    attempt.append_new(token_prices(priced), TOKEN_PRICES)
-    frames = {"attested_tokens": attested, "tvl_daily": tvl.tvl_daily(held, priced)}
+    store_used(context, attempt, priced, context.report)
+    counting = priced.where("reason IS NULL")
+    frames = {"attested_tokens": attested, "tvl_daily": tvl.tvl_daily(held, counting)}
     jobs.stage(attempt, frames, WORMHOLE_TABLES)
     _ask_custody(context, attempt, held)
     then = published("attested_tokens").where(_inside(attempt))
@@ -82,6 +80,9 @@ def _inside(attempt: CarryAttempt) -> str:
 
 def _ask_custody(context: StepContext, attempt: CarryAttempt, held: DataFrame) -> None:
     """Store what the bridges held of these tokens; what takes too long waits for ``--only enrich``."""
+    if context.order.stored:
+        context.report("custody: no chain is asked (--stored)")
+        return
     cache = answer_cache(attempt, TOKEN_CUSTODY, lambda text, _: context.report(text))
     with opened(context.work.settings) as nodes:
         Custody(nodes, cache, seconds=_CUSTODY_SECONDS).ask(context.spark, held, (attempt.start, attempt.end))
@@ -90,13 +91,8 @@ def _ask_custody(context: StepContext, attempt: CarryAttempt, held: DataFrame) -
 def _priced(context: StepContext, attempt: CarryAttempt, held: DataFrame) -> DataFrame:
     """Return the quote nearest to each day's end of the tokens held then."""
     settings = context.work.settings
-    cache = LakeCache(
-        read=lambda session: attempt.table(session, TOKEN_PRICES.name),
-        add=lambda quotes: attempt.append_new(quotes, TOKEN_PRICES),
-        memory=partial(AskedPrices, context.work.database),
-        remark=context.report,
-    )
+    cache = price_cache(context, attempt, context.report)
     reference = settings.wormhole.reference if settings.wormhole else None
     wanted = priceable(context.spark, reference, held.select(*WANTED))
-    providers = price_providers.providers(settings, cache)
-    return price_providers.priced(context.spark, providers, wanted, settings.prices.window_hours)
+    providers = price_providers.providers(settings, cache, asking(context, again=False))
+    return price_providers.priced(context.spark, providers, wanted, settings.prices)

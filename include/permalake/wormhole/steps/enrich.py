@@ -12,17 +12,15 @@ from permalake.errors import PermalakeError
 from permalake.lake import Attempt
 from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import DayQueries, KnownFrames, stage_queries
-from permalake.pipeline.jobs import StepContext
+from permalake.pipeline.jobs import Order, StepContext
 from permalake.pipeline.query_frames import DayTables, query_frames
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
-from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TOKEN_PRICES, TVL_DAILY
-from permalake.wormhole.enrich.asked_prices import AskedPrices
+from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, MESSAGE_PUBLICATION, TVL_DAILY
 from permalake.wormhole.enrich.chains import Chains
 from permalake.wormhole.enrich.custody import Custody
 from permalake.wormhole.enrich.enriched_days import enriched
-from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import cross_check, providers
 from permalake.wormhole.enrich.questions import ChainRpc
 from permalake.wormhole.enrich.redemptions import Redemptions
@@ -31,6 +29,7 @@ from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources import wormhole_source
 from permalake.wormhole.sources.wormhole_source import Days
 from permalake.wormhole.steps.answer_caches import answer_cache
+from permalake.wormhole.steps.quotes import asking, price_cache, store_used
 from permalake.wormhole.tables import amount_queries
 from permalake.wormhole.tables.redemptions import SENT, SENT_TRANSFER, in_flight, news, reported_redemptions
 
@@ -45,23 +44,21 @@ def run(context: StepContext) -> StepResult:
 
 def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     order, settings, spark = context.order, context.work.settings, context.spark
-    cache = LakeCache(
-        read=lambda session: attempt.table(session, TOKEN_PRICES.name),
-        add=lambda quotes: attempt.append_new(quotes, TOKEN_PRICES),
-        memory=partial(AskedPrices, context.work.database),
-        remark=attempt.record.note,
-    )
-    # A run that starts here fills in: what is stored as "none" is requested again.
-    again = MESSAGE_PUBLICATION.name not in attempt.staged.changed()
+    cache = price_cache(context, attempt, attempt.record.note)
+    # A run that starts here fills in: what is stored as "none" is requested again. A forced run from the top
+    # builds from what is stored, and asks for nothing that is settled.
+    again = MESSAGE_PUBLICATION.name not in attempt.staged.changed() and not order.stored
     answers = answer_cache(attempt, CHAIN_ANSWERS, attempt.record.note)
     waiting = context.work.carries.waiting(order.network)
     nodes = rpcs(settings)
+    context.report(f"enrich {order}: {_asked(order, again=again)}")
     days = DayTables(
         spark,
         lambda name: attempt.files.rows(name, order.start, order.end).scan(),
         partial(attempt.days, spark),
     )
-    with Chains(nodes, answers, again=again, recheck=order.force) as chains:
+    recheck = again and order.force
+    with Chains(nodes, answers, again=again, recheck=recheck, stored=order.stored) as chains:
         enrichment = enriched(
             settings,
             days,
@@ -69,14 +66,15 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
             order.start,
             order.end,
             sound_before=min(order.start, waiting.span[0]) if waiting else order.start,
-            providers=providers(settings, cache, again),
-            cross_check=cross_check(settings, cache, again),
+            providers=providers(settings, cache, asking(context, again=again)),
+            cross_check=cross_check(settings, cache, asking(context, again=again)),
             chains=chains,
         )
-        _redeem(context, attempt, days, nodes, again=again)
+        if not order.stored:
+            _redeem(context, attempt, days, nodes, again=again)
         if again:
             _ask_custody(context, attempt, nodes)
-    quotes = attempt.append_new(enrichment.prices, TOKEN_PRICES)
+    quotes = store_used(context, attempt, enrichment.prices, attempt.record.note)
     reference = settings.wormhole.reference if settings.wormhole else None
     queries = DayQueries(
         enrichment.queries,
@@ -88,6 +86,19 @@ def _staged(context: StepContext, attempt: Attempt) -> StepResult:
     counted = jobs.counted(attempt, "token_transfer_details")
     context.report(f"enrich {order}: {counted}, {quotes} new quotes")
     return StepResult()
+
+
+def _asked(order: Order, *, again: bool) -> str:
+    """Return what services are asked for, and why, as the log tells it."""
+    if order.stored:
+        return "no service is asked, stored answers serve (--stored)"
+    if not again:
+        return "services are asked for what is not stored"
+    facts = ", and stored facts with a part missing (--force)" if order.force else ""
+    return (
+        "services are asked again (--only enrich) for transfers without a price or in flight, questions "
+        f"stored without an answer, balances that are not known{facts}"
+    )
 
 
 def _redeem(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from permalake.wormhole.contracts.value_reasons import NO_AMOUNT, NO_DECIMALS, NO_QUOTE, NO_TOKEN, TOO_LARGE
 from permalake.wormhole.tables.amount_queries import amount_sum, usd_sum
 from permalake.wormhole.tables.chain_questions import (
     NATIVE,
@@ -42,7 +43,13 @@ KNOWN = {
             *(("symbol", pa.string()), ("name", pa.string())),
         ]
     ),
-    QUOTES: _QUOTE,
+    QUOTES: pa.schema(
+        [
+            *_QUOTE,
+            *(("unused_price_usd", _PRICE), ("confidence", pa.float64())),
+            *(("contradicting_price_usd", _PRICE), ("reason", pa.string())),
+        ]
+    ),
     CHECKS: _QUOTE,
     STAND_INS: pa.schema(
         [
@@ -67,9 +74,9 @@ KNOWN = {
 }
 """What queries read beside tables, with its columns.
 
-Tokens as far as their decimals, symbol and name are known; the quote, cross-checking quote and stand-in price
-of a token at a moment, at most one each; rows of ``chain_answers`` that hold an answer; tokens that the
-governor counts; its limits (``until``: exclusive, null while they hold).
+Tokens as far as their decimals, symbol and name are known; the quote of a token at a moment, or why there is
+none that counts; its cross-checking quote and stand-in price, at most one each; rows of ``chain_answers``
+that hold an answer; tokens that the governor counts; its limits (``until``: exclusive, null while they hold).
 """
 
 _SPL_COLLECTION = "01" * 32
@@ -98,6 +105,9 @@ _KEY = ("date", "row_key")
 _TOKEN = ("origin_chain", "origin_address")
 _WANTED = (*_TOKEN, "at")
 _EMITTER_CHAIN = "CAST(split_part({}.row_key, ':', 1) AS INT)"
+_REASON = f"""CASE WHEN notional_usd IS NOT NULL THEN CAST(NULL AS STRING)
+        WHEN token_price_usd IS NULL THEN coalesce(lack, '{NO_QUOTE}')
+        WHEN {{amount}} IS NULL THEN '{NO_DECIMALS}' ELSE '{TOO_LARGE}' END AS reason"""
 _DISTANCE = "floor(abs(unix_micros(quote_time) - unix_micros({}.at)) / 1000000)"
 
 _TOKEN_TRANSFER_DETAILS = f"""
@@ -116,24 +126,27 @@ WITH sent AS (
     SELECT tokens.origin_chain, tokens.origin_address,
         coalesce(native_token(tokens.origin_chain, tokens.origin_address), registered.address) AS native
     FROM tokens LEFT JOIN registered ON {_same("tokens", "registered", *_TOKEN)}
+), valued AS (
+    SELECT sent.date, sent.row_key, amount,
+        value_in_usd(amount, quote.price_usd) AS notional_usd,
+        quote.price_usd AS token_price_usd,
+        quote.quote_time AS price_timestamp,
+        quote.provider AS price_source,
+        {_DISTANCE.format("sent").replace("quote_time", "quote.quote_time")} AS price_distance_seconds,
+        checking.price_usd AS check_price_usd,
+        checking.quote_time AS check_price_timestamp,
+        checking.provider AS check_price_source,
+        stand_in, stand_in_price_usd, stand_in_timestamp,
+        value_in_usd(amount, stand_in_price_usd) AS stand_in_notional_usd,
+        symbol AS origin_symbol, name AS origin_name, native AS origin_token_address,
+        quote.reason AS lack, quote.confidence AS price_confidence, unused_price_usd, contradicting_price_usd
+    FROM sent
+    LEFT JOIN named ON {_same("sent", "named", *_TOKEN)}
+    LEFT JOIN {QUOTES} AS quote ON {_same("sent", "quote", *_WANTED)}
+    LEFT JOIN {CHECKS} AS checking ON {_same("sent", "checking", *_WANTED)}
+    LEFT JOIN {STAND_INS} AS standing ON {_same("sent", "standing", *_WANTED)}
 )
-SELECT sent.date, sent.row_key, amount,
-    value_in_usd(amount, quote.price_usd) AS notional_usd,
-    quote.price_usd AS token_price_usd,
-    quote.quote_time AS price_timestamp,
-    quote.provider AS price_source,
-    {_DISTANCE.format("sent").replace("quote_time", "quote.quote_time")} AS price_distance_seconds,
-    checking.price_usd AS check_price_usd,
-    checking.quote_time AS check_price_timestamp,
-    checking.provider AS check_price_source,
-    stand_in, stand_in_price_usd, stand_in_timestamp,
-    value_in_usd(amount, stand_in_price_usd) AS stand_in_notional_usd,
-    symbol AS origin_symbol, name AS origin_name, native AS origin_token_address
-FROM sent
-LEFT JOIN named ON {_same("sent", "named", *_TOKEN)}
-LEFT JOIN {QUOTES} AS quote ON {_same("sent", "quote", *_WANTED)}
-LEFT JOIN {CHECKS} AS checking ON {_same("sent", "checking", *_WANTED)}
-LEFT JOIN {STAND_INS} AS standing ON {_same("sent", "standing", *_WANTED)}
+SELECT *, {_REASON.format(amount="amount")} FROM valued
 """
 
 # What the token bridge moves has its value in token_transfer_details; here it is only repeated. Decimals that
@@ -155,22 +168,29 @@ WITH own AS (
     FROM own LEFT JOIN {METADATA} AS token ON {_same("own", "token", "date", *_TOKEN)}
 ), bridged AS (
     SELECT date, row_key FROM application_transfers WHERE in_token_transfers = 1
-), known AS (
+), valued AS (
     SELECT measured.date, measured.row_key, units,
         value_in_usd(units, price_usd) AS notional_usd,
         price_usd AS token_price_usd, quote_time AS price_timestamp, provider AS price_source,
         {_DISTANCE.format("measured")} AS price_distance_seconds,
-        symbol AS token_symbol, name AS token_name
+        symbol AS token_symbol, name AS token_name, quote.reason AS lack
     FROM measured LEFT JOIN {QUOTES} AS quote ON {_same("measured", "quote", *_WANTED)}
+), known AS (
+    SELECT date, row_key, units, notional_usd, token_price_usd, price_timestamp, price_source,
+        price_distance_seconds, token_symbol, token_name, {_REASON.format(amount="units")}
+    FROM valued
     UNION ALL
     SELECT details.date, details.row_key, amount, notional_usd, token_price_usd, price_timestamp,
-        price_source, price_distance_seconds, origin_symbol, origin_name
+        price_source, price_distance_seconds, origin_symbol, origin_name, reason
     FROM token_transfer_details AS details SEMI JOIN bridged ON {_same("details", "bridged", *_KEY)}
 )
 SELECT moved.date, moved.row_key, units AS amount, notional_usd, token_price_usd, price_timestamp,
     price_source, price_distance_seconds, token_symbol, token_name,
     native_token(moved.token_chain, moved.token_address) AS token_native_address,
-    native_account(moved.target_chain, moved.recipient_address) AS recipient_native_address
+    native_account(moved.target_chain, moved.recipient_address) AS recipient_native_address,
+    CASE WHEN notional_usd IS NOT NULL OR moved.in_token_transfers = 1 THEN reason
+        WHEN moved.token_address IS NULL THEN '{NO_TOKEN}'
+        WHEN moved.amount IS NULL THEN '{NO_AMOUNT}' ELSE reason END AS reason
 FROM application_transfers AS moved LEFT JOIN known ON {_same("moved", "known", *_KEY)}
 """
 

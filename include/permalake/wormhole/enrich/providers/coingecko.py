@@ -121,7 +121,7 @@ class CoinGecko:
         except RequestRejectedError as rejected:
             self._rejected(rejected)
         inside = (one for one in found if start * 1_000_000 <= one[0] <= end * 1_000_000)
-        return [Quote(coin, micros, price) for micros, value in inside if (price := usd(value)) is not None]
+        return [Quote(coin, micros, usd(value)) for micros, value in inside]
 
     def _rejected(self, rejected: RequestRejectedError) -> NoReturn:
         """Tell an unlisted coin and a forbidden past from a fault."""

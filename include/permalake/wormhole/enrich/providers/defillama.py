@@ -27,7 +27,7 @@ from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.net.refusals import Refusals
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.enrich.provider_context import ProviderContext
-from permalake.wormhole.enrich.quotes import Ask, Coin, PriceAnswer, Quote, usd
+from permalake.wormhole.enrich.quotes import Ask, Coin, PriceAnswer, Quote, share, usd
 from permalake.wormhole.reference import ChainInfo
 
 NAME = "defillama"
@@ -40,6 +40,9 @@ _COINS = 30
 _THREADS = 4
 _UNLISTED_FOR = 7 * 86_400
 """Seconds after which an unlisted coin is requested again."""
+
+Records = dict[str, list[tuple[int, Any, Any]]]
+"""By coin: unix seconds, price in USD and confidence, as the service has them."""
 
 
 class DefiLlama:
@@ -209,32 +212,32 @@ def _of(asks: Iterable[Ask], coins: Collection[str]) -> tuple[Ask, ...]:
     return tuple(ask for ask in asks if ask.coin in coins)
 
 
-def _chosen(coins: Iterable[str], records: dict[str, list[tuple[int, Any]]]) -> list[Quote]:
+def _chosen(coins: Iterable[str], records: Records) -> list[Quote]:
     """Return quotes of these coins; the service may write an address in another letter case."""
     folded = {name.lower(): records_of for name, records_of in records.items()}
     quotes = {
-        Quote(coin, seconds * 1_000_000, price)
+        Quote(coin, seconds * 1_000_000, usd(price), share(confidence))
         for coin in coins
-        for seconds, value in records.get(coin, folded.get(coin.lower(), []))
-        if (price := usd(value)) is not None
+        for seconds, price, confidence in records.get(coin, folded.get(coin.lower(), []))
     }
-    return sorted(quotes, key=lambda one: (one.coin, one.micros))
+    return sorted(quotes, key=lambda quote: (quote.coin, quote.micros))
 
 
-def _records(document: Any) -> dict[str, list[tuple[int, Any]]]:
-    """Convert ``{"coins": {coin: {"prices": [{"timestamp": s, "price": usd}, …]}}}`` to (unix s, price)."""
+def _records(document: Any) -> Records:
+    """Convert ``{"coins": {coin: {"prices": [{"timestamp": s, "price": usd, "confidence": c}, …]}}}``."""
     return {
-        coin: [(int(one["timestamp"]), one["price"]) for one in of_coin["prices"]]
+        coin: [_record(record) for record in of_coin["prices"]]
         for coin, of_coin in dict(document["coins"]).items()
     }
 
 
-def _single(document: Any) -> dict[str, list[tuple[int, Any]]]:
-    """Convert ``{"coins": {coin: {"timestamp": s, "price": usd}}}`` to (unix s, price)."""
-    return {
-        coin: [(int(of_coin["timestamp"]), of_coin["price"])]
-        for coin, of_coin in dict(document["coins"]).items()
-    }
+def _single(document: Any) -> Records:
+    """Convert ``{"coins": {coin: {"timestamp": s, "price": usd, "confidence": c}}}``."""
+    return {coin: [_record(record)] for coin, record in dict(document["coins"]).items()}
+
+
+def _record(record: dict[str, Any]) -> tuple[int, Any, Any]:
+    return int(record["timestamp"]), record["price"], record.get("confidence")
 
 
 def _first(document: Any) -> list[str]:
