@@ -190,9 +190,36 @@ Last spark-submit output:
 
 
 def test_a_submit_that_died_tells_its_exit_code_alone():
-    told = died(AirflowException(SUBMIT.format(code=137)))
-    assert type(told) is AirflowException
-    assert str(told).startswith("the Spark submit ended with exit code 137 and recorded no reason")
+    failure = died(AirflowException(SUBMIT.format(code=1)))
+    assert type(failure) is AirflowException
+    assert str(failure) == (
+        "the Spark submit ended with exit code 1: it recorded no reason; see its output above"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "reason"),
+    [
+        (137, "", "it was killed, most likely because memory ran out"),
+        (-9, "", "it was killed, most likely because memory ran out"),
+        (1, "OSError: [Errno 24] Too many open files", "the limit of open files is too low"),
+        (
+            1,
+            "Error: Could not reserve enough space for object heap",
+            "memory",
+        ),
+        (1, "java.io.IOException: No space left on device", "the disk is full; free space"),
+        (
+            2,
+            "permalake: networks.shimmer.path: /nowhere is no directory",
+            "networks.shimmer.path: /nowhere is",
+        ),
+    ],
+)
+def test_a_submit_that_died_tells_what_its_output_says(code, line, reason):
+    failure = died(AirflowException(f"{SUBMIT.format(code=code)}\n{line}"))
+    assert str(failure).startswith(f"the Spark submit ended with exit code {code}: {reason}")
+    assert "\n" not in str(failure)
 
 
 def test_what_a_retry_cannot_mend_is_not_tried_again():

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from permalake.errors import PermalakeError
+from permalake.errors import PermalakeError, line_of
 
 DEBUG = "PERMALAKE_DEBUG"
 
@@ -101,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:  # noqa: BLE001
         if hasattr(error, "format_message"):  # the command line itself was wrong
             _usage(error)
-        _fail(f"{type(error).__name__}: {_sentence(str(error))} (set {DEBUG}=1 for the trace)", 1)
+        _fail(f"{line_of(error).rstrip('.')} (set {DEBUG}=1 for the trace)", 1)
 
 
 def _usage(error: Any) -> None:

@@ -37,10 +37,10 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
-from permalake.errors import CatalogUnavailableError
+from permalake.errors import CatalogUnavailableError, mishap_of
 from permalake.lake.migrations import Migration, add_column, add_table, migrate, pending
 
 PUBLISHED = "permalake"
@@ -337,7 +337,7 @@ class Database:
     """The catalog database. ``read`` sees one consistent state, ``write`` is alone while it lasts.
 
     ``wait``: seconds to wait for another process that has locked it. Opening, reading and writing raise
-    :class:`CatalogUnavailableError` when it stays locked or does not answer.
+    :class:`CatalogUnavailableError` when it stays locked, is damaged, or does not answer.
     """
 
     def __init__(self, uri: str | URL, wait: float = BUSY_SECONDS) -> None:
@@ -368,16 +368,22 @@ class Database:
         """Say what keeps the database from answering."""
         try:
             yield
-        except OperationalError as error:
-            raise CatalogUnavailableError(self._reason(error)) from None
+        except DBAPIError as error:
+            if reason := self._reason(error):
+                raise CatalogUnavailableError(reason) from None
+            raise
 
-    def _reason(self, error: OperationalError) -> str:
+    def _reason(self, error: DBAPIError) -> str | None:
         if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _LOCKED:
             return (
                 f"lake.catalog: another process has kept {self.engine.url.database} locked for "
                 f"{self._wait:g} s; wait until it is done, or end it (`fuser` names it)"
             )
         reason = " ".join(str(error.orig).split())
+        if advice := mishap_of(reason):
+            return f"lake.catalog: {advice}"
+        if not isinstance(error, OperationalError):
+            return None
         return f"lake.catalog: the database does not answer: {reason}; are address and login right?"
 
     def make_sure(self, work: Callable[[Connection], None]) -> None:

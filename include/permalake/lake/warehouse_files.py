@@ -9,7 +9,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from permalake.errors import PermalakeError
+from permalake.errors import PermalakeError, mishap_of
 from permalake.net.object_storage import filesystem, inner_path, is_object_store
 
 RUNBOOK = "docs/runbooks/restore.md"
@@ -35,7 +35,7 @@ def write_whole(location: str, content: bytes) -> None:
             out.write(content)
         disk.move(partial, path)
     except OSError as error:
-        raise PermalakeError(f"{location}: cannot be written: {_line(error)}") from None
+        raise PermalakeError(f"{location} cannot be written: {fault_of(error)}") from None
 
 
 def read_json(location: str) -> dict[str, Any] | None:
@@ -73,7 +73,7 @@ def fault_of(error: Exception) -> str:
         return "the file is missing"
     if isinstance(error, PermissionError):
         return "permission is denied"
-    return _line(error) if isinstance(error, OSError) else _DAMAGED
+    return mishap_of(str(error)) or _line(error) if isinstance(error, OSError) else _DAMAGED
 
 
 def _line(error: Exception) -> str:

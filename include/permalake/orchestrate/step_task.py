@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from permalake.config import load_settings
 from permalake.contracts.steps import Dataset, Step, StepResult
-from permalake.errors import ConfigError, InvalidInputError, PermalakeError, line_of
+from permalake.errors import ConfigError, InvalidInputError, PermalakeError, line_of, mishap_of
 from permalake.orchestrate import lineage
 from permalake.orchestrate.context import adopted, request_from
 from permalake.pipeline.domain import Domain
@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from permalake.pipeline.workspace import Workspace
 
 log = logging.getLogger("airflow.task")
-_EXIT_CODE = re.compile(r"Error code is: (\d+)")
+_EXIT_CODE = re.compile(r"Error code is: (-?\d+)")
+_OUTPUT = "Last spark-submit output:"
+_OURS = "permalake: "
+_SEE_ABOVE = "it recorded no reason; see its output above"
+_KILLED = "it was killed, most likely because memory ran out; lower PERMALAKE_SPARK_DRIVER_MEMORY"
+_UNSAID = {137: _KILLED, -9: _KILLED}
 _FINAL = {error.exit_code for error in (ConfigError, InvalidInputError)}
 Flow = tuple[list[Dataset], list[Dataset]]
 
@@ -141,9 +146,17 @@ def filled(rows: Mapping[str, int]) -> list[str]:
 
 
 def died(error: AirflowException) -> AirflowException:
-    """Return the failure of a submit that ended before it could record why: its exit code is all it tells."""
-    code = _EXIT_CODE.search(str(error))
+    """Return the failure of a submit that ended before it could record why.
+
+    What there is to know is its exit code and the end of its output, which the error quotes.
+    """
+    text = str(error)
+    code = _EXIT_CODE.search(text)
     if code is None:
-        return AirflowException((str(error).strip().splitlines() or ["the Spark submit failed"])[0])
-    reason = f"the Spark submit ended with exit code {code[1]} and recorded no reason; see its output above"
-    return AirflowFailException(reason) if int(code[1]) in _FINAL else AirflowException(reason)
+        return AirflowException((text.strip().splitlines() or ["the Spark submit failed"])[0])
+    output = text.partition(_OUTPUT)[2]
+    ours = [line.removeprefix(_OURS) for line in output.splitlines() if line.startswith(_OURS)]
+    number = int(code[1])
+    reason = mishap_of(output) or (ours[-1] if ours else _UNSAID.get(number, _SEE_ABOVE))
+    line = f"the Spark submit ended with exit code {number}: {reason}"
+    return AirflowFailException(line) if number in _FINAL else AirflowException(line)

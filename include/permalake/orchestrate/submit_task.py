@@ -106,7 +106,7 @@ class SparkStep(StepTask, SparkSubmitOperator):
         except AirflowException as error:
             row = work.steps.latest(request.network, request.run_id, self.step.name)
             if row is None or row == before or row.result.state == "running":
-                raise died(error) from None
+                raise self._recorded(work, request, died(error)) from None
             if row.result.state != "done":
                 return row.result
             self.log.warning("the submit ended while it ran a later step: %s", died(error))
@@ -114,6 +114,21 @@ class SparkStep(StepTask, SparkSubmitOperator):
         if row is None or row == before:
             raise AirflowException("the Spark job ended without a result; see its output above")
         return self.claim(work, request) or row.result
+
+    def _recorded(
+        self, work: Workspace, request: BuildRequest, failure: AirflowException
+    ) -> AirflowException:
+        """Record a failure in the ledger for the submit, which could not."""
+        key = work.steps.start(
+            request.network,
+            request.run_id,
+            self.step.name,
+            (request.start, request.end),
+            dag_run=request.dag_run,
+            submit=self.step.name,
+        )
+        work.steps.finish(key, StepResult("failed", reason=str(failure)))
+        return failure
 
     def _chained(self) -> tuple[Step, ...]:
         """Return the steps that the submit goes on with while the days are small."""

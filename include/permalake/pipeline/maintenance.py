@@ -11,7 +11,7 @@ from pathlib import Path
 from permalake.audit import docs
 from permalake.config import CONFIG_VARIABLE, Settings, config_file
 from permalake.contracts.namespaces import Namespaces
-from permalake.errors import ConfigError, PermalakeError
+from permalake.errors import ConfigError, PermalakeError, mishap_of
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import (
     MaintenanceResult,
@@ -126,7 +126,7 @@ def compact(
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as kept:
         done = subprocess.run(command, env=environment, stdout=kept, stderr=subprocess.STDOUT, check=False)
-    reason = "the Spark submit ended before it began"
+    reason = mishap_of(log.read_text("utf-8", errors="replace")) or "the Spark submit ended before it began"
     for row in StepLedger(open_database(settings)).of_run(run_id):
         yield from row.result.log
         reason = row.result.reason or reason
