@@ -143,7 +143,7 @@ def test_metrics_name_templates_not_ids(client):
     assert f'permalake_http_requests_total{{method="GET",network="shimmer",{route}}} 1.0' in text
     assert 'route="none",status="404"' in text
     assert "nosuch" not in text
-    assert 'permalake_days{network="shimmer"} 1.0' in text
+    assert 'permalake_days{network="shimmer",state="published"} 1.0' in text
 
 
 def test_browsers_of_any_origin_may_ask(client):

@@ -9,7 +9,7 @@ import pytest
 
 from permalake.lake import DayStatus
 from permalake.pages.calendar import calendar_page, day_page
-from permalake.pages.days import freshness, months, prometheus, state_of
+from permalake.pages.days import freshness, months, state_of
 
 AT = "2022-10-01T03:00:00.000000+00:00"
 
@@ -122,11 +122,8 @@ def test_a_day_tells_rows_stores_and_what_is_wrong():
         assert text in page
 
 
-def test_freshness_counts_from_the_end_of_the_latest_published_day():
-    days = [day(28), day(29, published=None, error="refused")]
-    (found,) = freshness(days, datetime(2022, 9, 29, 6, tzinfo=UTC))
-    assert (found.latest, found.seconds) == (date(2022, 9, 28), 6 * 3600)
-    text = prometheus([found])
-    assert 'permalake_freshness_seconds{network="shimmer"} 21600' in text.splitlines()
-    assert 'permalake_days{network="shimmer",state="failed"} 1' in text.splitlines()
-    assert text.endswith("\n")
+def test_freshness_counts_from_the_end_of_the_latest_published_day_that_is_over():
+    days = [day(28), day(29, published=None, error="refused"), day(30)]
+    (fresh,) = freshness(days, datetime(2022, 9, 29, 6, tzinfo=UTC))
+    assert (fresh.latest, fresh.seconds) == (date(2022, 9, 28), 6 * 3600)
+    assert freshness(days, datetime(2022, 9, 28, 6, tzinfo=UTC)) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
@@ -17,8 +18,6 @@ from permalake.api.docs import add_docs
 from permalake.api.health import router as health
 from permalake.api.lenient_requests import LenientRequests
 from permalake.api.limits import HEALTH_SLOTS, RequestLimits
-from permalake.api.metrics import ApiMetrics
-from permalake.api.metrics import router as metrics
 from permalake.api.operations import router as operations
 from permalake.api.pages import router as pages
 from permalake.api.pages import style_router as style
@@ -30,6 +29,9 @@ from permalake.config import Settings
 from permalake.domains import DOMAINS, domain_of, stores_of
 from permalake.lake.identity import open_database
 from permalake.lake.serving import LakeReader
+from permalake.lake.status import status
+from permalake.pages.metrics import ApiMetrics, LakeMetrics
+from permalake.pages.metrics import router as metrics
 from permalake.stores.readers import StoreReaders
 from permalake.version import VERSION
 from permalake.web.problems import add_handlers
@@ -82,8 +84,12 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.state.reader = lake
     app.state.edition = edition(settings, lake.lake_id)
     app.state.stores = stores
-    app.state.metrics = ApiMetrics(lake, stores)
     app.state.database = open_database(settings, settings.serve.catalog_wait)
+    days = LakeMetrics(
+        partial(status, app.state.database),
+        lambda network: [store.name for store in stores_of(settings, network)],
+    )
+    app.state.metrics = ApiMetrics(days, lake, stores)
     add_handlers(app)
     app.include_router(metrics)
     app.include_router(style)

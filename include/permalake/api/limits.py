@@ -14,8 +14,8 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from permalake.api.metrics import ApiMetrics
 from permalake.config import ServeSettings
+from permalake.pages.metrics import ApiMetrics
 from permalake.web.problems import problem_response
 
 MAX_URL = 8192

@@ -21,7 +21,7 @@ from permalake.domains import domain_of
 from permalake.lake import DayStatus
 from permalake.lake.serving import Scan as Days
 from permalake.lake.status import networks_with_days, status
-from permalake.web.html import page
+from permalake.web.html import page, styled_headers
 from permalake.web.problems import documented, not_found
 from permalake.web.state import RequestLake
 from permalake.web.table_pages import json_value
@@ -32,7 +32,7 @@ _DAYS = 14
 _INPUTS = 25
 _RAW_BYTES = 300
 # Data Docs hold their style sheet; nothing else may be loaded or run.
-_DOCS_POLICY = b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+_DOCS_HEADERS = [(name.lower().encode(), value.encode()) for name, value in styled_headers().items()]
 
 
 class QualityOptions(RangeOptions):
@@ -129,9 +129,7 @@ class _DataDocs(StaticFiles):
             if message["type"] == "http.response.start":
                 message["headers"] = [
                     *(_without_host(name, value) for name, value in message["headers"]),
-                    (b"content-security-policy", _DOCS_POLICY),
-                    (b"x-content-type-options", b"nosniff"),
-                    (b"referrer-policy", b"no-referrer"),
+                    *_DOCS_HEADERS,
                 ]
             await send(message)
 

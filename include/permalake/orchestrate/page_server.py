@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.middleware.base import RequestResponseEndpoint
 
 from permalake.audit import docs
 from permalake.config import Settings, load_settings
@@ -17,8 +18,11 @@ from permalake.lake import DayStatus
 from permalake.lake.identity import open_database
 from permalake.lake.step_ledger import StepLedger
 from permalake.pages.calendar import MONTHS_SHOWN, calendar_page, day_page
-from permalake.pages.days import Freshness, freshness, prometheus
+from permalake.pages.days import freshness
+from permalake.pages.metrics import LakeMetrics, LakeRegistry
+from permalake.pages.metrics import router as metrics
 from permalake.pages.runs import run_page, runs_page
+from permalake.web.html import styled_headers
 
 _MOST_TRIES = 500
 
@@ -33,6 +37,12 @@ def application() -> FastAPI:
     reader = Depends(requires_access_dag("GET"))
     app = FastAPI(title="Permalake", dependencies=[reader], docs_url=None, redoc_url=None, openapi_url=None)
 
+    @app.middleware("http")
+    async def _policy(request: Request, answer: RequestResponseEndpoint) -> Response:
+        response = await answer(request)
+        response.headers.update(styled_headers("'self'"))  # Airflow frames the calendar
+        return response
+
     @app.exception_handler(PermalakeError)
     def _told(request: Request, error: PermalakeError) -> PlainTextResponse:  # noqa: ARG001
         return PlainTextResponse(f"{error}\n", status_code=503)
@@ -44,7 +54,8 @@ def application() -> FastAPI:
         settings = load_settings()
         days = _days(settings, network)
         stores = {name: _stores(settings, name) for name in days}
-        return calendar_page(days, stores, _fresh(days, stores), only=network, shown=months)
+        every = [day for days_of_network in days.values() for day in days_of_network]
+        return calendar_page(days, stores, freshness(every), only=network, shown=months)
 
     @app.get("/day", response_class=HTMLResponse)
     def one_day(network: str, date: date) -> str:
@@ -60,12 +71,8 @@ def application() -> FastAPI:
     def fresh() -> list[dict[str, Any]]:
         return [
             {"network": one.network, "latest": one.latest.isoformat(), "age_seconds": one.seconds}
-            for one in _all_fresh()
+            for one in freshness(_every_day())
         ]
-
-    @app.get("/metrics", response_class=PlainTextResponse)
-    def metrics() -> str:
-        return prometheus(_all_fresh())
 
     @app.get("/audit/{path:path}", response_class=Response)
     async def audit(path: str, request: Request) -> Response:
@@ -73,7 +80,13 @@ def application() -> FastAPI:
         return await files.get_response(path, request.scope)
 
     _add_run_pages(app)
+    app.state.metrics = LakeRegistry(LakeMetrics(_every_day, lambda name: _stores(load_settings(), name)))
+    app.include_router(metrics)
     return app
+
+
+def _every_day() -> list[DayStatus]:
+    return open_reader(load_settings()).status()
 
 
 def _add_run_pages(app: FastAPI) -> None:
@@ -98,13 +111,3 @@ def _days(settings: Settings, network: str | None) -> dict[str, list[DayStatus]]
     for day in open_reader(settings).status(network):
         found.setdefault(day.network, []).append(day)
     return found
-
-
-def _fresh(days: dict[str, list[DayStatus]], stores: dict[str, list[str]]) -> list[Freshness]:
-    return [one for name, own in days.items() for one in freshness(own, stores=stores[name])]
-
-
-def _all_fresh() -> list[Freshness]:
-    settings = load_settings()
-    days = _days(settings, None)
-    return _fresh(days, {name: _stores(settings, name) for name in days})

@@ -140,58 +140,31 @@ def _month(
 
 @dataclass(frozen=True)
 class Freshness:
-    """The latest published day of a network, and the seconds since that day ended."""
+    """The latest published day of a network that is over, and the seconds since then."""
 
     network: str
     latest: date
     carried: date | None
     """Day up to which the carried tables are there."""
+    end: datetime
+    """End of the latest day."""
     seconds: float
-    days: dict[str, int]
-    """Days by the name of their state."""
 
 
-def freshness(
-    days: Iterable[DayStatus], now: datetime | None = None, stores: Collection[str] = ()
-) -> list[Freshness]:
-    """Return the freshness of every network that has a published day."""
+def freshness(days: Iterable[DayStatus], now: datetime | None = None) -> list[Freshness]:
+    """Return the freshness of every network that has a published day before ``now``.
+
+    Days to come, such as synthetic ones, say nothing of how fresh a network is.
+    """
     moment = now or datetime.now(UTC)
     by_network: dict[str, list[DayStatus]] = {}
     for day in days:
         by_network.setdefault(day.network, []).append(day)
-    found = []
-    for network, own in sorted(by_network.items()):
-        counts: dict[str, int] = {}
-        for day in own:
-            name = state_of(day, stores).name
-            counts[name] = counts.get(name, 0) + 1
-        if published := [day.date for day in own if day.published]:
-            end = datetime.combine(max(published) + timedelta(1), datetime.min.time(), UTC)
-            age = max(0.0, (moment - end).total_seconds())
-            found.append(Freshness(network, max(published), carried_until(own), age, counts))
-    return found
-
-
-def prometheus(found: Sequence[Freshness]) -> str:
-    """Return the figures in Prometheus' text format, version 0.0.4."""
-    latest, age, counts = [], [], []
-    for one in found:
-        label = f'network="{one.network}"'
-        start = datetime.combine(one.latest, datetime.min.time(), UTC)
-        latest.append(f"permalake_latest_published_day_timestamp_seconds{{{label}}} {start.timestamp():.0f}")
-        age.append(f"permalake_freshness_seconds{{{label}}} {one.seconds:.0f}")
-        counts += [f'permalake_days{{{label},state="{name}"}} {n}' for name, n in sorted(one.days.items())]
-    return "\n".join(
-        [
-            "# HELP permalake_latest_published_day_timestamp_seconds Start of the latest published day.",
-            "# TYPE permalake_latest_published_day_timestamp_seconds gauge",
-            *latest,
-            "# HELP permalake_freshness_seconds Time since the end of the latest published day.",
-            "# TYPE permalake_freshness_seconds gauge",
-            *age,
-            "# HELP permalake_days Days that the lake knows of, by state.",
-            "# TYPE permalake_days gauge",
-            *counts,
-            "",
-        ]
-    )
+    values = []
+    for network, days_of_network in sorted(by_network.items()):
+        over = [day.date for day in days_of_network if day.published and day.date < moment.date()]
+        if over:
+            end = datetime.combine(max(over) + timedelta(1), datetime.min.time(), UTC)
+            age = (moment - end).total_seconds()
+            values.append(Freshness(network, max(over), carried_until(days_of_network), end, age))
+    return values

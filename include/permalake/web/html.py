@@ -41,6 +41,15 @@ _HEADERS = {
 }
 
 
+def styled_headers(ancestors: str = "'none'") -> dict[str, str]:
+    """Return the headers of a page with a style inline and nothing else: no script, nothing from elsewhere.
+
+    ``ancestors`` are the origins whose pages may frame it.
+    """
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'"
+    return {**_HEADERS, "Content-Security-Policy": f"{policy}; frame-ancestors {ancestors}"}
+
+
 def page(
     request: Request,
     publication: int | None,
