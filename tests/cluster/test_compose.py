@@ -118,3 +118,24 @@ def test_files_and_targets_that_it_names_exist(services):
         assert os.access(ROOT / "docker" / script, os.X_OK)
         subprocess.run(["sh", "-n", str(ROOT / "docker" / script)], check=True)
     assert f"pools set {POOL} " in (ROOT / "docker" / "init.sh").read_text("utf-8")
+
+
+def test_bases_and_images_of_others_are_pinned_by_digest(services):
+    lines = (ROOT / "docker" / "Dockerfile").read_text("utf-8").splitlines()
+    bases = [line.split()[1] for line in lines if line.startswith("FROM ")]
+    others = [service["image"] for service in services.values() if "build" not in service]
+    assert len(bases) == 4
+    assert len(others) == 2
+    for image in (*bases, *others):
+        assert re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}", image), image
+
+
+def test_the_image_is_built_from_files_that_reach_the_builder():
+    """.dockerignore names what does; a file that COPY names beside it would not be there."""
+    kept = [line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines()]
+    copied = re.findall(
+        r"^COPY --chown=permalake (.+) \S+$", (ROOT / "docker" / "Dockerfile").read_text(), re.M
+    )
+    for source in " ".join(copied).split():
+        assert (ROOT / source).exists(), source
+        assert source.split("/")[0] in kept, source

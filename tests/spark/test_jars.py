@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
@@ -31,13 +32,17 @@ def test_a_jar_with_its_digest_is_accepted(folder):
     assert jars.resolve([POSTGRES]) == []
 
 
-def test_a_changed_jar_is_refused_with_one_line(folder):
+@pytest.mark.parametrize("use", [jars.resolve, jars.class_path], ids=["set-up", "submit"])
+def test_a_changed_jar_is_refused_with_one_line(folder, use):
     jar = folder / jars.jar_name(POSTGRES)
+    assert use([POSTGRES]) in ([], str(jar))
+    kept = jar.stat()
     content = bytearray(jar.read_bytes())
     content[len(content) // 2] ^= 1
     jar.write_bytes(content)
+    os.utime(jar, ns=(kept.st_atime_ns, kept.st_mtime_ns))
     with pytest.raises(PermalakeError) as refused:
-        jars.resolve([POSTGRES])
+        use([POSTGRES])
     message = str(refused.value)
     assert "\n" not in message
     assert message.startswith(f"{jar.name} has the SHA-256 digest ")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from permalake.errors import PermalakeError
@@ -72,10 +73,17 @@ def missing(coordinates: Sequence[str] = COORDINATES) -> list[str]:
 
 
 def class_path(coordinates: Sequence[str] = COORDINATES) -> str:
-    """Return the jars as one ``--jars`` value; raise :class:`PermalakeError` if one has not been fetched."""
+    """Return the jars as one ``--jars`` value.
+
+    Raises:
+        PermalakeError: A jar has not been fetched, or has another digest than ``jars.sha256`` lists.
+    """
     if lacking := missing(coordinates):
         raise PermalakeError(f"{jar_name(lacking[0])} is missing in {JARS}; run `{_fetches(lacking[0])}`")
-    return ",".join(str(JARS / jar_name(coordinate)) for coordinate in coordinates)
+    files = [JARS / jar_name(coordinate) for coordinate in coordinates]
+    for file in files:
+        verify(file)
+    return ",".join(map(str, files))
 
 
 def _fetches(coordinate: str) -> str:
@@ -142,12 +150,22 @@ def verify(jar: Path, listed: Path | None = None) -> None:
     if expected is None:
         name = (listed or DIGESTS).name
         raise PermalakeError(f"{jar.name} has no digest in {name}; add the one its publisher states")
-    with jar.open("rb") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
-    if found != expected:
+    status = jar.stat()
+    digest = _digest(jar, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if digest != expected:
         raise PermalakeError(
-            f"{jar.name} has the SHA-256 digest {found}, not {expected}; delete {jar} and run `make install`"
+            f"{jar.name} has the SHA-256 digest {digest}, not {expected}; delete {jar} and run `make install`"
         )
+
+
+@lru_cache(maxsize=256)
+def _digest(jar: Path, size: int, modified: int, changed: int) -> str:  # noqa: ARG001
+    """Return a file's digest; it is read again when the file system says that it is another one.
+
+    A gigabyte takes most of a second, and a submit asks for the same jars several times.
+    """
+    with jar.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def retrieve(coordinate: str, folder: Path, *options: str) -> None:
