@@ -70,14 +70,13 @@ def test_lineage_goes_from_the_source_to_the_readers(troubled):
     assert "messages_add_up" in failed["stages"][-1]["text"]
 
 
-def test_quarantine_has_reasons_and_raw_input(troubled):
+def test_quarantine_has_reasons_and_inputs_without_their_bytes(troubled):
     found = quality(troubled)
     assert [(one["reason"], one["inputs"]) for one in found["reasons"]] == [
         ("bad_signature", 3), ("malformed", 1),
     ]  # fmt: skip
     by_reason = {one["reason"]: one for one in found["inputs"]}
-    assert by_reason["bad_signature"]["raw"] == "ff" * 300
-    assert by_reason["bad_signature"]["bytes"] == 400
+    assert "raw" not in by_reason["bad_signature"]
     assert quality(troubled, f"start={DAY2}")["inputs"] == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from hashlib import sha256
 
 import pytest
 from pyspark.sql import functions as f
@@ -26,10 +27,11 @@ def frame(spark, table, rows):
 
 
 def quarantine(attempt, spark, *rows):
-    """Replace the quarantine of the attempt's days by (origin, day, detail)."""
+    """Replace the quarantine of the attempt's days by (origin, day, detail[, raw])."""
     schema = "source string, origin string, reason string, detail string, raw binary, date date"
     frame = spark.createDataFrame(
-        [("files", origin, "malformed", detail, None, day) for origin, day, detail in rows], schema
+        [("files", origin, "malformed", detail, *(raw or [None]), day) for origin, day, detail, *raw in rows],
+        schema,
     )
     landed = KnownFrames({"refused": frame})
     return quarantining.quarantine(attempt, "SELECT * FROM refused", landed, lambda: spark)
@@ -128,10 +130,13 @@ def test_spark_and_pyiceberg_and_duckdb_read_the_same(settings, spark, lake):
 def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, lake, monkeypatch, place):
     monkeypatch.setattr(quarantining, "is_local", lambda: place == "here")
     attempt = lake.begin(NETWORK, DAY1, DAY1, "one")
-    a, b, elsewhere = ("a", DAY1, None), ("b", DAY1, None), ("elsewhere", DAY2, None)
+    a, b, elsewhere = ("a", DAY1, None, b"x" * 100_000), ("b", DAY1, None), ("elsewhere", DAY2, None)
     assert quarantine(attempt, spark, a, b, a, elsewhere) == 2
     seen = {row["origin"]: row["seen_at"] for row in lake.reader.rejected(NETWORK).to_pylist()}
     assert seen.keys() == {"a", "b"}
+    whole = f"100000 bytes, SHA-256 {sha256(a[3]).hexdigest()}, of which the first 65536 are kept"
+    kept = lake.reader.rejected(NETWORK, origin="a").to_pylist()
+    assert [(row["raw"], row["detail"]) for row in kept] == [(a[3][:65_536], whole)]
     before = lake.reader.locations(NETWORK)["quarantine"]
     assert quarantine(attempt, spark, b, a) == 2
     assert lake.reader.locations(NETWORK)["quarantine"] == before

@@ -1,6 +1,10 @@
 """Text files as lines: ranges, links, damage and limits."""
 
 import gzip
+import os
+import tracemalloc
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -8,9 +12,10 @@ import pytest
 from permalake.errors import InvalidInputError
 from permalake.iota.cone.source_records import Record
 from permalake.iota.sources.archive_index import times_of
-from permalake.iota.sources.archive_lines import archive_rows, milestone_time
+from permalake.iota.sources.archive_lines import archive_rows, malformed_row, milestone_time
 from permalake.pipeline import line_files
 from permalake.pipeline.line_files import (
+    TOO_LONG,
     Damage,
     LineRange,
     files_below,
@@ -19,7 +24,6 @@ from permalake.pipeline.line_files import (
     read_lines,
     read_pieces,
     refuse_damaged,
-    spark_paths,
 )
 
 
@@ -90,9 +94,14 @@ def test_a_line_without_end_takes_no_more_memory_than_its_limit(tmp_path):
     file = tmp_path / "blocks.jsonl"
     file.write_bytes(b"one\n" + b"x" * 10_000 + b"\ntwo\n" + b"y" * 100)
     (part,) = line_ranges([file])
-    one, damage, two, end = read_lines(part, 100)
+    one, damage, two, end = read_lines(replace(part, longest=100))
     assert (one, two, end) == (b"one", b"two", b"y" * 100)
-    assert damage == Damage("a line of more than 100 bytes", b"x" * 100)
+    assert damage == damage_of(b"x" * 10_000, 100)
+
+
+def damage_of(line, longest):
+    whole = f"{len(line)} bytes, SHA-256 {sha256(line).hexdigest()}, of which the first 65536 are kept"
+    return Damage(f"a line of more than {longest} bytes: {whole}", line[:65_536])
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
@@ -105,12 +114,66 @@ def test_lines_do_not_depend_on_how_a_file_is_read(tmp_path, monkeypatch, name, 
     monkeypatch.setattr(line_files, "_CHUNK", chunk)
     for piece in (1, 5, 1_000):
         monkeypatch.setattr(line_files, "_PIECE", piece)
-        pieces = list(read_pieces(part, 71))
+        pieces = list(read_pieces(replace(part, longest=71)))
         assert b"".join(pieces) == text
         assert all(one.endswith(b"\n") for one in pieces[:-1])
-        found = list(read_lines(part, 20))
-        long = [Damage("a line of more than 20 bytes", byte * 20) for byte in (b"y", b"z")]
+        found = list(read_lines(replace(part, longest=20)))
+        long = [damage_of(line, 20) for line in (b"y" * 21, b"z" * 70 + b"\r")]
         assert found == [b"one", b"x" * 20, b"two", *long, b"three"]
+
+
+def test_a_bomb_is_read_in_little_memory(tmp_path):
+    """200 MB in one line, 200 KB compressed: the head is kept, with what the whole is."""
+    file = tmp_path / "bomb.jsonl.gz"
+    block = b"x" * 2**20
+    with gzip.open(file, "wb", compresslevel=1) as packed:
+        packed.write(b"{}\n")
+        for _ in range(200):
+            packed.write(block)
+        packed.write(b"\n[]\n")
+    (part,) = line_ranges([file], 2**20)
+    tracemalloc.start()
+    first, damage, last = read_lines(part)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (first, last) == (b"{}", b"[]")
+    assert damage.reason.startswith(f"{TOO_LONG} {2**20} bytes: {200 * 2**20} bytes, SHA-256 ")
+    assert damage.raw == b"x" * 65_536
+    assert peak < 16 * 2**20
+
+
+def test_a_malformed_line_keeps_its_head(tmp_path):
+    row = malformed_row(b"[" * 100_000, "no JSON", 7)
+    assert row["raw"] == b"[" * 65_536
+    assert row["link"].startswith(b"no JSON; 100000 bytes, SHA-256 ")
+
+
+def test_damage_while_a_long_line_is_passed_over_tells_both(tmp_path):
+    file = tmp_path / "a.jsonl.gz"
+    file.write_bytes(gzip.compress(os.urandom(200_000).replace(b"\n", b"-"))[:-1_000])
+    long, broken = read_lines(*line_ranges([file], 1_000))
+    assert long.reason.startswith(TOO_LONG)
+    assert "gzip file is damaged" in broken.reason
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    for name, pack in (("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)):
+        file = tmp_path / name
+        file.write_bytes(pack(b"\xef\xbb\xbf{}\n[]"))
+        assert list(read_lines(*line_ranges([file]))) == [b"{}", b"[]"]
+    file.write_bytes(gzip.compress(b"\xef"))
+    assert list(read_lines(*line_ranges([file]))) == [b"\xef"]
+
+
+def test_names_are_names(tmp_path):
+    names = ["a:b", "a b", "%41", "#", "?", "*", "[a]", "{a,b}", "new\nline", "Ünï→", os.fsdecode(b"\xff")]
+    for name in names:
+        (tmp_path / f"{name}.jsonl").write_text(f"{len(name)}\n")
+    found = files_below(tmp_path, (".jsonl",))
+    assert {file.stem for file in found} == set(names)
+    parts = line_ranges(found)
+    assert sorted(int(line) for part in parts for line in read_lines(part)) == sorted(map(len, names))
+    assert all(part.name.encode() for part in parts)
 
 
 def test_what_comes_before_damage_is_read(tmp_path):
@@ -128,7 +191,6 @@ def test_files_of_a_source_by_their_endings(tmp_path):
         (tmp_path / name).write_text("x")
     found = files_below(tmp_path, (".csv", ".csv.gz"))
     assert [str(file.relative_to(tmp_path)) for file in found] == ["a.csv.gz", "deep/b [1].csv"]
-    assert spark_paths(found)[1].endswith(r"deep/b \[1\].csv")
     assert files_below(tmp_path / "c.txt", (".csv",)) == [tmp_path / "c.txt"]
 
 

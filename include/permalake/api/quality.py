@@ -30,7 +30,6 @@ Json = dict[str, Any]
 router = APIRouter(tags=["pages"], include_in_schema=False)
 _DAYS = 14
 _INPUTS = 25
-_RAW_BYTES = 300
 # Data Docs hold their style sheet; nothing else may be loaded or run.
 _DOCS_HEADERS = [(name.lower().encode(), value.encode()) for name, value in styled_headers().items()]
 
@@ -97,28 +96,19 @@ def _quarantine(lake: RequestLake, query: RangeOptions) -> Json:
         **scan,
     )
     inputs = lake.rows(
-        "SELECT date, source, origin, reason, detail, seen_at, octet_length(raw) AS bytes, "
-        f"raw[1:{_RAW_BYTES}] AS raw {where} ORDER BY date DESC, reason, origin LIMIT {_INPUTS}",
+        "SELECT date, source, origin, reason, detail, seen_at "  # raw may be large
+        f"{where} ORDER BY date DESC, reason, origin LIMIT {_INPUTS}",
         bound,
         **scan,
     )
     return {
         "reasons": [_values(row) for row in reasons],
-        "inputs": [_values(row | {"raw": _readable(row["raw"])}) for row in inputs],
+        "inputs": [_values(row) for row in inputs],
     }
 
 
 def _values(row: Json) -> Json:
     return {name: json_value(value) for name, value in row.items()}
-
-
-def _readable(raw: bytes | None) -> str | None:
-    """Return bytes as text where they are printable UTF-8, else as hex."""
-    if raw is None:
-        return None
-    # A cut may have split the last character.
-    text = raw.decode("utf-8", "ignore")
-    return text if text.isprintable() and len(text.encode()) >= len(raw) - 3 else raw.hex()
 
 
 class _DataDocs(StaticFiles):

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from permalake.contracts.schema import Column, Table
 
+RAW_LIMIT = 64 * 2**10
+"""The quarantine keeps no more bytes of an input than this; its ``detail`` then tells what the whole is."""
+
+
+def whole_in_words(size: object, digest: object) -> str:
+    """Return what is told of an input of ``size`` bytes, with its SHA-256, of which only the head is kept."""
+    return f"{size} bytes, SHA-256 {digest}, of which the first {RAW_LIMIT} are kept"
+
+
 QUARANTINE = Table(
     "quarantine",
     "all",
@@ -14,7 +23,12 @@ QUARANTINE = Table(
         Column("origin", "string", "Where exactly: file, id, milestone or VAA."),
         Column("reason", "string", "Why it was refused, one word."),
         Column("detail", "string", "What was found, one line.", required=False),
-        Column("raw", "binary", "The refused bytes.", required=False),
+        Column(
+            "raw",
+            "binary",
+            "The refused bytes; of more than 65,536 the first, and detail tells length and SHA-256.",
+            required=False,
+        ),
         Column("seen_at", "timestamptz", "When it was first refused."),
     ),
     key=("date", "source", "origin", "reason", "raw"),

@@ -1,5 +1,8 @@
 """Files of a source: which are read, and their lines, cut into ranges for tasks, within limits.
 
+No source is read otherwise: a line that is too long never lies in memory whole, and no name of a file is
+taken for a pattern or an address.
+
 Only files inside the source's folder are read, whatever links lie there. A line belongs to the range in which
 it begins, so that ranges of one file share nothing and lack nothing.
 """
@@ -8,19 +11,25 @@ from __future__ import annotations
 
 import gzip
 import logging
-import re
+import os
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
+from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
 from permalake.errors import InvalidInputError
+from permalake.net.object_storage import filesystem, inner_path, is_object_store
 
 # A task reads about so much of a plain file; a gzip file cannot be cut.
 _RANGE_BYTES = 32 * 2**20
-# A milestone of Chronicle's logs holds all of its messages in one line.
-LONGEST_LINE = 256 * 2**20
+LONGEST_LINE = 64 * 2**20
+"""A longer line is refused, unless a source has a limit of its own (bytes)."""
+TOO_LONG = "a line of more than"
+"""Words with which the damage of a line that is too long begins."""
 _CHUNK, _PIECE = 2**16, 4 * 2**20
 _UNREADABLE = (EOFError, zlib.error, gzip.BadGzipFile)
 _LOG = logging.getLogger(__name__)
@@ -33,11 +42,18 @@ class LineRange:
     path: str
     start: int
     end: int
+    longest: int = LONGEST_LINE
+    """Longer lines are damage (bytes)."""
+
+    @property
+    def name(self) -> str:
+        """The file's name, as text."""
+        return readable(self.path.rpartition("/")[2])
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Why a file, or a line of it, cannot be read on; ``raw`` is what was read of the line."""
+    """Why a file, or a line of it, cannot be read on; ``raw`` is the head of the line."""
 
     reason: str
     raw: bytes = b""
@@ -72,9 +88,9 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(("_", ".")) for part in path.parts)
 
 
-def spark_paths(files: Iterable[Path]) -> list[str]:
-    """Return paths as Spark's readers take them, which expand patterns in names."""
-    return [re.sub(r"([\\*?\[\]{}])", r"\\\1", str(file)) for file in files]
+def readable(name: str) -> str:
+    """Return a name of a file as text: bytes that are no UTF-8 are escaped."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def refuse_damaged(files: Iterable[Path], key: str) -> None:
@@ -98,24 +114,37 @@ def _told(error: Exception) -> str:
     return f"the gzip file is damaged: {' '.join(str(error).split())}"
 
 
-def line_ranges(files: Iterable[Path]) -> list[LineRange]:
-    """Return the ranges that cover the files."""
+def line_ranges(files: Iterable[Path | str], longest: int = LONGEST_LINE) -> list[LineRange]:
+    """Return the ranges that cover the files: paths, or locations in object storage."""
     ranges = []
     for file in files:
-        path = file.resolve()
-        size = path.stat().st_size
-        step = max(size, 1) if path.suffix == ".gz" else _RANGE_BYTES
-        ranges += [LineRange(str(path), at, min(at + step, size)) for at in range(0, max(size, 1), step)]
+        path, size = _sized(file)
+        step = max(size, 1) if path.endswith(".gz") else _RANGE_BYTES
+        ranges += [LineRange(path, at, min(at + step, size), longest) for at in range(0, max(size, 1), step)]
     return ranges
 
 
-def read_lines(part: LineRange, longest: int = LONGEST_LINE) -> Iterator[bytes | Damage]:
+def whole_files(files: Iterable[Path], longest: int = LONGEST_LINE) -> list[LineRange]:
+    """Return a range for each file, however large it is."""
+    sized = [_sized(file) for file in files]
+    return [LineRange(path, 0, size, longest) for path, size in sized]
+
+
+def _sized(file: Path | str) -> tuple[str, int]:
+    if isinstance(file, str) and is_object_store(file):
+        info = filesystem(file).get_file_info(inner_path(file))
+        return file, int(info.size)
+    path = Path(file).resolve()
+    return str(path), path.stat().st_size
+
+
+def read_lines(part: LineRange) -> Iterator[bytes | Damage]:
     """Yield the lines of a range without their ends; empty ones are left out.
 
-    A line beyond ``longest`` bytes, and a gzip file that breaks off or does not decompress, come as
+    A line beyond the range's limit, and a gzip file that breaks off or does not decompress, come as
     :class:`Damage`.
     """
-    for piece in read_pieces(part, longest):
+    for piece in read_pieces(part):
         if isinstance(piece, Damage):
             yield piece
         else:
@@ -127,15 +156,34 @@ def lines_of(piece: bytes) -> list[bytes]:
     return [line for ended in piece.split(b"\n") if (line := ended.rstrip(b"\r"))]
 
 
-def read_pieces(part: LineRange, longest: int = LONGEST_LINE) -> Iterator[bytes | Damage]:
+def read_pieces(part: LineRange) -> Iterator[bytes | Damage]:
     """Yield the lines of a range, some megabytes of whole lines at once, as they lie in the file.
 
-    Damage comes as :func:`read_lines` tells.
+    Damage comes as :func:`read_lines` tells. A byte order mark is left out.
     """
-    size = min(_CHUNK, longest)
-    with gzip.open(part.path, "rb") if part.path.endswith(".gz") else Path(part.path).open("rb") as text:
-        chunks = _unpacked(text, size) if isinstance(text, gzip.GzipFile) else _cut(text, part, size)
-        yield from filter(None, _pieces(chunks, longest))
+    size = min(_CHUNK, part.longest)
+    with _opened(part.path) as file:
+        if part.path.endswith(".gz"):
+            with gzip.GzipFile(fileobj=file) as text:
+                yield from filter(None, _pieces(_unmarked(_unpacked(text, size)), part.longest))
+        else:
+            chunks = _cut(file, part, size)
+            yield from filter(None, _pieces(chunks if part.start else _unmarked(chunks), part.longest))
+
+
+def _opened(path: str) -> BinaryIO:
+    if is_object_store(path):
+        return cast(BinaryIO, filesystem(path).open_input_file(inner_path(path)))
+    return Path(path).open("rb")
+
+
+def _unmarked(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a file's chunks without its byte order mark."""
+    head = b""
+    while len(head) < len(BOM_UTF8) and BOM_UTF8.startswith(head) and (chunk := next(chunks, b"")):
+        head += chunk
+    yield head.removeprefix(BOM_UTF8)
+    yield from chunks
 
 
 def _unpacked(text: gzip.GzipFile, size: int) -> Iterator[bytes]:
@@ -144,17 +192,17 @@ def _unpacked(text: gzip.GzipFile, size: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _seek(text: BinaryIO, start: int) -> None:
-    """Go to the first line that begins at ``start`` or later."""
+def _seek(text: BinaryIO, start: int, end: int) -> None:
+    """Go to the first line that begins at ``start`` or later; behind ``end`` if none begins before."""
     if start:
         text.seek(start - 1)
-        while (chunk := text.readline(_CHUNK)) and not chunk.endswith(b"\n"):
+        while text.tell() <= end and (chunk := text.readline(_CHUNK)) and not chunk.endswith(b"\n"):
             pass
 
 
 def _cut(text: BinaryIO, part: LineRange, size: int) -> Iterator[bytes]:
     """Yield the lines that begin in a range; the last one goes on behind it."""
-    _seek(text, part.start)
+    _seek(text, part.start, part.end)
     chunk = b"\n"
     while (left := part.end - text.tell()) > 0 and (chunk := text.read(min(size, left))):
         yield chunk
@@ -164,26 +212,48 @@ def _cut(text: BinaryIO, part: LineRange, size: int) -> Iterator[bytes]:
 
 def _pieces(chunks: Iterator[bytes], longest: int) -> Iterator[bytes | Damage]:
     """Cut chunks of at most ``longest`` bytes into pieces of whole lines; pieces may be empty."""
-    held, skips = _HeldLines(), False
+    held: _HeldLines = _HeldLines()
+    long: _LongLine | None = None
     try:
         for chunk in chunks:
             at = chunk.find(b"\n")
-            too_long = held.line_size + (len(chunk) if at < 0 else at) > longest
-            if too_long and not skips:
+            if long is None and held.line_size + (len(chunk) if at < 0 else at) > longest:
                 yield held.whole()
-                yield Damage(f"a line of more than {longest} bytes", (held.line() + chunk)[:longest])
-            if not (too_long or skips):
+                long = _LongLine(held.line())
+            if long is None:
                 held.add(chunk)
-            elif at >= 0:
+            elif at < 0:
+                long.add(chunk)
+            else:
+                long.add(chunk[:at])
+                yield long.damage(longest)
+                long = None
                 held.add(chunk[at + 1 :])
-            skips = (too_long or skips) and at < 0
             if held.size >= _PIECE:
                 yield held.whole()
     except _UNREADABLE as error:
         yield held.whole()
+        if long is not None:
+            yield long.damage(longest)
         yield Damage(_told(error))
     else:
-        yield held.whole() + held.line()
+        yield held.whole() + held.line() if long is None else long.damage(longest)
+
+
+class _LongLine:
+    """A line that is too long: its head, its length and its digest."""
+
+    def __init__(self, begun: bytes) -> None:
+        self._head, self._size, self._digest = begun[:RAW_LIMIT], len(begun), sha256(begun)
+
+    def add(self, chunk: bytes) -> None:
+        self._head += chunk[: RAW_LIMIT - len(self._head)]
+        self._size += len(chunk)
+        self._digest.update(chunk)
+
+    def damage(self, longest: int) -> Damage:
+        whole = whole_in_words(self._size, self._digest.hexdigest())
+        return Damage(f"{TOO_LONG} {longest} bytes: {whole}", self._head)
 
 
 class _HeldLines:

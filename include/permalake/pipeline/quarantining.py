@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 
 from permalake.audit.local_files import sendable
 from permalake.contracts import QUARANTINE
+from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
 from permalake.lake import Attempt
 from permalake.lake.day_rows import DayRows
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
@@ -36,6 +37,11 @@ _COLUMNS = ", ".join(
     f"coalesce(old.{name}, new.{name}) AS {name}" if name in QUARANTINE.first_value else f"new.{name}"
     for name in QUARANTINE.names
 )
+_HEAD = f"raw[1:{RAW_LIMIT}]"
+_WHOLE = whole_in_words("' || octet_length(raw) || '", "' || sha256(raw) || '")
+_DETAIL = (
+    f"CASE WHEN octet_length(raw) > {RAW_LIMIT} THEN concat_ws('; ', detail, '{_WHOLE}') ELSE detail END"
+)
 _MERGED = f"SELECT {_COLUMNS} FROM {_NEW} AS new LEFT JOIN {_KNOWN} AS old ON {_KEYS}"
 
 
@@ -43,13 +49,15 @@ def quarantine(attempt: Attempt, query: str, landed: LandedRows, spark: Callable
     """Replace the quarantine rows of the attempt's days, seen by readers at once; return how many there are.
 
     ``query`` gives the columns of the quarantine's contract but for ``seen_at``, which keeps its first value;
-    rows of other days are left out. Nothing is written when nothing changed.
+    rows of other days are left out, and of a long ``raw`` the head is kept. Nothing is written when nothing
+    changed.
     """
     days = f"date BETWEEN DATE '{attempt.start}' AND DATE '{attempt.end}'"
     seen_at = datetime.now(UTC).replace(tzinfo=None)
     within = f"""
-SELECT source, origin, reason, raw, date, min(detail) AS detail, TIMESTAMP '{seen_at}' AS seen_at
-FROM ({query}) AS every WHERE {days} GROUP BY source, origin, reason, raw, date
+SELECT source, origin, reason, {_HEAD} AS raw, date, min({_DETAIL}) AS detail,
+       TIMESTAMP '{seen_at}' AS seen_at
+FROM ({query}) AS every WHERE {days} GROUP BY source, origin, reason, {_HEAD}, date
 """
     queries = DayQueries({_NEW: within}, {}, landed)
     [target] = attempt.targets([QUARANTINE])

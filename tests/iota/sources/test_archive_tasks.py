@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from permalake.iota.sources.archive_index import tasks_of
+from permalake.pipeline.line_tasks import tasks_of
 
 pytestmark = pytest.mark.fast
 MIB = 1 << 20

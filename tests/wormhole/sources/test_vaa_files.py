@@ -8,6 +8,7 @@ import json
 import pytest
 
 from permalake.errors import ConfigError
+from permalake.pipeline import line_tasks
 from permalake.wormhole.sources import vaa_files
 
 VAA = bytes.fromhex("0100000000")
@@ -89,6 +90,43 @@ def test_what_is_quarantined_is_the_exact_input(spark, tmp_path):
     rows = vaa_files.read(spark, tmp_path).collect()
     assert {bytes(row["raw"]) for row in rows} == {*lines, b"2/\xff/1,0g"}
     assert all(row["fault"] for row in rows)
+
+
+AWKWARD = ("2024:05", "a b", "%41", "#1", "?", "*", "[a]", "{a,b}", "a\\b", "new\nline", "Ünï→", "\udcff")
+
+
+def test_files_with_awkward_names(spark, tmp_path):
+    """Hadoop's paths refuse a colon, and take other signs for patterns."""
+    for place, name in enumerate(AWKWARD):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / f"{name}.jsonl").write_text(json.dumps({"id": f"2/aa/{place}", "vaa": BASE64}))
+        (folder / f"{name}.csv").write_text(f"4/aa/{place},{VAA.hex()}\n")
+    rows = vaa_files.read(spark, tmp_path).collect()
+    assert {row["claimed_id"] for row in rows} == {
+        f"{chain}/aa/{place}" for chain in (2, 4) for place in range(len(AWKWARD))
+    }
+    assert {row["raw"] for row in rows} == {VAA}
+    assert "2024:05.jsonl#2/aa/0" in {row["origin"] for row in rows}
+
+
+def test_a_line_that_is_too_long_is_a_document_with_a_fault(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(line_tasks, "LONGEST_DOCUMENT", 1_000)
+    told = f'{{"id": "{ID}", "timestamp": "2024-03-10T00:00:01Z", "vaa": "'.encode()
+    bomb = told + b"A" * 500_000 + b'"}'
+    sound = json.dumps({"id": ID, "vaa": BASE64}).encode()
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(sound + b"\n" + bomb + b"\n" + sound))
+    (tmp_path / "b.csv").write_bytes(b"2/aa/1," + b"0" * 5_000 + b"\n" + f"{ID},{VAA.hex()}".encode())
+    rows = vaa_files.read(spark, tmp_path).orderBy("origin").collect()
+    assert [(row["origin"], row["raw"]) for row in rows if not row["fault"]] == [
+        *[(f"a.jsonl.gz#{ID}", VAA)] * 2,
+        (f"b.csv#{ID}", VAA),
+    ]
+    [of_json, of_csv] = [row for row in rows if row["fault"]]
+    assert of_json["fault"].startswith(f"a line of more than 1000 bytes: {len(bomb)} bytes, SHA-256 ")
+    assert (of_json["origin"], bytes(of_json["raw"])) == (f"a.jsonl.gz#{ID}", bomb[:65_536])
+    assert of_json["document_time"] == dt.datetime(2024, 3, 10, 0, 0, 1), "salvaged from its head"
+    assert bytes(of_csv["raw"]) == b"2/aa/1," + b"0" * 5_000
 
 
 def test_no_link_out_of_the_folder_is_followed(spark, tmp_path):

@@ -9,33 +9,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
 from hashlib import blake2b
-from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from permalake import paths
 from permalake.iota.sources.milestone_times import I64, Span, span_of
-from permalake.pipeline.line_files import Damage, LineRange, line_ranges, read_lines
+from permalake.pipeline.line_files import LONGEST_LINE, Damage, LineRange, line_ranges, read_lines
+from permalake.pipeline.line_tasks import range_frame, ranges_in
 
 # (milestone index, time [unix s]) of a line; None when the line does not tell both.
 ReadTime = Callable[[bytes], tuple[int, int] | None]
 
-_TASKS_PER_CORE = 4
-_TINY_TASK, _LARGE_TASK = 128 << 10, 64 << 20  # bytes of files, compressed ones as they are
-
-_SPANS = "path string, first long, last long, earliest long, latest long, damage string"
+_SPANS = "path binary, first long, last long, earliest long, latest long, damage string"
 _TIMES = "milestone_index long, timestamp long, damage string"
 _TIMES_ARROW = pa.schema(
     [("milestone_index", pa.int64()), ("timestamp", pa.int64()), ("damage", pa.string())]
 )
 _SPANS_ARROW = pa.schema(
     [
-        ("path", pa.string()),
+        ("path", pa.binary()),
         *((name, pa.int64()) for name in ("first", "last", "earliest", "latest")),
         ("damage", pa.string()),
     ]
@@ -59,54 +55,21 @@ class FileSpan:
     damage: str | None = None
 
 
-def range_frame(spark: SparkSession, ranges: Sequence[LineRange], **columns: Sequence[Any]) -> DataFrame:
-    """Return a frame with a row (path, start, end and the given columns) for every range.
-
-    Its tasks have about the same number of bytes to read: small files share one.
-    """
-    tasks = tasks_of([part.end - part.start for part in ranges], spark.sparkContext.defaultParallelism)
-    rows = [
-        {**asdict(part), **{name: values[i] for name, values in columns.items()}, "task": tasks[i]}
-        for i, part in enumerate(ranges)
-    ]
-    parts = spark.createDataFrame(pa.Table.from_pylist(rows))
-    return parts.repartitionById(max(tasks) + 1, F.col("task").cast("int"))
-
-
-def tasks_of(sizes: Sequence[int], cores: int) -> list[int]:
-    """Return the number of the task that reads each range, by the ranges' sizes in bytes.
-
-    There are several tasks for a core, more where they would be large, fewer where they would be tiny.
-    """
-    total = sum(sizes)
-    wanted = max(_TASKS_PER_CORE * cores, total // _LARGE_TASK)
-    number = max(1, min(len(sizes), wanted, total // _TINY_TASK))
-    loads = [(0, task) for task in range(number)]
-    found = [0] * len(sizes)
-    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):  # the largest first, each to the least busy
-        load, found[i] = heappop(loads)
-        heappush(loads, (load + sizes[i], found[i]))
-    return found
-
-
-def ranges_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[LineRange, dict[str, Any]]]:
-    """Yield the ranges of a task's batches, each with its row."""
-    for batch in batches:
-        for row in batch.to_pylist():
-            yield LineRange(row["path"], row["start"], row["end"]), row
-
-
-def file_times(spark: SparkSession, files: Sequence[Path], read: ReadTime) -> FileTimes:
+def file_times(
+    spark: SparkSession, files: Sequence[Path], read: ReadTime, longest: int = LONGEST_LINE
+) -> FileTimes:
     """Return the times of all milestones of some files."""
     if not files:
         return FileTimes(np.zeros(0, np.int64), np.zeros(0, np.int64), ())
-    found = range_frame(spark, line_ranges(files)).mapInArrow(_times_task(read), _TIMES).toArrow()
+    found = range_frame(spark, line_ranges(files, longest)).mapInArrow(_times_task(read), _TIMES).toArrow()
     damage = tuple(text for text in found.column("damage").to_pylist() if text)
     whole = found.filter(found.column("milestone_index").is_valid())
     return FileTimes(whole.column("milestone_index").to_numpy(), whole.column("timestamp").to_numpy(), damage)
 
 
-def file_spans(spark: SparkSession, files: Sequence[Path], read: ReadTime) -> dict[Path, FileSpan]:
+def file_spans(
+    spark: SparkSession, files: Sequence[Path], read: ReadTime, longest: int = LONGEST_LINE
+) -> dict[Path, FileSpan]:
     """Return what each file spans. Files that did not change since the last call are not read."""
     if not files:
         return {}
@@ -115,7 +78,7 @@ def file_spans(spark: SparkSession, files: Sequence[Path], read: ReadTime) -> di
     state = {file: _state(file) for file in files}
     fresh = [file for file in files if known.get(str(file), {}).get("state") != state[file]]
     if fresh:
-        found = _measure(spark, fresh, read)
+        found = _measure(spark, fresh, read, longest)
         for file in fresh:
             one = found.get(file.resolve(), FileSpan(None))
             span = asdict(one.span) if one.span else None
@@ -138,18 +101,20 @@ def _remembered(entry: dict[str, Any]) -> FileSpan:
     return FileSpan(Span(**entry["span"]) if entry["span"] else None, entry.get("damage"))
 
 
-def _measure(spark: SparkSession, files: Sequence[Path], read: ReadTime) -> dict[Path, FileSpan]:
-    rows = range_frame(spark, line_ranges(files)).mapInArrow(_spans_task(read), _SPANS).collect()
+def _measure(
+    spark: SparkSession, files: Sequence[Path], read: ReadTime, longest: int
+) -> dict[Path, FileSpan]:
+    rows = range_frame(spark, line_ranges(files, longest)).mapInArrow(_spans_task(read), _SPANS).collect()
     found: dict[Path, FileSpan] = {}
-    for path in {row["path"] for row in rows}:
-        own = [row for row in rows if row["path"] == path]
+    for path in {bytes(row["path"]) for row in rows}:
+        own = [row for row in rows if bytes(row["path"]) == path]
         spans = [
             Span(row["first"], row["last"], row["earliest"], row["latest"])
             for row in own
             if row["first"] is not None
         ]
         damage = next((row["damage"] for row in own if row["damage"]), None)
-        found[Path(path)] = FileSpan(reduce(Span.join, spans) if spans else None, damage)
+        found[Path(os.fsdecode(path))] = FileSpan(reduce(Span.join, spans) if spans else None, damage)
     return found
 
 
@@ -159,7 +124,7 @@ def _spans_task(read: ReadTime) -> Callable[[Iterable[pa.RecordBatch]], Iterator
             times = times_of(part, read)
             span = span_of(times.index, times.time)
             row = (asdict(span) if span else {}) | {
-                "path": part.path,
+                "path": os.fsencode(part.path),
                 "damage": next(iter(times.damage), None),
             }
             yield pa.RecordBatch.from_pylist([row], _SPANS_ARROW)
@@ -186,7 +151,7 @@ def times_of(part: LineRange, read: ReadTime) -> FileTimes:
     found, damage = [], []
     for line in read_lines(part):
         if isinstance(line, Damage):
-            damage.append(f"{Path(part.path).name}: {line.reason}")
+            damage.append(f"{part.name}: {line.reason}")
         elif told := read(line):
             found.append(told)
     pairs = np.array(found, np.int64).reshape(-1, 2)
@@ -200,7 +165,7 @@ def _state(file: Path) -> list[int]:
 
 def _store(files: Sequence[Path]) -> Path:
     root = os.path.commonpath([str(file.parent.resolve()) for file in files])
-    return paths.HOME / "sources" / f"{blake2b(root.encode(), digest_size=12).hexdigest()}.json"
+    return paths.HOME / "sources" / f"{blake2b(os.fsencode(root), digest_size=12).hexdigest()}.json"
 
 
 def _load(store: Path) -> dict[str, dict[str, Any]]:

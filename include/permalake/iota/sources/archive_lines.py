@@ -10,8 +10,10 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from typing import Any, NoReturn
 
+from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
 from permalake.iota.codec.milestones import CHRYSALIS_MILESTONE, STARDUST_MILESTONE
 from permalake.iota.cone.source_records import InclusionState, Record
 from permalake.pipeline.line_files import Damage
@@ -88,11 +90,14 @@ def row(kind: Record, milestone: int, **values: Any) -> Row:
 
 
 def malformed_row(raw: bytes, reason: object, fallback: int) -> Row:
-    """Return the MALFORMED record of a line: its exact bytes, and why it is no record."""
+    """Return the MALFORMED record of a line: its bytes, or the head of many, and why it is no record."""
     found = _OWN_INDEX.search(raw)
     index = int(found[1]) if found and int(found[1]) <= _MAX_INDEX else fallback
     text = " ".join(f"{type(reason).__name__}: {reason}".split()) if isinstance(reason, KeyError) else reason
-    return row(Record.MALFORMED, index, raw=raw, link=str(text)[:200].encode(errors="replace"))
+    why = str(text)[:300]
+    if len(raw) > RAW_LIMIT:
+        why = f"{why}; {whole_in_words(len(raw), sha256(raw).hexdigest())}"
+    return row(Record.MALFORMED, index, raw=raw[:RAW_LIMIT], link=why.encode(errors="replace"))
 
 
 def _milestone(told: Any) -> Row:

@@ -23,11 +23,12 @@ from permalake.errors import PermalakeError
 from permalake.iota.cone.packs import AS_RECORDS, Packing
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
 from permalake.iota.sources.archive_columns import UnusualLinesError, archive_columns
-from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
+from permalake.iota.sources.archive_index import file_spans, file_times
 from permalake.iota.sources.archive_lines import archive_rows, milestone_time
 from permalake.iota.sources.milestone_times import Span, days_of
 from permalake.iota.sources.source_ends import ARCHIVE_FILE
-from permalake.pipeline.line_files import Damage, inside, line_ranges, lines_of, read_pieces
+from permalake.pipeline.line_files import Damage, inside, line_ranges, lines_of, read_pieces, readable
+from permalake.pipeline.line_tasks import range_frame, ranges_in
 
 _ROLE = {"messages": "blocks"}
 _KINDS = {
@@ -110,7 +111,7 @@ class ArchiveRest:
             self._spark,
             [part for _, part in parts],
             kind=[int(_KINDS[role]) for role, _ in parts],
-            origin=[str(Path(part.path).relative_to(self._root)) for _, part in parts],
+            origin=[readable(str(Path(part.path).relative_to(self._root))) for _, part in parts],
         )
         return frame.mapInArrow(_task(begin, first, last, packing), packing.schema)
 

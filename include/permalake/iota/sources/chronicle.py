@@ -21,11 +21,12 @@ from permalake.errors import PermalakeError
 from permalake.iota.cone.ledger_history import created_before
 from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import LOOK_BACK, RECORD, MilestoneDay, Record
-from permalake.iota.sources.archive_index import file_spans, file_times, range_frame, ranges_in
+from permalake.iota.sources.archive_index import file_spans, file_times
 from permalake.iota.sources.chronicle_records import PACKED, milestone_time, packed
 from permalake.iota.sources.milestone_times import Span, days_of
-from permalake.iota.sources.source_ends import CHRONICLE_FILE
+from permalake.iota.sources.source_ends import CHRONICLE_FILE, LONGEST_LOG_LINE
 from permalake.pipeline.line_files import inside, line_ranges, read_lines
+from permalake.pipeline.line_tasks import range_frame, ranges_in
 from permalake.spark.sizes import BROADCAST_ROWS
 
 
@@ -49,7 +50,7 @@ class Chronicle:
         files = [file for file in inside(path, path.rglob("*.log*")) if CHRONICLE_FILE.fullmatch(file.name)]
         if not files:
             raise PermalakeError(f"{path}: no {{from}}to{{to}}.log[.gz] there; set networks.NAME.path")
-        known = file_spans(spark, files, milestone_time)
+        known = file_spans(spark, files, milestone_time, LONGEST_LOG_LINE)
         for file, one in known.items():
             if one.damage and one.span is None:
                 raise PermalakeError(f"{file}: {one.damage}; put a whole copy there, or take it away")
@@ -82,8 +83,8 @@ class Chronicle:
         begin = min(day.first for day in days)
         first, last = begin - self._look_back, max(day.last for day in days)
         files = [file for file, span in self._spans.items() if span.first <= last and span.last >= first]
-        parts = line_ranges(files)
-        origin = [Path(part.path).name for part in parts]
+        parts = line_ranges(files, LONGEST_LOG_LINE)
+        origin = [part.name for part in parts]
         frame = range_frame(self._spark, parts, origin=origin)
         rows = frame.mapInArrow(_task(begin), from_arrow_schema(PACKED))
         rows = rows.where(F.col("milestone").between(first, last))
@@ -96,7 +97,7 @@ class Chronicle:
 
     def _days(self, start: date, end: date) -> list[MilestoneDay]:
         files = [file for file, span in self._spans.items() if span.overlaps(start, end)]
-        times = file_times(self._spark, files, milestone_time)
+        times = file_times(self._spark, files, milestone_time, LONGEST_LOG_LINE)
         return days_of(times.index, times.time, start, end, times.damage)
 
     def _check_built_before(self, day: MilestoneDay) -> None:

@@ -12,13 +12,15 @@ from permalake.config import NetworkSettings
 from permalake.iota.sources.archive_index import ReadTime, known_last
 from permalake.iota.sources.archive_lines import milestone_time
 from permalake.iota.sources.chronicle_records import milestone_time as chronicle_time
-from permalake.pipeline.line_files import Damage, inside, line_ranges, read_lines
+from permalake.pipeline.line_files import LONGEST_LINE, Damage, inside, line_ranges, read_lines
 
 END_NOTE = "the source ends with milestone {}; the day may go on"
 _ENDED = re.compile(END_NOTE.format("([0-9]+)"))
 ARCHIVE_FILE = re.compile(
     r"(milestones|blocks|messages|utxo_changes|consumed_outputs)([-._].+)?\.jsonl(\.gz)?"
 )
+# A milestone of Chronicle's logs holds all of its messages in one line.
+LONGEST_LOG_LINE = 256 * 2**20
 CHRONICLE_FILE = re.compile(r"(\d+)to(\d+)\.log(\.gz)?")
 
 
@@ -43,7 +45,8 @@ def continued_files(network: NetworkSettings, notes: Mapping[date, Sequence[str]
     path = network.path
     if network.source == "node" or path is None or not path.is_dir():
         return {}
-    read = chronicle_time if network.source == "chronicle" else milestone_time
+    is_log = network.source == "chronicle"
+    read, longest = (chronicle_time, LONGEST_LOG_LINE) if is_log else (milestone_time, LONGEST_LINE)
 
     @cache
     def goes_beyond(milestone: int) -> bool:
@@ -51,7 +54,7 @@ def continued_files(network: NetworkSettings, notes: Mapping[date, Sequence[str]
         known = known_last(files)
         if any(last > milestone for last in known.values()):
             return True
-        return any(_has_later(file, read, milestone) for file in files if file not in known)
+        return any(_has_later(file, read, milestone, longest) for file in files if file not in known)
 
     return continued(notes, goes_beyond)
 
@@ -67,7 +70,7 @@ def _files(root: Path, source: str, milestone: int) -> Iterator[Path]:
             yield file
 
 
-def _has_later(file: Path, read: ReadTime, milestone: int) -> bool:
-    lines = (line for part in line_ranges([file]) for line in read_lines(part))
+def _has_later(file: Path, read: ReadTime, milestone: int, longest: int) -> bool:
+    lines = (line for part in line_ranges([file], longest) for line in read_lines(part))
     times = (read(line) for line in lines if not isinstance(line, Damage))
     return any(told is not None and told[0] > milestone for told in times)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from sha3 import keccak_256
 
+from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.lake.serving import Scan
 from permalake.wormhole.codec.native_addresses import native_addresses
 from permalake.wormhole.codec.vaa import decode_vaas
@@ -83,8 +84,8 @@ def duplicates(rows: Rows, message: MessageId, reference: Reference) -> list[dic
     )
     found = rows(
         "SELECT DISTINCT raw FROM quarantine WHERE reason = $reason AND contains(hex(raw), $identity) "
-        "ORDER BY raw",
-        {"reason": "conflicting_digest", "identity": identity.hex().upper()},
+        "AND octet_length(raw) < $limit ORDER BY raw",  # of more bytes only the head is kept
+        {"reason": "conflicting_digest", "identity": identity.hex().upper(), "limit": RAW_LIMIT},
         quarantine=Scan(),
     )
     documents = []

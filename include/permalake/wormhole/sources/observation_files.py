@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
-from permalake.pipeline.line_files import files_below, refuse_damaged, spark_paths
-from permalake.spark.frames import of_rows
+from permalake.pipeline.line_files import files_below, refuse_damaged
+from permalake.pipeline.line_tasks import json_documents
 
 _FIELDS = ("emitterChain", "emitterAddr", "sequence", "guardianAddr", "signature", "indexedAt")
 
@@ -35,7 +35,7 @@ def read(spark: SparkSession, path: Path) -> DataFrame:
     files = files_below(path, (".jsonl", ".jsonl.gz"))
     refuse_damaged(files, "wormhole.observations")
     schema = ", ".join(f"{name} string" for name in _FIELDS)
-    found = spark.read.schema(schema).json(spark_paths(files)) if files else of_rows(spark, [], schema)
+    found = json_documents(spark, files, schema)
     sequence = F.when(F.length("sequence") < 16, F.lpad("sequence", 16, "0")).otherwise(F.col("sequence"))
     known = found.select(
         F.concat_ws(":", "emitterChain", F.lower("emitterAddr"), sequence).alias("row_key"),

@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
-from permalake.pipeline.line_files import files_below, refuse_damaged, spark_paths
-from permalake.spark.frames import of_rows
+from permalake.pipeline.line_files import files_below, refuse_damaged
+from permalake.pipeline.line_tasks import json_documents
 
 _FIELDS = (
     "id string, targetChain struct<chainId: int, timestamp: string, `transaction`: struct<txHash: string>, "
@@ -24,8 +24,8 @@ _FIELDS = (
 )
 
 
-def files_of(path: Path) -> list[str]:
-    """Return the files of operations below a path, as Spark reads them.
+def files_of(path: Path) -> list[Path]:
+    """Return the files of operations below a path.
 
     Raises:
         ConfigError: The path does not exist.
@@ -35,27 +35,30 @@ def files_of(path: Path) -> list[str]:
         raise ConfigError(f"wormhole.operations: {path} does not exist; point it at a folder or leave it out")
     files = files_below(path, (".jsonl", ".jsonl.gz"))
     refuse_damaged(files, "wormhole.operations")
-    return spark_paths(files)
+    return files
 
 
-def reported_sides(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+def reported_sides(spark: SparkSession, files: Sequence[Path | str]) -> DataFrame:
     """Return what operations say of redemptions, one row per operation whose message is named.
 
     Columns: row_key, is_told, chain, status, tx_id, time, sender, fee, receivers, tokens.
     """
-    found = spark.read.schema(_FIELDS).json(list(paths)) if paths else of_rows(spark, [], _FIELDS)
-    return found.select(
-        row_key_of(F.col("id")).alias("row_key"),
-        F.col("targetChain").isNotNull().alias("is_told"),
-        F.col("targetChain.chainId").alias("chain"),
-        F.col("targetChain.status").alias("status"),
-        F.col("targetChain.transaction.txHash").alias("tx_id"),
-        F.col("targetChain.timestamp").alias("time"),
-        F.col("targetChain.from").alias("sender"),
-        F.col("targetChain.fee").alias("fee"),
-        F.col("targetChain.balanceChanges.recipient").alias("receivers"),
-        F.col("targetChain.balanceChanges.tokenAddress").alias("tokens"),
-    ).where("row_key IS NOT NULL")
+    return (
+        json_documents(spark, files, _FIELDS)
+        .select(
+            row_key_of(F.col("id")).alias("row_key"),
+            F.col("targetChain").isNotNull().alias("is_told"),
+            F.col("targetChain.chainId").alias("chain"),
+            F.col("targetChain.status").alias("status"),
+            F.col("targetChain.transaction.txHash").alias("tx_id"),
+            F.col("targetChain.timestamp").alias("time"),
+            F.col("targetChain.from").alias("sender"),
+            F.col("targetChain.fee").alias("fee"),
+            F.col("targetChain.balanceChanges.recipient").alias("receivers"),
+            F.col("targetChain.balanceChanges.tokenAddress").alias("tokens"),
+        )
+        .where("row_key IS NOT NULL")
+    )
 
 
 def row_key_of(identity: Column) -> Column:

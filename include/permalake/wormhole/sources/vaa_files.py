@@ -1,4 +1,4 @@
-"""Source ``files``: VAA documents from JSON Lines and CSV dumps, read by Spark's own readers.
+"""Source ``files``: VAA documents from JSON Lines and CSV dumps.
 
 Under one path any number of files and folders may lie:
 
@@ -7,7 +7,8 @@ Under one path any number of files and folders may lie:
 - ``*.csv``, ``*.csv.gz``: ``chain/emitter/sequence,hex`` a line, without a header.
 
 Nothing is refused here: a line that cannot be read becomes a document with a ``fault``, whose bytes are the
-line's own, and ends in quarantine. Files that do not decompress are refused before (``day_input``).
+line's own (of one that is too long its head), and ends in quarantine. Files that do not decompress are
+refused before (``day_input``).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
-from permalake.pipeline.line_files import files_below, spark_paths
-from permalake.spark.frames import of_rows
+from permalake.pipeline.line_files import files_below
+from permalake.pipeline.line_tasks import document_lines
 
 NAME = "files"
 
@@ -44,7 +45,7 @@ def read(spark: SparkSession, path: Path | str) -> DataFrame:
 def read_files(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
     """Read single files like :func:`read`."""
     json, csv = ([file for file in files if file.name.endswith(ends)] for ends in (_JSON, _CSV))
-    return json_lines(spark, spark_paths(json), NAME).unionByName(_csv_dump(spark, spark_paths(csv)))
+    return json_lines(spark, json, NAME).unionByName(_csv_dump(spark, csv))
 
 
 def files_of(path: Path) -> list[Path]:
@@ -52,16 +53,19 @@ def files_of(path: Path) -> list[Path]:
     return files_below(path, (*_JSON, *_CSV))
 
 
-def json_lines(spark: SparkSession, paths: Sequence[str], source: str) -> DataFrame:
-    """Documents in files of JSON Lines, of a source of that name."""
+def json_lines(spark: SparkSession, files: Sequence[Path | str], source: str) -> DataFrame:
+    """Documents in files (or objects) of JSON Lines, of a source of that name."""
     options = {"columnNameOfCorruptRecord": "_broken"}
     told = F.from_json(F.col("value"), _JSON_SCHEMA, options).alias("told")
-    lines = _text(spark, paths).select("value", "file", told).select("value", "file", "told.*")
+    names = ("value", "file", "too_long")
+    lines = document_lines(spark, files).withColumnRenamed("fault", "too_long").select(*names, told)
+    lines = lines.select(*names, "told.*")
     broken = F.col("_broken").isNotNull() | ~F.ltrim("value").startswith("{")
     # In steps, so that no line is decoded twice.
     lines = lines.select("*", F.try_to_binary(F.col("vaa"), F.lit("base64")).alias("decoded"))
     fault = (
-        F.when(broken, F.lit("the line is not a JSON object"))
+        F.when(F.col("too_long").isNotNull(), F.col("too_long"))
+        .when(broken, F.lit("the line is not a JSON object"))
         .when(F.col("vaa").isNull(), F.lit("the document has no field vaa"))
         .when(F.col("decoded").isNull(), F.lit("the field vaa is not base64"))
     )
@@ -84,30 +88,24 @@ def _field(name: str) -> Column:
     return F.when(F.col("_broken").isNull(), F.col(name)).otherwise(F.nullif(salvaged, F.lit("")))
 
 
-def _csv_dump(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    lines = _text(spark, paths)
+def _csv_dump(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
+    lines = document_lines(spark, files).withColumnRenamed("fault", "too_long")
     comma = F.instr(F.col("value"), ",")
     hexed = F.trim(F.substring(F.col("value"), comma + 1, F.length("value")))
-    readable = (comma > 0) & hexed.rlike(_HEX_PAIRS)
+    readable = (comma > 0) & hexed.rlike(_HEX_PAIRS) & F.col("too_long").isNull()
     never = F.lit(None)
     return lines.select(
         *_origin(F.when(comma > 0, F.trim(F.substring(F.col("value"), F.lit(1), comma - 1))), NAME),
         F.when(readable, F.unhex(F.regexp_replace(hexed, "^0[xX]", "")))
         .otherwise(F.col("value").cast("binary"))
         .alias("raw"),
-        F.when(~readable, F.lit("the line is not chain/emitter/sequence,hex")).alias("fault"),
+        F.coalesce("too_long", F.when(~readable, F.lit("the line is not chain/emitter/sequence,hex"))).alias(
+            "fault"
+        ),
         never.cast("timestamp").alias("document_time"),
         never.cast("timestamp").alias("indexed_at"),
         never.cast("string").alias("tx_id"),
     )
-
-
-def _text(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Return the lines (value [the line's own bytes], file [its name]) that are not empty."""
-    if not paths:
-        return of_rows(spark, [], "value string, file string")
-    lines = spark.read.text(list(paths)).select("value", F.col("_metadata.file_name").alias("file"))
-    return lines.where(F.trim("value") != "")
 
 
 def _origin(claimed_id: Column, source: str) -> list[Column]:

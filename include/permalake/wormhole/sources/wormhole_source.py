@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,6 +14,8 @@ from pyspark.sql import functions as F
 from permalake.config import Settings, WormholeSettings
 from permalake.errors import ConfigError
 from permalake.intervals import ranges
+from permalake.pipeline.line_files import TOO_LONG
+from permalake.pipeline.line_tasks import json_documents
 from permalake.spark.frames import of_rows
 from permalake.wormhole.sources import guardian, vaa_files, wormholescan
 from permalake.wormhole.sources.document_cache import DocumentCache
@@ -68,7 +70,7 @@ def documents(spark: SparkSession, settings: Settings, section: WormholeSettings
 
     ``files`` are read whole, of a live source the landed days around; with them what a guardian added.
     """
-    found = _own_documents(spark, settings, section, days)
+    found = _dated(_own_documents(spark, settings, section, days), days.start)
     if section.guardian_url is not None:
         told = landed_documents(spark, guardian.landing(settings, section), guardian.NAME, days)
         found = found.unionByName(told)
@@ -91,6 +93,13 @@ def _own_documents(
     if section.path is None:
         raise ConfigError("wormhole.path: missing; point it at the folder with the VAA files")
     return vaa_files.read(spark, section.path)
+
+
+def _dated(documents: DataFrame, first: date) -> DataFrame:
+    """Date lines that are too long to tell their time: the first day that is built has them in quarantine."""
+    begin = F.lit(datetime.combine(first, time(), UTC)).cast("timestamp")
+    undated = F.col("fault").startswith(TOO_LONG) & F.col("indexed_at").isNull()
+    return documents.withColumn("document_time", F.coalesce("document_time", F.when(undated, begin)))
 
 
 def _with_transactions(documents: DataFrame, operations: DataFrame) -> DataFrame:
@@ -152,16 +161,14 @@ def has_operations(section: WormholeSettings) -> bool:
     return is_live(section) or section.operations is not None
 
 
-def _operation_files(settings: Settings, section: WormholeSettings, days: Days) -> list[str]:
+def _operation_files(settings: Settings, section: WormholeSettings, days: Days) -> Sequence[Path | str]:
     if is_live(section):
         return wormholescan.landing(settings, section).paths("operations", *days.around)
     return files_of(section.operations) if section.operations else []
 
 
-def _operations(spark: SparkSession, paths: list[str]) -> DataFrame:
-    if not paths:
-        return of_rows(spark, [], f"{_OPERATION}, file string")
-    return spark.read.schema(_OPERATION).json(paths).select("*", F.col("_metadata.file_name").alias("file"))
+def _operations(spark: SparkSession, files: Sequence[Path | str]) -> DataFrame:
+    return json_documents(spark, files, _OPERATION)
 
 
 def _of_operations(operations: DataFrame) -> DataFrame:

@@ -9,6 +9,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.wormhole.tables.copies import GENESIS
 from permalake.wormhole.tables.documents import body_of, dated, identified
 
@@ -40,14 +41,22 @@ def late_days(documents: DataFrame, table: Callable[[str], DataFrame]) -> list[d
             & (F.col("news.body") == F.col("known.body"))
             & (F.col("news.signatures") <= F.col("known.signatures"))
         )
-        refused = table("quarantine").where(here).select("date", "raw")
+        refused = table("quarantine").where(here).select("date", _head().alias("head"))
         news = (
-            found.alias("news").join(published, same, "left_anti").join(refused, ["date", "raw"], "left_anti")
+            found.withColumn("head", _head())
+            .alias("news")
+            .join(published, same, "left_anti")
+            .join(refused, ["date", "head"], "left_anti")
         )
         changed = news.select("date").union(_moved(found, table("message_publication"))).distinct()
         return sorted(row["date"] for row in changed.collect())
     finally:
         found.unpersist()
+
+
+def _head() -> Column:
+    """Return what the quarantine keeps of ``raw``."""
+    return F.substring("raw", 1, RAW_LIMIT)
 
 
 def _weight(raw: Column) -> list[Column]:

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from permalake.errors import ConfigError
-from permalake.pipeline.line_files import files_below, refuse_damaged, spark_paths
+from permalake.pipeline.line_files import files_below, refuse_damaged
+from permalake.pipeline.line_tasks import csv_documents
 from permalake.spark.frames import of_rows
 from permalake.wormhole.contracts.value_reasons import NO_QUOTE, NOT_ASKED
 from permalake.wormhole.enrich.price_providers import PriceProvider
@@ -83,9 +84,7 @@ class FilePrices:
                 f"prices.path: {self.path} does not exist or holds no CSV file of quotes; point it at one"
             )
         refuse_damaged(files, "prices.path")
-        table = spark.read.option("header", "true").csv(spark_paths(files))
-        if lacking := [name for name in _COLUMNS if name not in table.columns]:
-            raise ConfigError(f"prices.path: {self.path} lacks the column {lacking[0]}")
+        table = csv_documents(spark, files, _COLUMNS, "prices.path")
         read = table.select(
             F.col("chain").try_cast("int").alias("origin_chain"),
             F.lower(F.trim("token_address")).alias("origin_address"),
