@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import UTC, datetime
 
@@ -10,6 +11,7 @@ import pytest
 
 from permalake.cli import main as front
 from permalake.cli.quarantine import _ranges
+from permalake.cli.render import write
 from permalake.config import load_settings
 from permalake.contracts import QUARANTINE
 from permalake.lake.catalog import open_catalog
@@ -133,6 +135,42 @@ def test_a_screen_shows_what_fits_and_says_so(permalake):
     assert "x" * 73 not in out
     assert "(100 characters)" in out
     assert err == "1500 rows, the first 1000 shown; --format json or csv gives all\n"
+
+
+HOSTILE = "select chr(27) || '[31m' || chr(8238) || chr(155) as \"a\tb\", '=1+1' f, -1.5 d, '-x' m, '@' a"
+
+
+def test_what_a_terminal_would_obey_is_marked(permalake):
+    table = permalake("query", HOSTILE)[1]
+    assert "[U+001B][31m[U+202E][U+009B]" in table
+    assert not {"\x1b", "\u202e", "\x9b"} & set(table)
+    error = permalake("query", 'select * from "\x1b[31m"')[2]
+    assert "[U+001B]" in error
+    assert "\x1b" not in error
+
+
+def test_files_have_the_exact_values(permalake):
+    assert asked(permalake, HOSTILE)[0]["a\tb"] == "\x1b[31m\u202e\x9b"
+    assert permalake("query", HOSTILE, "--format", "csv")[1].splitlines()[1] == (
+        "\x1b[31m\u202e\x9b,=1+1,-1.5,-x,@"
+    )
+
+
+def test_a_spreadsheet_takes_nothing_for_a_formula(permalake):
+    assert permalake("query", HOSTILE, "--format", "sheet")[1].splitlines()[1] == (
+        "\x1b[31m\u202e\x9b,'=1+1,-1.5,'-x,'@"
+    )
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_terminal_shows_json_of_the_same_values(form):
+    screen = io.StringIO()
+    screen.isatty = lambda: True  # type: ignore[method-assign]
+    value = "\x1b[31m\u202e\x9b\U000e0001ü"
+    write([{"a": value}], ["a"], form, screen, io.StringIO())
+    assert not {"\x1b", "\u202e", "\x9b", "\U000e0001"} & set(screen.getvalue())
+    if form == "json":
+        assert json.loads(screen.getvalue()) == [{"a": value}]
 
 
 def test_as_of_before_anything_was_published_is_empty(permalake):

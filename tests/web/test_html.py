@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
+from permalake.hostile_text import LONGEST_TEXT, shown
 from permalake.web.charts import COLUMNS, Flow, bars, sankey
-from permalake.web.hostile_text import LONGEST_TEXT, shown
 from permalake.web.lineage import Stage, lineage
 from permalake.web.numbers import amount, dollars, short, signed, size
 from permalake.web.timeline import TimelineBar, duration, waterfall

@@ -119,7 +119,9 @@ def _fail(message: str, code: int) -> None:
         import traceback
 
         traceback.print_exc()
-    sys.stderr.write(f"permalake: {' '.join(message.split())}\n")
+    from permalake.hostile_text import LONGEST_MESSAGE, shown
+
+    sys.stderr.write(f"permalake: {shown(' '.join(message.split()), LONGEST_MESSAGE)}\n")
     sys.exit(code)
 
 

@@ -10,7 +10,8 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from permalake.cli.render import Format, plain, write
+from permalake.cli.output import FORMAT_HELP, Format
+from permalake.cli.render import plain, write
 from permalake.config import Settings, load_settings
 from permalake.errors import ConfigError, PermalakeError
 
@@ -27,7 +28,7 @@ _SHOWN = (*_LISTED, "raw")
 Network = Annotated[str | None, typer.Option(metavar="N", help="One network only.")]
 Day = Annotated[str | None, typer.Option("--date", metavar="D", help="One day only, YYYY-MM-DD.")]
 Reason = Annotated[str | None, typer.Option(metavar="R", help="One reason only, for example malformed.")]
-Form = Annotated[Format, typer.Option("--format", help="How to print the rows.")]
+Form = Annotated[Format, typer.Option("--format", help=FORMAT_HELP)]
 Config = Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")]
 
 
@@ -48,7 +49,7 @@ def list_(  # noqa: PLR0917
 
     from permalake.domains import open_reader
 
-    found = open_reader(settings).rejected(network, _day(day), reason)
+    found = open_reader(settings).rejected(network, _day(day), reason, columns=_LISTED[1:])
     _print(found.select(_LISTED).slice(0, limit), _LISTED, form)
     if limit and limit < found.num_rows:
         sys.stderr.write(f"{limit} of {found.num_rows} rows shown\n")
@@ -58,7 +59,7 @@ def list_(  # noqa: PLR0917
 def show(
     origin: Annotated[str, typer.Argument(help="Origin of the input, as the list names it.")],
     network: Network = None,
-    form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "json",
+    form: Annotated[Format, typer.Option("--format", help=FORMAT_HELP)] = "json",
     config: Config = None,
 ) -> None:
     """Show everything known about one rejected input, with its raw bytes in hex.
@@ -103,7 +104,7 @@ def _retry(settings: Settings, network: str, day: date | None, config: str | Non
     codes = [
         run_range(settings, network, start, end, force=True, config=config) for start, end in _ranges(days)
     ]
-    left = open_reader(settings).rejected(network, day).num_rows
+    left = open_reader(settings).rejected(network, day, columns=_LISTED[1:]).num_rows
     sys.stdout.write(f"{network}: {left} rejected {'input' if left == 1 else 'inputs'} left in quarantine\n")
     return max(codes)
 

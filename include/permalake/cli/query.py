@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from permalake.cli.render import Format, rows, write
-from permalake.config import load_settings
+from permalake.cli.output import FORMAT_HELP, Format, Screen, sent_text
+from permalake.config import Settings, load_settings
 from permalake.errors import ConfigError
+from permalake.query_process import QueryLimits, Send, in_own_process, limit_memory
 
 
 def command(  # noqa: PLR0917
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in DuckDB's SQL.")],
-    form: Annotated[Format, typer.Option("--format", help="How to print the rows.")] = "table",
+    form: Annotated[Format, typer.Option("--format", help=FORMAT_HELP)] = "table",
     as_of: Annotated[
         str | None,
         typer.Option(
@@ -43,15 +46,40 @@ def command(  # noqa: PLR0917
 
       permalake query "select * from shimmer.date_cache" --as-of 2026-01-31T12:00:00Z
     """
-    moment = _moment(as_of)
-    settings = load_settings(config)
+    limits = QueryLimits(timeout, memory)
+    question = _Question(load_settings(config), sql, _moment(as_of), limits, form, Screen.of(sys.stdout))
+    streams = {"out": sys.stdout, "log": sys.stderr}
+    for name, text in in_own_process(_answer, (question,), limits):
+        streams[name].write(text)
 
+
+@dataclass(frozen=True)
+class _Question:
+    settings: Settings
+    sql: str
+    as_of: datetime | None
+    limits: QueryLimits
+    form: Format
+    screen: Screen
+
+
+def _answer(send: Send, question: _Question) -> None:
+    """Send the rows as they are printed: parts of text, each with the name of its stream."""
+    from permalake.cli.render import rows, write
     from permalake.domains import open_reader
-    from permalake.lake import QueryLimits
 
-    result = open_reader(settings).answer(sql, moment, QueryLimits(timeout, memory))
+    reader = open_reader(question.settings)
+    limit_memory(question.limits)
+    result = reader.answer(question.sql, question.as_of, question.limits)
     records = rows(result.batches(), result.names, result.kinds)
-    write(records, result.names, form, sys.stdout, sys.stderr)
+    out, log = (sent_text(partial(_part, send, name), question.screen) for name in ("out", "log"))
+    write(records, result.names, question.form, out, log)
+    out.flush()
+    log.flush()
+
+
+def _part(send: Send, name: str, text: str) -> None:
+    send((name, text))
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -5,19 +5,26 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
-Format = Literal["table", "json", "csv"]
+from permalake.cli.output import Format
+from permalake.hostile_text import escaped, shown
+
 Convert = Callable[[Any], Any]
 _SCREEN_ROWS = 1000
 _SCREEN_WIDTH = 72
 _WIDE = 100_000
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 def converter(kind: DuckDBPyType) -> Convert:
@@ -118,25 +125,42 @@ def plain(value: Any) -> Any:
 def write(
     records: Iterable[dict[str, Any]], names: Sequence[str], form: Format, out: IO[str], log: IO[str]
 ) -> None:
-    """Write all records to ``out``, and remarks for the reader to ``log``."""
-    {"json": _write_json, "csv": _write_csv, "table": _write_table}[form](records, names, out, log)
+    """Write all records to ``out``, and remarks for the reader to ``log``.
+
+    What a terminal would obey is marked in tables, and in CSV and JSON that a terminal shows.
+    """
+    writers = {"json": _write_json, "csv": _write_csv, "sheet": _write_sheet, "table": _write_table}
+    writers[form](records, names, out, log)
 
 
 def _write_json(
     records: Iterable[dict[str, Any]], _names: Sequence[str], out: IO[str], _log: IO[str]
 ) -> None:
-    before = "["
+    before, is_terminal = "[", out.isatty()
     for record in records:
-        out.write(before + json.dumps(record, ensure_ascii=False))
+        text = json.dumps(record, ensure_ascii=False)
+        out.write(before + (escaped(text) if is_terminal else text))
         before = ",\n "
     out.write("[]\n" if before == "[" else "]\n")
 
 
 def _write_csv(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], _log: IO[str]) -> None:
-    writer = csv.writer(out, lineterminator="\n")
+    writer, is_terminal = csv.writer(out, lineterminator="\n"), out.isatty()
     writer.writerow(names)
     for record in records:
-        writer.writerow([_cell(record[name]) for name in names])
+        cells = [_cell(record[name]) for name in names]
+        writer.writerow([shown(cell, sys.maxsize) for cell in cells] if is_terminal else cells)
+
+
+def _write_sheet(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
+    """Write CSV for a spreadsheet: a cell that it would take for a formula begins with an apostrophe."""
+    texts = ({name: _no_formula(value) for name, value in record.items()} for record in records)
+    _write_csv(texts, [_no_formula(name) for name in names], out, log)
+
+
+def _no_formula(value: Any) -> Any:
+    is_text = isinstance(value, str) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_text and value.startswith(_FORMULA) else value
 
 
 def _write_table(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
@@ -146,7 +170,7 @@ def _write_table(records: Iterable[dict[str, Any]], names: Sequence[str], out: I
 
     grid = Table()
     for name in names:
-        grid.add_column(Text(name), overflow="fold")
+        grid.add_column(Text(shown(name)), overflow="fold")
     total = 0
     for total, record in enumerate(records, start=1):
         if total <= _SCREEN_ROWS:
@@ -166,4 +190,5 @@ def _cell(value: Any, null: str = "") -> str:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _SCREEN_WIDTH else f"{text[:_SCREEN_WIDTH]}… ({len(text)} characters)"
+    head = shown(text[:_SCREEN_WIDTH], sys.maxsize)
+    return head if len(text) <= _SCREEN_WIDTH else f"{head}… ({len(text)} characters)"

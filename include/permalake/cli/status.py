@@ -13,6 +13,7 @@ from permalake.cli.render import plain, write
 from permalake.config import Settings, load_settings
 from permalake.contracts.steps import CARRY
 from permalake.errors import ConfigError
+from permalake.hostile_text import shown
 from permalake.lake import DayStatus, carried_until
 from permalake.lake.step_ledger import StepLedger, StepRow
 from permalake.stores.batch import Store
@@ -83,7 +84,7 @@ def _mark_continued(settings: Settings, network: str | None) -> None:
         try:
             mark_continued(Workspace.open(settings, domain_of(name), name))
         except OSError as error:
-            sys.stderr.write(f"permalake: {name}: whether the source goes on is not known: {error}\n")
+            sys.stderr.write(f"permalake: {name}: whether the source goes on is not known: {shown(error)}\n")
 
 
 def _show_run(rows: list[StepRow], run: str, form: str) -> None:

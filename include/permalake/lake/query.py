@@ -9,7 +9,6 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 
 import duckdb
@@ -19,13 +18,16 @@ from duckdb.sqltypes import DuckDBPyType
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.views import LakeView
-from permalake.errors import ConfigError, PermalakeError
+from permalake.errors import PermalakeError
 from permalake.lake.published import LakeState, TableName, check_history, dataset, past_state, state
 from permalake.lake.state import Database
 from permalake.lake.statements import check_reads_only, unique_names
+from permalake.query_process import DEFAULT_LIMITS, QueryLimits
 
-_BATCH = 20_000
-_SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]i?B", re.IGNORECASE)
+# DuckDB hands on whole vectors: fewer rows at once are not less memory.
+_BATCH = 2_048
+_BATCH_BYTES = 8 << 20
+_NO_MEMORY = ("Out of Memory Error", "bad allocation", "bad_alloc")
 _LOCKS = (
     "SET TimeZone = 'UTC'",
     "SET python_enable_replacements = false",
@@ -34,29 +36,6 @@ _LOCKS = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
-
-
-@dataclass(frozen=True)
-class QueryLimits:
-    """Limits of one query.
-
-    ``timeout`` is in seconds (None: no limit); ``memory`` and ``spill`` (space for temporary files) are sizes
-    as DuckDB writes them, such as ``2GiB``.
-    """
-
-    timeout: float | None = 300.0
-    memory: str = "2GiB"
-    spill: str = "20GiB"
-
-    def __post_init__(self) -> None:
-        for size in (self.memory, self.spill):
-            if not _SIZE.fullmatch(size.strip()):
-                raise ConfigError(f"{size}: not a size; write it as 500MiB or 2GiB")
-        if self.timeout is not None and not 0 < self.timeout <= threading.TIMEOUT_MAX:
-            raise ConfigError(f"{self.timeout:g}: not a timeout; give seconds above 0")
-
-
-DEFAULT_LIMITS = QueryLimits()
 
 
 class _Session:
@@ -93,17 +72,15 @@ class _Session:
     def check_time(self) -> None:
         """Raise :class:`PermalakeError` once the time is up."""
         if self._expired.is_set():
-            raise PermalakeError(
-                f"the query took longer than {self.limits.timeout:g} s; narrow it, or raise --timeout"
-            )
+            raise self.limits.too_slow()
 
     def explained(self, error: Exception, published: LakeState) -> PermalakeError:
         """Return the error that one line explains."""
         self.check_time()
-        if isinstance(error, duckdb.OutOfMemoryException):
-            return PermalakeError(
-                f"the query needs more than {self.limits.memory} of memory; narrow it, or raise --memory"
-            )
+        if isinstance(error, duckdb.OutOfMemoryException | MemoryError) or any(
+            words in str(error) for words in _NO_MEMORY
+        ):
+            return self.limits.too_large()
         return _explained(error, published)
 
 
@@ -126,7 +103,7 @@ class QueryResult:
         self.kinds: list[DuckDBPyType] = list(relation.types)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, batch by batch.
+        """Yield the rows, some megabytes at once.
 
         Raises:
             PermalakeError: if computing them fails, or takes more time or memory than allowed.
@@ -136,8 +113,8 @@ class QueryResult:
             reader = self._open().to_arrow_reader(_BATCH)
             for batch in reader:
                 self._session.check_time()
-                yield batch.rename_columns(self.names)
-        except (duckdb.Error, OSError, pa.ArrowException) as error:
+                yield from _small(batch.rename_columns(self.names))
+        except (duckdb.Error, OSError, MemoryError, pa.ArrowException) as error:
             raise self._session.explained(error, {}) from None
         finally:
             del reader
@@ -203,6 +180,13 @@ def run_query(
         session.close()
         raise PermalakeError("the statement returns no rows; write a SELECT")
     return QueryResult(session, relation)
+
+
+def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in parts of some megabytes: rows may hold long texts."""
+    rows = max(_BATCH_BYTES * batch.num_rows // max(batch.nbytes, 1), 1)
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
 
 
 def _named_in(sql: str, published: LakeState) -> list[TableName]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,17 @@ import pyarrow.dataset as ds
 from sqlalchemy import func, select
 
 from permalake.config import Settings
+from permalake.contracts import QUARANTINE
 from permalake.contracts.namespaces import Namespaces
 from permalake.intervals import ranges
 from permalake.lake import staging, stale
 from permalake.lake.catalog import locations
 from permalake.lake.published import LakeState, check_history, dataset, past_state, state
-from permalake.lake.query import DEFAULT_LIMITS, QueryLimits, QueryResult, run_query, unknown_table
+from permalake.lake.query import QueryResult, run_query, unknown_table
 from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, Database, days
 from permalake.lake.status import DayStatus, status
+from permalake.query_process import DEFAULT_LIMITS, QueryLimits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,9 +95,13 @@ class Reader:
         day: date | None = None,
         reason: str | None = None,
         origin: str | None = None,
+        columns: Sequence[str] = QUARANTINE.names,
     ) -> pa.Table:
-        """Return quarantine rows with their network; filters that are None let everything through."""
-        return rejected(self._database, network, day, reason, origin)
+        """Return quarantine rows with their network; filters that are None let everything through.
+
+        Without ``raw`` among the ``columns`` no input is read, however large the quarantine is.
+        """
+        return rejected(self._database, network, day, reason, origin, columns=columns)
 
     def days_with_rejected(self, network: str) -> list[date]:
         """Return the days of which something is in quarantine."""

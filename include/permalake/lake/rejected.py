@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 import pyarrow as pa
@@ -22,8 +23,13 @@ def rejected(
     day: date | None = None,
     reason: str | None = None,
     origin: str | None = None,
+    *,
+    columns: Sequence[str] = QUARANTINE.names,
 ) -> pa.Table:
-    """Return quarantine rows with their network, in order of network, date, reason and origin."""
+    """Return quarantine rows with their network, in order of network, date, reason and origin.
+
+    ``columns`` are those that are read, the ones of the order among them.
+    """
     wanted = {"date": day, "reason": reason, "origin": origin}
     where = pc.scalar(True)
     for name, value in wanted.items():
@@ -32,10 +38,10 @@ def rejected(
     found = []
     for (owner, table), location in sorted(state(database).items()):
         if table == QUARANTINE.name and network in {None, owner}:
-            rows = dataset(QUARANTINE, location).to_table(filter=where)
+            rows = dataset(QUARANTINE, location).to_table(columns=list(columns), filter=where)
             found.append(rows.add_column(0, "network", pa.array([owner] * rows.num_rows, pa.string())))
     if not found:
-        empty = QUARANTINE.arrow.empty_table()
+        empty = QUARANTINE.arrow.empty_table().select(columns)
         return empty.add_column(0, "network", pa.array([], pa.string()))
     return pa.concat_tables(found, promote_options="permissive").sort_by(_ORDER)
 

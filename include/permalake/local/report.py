@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from permalake.contracts.steps import CARRY
+from permalake.hostile_text import LONGEST_MESSAGE, shown
 
 
 class RunReport:
@@ -88,5 +89,5 @@ def _count(days: int) -> str:
 
 
 def _line(text: str) -> None:
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(shown(text, LONGEST_MESSAGE) + "\n")
     sys.stdout.flush()

@@ -19,6 +19,7 @@ from typing import Any
 from permalake.config import Settings
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError, error_of
+from permalake.hostile_text import LONGEST_MESSAGE, shown
 from permalake.lake.leases import spell
 from permalake.local import airflow_metadata, run_history
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
@@ -63,7 +64,7 @@ def run_range(
         try:
             _run(work, *before, config=config)
         except PermalakeError as error:
-            sys.stderr.write(f"permalake: {error}\n")
+            sys.stderr.write(f"permalake: {shown(error, LONGEST_MESSAGE)}\n")
     return _run(work, start, end, only=only, force=force, stored=stored, config=config)
 
 

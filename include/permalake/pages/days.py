@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
+from permalake.hostile_text import shown
 from permalake.lake import DayStatus, carried_until
-from permalake.web.hostile_text import shown
 
 Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "built", "missing", "none"]
 _REASON = 200

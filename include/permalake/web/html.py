@@ -19,8 +19,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from permalake.hostile_text import shown
 from permalake.web.accept import preferred
-from permalake.web.hostile_text import shown
 from permalake.web.numbers import amount, dollars, short, signed
 from permalake.web.responses import JSON, current, current_json
 from permalake.web.synthetic import synthetic_days

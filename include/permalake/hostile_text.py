@@ -1,12 +1,15 @@
-"""Text from a chain as a page may show it."""
+"""Text from a chain, or the name of a file, as a page or a terminal may show it."""
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from typing import Any
 
 LONGEST_TEXT = 2_000
 """Characters of a value that a page shows; JSON has all of it."""
+LONGEST_MESSAGE = 20_000
+"""Characters of a line that a terminal shows."""
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories of control characters, marks of direction, surrogates and line separators."""
 
@@ -25,9 +28,14 @@ def shown(value: Any, most: int = LONGEST_TEXT) -> str:
     return "".join(marked) + ("" if len(text) <= most else f"… ({len(text):,} characters)")
 
 
+def escaped(json_text: str) -> str:
+    """Return JSON of the same values without unseen characters, which a terminal would obey."""
+    return "".join(json.dumps(letter)[1:-1] if _is_unseen(letter) else letter for letter in json_text)
+
+
 def _mark(letter: str) -> str:
-    if letter in "\n\t":
-        return letter
-    if unicodedata.category(letter) in _UNSEEN:
-        return f"[U+{ord(letter):04X}]"
-    return letter
+    return f"[U+{ord(letter):04X}]" if _is_unseen(letter) else letter
+
+
+def _is_unseen(letter: str) -> bool:
+    return letter not in "\n\t" and unicodedata.category(letter) in _UNSEEN
