@@ -22,7 +22,7 @@ def test_the_same_input_has_the_same_fingerprint(config, settings):
     assert digest(settings, "shimmer") != digest(settings, "testnet")
 
 
-@pytest.mark.parametrize("change", ["content", "time", "added", "removed", "renamed"])
+@pytest.mark.parametrize("change", ["content", "time", "added", "a name of bytes", "removed", "renamed"])
 def test_a_changed_file_changes_it(settings, change):
     before = digest(settings, "testnet")
     folder = settings.networks["testnet"].path / "2022"
@@ -33,6 +33,8 @@ def test_a_changed_file_changes_it(settings, change):
         os.utime(file, ns=(1, 1))
     elif change == "added":
         (folder / "more.jsonl").write_text("")
+    elif change == "a name of bytes":
+        (folder / os.fsdecode(b"\xff:.jsonl")).write_text("")
     elif change == "removed":
         file.unlink()
     else:

@@ -47,14 +47,14 @@ def command(  # noqa: PLR0917
       permalake query "select * from shimmer.date_cache" --as-of 2026-01-31T12:00:00Z
     """
     limits = QueryLimits(timeout, memory)
-    question = _Question(load_settings(config), sql, _moment(as_of), limits, form, Screen.of(sys.stdout))
+    question = _QueryOrder(load_settings(config), sql, _moment(as_of), limits, form, Screen.of(sys.stdout))
     streams = {"out": sys.stdout, "log": sys.stderr}
     for name, text in in_own_process(_answer, (question,), limits):
         streams[name].write(text)
 
 
 @dataclass(frozen=True)
-class _Question:
+class _QueryOrder:
     settings: Settings
     sql: str
     as_of: datetime | None
@@ -63,7 +63,7 @@ class _Question:
     screen: Screen
 
 
-def _answer(send: Send, question: _Question) -> None:
+def _answer(send: Send, question: _QueryOrder) -> None:
     """Send the rows as they are printed: parts of text, each with the name of its stream."""
     from permalake.cli.render import rows, write
     from permalake.domains import open_reader

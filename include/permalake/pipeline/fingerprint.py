@@ -21,7 +21,7 @@ def fingerprint(inputs: DayInputs) -> str | None:
         return None
     digest = hashlib.sha256()
     for part in (VERSION, inputs.configuration, *_listing(inputs.roots)):
-        digest.update(part.encode())
+        digest.update(part.encode(errors="surrogateescape"))  # names of files may be any bytes
         digest.update(b"\0")
     return digest.hexdigest()
 

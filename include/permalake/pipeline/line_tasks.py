@@ -24,8 +24,8 @@ from permalake.errors import ConfigError
 from permalake.pipeline.line_files import Damage, LineRange, line_ranges, read_lines, whole_files
 from permalake.spark.frames import of_rows
 
-LONGEST_DOCUMENT = 16 * 2**20
-"""A longer line of a document of Wormhole's is refused (bytes)."""
+LONGEST_DOCUMENT = 4 * 2**20
+"""A longer line of a document of Wormhole's is refused (bytes): guardians pass on at most 1 MiB."""
 _TASKS_PER_CORE = 4
 _TINY_TASK, _LARGE_TASK = 128 << 10, 64 << 20  # bytes of files, compressed ones as they are
 _LOG = logging.getLogger(__name__)

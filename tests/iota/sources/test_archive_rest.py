@@ -52,11 +52,12 @@ def day_folder(root, number, per_day=20):
 
 
 def test_a_day_reads_its_folder_and_the_milestones_before(spark, tmp_path):
+    root = tmp_path / "in: [a]{b}*?%41 #\n" / "\udcff"  # names are names, whatever bytes they are
     for number in range(4):
-        day_folder(tmp_path / "in", number)
-    source = ArchiveRest(spark, tmp_path / "in", look_back=20)
+        day_folder(root, number)
+    source = ArchiveRest(spark, root, look_back=20)
     assert source.first_milestone == 1
-    (tmp_path / "in" / "day0" / "blocks.jsonl").unlink()  # not looked at
+    (root / "day0" / "blocks.jsonl").unlink()  # not looked at
     days = source.days(date(2023, 1, 3), date(2023, 1, 3))
     assert [(day.date, day.first, day.last, day.gaps) for day in days] == [(date(2023, 1, 3), 41, 60, ())]
     records = source.records(days)
@@ -73,7 +74,7 @@ def test_what_a_file_spans_is_looked_at_once(spark, tmp_path, monkeypatch):
     measured = []
     measure = archive_index._measure
     monkeypatch.setattr(
-        archive_index, "_measure", lambda s, files, times: measured.extend(files) or measure(s, files, times)
+        archive_index, "_measure", lambda s, files, *rest: measured.extend(files) or measure(s, files, *rest)
     )
     assert ArchiveRest(spark, tmp_path / "in").first_milestone == 1
     assert measured == []

@@ -3,6 +3,7 @@
 import base64
 import datetime as dt
 import gzip
+import hashlib
 import json
 
 import pytest
@@ -127,6 +128,16 @@ def test_a_line_that_is_too_long_is_a_document_with_a_fault(spark, tmp_path, mon
     assert (of_json["origin"], bytes(of_json["raw"])) == (f"a.jsonl.gz#{ID}", bomb[:65_536])
     assert of_json["document_time"] == dt.datetime(2024, 3, 10, 0, 0, 1), "salvaged from its head"
     assert bytes(of_csv["raw"]) == b"2/aa/1," + b"0" * 5_000
+
+
+def test_of_a_long_line_that_cannot_be_read_the_head_is_kept(documents):
+    bad = f"[{' ' * 100_000}]"
+    [row] = documents(a_DOT_jsonl=bad)
+    assert bytes(row["raw"]) == bad[:65_536].encode()
+    digest = hashlib.sha256(bad.encode()).hexdigest()
+    assert row["fault"] == (
+        f"the line is not a JSON object; 100002 bytes, SHA-256 {digest}, of which the first 65536 are kept"
+    )
 
 
 def test_no_link_out_of_the_folder_is_followed(spark, tmp_path):

@@ -19,6 +19,7 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
 from permalake.errors import ConfigError
 from permalake.pipeline.line_files import files_below
 from permalake.pipeline.line_tasks import document_lines
@@ -28,6 +29,7 @@ NAME = "files"
 _FIELDS = ("id", "vaa", "timestamp", "indexedAt", "txHash")
 _JSON_SCHEMA = ", ".join(f"`{name}` string" for name in (*_FIELDS, "_broken"))
 _JSON, _CSV = (".jsonl", ".jsonl.gz"), (".csv", ".csv.gz")
+_NO_CSV = "the line is not chain/emitter/sequence,hex"
 _HEX_PAIRS = r"^(0[xX])?([0-9a-fA-F]{2})*$"
 
 
@@ -72,10 +74,8 @@ def json_lines(spark: SparkSession, files: Sequence[Path | str], source: str) ->
     lines = lines.select("*", fault.alias("fault"))
     return lines.select(
         *_origin(_field("id"), source),
-        F.when(F.col("fault").isNull(), F.col("decoded"))
-        .otherwise(F.col("value").cast("binary"))
-        .alias("raw"),
-        "fault",
+        F.when(F.col("fault").isNull(), F.col("decoded")).otherwise(_head()).alias("raw"),
+        _explained(F.col("fault")).alias("fault"),
         F.try_to_timestamp(_field("timestamp")).alias("document_time"),
         F.try_to_timestamp(_field("indexedAt")).alias("indexed_at"),
         F.nullif(F.trim("txHash"), F.lit("")).alias("tx_id"),
@@ -96,16 +96,24 @@ def _csv_dump(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
     never = F.lit(None)
     return lines.select(
         *_origin(F.when(comma > 0, F.trim(F.substring(F.col("value"), F.lit(1), comma - 1))), NAME),
-        F.when(readable, F.unhex(F.regexp_replace(hexed, "^0[xX]", "")))
-        .otherwise(F.col("value").cast("binary"))
-        .alias("raw"),
-        F.coalesce("too_long", F.when(~readable, F.lit("the line is not chain/emitter/sequence,hex"))).alias(
-            "fault"
-        ),
+        F.when(readable, F.unhex(F.regexp_replace(hexed, "^0[xX]", ""))).otherwise(_head()).alias("raw"),
+        _explained(F.coalesce("too_long", F.when(~readable, F.lit(_NO_CSV)))).alias("fault"),
         never.cast("timestamp").alias("document_time"),
         never.cast("timestamp").alias("indexed_at"),
         never.cast("string").alias("tx_id"),
     )
+
+
+def _head() -> Column:
+    """Return what is kept of a line that cannot be read."""
+    return F.substring(F.col("value").cast("binary"), 1, RAW_LIMIT)
+
+
+def _explained(fault: Column) -> Column:
+    """Return a fault, with the length and digest of a line of which only the head is kept."""
+    line = F.col("value").cast("binary")
+    whole = F.format_string(whole_in_words("%d", "%s"), F.octet_length(line), F.sha2(line, 256))
+    return F.when(F.octet_length(line) > RAW_LIMIT, F.concat(fault, F.lit("; "), whole)).otherwise(fault)
 
 
 def _origin(claimed_id: Column, source: str) -> list[Column]:

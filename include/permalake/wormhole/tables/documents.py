@@ -33,7 +33,7 @@ _SIGNATURE = 66
 _SECONDS_A_DAY = 86_400
 _TASKS_PER_CORE = 2
 _FEW_DOCUMENTS = 1_000
-_GROUP_ROWS = 10_000
+_GROUP_ROWS, _GROUP_BYTES = 10_000, 64 << 20
 _COLUMNS = (
     *("message", "identity", "body_date", "raw", "source", "origin", "claimed_id", "fault"),
     *("tx_id", "document_time", "indexed_at"),
@@ -82,17 +82,18 @@ def _distinct(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def whole_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield rows that come sorted by ``message`` in groups that hold all rows of each of theirs."""
     held: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         held.append(batch)
-        rows += batch.num_rows
-        if rows < _GROUP_ROWS:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows < _GROUP_ROWS and size < _GROUP_BYTES:
             continue
         together = pa.Table.from_batches(held)
         cut = pc.index(together["message"], together["message"][-1]).as_py()
         if cut:
             yield together.slice(0, cut)
         held, rows = together.slice(cut).to_batches(), rows - cut
+        size = sum(batch.nbytes for batch in held)
     if rows:
         yield pa.Table.from_batches(held)
 
