@@ -51,6 +51,7 @@ def test_an_error_on_one_line(error, line):
             "the limit of open files is too low; raise it (ulimit -n 65536)",
         ),
         (MemoryError(), "memory ran out; raise its limit"),
+        (RuntimeError("can't start new thread"), "memory ran out; raise its limit"),
         (OSError(12, "Cannot allocate memory"), "memory ran out; raise its limit"),
         (
             PythonException("\nTraceback (most recent call last):\n  File 'x'\nMemoryError\n"),

@@ -12,6 +12,7 @@ from sqlalchemy import insert, select
 from permalake.cli import main as front
 from permalake.config import Settings
 from permalake.errors import PermalakeError
+from permalake.lake import moved_table
 from permalake.lake import relocate as relocation
 from permalake.lake.catalog import open_table
 from permalake.lake.identity import open_database, warehouse_id
@@ -227,6 +228,19 @@ def test_missing_and_short_files_are_named(settings, copy):
     (done,) = relocate(copy, as_copy=False)
     assert done.problems == {}
     shutil.rmtree(settings.lake.warehouse)
+    assert state(OpenLake(copy)) == BUILT
+
+
+def test_what_cannot_be_written_is_an_error(settings, copy, monkeypatch):
+    def full(location, _content):
+        raise PermalakeError(f"{location} cannot be written: the disk is full")
+
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr(moved_table, "write_whole", full)
+        with pytest.raises(PermalakeError, match=r"\.avro cannot be written: the disk is full"):
+            relocate(copy, as_copy=True)
+    (done,) = relocate(copy, as_copy=True)
+    assert done.problems == {}
     assert state(OpenLake(copy)) == BUILT
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pyiceberg.io import OutputFile, load_file_io
 from pyiceberg.manifest import (
@@ -35,6 +34,7 @@ from permalake.net.object_storage import inner_path
 _CODEC: Literal["deflate"] = "deflate"
 # Places of fields in Iceberg's records, which have no setters.
 _MANIFEST_PATH, _MANIFEST_LENGTH, _DATA_FILE_PATH = 0, 1, 1
+_T = TypeVar("_T")
 _LISTED_PLACES = (
     ("snapshots", "manifest-list"),
     ("metadata-log", "metadata-file"),
@@ -65,8 +65,7 @@ class MovedTable:
     def rewrite(self, roots: Iterable[Root]) -> MovedTable:
         """Rewrite the metadata files of the roots and all that they lead to."""
         for root in roots:
-            with suppress(PermalakeError):
-                self._rewrite_metadata(root.location)
+            self._rewrite_metadata(root.location)
         return self
 
     @property
@@ -78,7 +77,7 @@ class MovedTable:
         return f"{self._root}/{inside}" if between else location
 
     def _rewrite_metadata(self, location: str) -> None:
-        document = read_json(location)
+        document = _readable(lambda: read_json(location))
         if document is None:
             return
         places = [(document, "location", self._root)]
@@ -90,22 +89,22 @@ class MovedTable:
         if stale:
             write_json(location, document)
             self.rewritten += 1
-        table = open_table(location)
-        for snapshot in table.metadata.snapshots:
-            if snapshot.manifest_list not in self._lists:
+        table = _readable(lambda: open_table(location))
+        for snapshot in table.metadata.snapshots if table else ():
+            if table and snapshot.manifest_list not in self._lists:
                 self._lists.add(snapshot.manifest_list)
-                with suppress(Exception):  # of an expired snapshot, or damaged
-                    self._rewrite_list(table, snapshot)
+                self._rewrite_list(table, snapshot)
 
     def _rewrite_list(self, table: IcebergTable, snapshot: Snapshot) -> None:
-        manifests = list(read_manifest_list(table.io.new_input(snapshot.manifest_list)))
+        manifests = _readable(lambda: list(read_manifest_list(table.io.new_input(snapshot.manifest_list))))
+        if manifests is None:
+            return
         listed = [(manifest.manifest_path, manifest.manifest_length) for manifest in manifests]
         for manifest in manifests:
             manifest[_MANIFEST_PATH] = self._moved(manifest.manifest_path)
             if manifest.manifest_path not in self._lengths:
-                with suppress(Exception):  # the list is rewritten all the same
-                    self._lengths[manifest.manifest_path] = self._rewrite_manifest(table, manifest)
-            manifest[_MANIFEST_LENGTH] = self._lengths.get(manifest.manifest_path, manifest.manifest_length)
+                self._lengths[manifest.manifest_path] = self._rewrite_manifest(table, manifest)
+            manifest[_MANIFEST_LENGTH] = self._lengths[manifest.manifest_path]
         if listed == [(manifest.manifest_path, manifest.manifest_length) for manifest in manifests]:
             return
 
@@ -126,7 +125,9 @@ class MovedTable:
         """Rewrite the manifest that lies at its new place; return its length."""
         if manifest.content != ManifestContent.DATA:
             raise PermalakeError(f"{manifest.manifest_path} lists deleted rows, which no lake has")
-        entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+        entries = _readable(lambda: manifest.fetch_manifest_entry(table.io, discard_deleted=False))
+        if entries is None:
+            return manifest.manifest_length
         stale = False
         for entry in entries:
             file = entry.data_file
@@ -161,3 +162,11 @@ class MovedTable:
         write_whole(location, content)
         self.rewritten += 1
         return len(content)
+
+
+def _readable(read: Callable[[], _T]) -> _T | None:
+    """Return what was read; None of a file that is missing, of an expired snapshot for one, or damaged."""
+    try:
+        return read()
+    except Exception:  # noqa: BLE001 - a damaged file makes readers raise anything
+        return None
