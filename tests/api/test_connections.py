@@ -14,15 +14,15 @@ from support.limited_api import application, build
 from support.live_api import live_api
 
 LIMITS = {
-    "header_timeout": 1.0,
-    "body_timeout": 1.0,
-    "write_timeout": 1.0,
+    "header_timeout": 1.5,
+    "body_timeout": 1.5,
+    "write_timeout": 1.5,
     "connections": 64,
     "header_bytes": 16_384,
     "concurrency": 8,
     "queue": 8,
 }
-PROMPT = 0.9
+PROMPT = 1.4
 """Seconds within which ``/health`` has to answer, below every deadline of :data:`LIMITS`."""
 POST = (
     b"POST /shimmer/echo HTTP/1.1\r\nHost: a\r\n"
@@ -101,7 +101,7 @@ def test_headers_that_do_not_come_end_the_connection(address, sent):
     with connected(address, sent) as client:
         line, seconds = answered(client)
     assert line == "HTTP/1.1 408 Request Timeout"
-    assert seconds < 3
+    assert seconds < 4
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_headers_that_do_not_come_end_the_connection(address, sent):
 )
 def test_a_client_that_drips_is_cut_off(address, sent):
     with connected(address, sent) as client:
-        assert dripped(client) < 3
+        assert dripped(client) < 4
 
 
 def test_headers_that_do_not_end_are_refused_before_they_fill_memory(address):
@@ -156,11 +156,22 @@ def test_more_connections_than_allowed_end_the_one_that_waits_longest(address, s
         assert line in ("", "HTTP/1.1 404 Not Found")
 
 
+def test_a_request_that_is_being_answered_is_not_ended_for_another_connection(address):
+    nap = IDLE.replace(b"/nosuch", b"/shimmer/nap")
+    with connected(address, IDLE) as client:
+        assert client.recv(12) == b"HTTP/1.1 404"
+        client.recv(4096)
+        client.sendall(nap)
+        time.sleep(0.1)
+        with crowd(address, 150):
+            assert client.recv(12) == b"HTTP/1.1 200"
+
+
 def test_who_does_not_read_is_cut_off_and_stops_nobody(address):
-    with crowd(address, 60, LARGE, window=4096) as clients:
+    with crowd(address, 24, LARGE, window=4096) as clients:
         time.sleep(0.2)
         assert is_healthy(address)
-        time.sleep(1.5)
+        time.sleep(2)
         assert len(clients[0].recv(1 << 16)) > 0  # what was under way
         assert answered(clients[0])[1] < 5
     assert is_healthy(address)

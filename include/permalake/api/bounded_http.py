@@ -94,6 +94,7 @@ class BoundedHttp(HttpToolsProtocol):
         """Begin another request."""
         super().on_message_begin()
         self._phase, self._header_bytes = _Phase.HEADERS, 0
+        self._waiting.pop(self, None)
 
     def on_headers_complete(self) -> None:
         """Begin its body."""

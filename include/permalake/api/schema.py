@@ -21,6 +21,7 @@ _LIMITS = {
     "401": "The server wants a bearer token.",
     "413": "The body is too large.",
     "414": "The address is too long.",
+    "431": "The headers are too large.",
     "429": "Too many requests from this address; see Retry-After.",
     "500": "An internal error; the server's log says more.",
     "503": "The server is busy, or a store is away; see Retry-After.",

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from permalake.config import load_settings
+from permalake.config import ServeSettings, load_settings
 from permalake.errors import PermalakeError
 
 _FILES = 1024
@@ -53,20 +53,23 @@ def command(
     address = host or settings.serve.host
     number = settings.serve.port if port is None else port
     sys.stderr.write(f"serving {settings.lake.warehouse} at http://{address}:{number}, docs at /docs\n")
-    _allow_files(settings.serve.connections)
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(bounded_config(app, settings.serve, address, number)).run()
+        uvicorn.Server(bounded_config(app, _within_open_files(settings.serve), address, number)).run()
 
 
-def _allow_files(connections: int) -> None:
-    """Raise this process's limit of open files, as far as it may, to what connections and the lake need."""
+def _within_open_files(serve: ServeSettings) -> ServeSettings:
+    """Return the settings with as many connections as this process may have files beside the lake's own.
+
+    The limit of open files is raised as far as the process may.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = connections + _FILES
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    most = serve.connections + _FILES
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-        if most < needed:
-            raise PermalakeError(
-                f"{hard} open files are allowed, {connections} connections need {needed}: raise `ulimit -n`, "
-                f"or set serve.connections to {max(hard - _FILES, 16)}"
-            )
+    room = max(most - _FILES, most // 4)
+    if room >= serve.connections:
+        return serve
+    sys.stderr.write(f"serve.connections is {room}: only {hard} files may be open (`ulimit -n`)\n")
+    return serve.model_copy(update={"connections": room})
