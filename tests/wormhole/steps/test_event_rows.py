@@ -7,11 +7,12 @@ import json
 import pyarrow as pa
 import pytest
 
+from permalake.errors import PermalakeError
 from permalake.lake.task_files import FileTarget
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.steps import event_writer
-from permalake.wormhole.steps.event_writer import COUNTS, REFUSED_VAAS, event_rows
+from permalake.wormhole.steps.event_writer import COUNTS, REFUSED_VAAS, EventWriter, event_rows
 from permalake.wormhole.tables.copies import VAA_SCHEMA
 from permalake.wormhole.tables.event_tables import EVENT_TABLES
 from support.guardians import BRIDGE, GUARDIAN_SETS, vaa
@@ -113,6 +114,23 @@ def test_a_full_disk_is_nobodys_fault(candidates, reference, monkeypatch):
     monkeypatch.setattr(event_writer, "judged", full)
     with pytest.raises(OSError, match="No space left"):
         outcome(candidates, reference)
+
+
+def test_a_fault_of_ours_publishes_no_day_without_its_messages(candidates, tmp_path, monkeypatch):
+    def stumbling(*_):
+        raise KeyError("renamed")
+
+    columns = {name: candidates[name] for name in (*VAA_SCHEMA.names[:2], *VAA_SCHEMA.names[3:9])}
+    never = pa.nulls(len(candidates), pa.timestamp("us", tz="UTC"))
+    documents = pa.table(
+        columns | {"body_date": candidates["date"], "document_time": never, "indexed_at": never}
+    )
+    monkeypatch.setattr(event_writer, "judged", stumbling)
+    writer = EventWriter(tuple(TARGETS.values()), str(tmp_path), DAY1, DAY1, None, {})
+    assert len(list(writer(documents.to_batches()))) == 1
+    monkeypatch.setattr(event_writer, "_FEW_UNDECODABLE", 6)
+    with pytest.raises(PermalakeError, match="7 VAAs are undecodable, which is no fault of theirs"):
+        list(writer(documents.to_batches()))
 
 
 def test_tables_are_those_of_the_contract():

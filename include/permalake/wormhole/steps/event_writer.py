@@ -7,6 +7,7 @@ others are published.
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from permalake.errors import line_of
+from permalake.errors import PermalakeError, line_of
 from permalake.lake.task_files import FileTarget
 from permalake.pipeline.landing import TaskOutput
 from permalake.wormhole.reference import Reference, load_reference
@@ -26,7 +27,10 @@ from permalake.wormhole.tables.verified_vaas import ELSEWHERE, REFUSED, judged
 REFUSED_VAAS, CONFLICTS, COUNTS = "refused_vaas", "conflicts_elsewhere", "chain_messages"
 LANDED = {REFUSED_VAAS: REFUSED, CONFLICTS: ELSEWHERE, COUNTS: CHAIN_MESSAGES}
 """Schemas of what is landed, by name."""
+_LOG = logging.getLogger(__name__)
 UNDECODABLE = "undecodable"
+# If so many are, and more than are not, a day without them would be a fault of ours.
+_FEW_UNDECODABLE = 100
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,20 @@ class EventWriter:
         reference = load_reference(self.reference)
         output = TaskOutput(self.targets, self.landing, LANDED, self.file_io)
         targets = {target.table: target for target in self.targets}
+        published = undecodable = 0
         for group in whole_messages(batches):
             candidates = of_days(distinct_vaas(group), self.start, self.end)
             for rows in event_rows(candidates, reference, targets):
+                published += sum(made.num_rows for made in rows.tables.values())
+                undecodable += 0 if rows.tables else rows.landed[REFUSED_VAAS].num_rows
                 for name, made in rows.tables.items():
                     output.add(name, made)
                 for name, made in rows.landed.items():
                     output.land(name, made)
+        if undecodable > max(published, _FEW_UNDECODABLE):
+            raise PermalakeError(
+                f"{undecodable} VAAs are undecodable, which is no fault of theirs: report it with the log"
+            )
         yield output.close()
 
 
@@ -83,6 +94,7 @@ def event_rows(
     except Exception as error:  # noqa: BLE001
         message = message_places(candidates["message"])
         if message[-1] == 0:
+            _LOG.warning("%s is undecodable", candidates["message"][0], exc_info=error)
             yield _undecodable(candidates, error)
             return
         cut = int((message <= message[-1] // 2).sum())
