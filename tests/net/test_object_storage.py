@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from permalake.config import Settings
@@ -41,20 +43,35 @@ def test_amazon_s_own_needs_a_region_only(on_s3):
     assert not any("endpoint" in key for key in object_storage.spark_catalog(S3))
 
 
-def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, tmp_path):
-    monkeypatch.setattr(jars, "JARS", tmp_path)
-    for coordinate in jars.COORDINATES:
-        (tmp_path / jars.jar_name(coordinate)).touch()
+@pytest.fixture
+def stand_ins(monkeypatch, tmp_path):
+    """A function that lays an empty file in place of each jar; their digests are listed as right."""
+    folder, listed = tmp_path / "jars", tmp_path / "jars.sha256"
+    folder.mkdir()
+    named = (*jars.COORDINATES, *jars.S3_COORDINATES, *jars.GS_COORDINATES)
+    empty = hashlib.sha256(b"").hexdigest()
+    listed.write_text("".join(f"{empty}  {jars.jar_name(one)}\n" for one in named), "utf-8")
+    monkeypatch.setattr(jars, "JARS", folder)
+    monkeypatch.setattr(jars, "DIGESTS", listed)
+
+    def lay(coordinates):
+        for coordinate in coordinates:
+            (folder / jars.jar_name(coordinate)).touch()
+
+    return lay
+
+
+def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, stand_ins):
+    stand_ins(jars.COORDINATES)
     with pytest.raises(PermalakeError, match=r"run `python -m permalake\.spark\.jars s3`"):
         spark_conf()
-    for coordinate in jars.S3_COORDINATES:
-        (tmp_path / jars.jar_name(coordinate)).touch()
+    stand_ins(jars.S3_COORDINATES)
     conf = spark_conf()
     assert conf["spark.hadoop.fs.s3.impl"].endswith("S3AFileSystem")
     assert all(jars.jar_name(one) in conf["spark.driver.extraClassPath"] for one in jars.COORDINATES)
     monkeypatch.setenv("SPARK_DIST_CLASSPATH", "/own.jar")
     behind = spark_environment()["SPARK_DIST_CLASSPATH"].split(":")
-    assert behind == ["/own.jar", *(str(tmp_path / jars.jar_name(one)) for one in jars.S3_COORDINATES)]
+    assert behind == ["/own.jar", *(str(jars.JARS / jars.jar_name(one)) for one in jars.S3_COORDINATES)]
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
     conf = spark_conf()
     assert all(jars.jar_name(one) in conf["spark.jars"] for one in jars.COORDINATES + jars.S3_COORDINATES)
@@ -62,16 +79,13 @@ def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, 
     assert spark_environment() == {}
 
 
-def test_a_bucket_of_google_s_is_reached_through_hadoop_with_one_jar(monkeypatch, tmp_path):
+def test_a_bucket_of_google_s_is_reached_through_hadoop_with_one_jar(monkeypatch, stand_ins):
     monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", "gs://bucket/warehouse")
     monkeypatch.setenv("PERMALAKE_LAKE__CATALOG", CATALOG)
-    monkeypatch.setattr(jars, "JARS", tmp_path)
-    for coordinate in jars.COORDINATES:
-        (tmp_path / jars.jar_name(coordinate)).touch()
+    stand_ins(jars.COORDINATES)
     with pytest.raises(PermalakeError, match=r"run `python -m permalake\.spark\.jars gs`"):
         spark_conf()
-    for coordinate in jars.GS_COORDINATES:
-        (tmp_path / jars.jar_name(coordinate)).touch()
+    stand_ins(jars.GS_COORDINATES)
     conf = spark_conf()
     assert "hadoop-gcp" in spark_environment()["SPARK_DIST_CLASSPATH"]
     assert "aws" not in spark_environment()["SPARK_DIST_CLASSPATH"]
