@@ -39,6 +39,14 @@ def test_head_is_answered_like_get_on_every_route(troubled):
         assert head.headers == get.headers, path
 
 
+def test_head_of_an_export_writes_no_file_and_frees_its_slot(troubled):
+    path = "/api/analytics/v1/shimmer/ms_analytics?format=csv"
+    for _ in range(5):
+        answer = troubled.api.head(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+    assert troubled.api.get(path).text.startswith("ms_range_id,")
+
+
 @pytest.mark.parametrize(
     ("path", "allow"), [("/wormhole/edb/totals", "GET, HEAD, POST"), ("/api/poi/v1/shimmer/validate", "POST")]
 )
