@@ -67,6 +67,13 @@ def test_a_client_that_leaves_frees_its_slot(address, form):
     assert exported(address, 2) == ROWS + 1
 
 
+def test_who_asks_for_headers_alone_takes_no_slot(address):
+    url = f"http://{address[0]}:{address[1]}/api/analytics/v1/{NETWORK}/ms_analytics?format=csv"
+    for _ in range(3):
+        assert httpx.head(url).status_code == 200
+    assert exported(address, 2) == ROWS + 1
+
+
 def test_clients_that_do_not_read_are_cut_off(address):
     clients = [download(address) for _ in range(2)]
     assert exported(address, 4 * WRITE_SECONDS) == ROWS + 1

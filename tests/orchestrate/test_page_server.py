@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
+from contextlib import closing
 from datetime import UTC, date, datetime
 
 import pytest
@@ -89,3 +92,23 @@ def test_no_page_may_run_a_script_or_load_from_elsewhere(pages, path, status):
     assert not any(part.startswith("script-src") for part in policy)
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "<script" not in answer.text or answer.headers["content-type"] == "application/json"
+
+
+def test_a_locked_catalog_is_named_in_time(pages):
+    catalog = f"{load_settings().lake.warehouse}/catalog.db"
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+        answer = pages.get("/runs")
+        assert time.monotonic() - began < load_settings().serve.timeout
+        other.execute("ROLLBACK")
+    assert (answer.status_code, f"{catalog} locked" in answer.text) == (503, True)
+    assert pages.get("/runs").status_code == 200
+
+
+def test_a_redirect_names_no_host(pages):
+    folder = docs.root() / "day"
+    folder.mkdir()
+    (folder / "index.html").write_text("a day")
+    answer = pages.get("/audit/day", headers={"Host": "evil.example"}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, "/audit/day/")

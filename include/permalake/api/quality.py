@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 from permalake.api.audit_results import by_table, day_lineage, day_results, staged_tables
@@ -24,6 +22,7 @@ from permalake.lake.status import networks_with_days, status
 from permalake.web.html import page, styled_headers
 from permalake.web.problems import documented, not_found
 from permalake.web.state import RequestLake
+from permalake.web.static_files import HostlessFiles
 from permalake.web.table_pages import json_value
 
 Json = dict[str, Any]
@@ -111,24 +110,19 @@ def _values(row: Json) -> Json:
     return {name: json_value(value) for name, value in row.items()}
 
 
-class _DataDocs(StaticFiles):
+class _DataDocs(HostlessFiles):
     """The pages of the audits, which may hold a style sheet and nothing else."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [
-                    *(_without_host(name, value) for name, value in message["headers"]),
+                    *message["headers"],
                     *_DOCS_HEADERS,
                 ]
             await send(message)
 
         await super().__call__(scope, receive, with_policy)
-
-
-def _without_host(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Let a redirect to a folder name its path alone: the framework takes the host from the request."""
-    return (name, urlsplit(value).path) if name == b"location" else (name, value)
 
 
 def add_data_docs(app: FastAPI, folder: Path | None = None) -> None:

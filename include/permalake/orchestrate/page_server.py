@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from fastapi.staticfiles import StaticFiles
 from starlette.middleware.base import RequestResponseEndpoint
 
 from permalake.audit import docs
 from permalake.config import Settings, load_settings
 from permalake.domains import open_reader, stores_of
 from permalake.errors import PermalakeError
-from permalake.lake import DayStatus
+from permalake.lake import DayStatus, Reader
 from permalake.lake.identity import open_database
 from permalake.lake.step_ledger import StepLedger
 from permalake.pages.calendar import MONTHS_SHOWN, calendar_page, day_page
@@ -23,6 +22,7 @@ from permalake.pages.metrics import LakeMetrics, LakeRegistry
 from permalake.pages.metrics import router as metrics
 from permalake.pages.runs import run_page, runs_page
 from permalake.web.html import styled_headers
+from permalake.web.static_files import HostlessFiles
 
 _MOST_TRIES = 500
 
@@ -60,7 +60,7 @@ def application() -> FastAPI:
     @app.get("/day", response_class=HTMLResponse)
     def one_day(network: str, date: date) -> str:
         settings = load_settings()
-        found = [day for day in open_reader(settings).status(network) if day.date == date]
+        found = [day for day in _reader(settings).status(network) if day.date == date]
         if not found:
             raise HTTPException(404, f"the lake knows nothing of {network} {date}")
         page = docs.folder(network, found[0].attempt or "none") / "index.html"
@@ -76,7 +76,7 @@ def application() -> FastAPI:
 
     @app.get("/audit/{path:path}", response_class=Response)
     async def audit(path: str, request: Request) -> Response:
-        files = StaticFiles(directory=docs.root(), html=True, check_dir=False)
+        files = HostlessFiles(directory=docs.root(), html=True, check_dir=False)
         return await files.get_response(path, request.scope)
 
     _add_run_pages(app)
@@ -85,18 +85,27 @@ def application() -> FastAPI:
     return app
 
 
+def _reader(settings: Settings) -> Reader:
+    return open_reader(settings, settings.serve.catalog_wait)
+
+
+def _ledger() -> StepLedger:
+    settings = load_settings()
+    return StepLedger(open_database(settings, settings.serve.catalog_wait))
+
+
 def _every_day() -> list[DayStatus]:
-    return open_reader(load_settings()).status()
+    return _reader(load_settings()).status()
 
 
 def _add_run_pages(app: FastAPI) -> None:
     @app.get("/runs", response_class=HTMLResponse)
     def runs(network: str | None = None) -> str:
-        return runs_page(StepLedger(open_database(load_settings())).recent(network, _MOST_TRIES))
+        return runs_page(_ledger().recent(network, _MOST_TRIES))
 
     @app.get("/run", response_class=HTMLResponse)
     def one_run(id: Annotated[str, Query(max_length=250)]) -> str:
-        rows = StepLedger(open_database(load_settings())).of_run(id)
+        rows = _ledger().of_run(id)
         if not rows:
             raise HTTPException(404, "the lake knows no such run")
         return run_page(id, rows)
@@ -108,6 +117,6 @@ def _stores(settings: Settings, network: str) -> list[str]:
 
 def _days(settings: Settings, network: str | None) -> dict[str, list[DayStatus]]:
     found: dict[str, list[DayStatus]] = {name: [] for name in settings.namespaces}
-    for day in open_reader(settings).status(network):
+    for day in _reader(settings).status(network):
         found.setdefault(day.network, []).append(day)
     return found
