@@ -28,8 +28,6 @@ HERE = Path(__file__).parent
 # exported.
 for _variable in [name for name in os.environ if name.startswith("PERMALAKE_") and "__" in name]:
     del os.environ[_variable]
-# Nor do runs of tests belong in the Airflow that the developer looks at.
-os.environ["PERMALAKE_RUN_HISTORY"] = ""
 
 CONFIG = """
 [lake]
@@ -66,11 +64,7 @@ LONG = (
 # A test belongs to the first tier whose folders hold it, whose fixtures it uses, or whose modules its module
 # imports.
 TIERS = {
-    "airflow": (
-        ("operators", "e2e", "cluster", "faults"),
-        {"dag_bag", "undisturbed", "undisturbed_settings"},
-        {"airflow"},
-    ),
+    "airflow": (("operators", "e2e"), {"dag_bag"}, {"airflow"}),
     "server": (
         (
             "net/test_limits_of_responses.py",
@@ -81,7 +75,7 @@ TIERS = {
         {"cassandra_server", "own_cassandra_server", "secured_cassandra", "mortal", "bigtable_server"},
         {"permalake.local.services.control"},
     ),
-    "spark": ((), {"spark"}, set()),
+    "spark": (("cluster", "faults"), {"spark", "undisturbed", "undisturbed_settings"}, set()),
     "lake": (("lake", "iota/rest", "wormhole/rest", "api", "analysts", "local"), set(), set()),
     "search": (
         (

@@ -10,6 +10,8 @@ import math
 import os
 import pkgutil
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
@@ -471,6 +473,21 @@ def config_file(path: str | os.PathLike[str] | None = None) -> Path | None:
         return file.resolve()
     file = Path(DEFAULT_FILE)
     return file.resolve() if file.is_file() else None
+
+
+@contextmanager
+def used(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Make a configuration file that of this process, and of those that it starts, while the block lasts."""
+    before = os.environ.get(CONFIG_VARIABLE)
+    if file := config_file(path):
+        os.environ[CONFIG_VARIABLE] = str(file)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(CONFIG_VARIABLE, None)
+        else:
+            os.environ[CONFIG_VARIABLE] = before
 
 
 def load_settings(path: str | os.PathLike[str] | None = None) -> Settings:

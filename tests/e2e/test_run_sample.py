@@ -15,12 +15,13 @@ import pytest
 from google.cloud.bigtable import Client
 
 from permalake.config import CassandraSettings, load_settings
-from permalake.paths import ROOT
+from permalake.paths import JARS, ROOT
 from permalake.stores import cassandra
 from support.lakes import OpenLake
 
 SAMPLE = ROOT / "include" / "sample"
 PERMALAKE = str(Path(sys.executable).parent / "permalake")
+DEMO = (sys.executable, "-m", "permalake.local.demo")
 IOTA = ("run", "iota", "--date", "2022-09-28")
 WORMHOLE = ("run", "wormhole", "--date", "1970-01-01", "--to", "2100-01-02")
 SYNTHETIC = "date >= '2100-01-01'"
@@ -42,33 +43,34 @@ def stores(own_cassandra_server, bigtable_server):
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory):
-    """The folder of database and logs that Airflow's server would show."""
-    return tmp_path_factory.mktemp("history")
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where the lake is."""
     return tmp_path_factory.mktemp("sample")
 
 
 @pytest.fixture(scope="module")
-def permalake(folder, stores, history):
-    """Calls the command line on a lake of its own; returns exit code, output and errors."""
-    environment = {
+def environment(folder, stores):
+    """A home and a lake of their own for ``make demo`` and the command line."""
+    (folder / "home").mkdir()
+    (folder / "home" / "jars").symlink_to(JARS)
+    return {
         **os.environ,
         **stores,
+        "PERMALAKE_HOME": str(folder / "home"),
         "PERMALAKE_CONFIG": str(ROOT / "permalake.toml"),
         "PERMALAKE_LAKE__WAREHOUSE": str(folder / "warehouse"),
-        "PERMALAKE_RUN_HISTORY": str(history),
         "PERMALAKE_SPARK_MASTER": "local[2]",
         "PERMALAKE_SPARK_DRIVER_MEMORY": "2g",
     }
 
-    def call(*arguments):
+
+@pytest.fixture(scope="module")
+def permalake(folder, environment):
+    """Calls the command line; returns exit code, output and errors."""
+
+    def call(*arguments, command=(PERMALAKE,)):
         done = subprocess.run(
-            [PERMALAKE, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False
+            [*command, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False
         )
         return done.returncode, done.stdout, done.stderr
 
@@ -77,13 +79,11 @@ def permalake(folder, stores, history):
 
 @pytest.fixture(scope="module")
 def built(permalake):
-    """Both DAGs have run; what each printed."""
-    printed = {}
-    for name, arguments in (("iota", IOTA), ("wormhole", WORMHOLE)):
-        code, out, err = permalake(*arguments)
-        assert code == 0, out + err
-        printed[name] = out
-    return printed
+    """``make demo`` has run both DAGs through Airflow; what it printed, by DAG, and how it ended."""
+    code, out, err = permalake(command=DEMO)
+    assert code == 0, out + err
+    iota, wormhole = out.split("wormhole_daily wormhole", maxsplit=1)
+    return {"iota": iota, "wormhole": wormhole.split("\n\n")[0]}
 
 
 @pytest.fixture(scope="module")
@@ -121,20 +121,22 @@ def test_every_step_showed_its_progress(built):
     assert f"{REAL_DAYS + SYNTHETIC_DAYS} days" in built["wormhole"].splitlines()[-1]
 
 
-def test_airflow_would_show_the_runs_with_their_logs(built, history):
-    with closing(sqlite3.connect(history / "airflow.db")) as connection:
+def test_airflow_shows_the_runs_with_their_logs(built, folder):
+    """In the database and the folder of logs of ``make up``; its scheduler leaves them alone."""
+    home = folder / "home" / "airflow"
+    with closing(sqlite3.connect(home / "airflow.db")) as connection:
         runs = connection.execute("select dag_id, state, run_id from dag_run order by 1").fetchall()
         tasks = connection.execute("select dag_id, task_id, state from task_instance").fetchall()
+        paused = connection.execute("select distinct is_paused from dag").fetchall()
     assert [run[:2] for run in runs] == [("iota_daily", "success"), ("wormhole_daily", "success")]
     assert {state for _, _, state in tasks} == {"success"}
     assert {task for dag, task, _ in tasks if dag == "iota_daily"} >= {"ingest_decode", "publish", "serve"}
+    assert paused == [(1,)]
     for dag, _, run_id in runs:
         for task in (task for own, task, _ in tasks if own == dag):
-            log = (
-                history / "logs" / f"dag_id={dag}" / f"run_id={run_id}" / f"task_id={task}" / "attempt=1.log"
-            )
+            log = home / "logs" / f"dag_id={dag}" / f"run_id={run_id}" / f"task_id={task}" / "attempt=1.log"
             assert log.stat().st_size, log
-    submit = next(history.glob("logs/dag_id=iota_daily/*/task_id=ingest_decode/attempt=1.log")).read_text()
+    submit = next(home.glob("logs/dag_id=iota_daily/*/task_id=ingest_decode/attempt=1.log")).read_text()
     assert "milestones 17339 to 17340" in submit
 
 
@@ -169,6 +171,9 @@ def test_the_stores_have_the_rows_that_the_lake_has(stores, monkeypatch, rows):
 
 def test_a_second_run_changes_nothing_and_says_so(permalake, rows):
     before = rows("select * from shimmer.messages order by milestone_index, white_flag_index")
+    code, out, _ = permalake(command=DEMO)
+    assert code == 0
+    assert out.count("published and unchanged") == 2
     for arguments in (IOTA, WORMHOLE):
         code, out, _ = permalake(*arguments)
         assert code == 0
@@ -180,6 +185,12 @@ def test_a_day_without_rows_ends_well_and_says_so(permalake, built):
     code, out, err = permalake("run", "iota", "--date", "2022-09-27")
     assert code == 0, out + err
     assert "no rows" in out.splitlines()[-1]
+    run = json.loads(permalake("status", "--network", "shimmer", "--format", "json")[1])[0]["run_id"]
+    code, out, err = permalake("status", "--run", run, "--format", "json")
+    assert code == 0, err
+    steps = {row["key"]["step"]: row["result"]["state"] for row in json.loads(out)}
+    assert steps.keys() >= {"ingest_decode", "analytics", "audit", "publish"}
+    assert set(steps.values()) == {"done"}
 
 
 def test_a_step_of_a_day_never_built_is_refused(permalake, built):

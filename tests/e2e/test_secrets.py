@@ -87,7 +87,6 @@ def left(tmp_path_factory, secured_cassandra):
         "PERMALAKE_CASSANDRA__CONNECTION": "permanode",
         "AIRFLOW_CONN_PERMANODE": connection(secured_cassandra),
         "PERMALAKE_HOME": str(folder / "home"),
-        "PERMALAKE_RUN_HISTORY": str(folder / "history"),
         "PERMALAKE_SPARK_MASTER": "local[2]",
         "PERMALAKE_SPARK_DRIVER_MEMORY": "2g",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": f'{{"type": "file", "log_file_path": "{folder / "lineage"}"}}',
@@ -105,7 +104,7 @@ def left(tmp_path_factory, secured_cassandra):
 
     with postgres(PASSWORD, ("lake",)) as server:
         catalog = server.uri("lake", sslmode="require")
-        whole_runs.finish(config, **environment, PERMALAKE_LAKE__CATALOG=catalog)
+        whole_runs.finish_through_airflow(config, **environment, PERMALAKE_LAKE__CATALOG=catalog)
         own = {"PERMALAKE_CONFIG": str(config), "PERMALAKE_LAKE__CATALOG": catalog}
         read_by_spark(folder, {**os.environ, **environment, **own})
         listed, refused = status(catalog), status(server.uri("missing", sslmode="require"))
@@ -130,14 +129,14 @@ def test_what_is_searched_is_there(left):
     assert any(b"jdbc:postgresql://127.0.0.1" in text and b"sslmode=require" in text for text in events)
     suffixes = {file.suffix for file in left.rglob("*") if file.is_file()}
     assert {".log", ".db", ".html", ".json"} <= suffixes
-    assert list(left.glob("history/logs/*/*/*/attempt=1.log"))
-    assert b"return_value" in (left / "history" / "airflow.db").read_bytes()
+    assert list(left.glob("home/airflow/logs/*/*/*/attempt=1.log"))
+    assert b"return_value" in (left / "home" / "airflow" / "airflow.db").read_bytes()
     assert list(left.glob("lineage*"))
     assert "is not there" in (left / "printed").read_text() or "does not" in (left / "printed").read_text()
 
 
 def test_the_day_is_in_the_store_that_the_connection_names(left, secured_cassandra):
-    assert "1 day into cassandra" in (left / "run.log").read_text()
+    assert "1 days into cassandra" in (left / "run.log").read_text()
     assert {row["milestone_index"] for row in held(secured_cassandra, "shimmer", "milestones")} == {
         17339,
         17340,

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import os
 import random
+import signal
+from datetime import date
 
+import psutil
 import pytest
 
+from permalake.config import load_settings
+from permalake.domains import domain_of
+from permalake.pipeline.workspace import Workspace
 from support.fault_watch import POINTS, Watch, family, kill, wait_for
-from support.whole_runs import assert_same, finish, rows, start
+from support.whole_runs import DAY, assert_same, finish, rows, start
 
 SEED = 20220928
 ALL = os.environ.get("PERMALAKE_FAULT_POINTS") == "all"
@@ -46,3 +52,25 @@ def test_a_killed_spark_job_is_told_on_one_line(lake_of_its_own):
     last = (config.parent / "run.log").read_text().strip().splitlines()[-1]
     assert last.startswith("permalake: "), last
     assert "Traceback" not in (config.parent / "run.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("sign", "code"), [(signal.SIGTERM, 1), (signal.SIGKILL, -signal.SIGKILL)], ids=["asked", "killed"]
+)
+def test_a_run_that_is_ended_takes_its_spark_job_along(lake_of_its_own, sign, code):
+    config = lake_of_its_own()
+    watch = Watch(config.parent / "warehouse")
+    run = start(config)
+    assert wait_for(POINTS["ingest begun"], watch, run)
+    below = family(run.pid)[1:]
+    assert "java" in {process.name() for process in below}
+    run.send_signal(sign)
+    assert run.wait(timeout=60) == code
+    _, alive = psutil.wait_procs(below, timeout=30)
+    assert alive == []
+    said = (config.parent / "run.log").read_text().splitlines()
+    assert (said[-1] == "permalake: interrupted") == (sign == signal.SIGTERM)
+    # Another run need not wait for a lease of one that is over.
+    settings = load_settings(config)
+    work = Workspace.open(settings, domain_of("shimmer"), "shimmer")
+    work.builds.lease("shimmer", date.fromisoformat(DAY), date.fromisoformat(DAY), "the next run")

@@ -21,7 +21,9 @@ from permalake.lake.identity import open_database
 from permalake.lake.step_ledger import StepLedger
 from permalake.orchestrate import alerts
 from permalake.orchestrate.deadline import moment
-from permalake.orchestrate.step_task import died, failure
+from permalake.orchestrate.step_task import end_of, failure, failure_of
+from permalake.pipeline.execution import died
+from permalake.spark.submit import SubmitEnd
 
 DAY = date(2022, 9, 28)
 CONTEXT = {
@@ -190,11 +192,9 @@ Last spark-submit output:
 
 
 def test_a_submit_that_died_tells_its_exit_code_alone():
-    failure = died(AirflowException(SUBMIT.format(code=1)))
+    failure = failure_of(died(end_of(AirflowException(SUBMIT.format(code=1)))))
     assert type(failure) is AirflowException
-    assert str(failure) == (
-        "the Spark submit ended with exit code 1: it recorded no reason; see its output above"
-    )
+    assert str(failure) == "the Spark submit ended with exit code 1: it recorded no reason; see its output"
 
 
 @pytest.mark.parametrize(
@@ -217,17 +217,20 @@ def test_a_submit_that_died_tells_its_exit_code_alone():
     ],
 )
 def test_a_submit_that_died_tells_what_its_output_says(code, line, reason):
-    failure = died(AirflowException(f"{SUBMIT.format(code=code)}\n{line}"))
+    failure = failure_of(died(end_of(AirflowException(f"{SUBMIT.format(code=code)}\n{line}"))))
     assert str(failure).startswith(f"the Spark submit ended with exit code {code}: {reason}")
     assert "\n" not in str(failure)
 
 
+def test_a_submit_that_never_began_tells_the_first_line():
+    with pytest.raises(PermalakeError, match=r"^Cannot execute: no spark-submit$"):
+        end_of(AirflowException("Cannot execute: no spark-submit\nsecond line"))
+
+
 def test_what_a_retry_cannot_mend_is_not_tried_again():
-    assert type(died(AirflowException(SUBMIT.format(code=2)))) is AirflowFailException
-    assert (
-        type(died(AirflowException(SUBMIT.format(code=InvalidInputError.exit_code)))) is AirflowFailException
-    )
-    assert type(died(AirflowException(SUBMIT.format(code=1)))) is AirflowException
+    assert type(failure_of(died(SubmitEnd(2)))) is AirflowFailException
+    assert type(failure_of(died(SubmitEnd(1)))) is AirflowException
     assert type(failure(ConfigError("networks.x: not configured"))) is AirflowFailException
+    assert type(failure(InvalidInputError("milestone 7"))) is AirflowFailException
     assert type(failure(PermalakeError("busy"))) is AirflowException
     assert str(failure(ValueError("first\nsecond"))) == "ValueError: first"

@@ -12,7 +12,7 @@ from permalake.config import load_settings
 from permalake.contracts.steps import PUBLISH, StepResult
 from permalake.iota.day import IOTA
 from permalake.orchestrate.in_task import InTaskStep
-from permalake.orchestrate.submit_task import spark_task
+from permalake.orchestrate.submit_task import SparkStep
 from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.jobs import Order, run_step
 from permalake.pipeline.workspace import Workspace
@@ -57,7 +57,7 @@ def context():
 
 
 def test_the_next_try_claims_what_was_published_and_the_asset_is_told(work, dag_bag):
-    assert spark_task(IOTA, INGEST).execute(context())["rows"] == {"messages": 5}
+    assert SparkStep(domain=IOTA, step=INGEST).execute(context())["rows"] == {"messages": 5}
     (asset,) = dag_bag.dags["iota_daily"].task_dict[PUBLISH].outlets
     told = context()
     publish = InTaskStep(domain=IOTA, step=IOTA.step(PUBLISH), outlets=[asset])
@@ -70,11 +70,11 @@ def test_once_told_the_day_is_unchanged_and_free(work):
     inputs = work.staged_state(staged, IOTA.step(PUBLISH))
     assert work.steps.claim(NETWORK, RUN, PUBLISH, by=RUN, attempt_id=staged.id, inputs=inputs)
     with pytest.raises(AirflowSkipException, match="published and unchanged"):
-        spark_task(IOTA, INGEST).execute(context())
+        SparkStep(domain=IOTA, step=INGEST).execute(context())
     work.builds.lease(NETWORK, DAY1, DAY1, "another run")
 
 
 def test_days_that_another_run_published_are_skipped(work):
     other = context() | {"run_id": "manual__1"}
     with pytest.raises(AirflowSkipException, match="published and unchanged"):
-        spark_task(IOTA, INGEST).execute(other)
+        SparkStep(domain=IOTA, step=INGEST).execute(other)

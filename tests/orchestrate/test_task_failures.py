@@ -1,9 +1,7 @@
-"""How a task fails: whether Airflow tries it again, and the exit code that a command passes on."""
+"""How a task fails: whether Airflow tries it again."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections import defaultdict
 from types import SimpleNamespace
 
@@ -11,11 +9,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from permalake.config import load_settings
+from permalake.contracts.steps import PUBLISH
 from permalake.iota.day import IOTA
 from permalake.orchestrate.in_task import InTaskStep
-from permalake.orchestrate.submit_task import spark_task
-from permalake.pipeline.domain import PUBLISH
-from permalake.pipeline.progress import VARIABLE
+from permalake.orchestrate.submit_task import SparkStep
 from support.lakes import DAY1, NETWORK, OpenLake, pass_audit, stage_day
 
 RUN = "manual__2022-09-28"
@@ -33,21 +30,11 @@ def lake(config, monkeypatch):
     return lake
 
 
-@pytest.fixture
-def failure(monkeypatch):
-    """Execute a task that fails; the exception that Airflow gets, and the event for who watches the run."""
-    reader, writer = os.pipe()
-    monkeypatch.setenv(VARIABLE, str(writer))
-
-    def execute(task, **params):
-        with pytest.raises(AirflowException) as failed:
-            task.execute(context(**params))
-        events = [json.loads(line) for line in os.read(reader, 65_536).splitlines()]
-        return failed.value, events[-1]
-
-    yield execute
-    os.close(reader)
-    os.close(writer)
+def failure(task, **params) -> AirflowException:
+    """The exception that Airflow gets from a task that fails."""
+    with pytest.raises(AirflowException) as failed:
+        task.execute(context(**params))
+    return failed.value
 
 
 def context(**params):
@@ -64,28 +51,26 @@ def publish():
     return InTaskStep(domain=IOTA, step=IOTA.step(PUBLISH))
 
 
-def test_what_another_try_may_mend_is_tried_again(lake, failure, monkeypatch):
+def test_what_another_try_may_mend_is_tried_again(lake, monkeypatch):
     with monkeypatch.context() as busy:
         busy.setattr("permalake.lake.publish._TRIES", 0)  # as where others publish before each of its tries
-        error, event = failure(publish())
+        error = failure(publish())
     assert not isinstance(error, AirflowFailException)
     assert str(error) == f"{NETWORK} {DAY1}: others kept on publishing; publish it again"
-    assert (event["event"], event["exit_code"], event["reason"]) == ("failed", 1, str(error))
     assert publish().execute(context())["days"] == [str(DAY1)]
 
 
 @pytest.mark.parametrize(
-    "task", [publish, lambda: spark_task(IOTA, IOTA.steps[0])], ids=["in task", "submit"]
+    "task", [publish, lambda: SparkStep(domain=IOTA, step=IOTA.steps[0])], ids=["in task", "submit"]
 )
-def test_a_wrong_setting_is_final_whatever_the_task(lake, failure, monkeypatch, task):
+def test_a_wrong_setting_is_final_whatever_the_task(lake, monkeypatch, task):
     monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE_", "misspelt")
-    error, event = failure(task())
+    error = failure(task())
     assert isinstance(error, AirflowFailException)
     assert "\n" not in str(error)
-    assert (event["event"], event["exit_code"], event["reason"]) == ("failed", 2, str(error))
 
 
-def test_a_failed_task_leaves_no_day_held(lake, failure, monkeypatch):
+def test_a_failed_task_leaves_no_day_held(lake, monkeypatch):
     with monkeypatch.context() as busy:
         busy.setattr("permalake.lake.publish._TRIES", 0)
         failure(publish())

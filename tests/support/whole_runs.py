@@ -1,8 +1,10 @@
-"""`permalake run` as a process over the bundled day, and what a lake has published, to compare runs."""
+"""Whole runs of the bundled day as processes, and what a lake has published, to compare runs."""
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +42,16 @@ def start(config: Path, **environment: str) -> psutil.Popen:
 def finish(config: Path, **environment: str) -> None:
     """The same, to its end."""
     assert start(config, **environment).wait(timeout=400) == 0, (config.parent / "run.log").read_text()
+
+
+def finish_through_airflow(config: Path, **environment: str) -> None:
+    """The same day by its DAG, in the metadata database below ``PERMALAKE_HOME``."""
+    conf = {"network": "shimmer", "start": DAY}
+    command = [sys.executable, "-m", "permalake.local.dag_runs", json.dumps([["iota", conf]])]
+    with (config.parent / "run.log").open("ab") as log:
+        environment = {**os.environ, "PERMALAKE_CONFIG": str(config), **environment}
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=log, check=False)
+    assert done.stdout == b"success\n", (config.parent / "run.log").read_text()
 
 
 def rows(config: Path, network: str) -> dict[str, pa.Table]:

@@ -16,7 +16,7 @@ DEBUG = "PERMALAKE_DEBUG"
 
 # The lines of `permalake --help` stand here, so that help loads no module.
 COMMANDS = {
-    "run": "Build days through the DAG, without a scheduler.",
+    "run": "Build days by the steps of the DAG, without Airflow.",
     "query": "Query the published lake in SQL.",
     "serve": "Serve the published lake as a REST API.",
     "status": "Show what is built, audited and published, per network and day.",

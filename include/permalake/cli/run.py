@@ -1,4 +1,4 @@
-"""``permalake run``: a DAG for a day or a range of days, without a scheduler."""
+"""``permalake run``: the steps of a DAG for a day or a range of days, without Airflow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from permalake.pipeline import request
 
 
 def command(  # noqa: PLR0917
-    kind: Annotated[str, typer.Argument(metavar="iota|wormhole", help="Which DAG to run.")],
+    kind: Annotated[str, typer.Argument(metavar="iota|wormhole", help="Which days to build.")],
     day: Annotated[str, typer.Option("--date", metavar="D", help="The UTC day to build, YYYY-MM-DD.")],
     to: Annotated[str | None, typer.Option("--to", metavar="D2", help="Build all days from D to D2.")] = None,
     network: Annotated[
@@ -41,7 +41,7 @@ def command(  # noqa: PLR0917
     ] = False,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
-    """Build a day, or a range of days, through the DAG that Airflow schedules.
+    """Build a day, or a range of days, by the steps of the DAG that Airflow schedules.
 
     Each day is staged, audited and published as a whole. A run can be repeated: published days whose inputs
     have not changed are skipped.

@@ -21,7 +21,7 @@ WAIT = "wait_for_store"
 SERVE = "serve"
 """The step that works on what is published, not on a staging."""
 AFTER_PUBLICATION = (CARRY, WAIT, SERVE)
-"""Steps that fail without a day being unpublished."""
+"""Steps that also run when a run has nothing to build, and that fail without a day being unpublished."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
 """Who works on what: of each kind of work one run at a time over any day of a network, others in parallel.
 
 A lease is kept alive by a heartbeat; a holder that was killed stops blocking after
-:data:`EXPIRES_AFTER`, or at once where it named the process that it ends with (:data:`OWNER`) and that one is
-gone from this machine. The same run re-enters at once.
+:data:`EXPIRES_AFTER`, or at once where its owner (:mod:`permalake.lake.owner`) is gone from this machine. The
+same run re-enters at once.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import threading
 import time
 import weakref
@@ -17,12 +16,12 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import Any
 
-import psutil
 from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from permalake.errors import CatalogUnavailableError, PermalakeError
 from permalake.lake.catalog import ensure_network
+from permalake.lake.owner import OWNER, is_gone
 from permalake.lake.state import Database, clock, leases, moment, networks, stamp
 
 DAYS = "days"
@@ -31,25 +30,7 @@ MAINTENANCE = "maintenance"
 """Kinds of lease, which do not exclude each other; the name of a store is one more: who writes into it."""
 EXPIRES_AFTER = timedelta(seconds=120)
 BEAT_SECONDS = 20.0
-OWNER = "PERMALAKE_RUN_OWNER"
 _POLL_SECONDS = 1.0
-
-
-def this_process() -> str:
-    """Return this process as :data:`OWNER` names it: machine, process id and start time."""
-    return f"{platform.node()} {os.getpid()} {psutil.Process().create_time():.2f}"
-
-
-def _is_gone(row: Row[Any]) -> bool:
-    """Return whether the lease names its owner and that process no longer runs on this machine."""
-    machine, _, process = (row.owner or "").partition(" ")
-    if not process or machine != platform.node():
-        return False
-    number, _, started = process.partition(" ")
-    try:
-        return f"{psutil.Process(int(number)).create_time():.2f}" != started
-    except psutil.NoSuchProcess:
-        return True
 
 
 def oldest_beat(connection: Connection) -> str:
@@ -110,7 +91,7 @@ def _take(
     others = connection.execute(
         select(leases).where(*overlap, leases.c.run_id != run_id, leases.c.beat_at >= oldest_beat(connection))
     ).all()
-    other = next((row for row in others if not _is_gone(row)), None)
+    other = next((row for row in others if not is_gone(row.owner)), None)
     if other is not None:
         return f"{_work_of(other)} by run {other.run_id} since {other.taken_at[:19]}Z; wait for it or end it"
     connection.execute(delete(leases).where(*overlap))

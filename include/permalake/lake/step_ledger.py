@@ -114,6 +114,15 @@ class StepLedger:
                 )
             )
 
+    def interrupt(self, dag_run: str) -> None:
+        """Record that the steps of a run that are not over will not be: somebody ended the run."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(runs)
+                .where(runs.c.dag_run == dag_run, runs.c.state == "running")
+                .values(state="failed", reason="interrupted", ended_at=now())
+            )
+
     def claim(
         self, network: str, run_id: str, step: str, *, by: str, attempt_id: str | None, inputs: str
     ) -> StepResult | None:

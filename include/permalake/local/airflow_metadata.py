@@ -1,15 +1,14 @@
-"""Airflow's metadata database: migrated once into a template, copied for every run without a scheduler.
-
-Migrating costs ten seconds, copying a millisecond, and runs on copies never wait for each other's sqlite.
-"""
+"""Airflow's metadata database of this machine: made, and migrated once for each version of Airflow."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,50 +21,45 @@ import sys
 from airflow.models.pool import Pool
 from airflow.utils.db import initdb
 initdb()
-Pool.create_or_update_pool(
-    sys.argv[1], slots=int(sys.argv[2]), description="Spark submits at the same time", include_deferred=False
-)
+if Pool.get_pool(sys.argv[1]) is None:
+    description = "Spark submits at the same time"
+    Pool.create_or_update_pool(sys.argv[1], int(sys.argv[2]), description, include_deferred=False)
 """
 
 
-def template() -> Path:
-    """Return the migrated, empty database of this Airflow version; create it if missing."""
-    file = AIRFLOW_HOME / f"template-{version('apache-airflow-core')}.db"
-    if not file.exists():
-        with tempfile.TemporaryDirectory(dir=_home()) as scratch:
-            made = Path(scratch) / file.name
-            slots = os.environ.get("PERMALAKE_BUILD_SLOTS", "2")
-            done = subprocess.run(
-                [sys.executable, "-c", _MIGRATE, POOL, slots],
-                env=airflow_environment(database=made, logs=Path(scratch) / "logs"),
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
-                raise PermalakeError(f"Airflow's database could not be made: {reason}")
-            made.replace(file)
+def database() -> Path:
+    """Return the database of ``make up`` and ``make demo``, which this version of Airflow can read.
+
+    One of an earlier version is migrated; that takes ten seconds, as making one does.
+    """
+    AIRFLOW_HOME.mkdir(parents=True, exist_ok=True)
+    file = AIRFLOW_HOME / "airflow.db"
+    migrated = AIRFLOW_HOME / f"migrated-{version('apache-airflow-core')}"
+    with (AIRFLOW_HOME / "airflow.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (file.exists() and migrated.exists()):
+            _migrate(file)
+            migrated.touch()
     return file
 
 
-def copy_to(database: Path) -> Path:
-    """Create a private database at ``database``; an existing one is kept."""
-    if not database.exists():
-        database.parent.mkdir(parents=True, exist_ok=True)
-        partial = database.with_suffix(f".{os.getpid()}")
-        shutil.copyfile(template(), partial)
-        partial.replace(database)
-    return database
-
-
-def _home() -> Path:
-    AIRFLOW_HOME.mkdir(parents=True, exist_ok=True)
-    return AIRFLOW_HOME
-
-
-if __name__ == "__main__":
-    try:
-        template()
-    except PermalakeError as error:
-        sys.exit(f"permalake: {error}")
+def _migrate(file: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=AIRFLOW_HOME) as scratch:
+        copy = Path(scratch) / file.name
+        if file.exists():
+            with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+                source.backup(target)
+        slots = os.environ.get("PERMALAKE_BUILD_SLOTS", "2")
+        done = subprocess.run(
+            [sys.executable, "-c", _MIGRATE, POOL, slots],
+            env=airflow_environment(database=copy, logs=Path(scratch) / "logs"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
+            raise PermalakeError(f"Airflow's database could not be made: {reason}")
+        copy.replace(file)
+    for suffix in ("-wal", "-shm"):  # Of the former file, whose backup has what they held.
+        Path(f"{file}{suffix}").unlink(missing_ok=True)

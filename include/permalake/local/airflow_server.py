@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -17,6 +19,7 @@ import psutil
 from permalake.errors import PermalakeError
 from permalake.local import airflow_metadata, airflow_secrets
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
+from permalake.local.services.daemon import free_port
 from permalake.paths import DAGS, ROOT
 from permalake.spark.submit import bin_folder
 
@@ -37,7 +40,7 @@ def port() -> int:
 
 def server_environment(address: str, number: int) -> dict[str, str]:
     """Return the environment that all parts of the server share."""
-    database = airflow_metadata.copy_to(AIRFLOW_HOME / "airflow.db")
+    database = airflow_metadata.database()
     own = {
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(number),
@@ -65,23 +68,61 @@ def up() -> str:
     down()
     _check_free(number)
     environment = server_environment(address, number)
-    LOGS.mkdir(parents=True, exist_ok=True)
     state: dict[str, dict[str, float]] = {}
     for part in PARTS:
-        with (LOGS / f"{part}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [str(bin_folder() / "airflow"), part],
-                env=environment,
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        process = _start(part, environment, start_new_session=True)
         state[part] = {"group": process.pid, "born": psutil.Process(process.pid).create_time()}
         STATE.write_text(json.dumps({"address": address, "parts": state}))
     _wait_until_well(address)
     return address
+
+
+@contextmanager
+def execution_api() -> Iterator[dict[str, str]]:
+    """Give the environment of a process that runs tasks: beside :func:`up`, or with an API server of its own.
+
+    That server belongs to the caller's process group, and ends with the block.
+    """
+    if "api-server" in _running():
+        address = str(json.loads(STATE.read_text())["address"])
+        yield server_environment(address, int(address.rpartition(":")[2]))
+        return
+    number = free_port()
+    address = f"http://localhost:{number}"
+    environment = server_environment(address, number)
+    server = _start("api-server", environment, "--apps", "execution")
+    try:
+        _wait_until_answering(server, f"{address}/execution/health")
+        yield environment
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _start(
+    part: str, environment: dict[str, str], *options: str, start_new_session: bool = False
+) -> subprocess.Popen[bytes]:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with (LOGS / f"{part}.log").open("ab") as log:
+        return subprocess.Popen(
+            [str(bin_folder() / "airflow"), part, *options],
+            env=environment,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=start_new_session,
+        )
+
+
+def _wait_until_answering(server: subprocess.Popen[bytes], url: str) -> None:
+    give_up = time.monotonic() + _READY_SECONDS
+    while server.poll() is None and time.monotonic() < give_up:
+        with suppress(httpx.HTTPError):
+            if httpx.get(url, timeout=5).is_success:
+                return
+        time.sleep(0.3)
+    raise PermalakeError(f"Airflow's API server does not answer; its log is {LOGS / 'api-server.log'}")
 
 
 def down() -> list[str]:

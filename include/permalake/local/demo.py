@@ -8,11 +8,14 @@ from datetime import date
 from typing import Any
 
 from permalake.config import Settings, load_settings
-from permalake.domains import open_reader
+from permalake.domains import domain_of, open_reader
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus, Reader
-from permalake.local.run import LOGS, run_range
+from permalake.local.dag_runs import run_dags
+from permalake.local.report import RunReport
+from permalake.local.run import LOGS, has_nothing_to_do, request_of, title
 from permalake.paths import HOME, ROOT
+from permalake.pipeline.workspace import Workspace
 
 CONFIG = ROOT / "permalake.toml"
 SAMPLE = (
@@ -25,9 +28,17 @@ SYNTHETIC = (date(2100, 1, 1), date(2100, 1, 2))
 
 
 def demo(settings: Settings) -> None:
-    """Build the sample; days that are already published are left alone."""
+    """Build the sample through Airflow; days that are published and unchanged are left alone."""
+    runs = []
     for network, start, end in SAMPLE:
-        run_range(settings, network, start, end, config=CONFIG)
+        work = Workspace.open(settings, domain_of(network), network)
+        request = request_of(work, start, end)
+        if has_nothing_to_do(work, request):
+            RunReport(title(request)).say("published and unchanged")
+        else:
+            runs.append((work, request))
+    if runs:
+        run_dags(runs, CONFIG)
 
 
 def summary(settings: Settings) -> str:

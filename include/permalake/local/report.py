@@ -3,78 +3,85 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterable
 
-from permalake.contracts.steps import CARRY
+from permalake.contracts.steps import CARRY, StepResult
 from permalake.hostile_text import LONGEST_MESSAGE, shown
+from permalake.lake.step_ledger import StepKey, StepRow
 
 
 class RunReport:
-    """Turns the events of a run into lines on standard output.
+    """Turns what the ledger says of a run's steps into lines on standard output.
 
     :param title: what is built, for example ``iota_daily shimmer 2022-09-28``
     """
 
     def __init__(self, title: str) -> None:
         self.title = title
-        self.failure = ""
-        self.exit_code = 1
-        self.unchanged = False
+        self._begun: set[StepKey] = set()
+        self._ended: set[StepKey] = set()
         self._served: dict[str, int] = {}
         self._left_out = ""
         self._rows: dict[str, int] = {}
-        self._days: list[str] | None = None
+        self._days: int | None = None
 
     def say(self, text: str) -> None:
         """Print a line about the run as a whole."""
         _line(f"{self.title}: {text}")
 
-    def show(self, event: dict[str, Any]) -> None:
-        """Print a line about one step: it starts, waits, is done with its rows, or failed and why."""
-        step = event["step"]
-        if event["event"] == "waiting":
-            self.say(f"waiting: {event['reason']}")
-        elif event["event"] == "unchanged":
-            self.unchanged = True
-        elif event["event"] == "skipped":
-            self._left_out = event["reason"]
-            _line(f"  {step:<16} left out: {event['reason']}")
-        elif event["event"] == "start":
-            _line(f"  {step:<16} …")
-        elif event["event"] == "failed":
-            published = "published, but " if self._days else ""
-            self.failure = f"{published}{step}: {event['reason']}"
-            self.exit_code = event.get("exit_code", 1)
-            _line(f"  {step:<16} failed after {event['seconds']:.1f} s")
-        else:
-            _line(f"  {step:<16} {event['seconds']:6.1f} s{self._outcome(event)}")
+    def follow(self, rows: Iterable[StepRow]) -> None:
+        """Print a line for each step that has begun since the last call, and for each that has ended."""
+        for row in rows:
+            if row.key not in self._begun:
+                self._begun.add(row.key)
+                _line(f"  {row.key.step:<16} …")
+            if row.result.state != "running" and row.key not in self._ended:
+                self._ended.add(row.key)
+                self._show(row.key.step, row.result)
 
-    def close(self, seconds: float) -> None:
-        """Print the last line of a run that succeeded."""
+    def leave_out(self, step: str, reason: str) -> None:
+        """Print why there is nothing to do for a step."""
+        self._left_out = reason
+        _line(f"  {step:<16} left out: {reason}")
+
+    def failure(self, step: str, result: StepResult) -> str:
+        """Return the line with which a run ends that fails at ``step``."""
+        published = "published, but " if self._days else ""
+        return f"{self.title}: {published}{step}: {result.failure}"
+
+    def close(self, seconds: float, *, unchanged: bool) -> None:
+        """Print the last line of a run that succeeded; ``unchanged``: it found the days published."""
         rows = sum(self._rows.values())
         if self._served and self._days is None:
             self.say(f"{self._given()} in {seconds:.0f} s")
-        elif self.unchanged:
+        elif unchanged:
             self.say("published meanwhile, and unchanged; --force builds it again")
         elif self._left_out and self._days is None:
             self.say(self._left_out)
         elif not rows:
             self.say(f"no rows in these days; published as empty in {seconds:.0f} s")
         else:
-            self.say(f"{_count(len(self._days or ()))}, {rows} rows published in {seconds:.0f} s")
+            self.say(f"{_count(self._days or 0)}, {rows} rows published in {seconds:.0f} s")
 
-    def _outcome(self, event: dict[str, Any]) -> str:
-        if served := event.get("served"):
-            self._served = served
+    def _show(self, step: str, result: StepResult) -> None:
+        if result.state == "done" or result.days:
+            _line(f"  {step:<16} {result.seconds:6.1f} s{self._outcome(step, result)}")
+        if result.state != "done":
+            _line(f"  {step:<16} failed after {result.seconds:.1f} s")
+
+    def _outcome(self, step: str, result: StepResult) -> str:
+        if result.served:
+            self._served = dict(result.served)
             return f"  {self._given()}"
-        if (days := event.get("days")) is not None:
-            if event["step"] == CARRY:
-                return f"  {_count(len(days))} carried"
-            self._days, self._rows = days, event["rows"]
-            return f"  {_count(len(days))} published"
-        rows = event.get("rows") or {}
-        new = {table: count for table, count in rows.items() if count and self._rows.get(table) != count}
-        self._rows = rows
+        if result.days is not None:
+            if step == CARRY:
+                return f"  {_count(len(result.days))} carried"
+            self._days, self._rows = len(result.days), dict(result.rows)
+            return f"  {_count(len(result.days))} published"
+        new = {
+            table: count for table, count in result.rows.items() if count and self._rows.get(table) != count
+        }
+        self._rows = dict(result.rows)
         return "".join(
             f"{'  ' if not number else ', '}{table} {count}"
             for number, (table, count) in enumerate(new.items())

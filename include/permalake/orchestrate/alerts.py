@@ -1,29 +1,24 @@
-"""Tells whoever is configured in ``[alerts]`` that a task failed for good, or that a day is late."""
+"""The alerts of Airflow's runs: a task failed for good, or a day is late."""
 
 from __future__ import annotations
 
 import logging
-import smtplib
-import ssl
 from collections.abc import Mapping
 from datetime import date, datetime
-from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from permalake.config import AlertsSettings, Settings, load_settings
+from permalake.config import Settings, load_settings
 from permalake.contracts.steps import StepResult
 from permalake.domains import DOMAINS, open_reader
 from permalake.errors import PermalakeError
 from permalake.orchestrate.network_runs import first_network
+from permalake.pipeline.alerts import Alert, alert_of, send
 
 log = logging.getLogger(__name__)
-TIMEOUT = 10
 PAGES_PATH = "/permalake"
 """Where Airflow's server has the project's own pages."""
-
-Alert = dict[str, str]
 
 
 def on_failure(context: Any) -> None:
@@ -31,9 +26,9 @@ def on_failure(context: Any) -> None:
 
     It never raises: an alert that cannot be sent is a line in the log.
     """
-    alert = describe(context)
-    log.error("%s", alert["text"])
-    send(alert)
+    described = describe(context)
+    log.error("%s", described["text"])
+    send(described)
 
 
 def describe(context: Any) -> Alert:
@@ -57,7 +52,7 @@ def describe(context: Any) -> Alert:
         "link": str(getattr(instance, "log_url", "") or ""),
         "docs": _docs_link((recorded.docs if recorded else None) or ""),
     }
-    return _told("{dag} {network} {day}: {step} failed: {reason} {link} {docs}", facts)
+    return alert_of(**facts)
 
 
 def missed(context: Mapping[str, Any]) -> Alert | None:
@@ -87,35 +82,7 @@ def missed(context: Mapping[str, Any]) -> Alert | None:
         "link": f"{base_url()}/dags/{quote(dag)}/runs/{quote(run_id)}",
         "docs": "",
     }
-    return _told("{dag} {network} {day}: {reason} {link}", facts)
-
-
-def send(alert: Alert) -> None:
-    """To every configured target. What cannot be sent is a line in the log, and does not stop the others."""
-    try:
-        settings = load_settings().alerts
-    except PermalakeError as error:
-        log.warning("the alert could not be sent: %s", error)
-        return
-    targets: list[tuple[str, Any]] = []
-    if webhook := settings.webhook:
-        targets.append(("webhook", lambda: _post(webhook.get_secret_value(), alert)))
-    if settings.smtp_host and settings.mail_to:
-        targets.append(("mail", lambda: _mail(settings, alert)))
-    for name, deliver in targets:
-        try:
-            deliver()
-        except Exception as error:  # noqa: BLE001 - an alert that fails must not hide the failure it reports
-            log.warning("the alert could not be sent by %s: %s", name, _discreet(error))
-
-
-def _discreet(error: Exception) -> str:
-    """Why, without the address: that of a webhook is a secret."""
-    import httpx
-
-    if isinstance(error, httpx.HTTPStatusError):
-        return f"it answered {error.response.status_code}"
-    return type(error).__name__ if isinstance(error, httpx.HTTPError) else f"{type(error).__name__}: {error}"
+    return alert_of(**facts)
 
 
 def base_url() -> str:
@@ -123,10 +90,6 @@ def base_url() -> str:
     from airflow.configuration import conf
 
     return str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
-
-
-def _told(form: str, facts: Alert) -> Alert:
-    return {"text": " ".join(form.format(**facts).split()), **facts}
 
 
 def _docs_link(page: str) -> str:
@@ -172,23 +135,3 @@ def _is_published(network: str, day: str) -> bool:
     except (PermalakeError, ValueError) as error:
         log.warning("whether %s %s is published is not known: %s", network, day, error)
         return False
-
-
-def _post(url: str, alert: Alert) -> None:
-    import httpx
-
-    httpx.post(url, json=alert, timeout=TIMEOUT).raise_for_status()
-
-
-def _mail(settings: AlertsSettings, alert: Alert) -> None:
-    message = EmailMessage()
-    what = "is late" if alert["event"] == "late" else f"{alert['step']} failed"
-    message["Subject"] = " ".join(f"{alert['dag']} {alert['network']} {alert['day']}: {what}".split())
-    message["From"] = settings.mail_from or "permalake@localhost"
-    message["To"] = ", ".join(settings.mail_to)
-    message.set_content("\n".join(f"{name}: {value}" for name, value in alert.items() if value))
-    with smtplib.SMTP(settings.smtp_host or "", settings.smtp_port, timeout=TIMEOUT) as server:
-        if settings.smtp_user and settings.smtp_password:
-            server.starttls(context=ssl.create_default_context())
-            server.login(settings.smtp_user, settings.smtp_password.get_secret_value())
-        server.send_message(message)

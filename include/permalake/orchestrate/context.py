@@ -31,17 +31,14 @@ def request_from(settings: Settings, domain: Domain, context: Any) -> BuildReque
 
 def adopted(work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
     """Return the request with the run whose staging it goes on with, where its first task adopted one."""
-    from permalake.pipeline.runs import has_unfinished
+    from permalake.pipeline.runs import startable
 
     if not request.only:
         return request
     step = request.domain.step_of(request.only)
     if run_id := context["ti"].xcom_pull(task_ids=step.name, key=RUN_ID):
         return replace(request, run_id=run_id)
-    if step.needs_landing and not has_unfinished(work, request):
-        # What that step reads is gone with the staging that it was landed for, so the run starts at the top.
-        return replace(request, only=None, force=True)
-    return request
+    return startable(work, request)
 
 
 def _checked_run_id(run_id: object) -> str:

@@ -8,14 +8,12 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRule, chain
 
-from permalake.contracts.steps import CARRY, PUBLISH, SERVE, WAIT, Step
+from permalake.contracts.steps import AFTER_PUBLICATION, CARRY, PUBLISH, SERVE, WAIT, Step
 from permalake.orchestrate.alerts import on_failure
-from permalake.orchestrate.carry_task import CarryStep
 from permalake.orchestrate.deadline import deadline
 from permalake.orchestrate.in_task import InTaskStep
-from permalake.orchestrate.serve_task import ServeStep
 from permalake.orchestrate.store_sensor import StoreSensor
-from permalake.orchestrate.submit_task import SparkStep, spark_task
+from permalake.orchestrate.submit_task import SparkStep
 from permalake.pipeline.domain import POOL, Domain
 
 # Days before this one have no data anywhere; runs by hand may still name them (governance VAAs of 1970).
@@ -106,46 +104,35 @@ def daily_dag(domain: Domain, *, doc: str, tags: Iterable[str] = ()) -> DAG:
 
 
 def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep | StoreSensor:
+    operator, timeout = _operator(step)
+    return operator(
+        domain=domain,
+        step=step,
+        doc_md=step.doc,
+        trigger_rule=TriggerRule.NONE_FAILED if step.name in AFTER_PUBLICATION else TriggerRule.ALL_SUCCESS,
+        execution_timeout=timeout,
+        **_assets(domain, step),
+    )
+
+
+def _operator(step: Step) -> tuple[type[SparkStep | InTaskStep | StoreSensor], timedelta]:
+    """Return the kind of task that a step is, and how long it may take."""
     if step.name == WAIT:
-        return StoreSensor(
-            domain=domain,
-            step=step,
-            doc_md=step.doc,
-            trigger_rule=TriggerRule.NONE_FAILED,
-            execution_timeout=timedelta(minutes=15),
-        )
-    if step.job is None:
-        # The asset of publish lets other DAGs run on a published day.
-        return InTaskStep(
-            domain=domain,
-            step=step,
-            doc_md=step.doc,
-            outlets=[published_day(domain.name)] if step.name == PUBLISH else [],
-            execution_timeout=timedelta(hours=1),
-        )
-    if step.name == SERVE:
-        # It also runs when nothing had to be built: a store may have missed days.
-        return ServeStep(
-            domain=domain,
-            step=step,
-            doc_md=step.doc,
-            inlets=[published_day(domain.name)],
-            outlets=[served_day(domain.name)],
-            trigger_rule=TriggerRule.NONE_FAILED,
-            execution_timeout=timedelta(hours=6),
-        )
+        return StoreSensor, timedelta(minutes=15)
+    return (InTaskStep, timedelta(hours=1)) if step.job is None else (SparkStep, timedelta(hours=6))
+
+
+def _assets(domain: Domain, step: Step) -> dict[str, list[Asset]]:
+    """Return inlets and outlets; that of publish lets other DAGs run on a published day."""
+    if step == domain.steps[0]:
+        return {"inlets": [raw_input(domain.name)]}
+    if step.name == PUBLISH:
+        return {"outlets": [published_day(domain.name)]}
     if step.name == CARRY:
-        # It also runs when nothing had to be built: an earlier run may have left days to carry.
-        return CarryStep(
-            domain=domain,
-            step=step,
-            doc_md=step.doc,
-            inlets=[published_day(domain.name)],
-            trigger_rule=TriggerRule.NONE_FAILED,
-            execution_timeout=timedelta(hours=6),
-        )
-    first = step == domain.steps[0]
-    return spark_task(domain, step, doc_md=step.doc, inlets=[raw_input(domain.name)] if first else [])
+        return {"inlets": [published_day(domain.name)]}
+    if step.name == SERVE:
+        return {"inlets": [published_day(domain.name)], "outlets": [served_day(domain.name)]}
+    return {}
 
 
 def published_day(kind: str) -> Asset:

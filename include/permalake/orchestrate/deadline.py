@@ -17,8 +17,9 @@ from airflow.sdk.definitions.deadline import BaseDeadlineReference, DeadlineAler
 
 from permalake.config import AlertsSettings, load_settings
 from permalake.errors import PermalakeError
-from permalake.orchestrate.alerts import missed, send
+from permalake.orchestrate.alerts import missed
 from permalake.orchestrate.network_runs import SCHEDULED, type_of
+from permalake.pipeline.alerts import send
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

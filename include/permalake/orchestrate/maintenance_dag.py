@@ -5,30 +5,30 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, BaseOperator, CronDataIntervalTimetable, Param, TriggerRule
-from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
 from permalake.config import load_settings
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
-from permalake.orchestrate.step_task import died, failure
-from permalake.spark.submit import job_file, spark_environment
+from permalake.orchestrate.step_task import failure, failure_of
+from permalake.orchestrate.submit_task import SubmitOperator
 
 JOB = "lake_maintenance"
 """Name of the DAG and of its Spark job."""
 
 
-class CompactStep(SparkSubmitOperator):
+class CompactStep(SubmitOperator):
     """Submits the compaction of every network that has days in too many files; skipped when none has."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(conn_id="spark_default", name=f"permalake-{JOB}", **kwargs)
+        super().__init__(name=f"permalake-{JOB}", **kwargs)
 
     def execute(self, context: Any) -> list[str]:  # type: ignore[override]
         """Look, submit, wait; returns the networks concerned."""
         from permalake.pipeline import maintenance
+        from permalake.pipeline.execution import died
 
         settings = load_settings()
         try:
@@ -36,14 +36,11 @@ class CompactStep(SparkSubmitOperator):
             crowded = maintenance.crowded(settings, domain_of, networks)
             if not crowded:
                 raise AirflowSkipException("no day lies in too many files")
-            self.application = job_file(JOB)
-            self.application_args = maintenance.job_arguments(crowded, context["run_id"])
-            self.conf, self.env_vars = maintenance.job_conf(), spark_environment()
-            super().execute(context)
-        except AirflowSkipException:
-            raise
-        except (AirflowException, PermalakeError) as error:
-            raise (died(error) if isinstance(error, AirflowException) else failure(error)) from None
+            end = self.submit(maintenance.submission(crowded, context["run_id"]), context)
+        except PermalakeError as error:
+            raise failure(error) from None
+        if end.code:
+            raise failure_of(died(end))
         return crowded
 
 

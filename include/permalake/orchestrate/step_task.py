@@ -1,37 +1,32 @@
-"""What every task of a daily DAG shares: one step, recorded in the ledger of steps."""
+"""What the tasks of a daily DAG share: one step of a run, as Airflow sees it."""
 
 from __future__ import annotations
 
 import logging
 import re
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from permalake.config import load_settings
-from permalake.contracts.steps import Dataset, Step, StepResult
-from permalake.errors import ConfigError, InvalidInputError, PermalakeError, line_of, mishap_of
+from permalake.contracts.steps import SERVE, WAIT, Step, StepResult
+from permalake.errors import PermalakeError
 from permalake.orchestrate import lineage
+from permalake.orchestrate.connections import store_variables
 from permalake.orchestrate.context import adopted, request_from
 from permalake.pipeline.domain import Domain
-from permalake.pipeline.progress import emit
 from permalake.pipeline.request import RUN_ID, BuildRequest
+from permalake.spark.submit import Submission, SubmitEnd
 
 if TYPE_CHECKING:
+    from permalake.pipeline.execution import StepOutcome, Submit
     from permalake.pipeline.workspace import Workspace
 
 log = logging.getLogger("airflow.task")
 _EXIT_CODE = re.compile(r"Error code is: (-?\d+)")
 _OUTPUT = "Last spark-submit output:"
-_OURS = "permalake: "
-_SEE_ABOVE = "it recorded no reason; see its output above"
-_KILLED = "it was killed, most likely because memory ran out; lower PERMALAKE_SPARK_DRIVER_MEMORY"
-_UNSAID = {137: _KILLED, -9: _KILLED}
-_FINAL = {error.exit_code for error in (ConfigError, InvalidInputError)}
-Flow = tuple[list[Dataset], list[Dataset]]
 
 
 class StepTask:
@@ -39,70 +34,67 @@ class StepTask:
 
     domain: Domain
     step: Step
-    _flow: Flow | None = None
+    outlets: list[Any]
+    _flow: lineage.Flow | None = None
 
     @contextmanager
     def opened(self, context: Any) -> Iterator[tuple[Workspace, BuildRequest]]:
-        """Give the block workspace and request; whatever ends it is one line that says if a retry may help.
+        """Open the workspace of the run for the block, and give it with the run's request.
 
-        The run's days are released then.
+        A step of the stores finds in the settings what Airflow's connections say of them. Whatever ends the
+        block is one line, which says whether a retry may help.
         """
-        started = time.monotonic()
-        work = request = None
-        try:
-            work, request = self.open(context)
-            yield work, request
-        except AirflowSkipException:
-            raise
-        except Exception as error:  # noqa: BLE001 - one line for users, whatever it is
-            if work and request:
-                work.builds.release(request.run_id)
-            final = error if isinstance(error, AirflowException) else failure(error)
-            report_failure(self.step.name, started, final)
-            raise final from None
-
-    def open(self, context: Any) -> tuple[Workspace, BuildRequest]:
-        """Open the workspace of the run and return it with the run's request."""
         from permalake.pipeline.workspace import Workspace
 
-        settings = load_settings()
-        request = request_from(settings, self.domain, context)
-        work = Workspace.open(settings, self.domain, request.network)
-        return work, adopted(work, request, context)
+        is_of_stores = self.step.name in {WAIT, SERVE}
+        try:
+            with store_variables(self.domain) if is_of_stores else nullcontext():
+                settings = load_settings()
+                request = request_from(settings, self.domain, context)
+                work = Workspace.open(settings, self.domain, request.network)
+                yield work, adopted(work, request, context)
+        except AirflowException:
+            raise
+        except Exception as error:  # noqa: BLE001 - one line for users, whatever it is
+            raise failure(error) from None
 
-    def continued(self, work: Workspace, request: BuildRequest, context: Any) -> BuildRequest:
-        """Return the request on the staging that it goes on with, where the run starts at this step."""
-        if not request.only or self.step != self.domain.step_of(request.only):
-            return request
-        from permalake.pipeline import runs
+    def run_step(self, context: Any, submit: Submit) -> dict[str, Any] | None:
+        """Execute the step; return what it did, skip or fail with the reason."""
+        with self.opened(context) as (work, request):
+            return self._run_step(work, request, context, submit)
 
-        request = runs.continued(work, request)
-        context["ti"].xcom_push(RUN_ID, request.run_id)
-        return request
+    def _run_step(
+        self, work: Workspace, request: BuildRequest, context: Any, submit: Submit
+    ) -> dict[str, Any] | None:
+        from permalake.pipeline.execution import execute
 
-    def claimed(self, work: Workspace, request: BuildRequest) -> StepResult | None:
-        """Claim what an earlier submit of this run did of this step, if it did, and show its log."""
-        result = self.claim(work, request)
-        if result is not None:
-            log.info("done in the submit of an earlier task, in %.1f s", result.seconds)
-            for line in result.log:
-                log.info(line)
-        return result
+        if self.domain.comes_before(self.step, request.only):
+            reason = f"left as it is: this run starts at {request.only}"
+            if self.outlets:  # Done, it would make downstream DAGs run; skipped, the next task still runs.
+                raise AirflowSkipException(reason)
+            log.info(reason)
+            return None
+        self.prepare(work, request, context)
+        outcome = execute(work, request, self.step, submit)
+        if request.only and self.domain.is_first(self.step, request.only):
+            context["ti"].xcom_push(RUN_ID, outcome.request.run_id)
+        return self._told(work, outcome, context)
 
-    def claim(self, work: Workspace, request: BuildRequest) -> StepResult | None:
-        """Claim the newest result of this step as it works on what is staged now."""
-        attempt_id, inputs = None, ""
-        # None: the staging is gone, or was never begun; the step's own row says why.
-        if staged := work.builds.staged(request.network, request.run_id):
-            attempt_id, inputs = staged.id, work.staged_state(staged, self.step)
-        return work.steps.claim(
-            request.network,
-            request.run_id,
-            self.step.name,
-            by=request.dag_run,
-            attempt_id=attempt_id,
-            inputs=inputs,
-        )
+    def prepare(self, work: Workspace, request: BuildRequest, context: Any) -> None:
+        """Do what an Airflow run does besides, before its step."""
+
+    def _told(self, work: Workspace, outcome: StepOutcome, context: Any) -> dict[str, Any]:
+        result = outcome.result
+        self._flow = lineage.flow(work, self.step, result)
+        told = {"network": work.network, **facts(result)}
+        if result.days is not None:
+            for asset in self.outlets:
+                context["outlet_events"][asset].extra = {"network": work.network, "days": told["days"]}
+        if result.state == "skipped":
+            raise AirflowSkipException(result.reason)
+        if outcome.is_failure:
+            raise failure_of(result)
+        return told
 
     def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
         """Return what the step has read and written, for OpenLineage."""
@@ -110,13 +102,12 @@ class StepTask:
 
 
 def facts(result: StepResult) -> dict[str, Any]:
-    """Return what a task tells of its step: as XCom, and to whoever watches the run."""
-    told: dict[str, Any] = {"rows": dict(result.rows), "quarantined": result.quarantined}
+    """Return what a task tells of its step as XCom."""
     if result.served is not None:
-        told = {"served": dict(result.served)}
+        return {"served": dict(result.served)}
     if result.days is not None:
-        told = {"days": [str(day) for day in result.days], "rows": dict(result.rows)}
-    return told
+        return {"days": [str(day) for day in result.days], "rows": dict(result.rows)}
+    return {"rows": dict(result.rows), "quarantined": result.quarantined}
 
 
 def failure_of(result: StepResult) -> AirflowException:
@@ -126,37 +117,23 @@ def failure_of(result: StepResult) -> AirflowException:
 
 def failure(error: Exception) -> AirflowException:
     """Return the same for an error of the task itself."""
-    if isinstance(error, PermalakeError):
-        return AirflowException(str(error)) if error.retryable else AirflowFailException(str(error))
-    return AirflowException(line_of(error))
+    from permalake.pipeline.execution import failed
+
+    return failure_of(failed(error))
 
 
-def report_failure(step: str, started: float, error: AirflowException) -> None:
-    """Report a failed step to whoever watches the run; what a retry cannot mend ends a command with 2."""
-    code = (
-        InvalidInputError.exit_code if isinstance(error, AirflowFailException) else PermalakeError.exit_code
-    )
-    seconds = time.monotonic() - started
-    emit("failed", step=step, seconds=seconds, reason=str(error), exit_code=code)
+def end_of(error: AirflowException) -> SubmitEnd:
+    """Return how a submit ended that failed, as Airflow's error quotes it.
 
-
-def filled(rows: Mapping[str, int]) -> list[str]:
-    """Return the tables that have rows."""
-    return [name for name, count in rows.items() if count]
-
-
-def died(error: AirflowException) -> AirflowException:
-    """Return the failure of a submit that ended before it could record why.
-
-    What there is to know is its exit code and the end of its output, which the error quotes.
+    Raises:
+        PermalakeError: The error tells no exit code.
     """
     text = str(error)
-    code = _EXIT_CODE.search(text)
-    if code is None:
-        return AirflowException((text.strip().splitlines() or ["the Spark submit failed"])[0])
-    output = text.partition(_OUTPUT)[2]
-    ours = [line.removeprefix(_OURS) for line in output.splitlines() if line.startswith(_OURS)]
-    number = int(code[1])
-    reason = mishap_of(output) or (ours[-1] if ours else _UNSAID.get(number, _SEE_ABOVE))
-    line = f"the Spark submit ended with exit code {number}: {reason}"
-    return AirflowFailException(line) if number in _FINAL else AirflowException(line)
+    if code := _EXIT_CODE.search(text):
+        return SubmitEnd(int(code[1]), text.partition(_OUTPUT)[2])
+    raise PermalakeError((text.strip().splitlines() or ["the Spark submit failed"])[0])
+
+
+def no_submit(submission: Submission) -> SubmitEnd:
+    """Stand for the submit of a step that has no Spark job."""
+    raise NotImplementedError(f"a step without a Spark job submitted {submission.job}")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-import time
 from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import BaseSensorOperator
-from airflow.sdk.exceptions import AirflowException, AirflowSensorTimeout, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException
 
 from permalake.contracts.steps import Step
-from permalake.errors import PermalakeError
-from permalake.orchestrate.connections import store_variables
-from permalake.orchestrate.step_task import StepTask, failure, report_failure
+from permalake.orchestrate.step_task import StepTask, failure_of, no_submit
 from permalake.pipeline.domain import Domain
 
 LOG = logging.getLogger(__name__)
@@ -39,38 +36,27 @@ class StoreSensor(StepTask, BaseSensorOperator):
 
     def execute(self, context: Any) -> Any:
         """Wait; end with the reason when the time is up."""
-        started = time.monotonic()
         try:
             return super().execute(context)
         except AirflowSensorTimeout:
             waited = f"; waited {self.timeout / 60:.0f} minutes, and the next run tries again"
-            error: AirflowException = AirflowSensorTimeout(self._reason + (waited if self.timeout else ""))
-        except AirflowException:  # skipped, or asked again later
-            raise
-        except Exception as fault:  # noqa: BLE001 - one line for users, whatever it is
-            error = failure(fault)
-        report_failure(self.task_id, started, error)
-        raise error
+            raise AirflowSensorTimeout(self._reason + (waited if self.timeout else "")) from None
 
     def poke(self, context: Any) -> bool:
         """Return whether every store answers; log which one does not, and why."""
-        from permalake.pipeline.jobs import StepContext
-        from permalake.pipeline.runs import order_of
-        from permalake.pipeline.steps import wait
+        from permalake.pipeline.execution import execute
 
-        self._reason = ""
-        with store_variables(self.domain):
-            work, request = self.open(context)
-            stores = self.domain.configured_stores(work.settings)
-            if not stores:
-                raise AirflowSkipException(f"no store is configured for {request.network}")
-            try:
-                wait.run(StepContext(work, order_of(request), self.step))
-            except PermalakeError as error:
-                if not error.retryable:
-                    raise
-                self._reason = str(error)
-        if self._reason:
-            names = " and ".join(store.name.capitalize() for store in stores)
+        with self.opened(context) as (work, request):
+            outcome = execute(work, request, self.step, no_submit)
+        result = outcome.result
+        if result.state == "skipped":
+            raise AirflowSkipException(result.reason)
+        if outcome.is_failure and not result.retryable:
+            raise failure_of(result)
+        self._reason = result.reason or ""
+        if outcome.is_failure:
+            names = " and ".join(
+                store.name.capitalize() for store in work.domain.configured_stores(work.settings)
+            )
             LOG.info("waiting for %s: %s", names, self._reason)
-        return not self._reason
+        return not outcome.is_failure

@@ -20,6 +20,7 @@ from permalake.config import load_settings
 from permalake.contracts.steps import Step, StepResult
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError, line_of
 from permalake.lake import Attempt, CarryAttempt, PinnedAttempt
+from permalake.lake.owner import end_with_owner
 from permalake.pipeline.domain import Domain
 from permalake.pipeline.workspace import Workspace
 from permalake.spark import sizes
@@ -228,6 +229,7 @@ def as_process(job: Callable[[], None]) -> None:
     prefer_installed()
     logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     LOG.setLevel(logging.INFO)
+    end_with_owner()
     try:
         job()
     except PermalakeError as error:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from permalake.audit import docs
-from permalake.config import CONFIG_VARIABLE, Settings, config_file
+from permalake.config import Settings, used
 from permalake.contracts.namespaces import Namespaces
 from permalake.errors import ConfigError, PermalakeError, mishap_of
 from permalake.lake.identity import open_database
@@ -23,16 +21,11 @@ from permalake.lake.maintenance import (
     told_of,
     would_tidy,
 )
+from permalake.lake.owner import owning
 from permalake.lake.state import clock, moment
 from permalake.lake.step_ledger import StepLedger
-from permalake.spark.submit import (
-    bin_folder,
-    driver_memory,
-    job_file,
-    spark_conf,
-    spark_environment,
-    spark_master,
-)
+from permalake.spark import submit
+from permalake.spark.submit import Submission, driver_memory, spark_conf
 
 JOB = "lake_maintenance"
 PAGES = "audit pages"
@@ -91,18 +84,15 @@ def housekeeping(
         raise PermalakeError("; ".join(failed))
 
 
-def job_arguments(networks: Sequence[str], run_id: str) -> list[str]:
-    """Arguments of the Spark job that compacts."""
-    return [*(part for name in networks for part in ("--network", name)), "--run-id", run_id]
-
-
-def job_conf() -> dict[str, str]:
-    """Spark settings of its submit."""
-    return {
+def submission(networks: Sequence[str], run_id: str) -> Submission:
+    """Return the submit of the Spark job that compacts."""
+    arguments = [*(part for name in networks for part in ("--network", name)), "--run-id", run_id]
+    conf = {
         **spark_conf(),
         "spark.driver.memory": driver_memory(),
         "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
     }
+    return Submission(JOB, f"permalake {JOB}", arguments, conf)
 
 
 def compact(
@@ -116,19 +106,11 @@ def compact(
 
     What Spark prints goes to ``log``, which the :class:`PermalakeError` of a failure names.
     """
-    command = [str(bin_folder() / "spark-submit"), "--master", spark_master()]
-    command += [part for key, value in job_conf().items() for part in ("--conf", f"{key}={value}")]
-    command += [job_file(JOB), *job_arguments(networks, run_id)]
-    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    environment = {**os.environ, **python, **spark_environment()}
-    if file := config_file(config):
-        environment[CONFIG_VARIABLE] = str(file)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as kept:
-        done = subprocess.run(command, env=environment, stdout=kept, stderr=subprocess.STDOUT, check=False)
-    reason = mishap_of(log.read_text("utf-8", errors="replace")) or "the Spark submit ended before it began"
+    with used(config), owning():
+        end = submit.run(submission(networks, run_id), log)
+    reason = mishap_of(end.output) or "the Spark submit ended before it began"
     for row in StepLedger(open_database(settings)).of_run(run_id):
         yield from row.result.log
         reason = row.result.reason or reason
-    if done.returncode:
+    if end.code:
         raise PermalakeError(f"compaction failed: {reason}; the log is {log}")

@@ -12,7 +12,7 @@ from permalake.errors import ConfigError
 from permalake.pipeline.domain import Domain
 
 RUN_ID = "permalake_run_id"
-"""Key of a DAG run's conf by which a run without a scheduler brings a run id of its own, and of the XCom by
+"""Key of a DAG run's conf by which `make demo` brings a run id of its own, and of the XCom by
 which a run that starts at a later step tells which run's staging it goes on with."""
 
 

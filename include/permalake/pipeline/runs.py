@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 from permalake.contracts.steps import PUBLISH
 from permalake.errors import PermalakeError
 from permalake.pipeline.fingerprint import fingerprint
 from permalake.pipeline.jobs import Order
-from permalake.pipeline.progress import emit
 from permalake.pipeline.request import BuildRequest
 from permalake.pipeline.workspace import Workspace
 
-log = logging.getLogger(__name__)
 WAIT_SECONDS = 150
 """A run that was killed holds its days for two minutes more; one that lives may take longer than this."""
 
@@ -53,33 +51,38 @@ def is_untold(work: Workspace, request: BuildRequest) -> bool:
     return row is not None and row.result.state == "done" and row.claimed_by is None
 
 
-def hold(work: Workspace, request: BuildRequest) -> None:
-    """Acquire the lease of the days; while another run builds one of them, report it and wait a while."""
+def hold(work: Workspace, request: BuildRequest, say: Callable[[str], None]) -> None:
+    """Acquire the lease of the days; while another run builds one of them, ``say`` it and wait a while."""
     days = request.network, request.start, request.end, request.run_id
     try:
         work.builds.lease(*days)
     except PermalakeError as busy:
-        emit("waiting", step="wait", reason=str(busy))
-        log.warning("waiting up to %d s: %s", WAIT_SECONDS, busy)
+        say(f"waiting up to {WAIT_SECONDS} s: {busy}")
         work.builds.lease(*days, wait=WAIT_SECONDS)
 
 
-def has_unfinished(work: Workspace, request: BuildRequest) -> bool:
-    """Return whether a complete but unpublished staging of exactly these days is there."""
-    return work.builds.unfinished(request.network, request.start, request.end) is not None
+def startable(work: Workspace, request: BuildRequest) -> BuildRequest:
+    """Return the request, from the top where the step that it starts at lacks what an earlier one landed.
+
+    That is gone with the staging that it was landed for.
+    """
+    if not request.only or not request.domain.step_of(request.only).needs_landing:
+        return request
+    is_landed = work.builds.unfinished(request.network, request.start, request.end) is not None
+    return request if is_landed else replace(request, only=None, force=True)
 
 
-def continued(work: Workspace, request: BuildRequest) -> BuildRequest:
+def continued(work: Workspace, request: BuildRequest, say: Callable[[str], None]) -> BuildRequest:
     """Return the request on the staging that it goes on with.
 
     That is what the last run over these days staged if its audit failed or never ended, else a new attempt
     as of what is published. :class:`PermalakeError` when these days have never been built.
     """
-    hold(work, request)
+    hold(work, request, say)
     if unfinished := work.builds.unfinished(request.network, request.start, request.end):
         work.builds.release(request.run_id)
         request = replace(request, run_id=unfinished)
-        hold(work, request)
+        hold(work, request, say)
         return request
     days = work.reader.status(request.network)
     if not any(day.published and request.start <= day.date <= request.end for day in days):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from permalake.config import load_settings
@@ -16,6 +19,85 @@ GIB = 1 << 30
 WORKER_DAEMON = "permalake.spark.worker_daemon"
 """Module that starts Python workers, where they have this environment."""
 _CLASS_PATH = "SPARK_DIST_CLASSPATH"
+_LOOK_SECONDS = 0.5
+_GRACE_SECONDS = 15
+_LAST_BYTES = 64 << 10
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A Spark job of this project, by its name, with what its submit needs.
+
+    ``title`` is the application's name in Spark, ``arguments`` are the job's, ``conf`` are Spark's settings.
+    """
+
+    job: str
+    title: str
+    arguments: Sequence[str]
+    conf: Mapping[str, str]
+
+    def command(self) -> list[str]:
+        """Return the command line of the submit."""
+        settings = [f"--conf={name}={value}" for name, value in self.conf.items()]
+        command = [str(bin_folder() / "spark-submit"), "--master", spark_master(), "--name", self.title]
+        return [*command, *settings, job_file(self.job), *self.arguments]
+
+
+@dataclass(frozen=True)
+class SubmitEnd:
+    """How a submit ended: its exit code, and the end of its output."""
+
+    code: int
+    output: str = ""
+
+
+def run(submission: Submission, log: Path, watch: Callable[[], None] = lambda: None) -> SubmitEnd:
+    """Submit from this process, wait, and return how it ended.
+
+    The output is appended to ``log``; ``watch`` is called again and again meanwhile. The job ends with this
+    call, whatever ends it: it has a process group of its own, which no key at the terminal reaches.
+    """
+    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    environment = {**os.environ, **python, **spark_environment()}
+    # Compiling pyspark anew costs every process three seconds.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    code = None
+    with log.open("a+b") as output:
+        begin = output.seek(0, os.SEEK_END)
+        process = subprocess.Popen(
+            submission.command(),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            while code is None:
+                try:
+                    code = process.wait(_LOOK_SECONDS)
+                except subprocess.TimeoutExpired:
+                    watch()
+        finally:
+            if code != 0:
+                end_group(process)
+        end = output.seek(0, os.SEEK_END)
+        output.seek(max(begin, end - _LAST_BYTES))
+        return SubmitEnd(code, output.read().decode("utf-8", errors="replace"))
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of a process that leads a group: itself and all that it started."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sign)
+        except ProcessLookupError:
+            return
+        try:
+            process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def bin_folder() -> Path:

@@ -1,0 +1,53 @@
+"""The process that a run ends with: once it was killed, leases and Spark jobs of the run end too."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+
+OWNER = "PERMALAKE_RUN_OWNER"
+"""Variable with the owner of what this process and those below it do."""
+
+
+@contextmanager
+def owning() -> Iterator[None]:
+    """Make this process the owner, for the time of the block."""
+    os.environ[OWNER] = f"{platform.node()} {os.getpid()} {psutil.Process().create_time():.2f}"
+    try:
+        yield
+    finally:
+        os.environ.pop(OWNER, None)
+
+
+def is_gone(owner: str | None) -> bool:
+    """Return whether an owner is named and that process no longer runs on this machine."""
+    machine, _, process = (owner or "").partition(" ")
+    if not process or machine != platform.node():
+        return False
+    number, _, started = process.partition(" ")
+    try:
+        named = psutil.Process(int(number))
+        # A process that nobody has waited for is still listed when it has ended.
+        return f"{named.create_time():.2f}" != started or named.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def end_with_owner() -> None:
+    """End this process and its group once the owner, if there is one, was killed."""
+    owner = os.environ.get(OWNER)
+
+    def watch() -> None:
+        while not is_gone(owner):
+            time.sleep(1)
+        os.killpg(os.getpgrp(), signal.SIGTERM)
+
+    if owner:
+        threading.Thread(target=watch, daemon=True).start()
