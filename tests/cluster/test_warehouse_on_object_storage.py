@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import pytest
 from pyarrow.fs import copy_files
 
-from permalake.config import load_settings
+from permalake.config import LakeSettings, load_settings
 from permalake.domains import open_reader
 from permalake.lake.relocate import relocate
 from permalake.net.object_storage import filesystem, inner_path
 from permalake.paths import SAMPLE
 from permalake.spark import jars
 from support import gcs_server, s3_server
-from support.lakes import DAY1, DAY2, OpenLake, build, settings_of, state
+from support.lakes import DAY1, DAY2, OpenLake, build, state
 from support.whole_runs import PERMALAKE, assert_same, configuration, finish, rows
 
 
@@ -68,10 +68,11 @@ def test_days_are_built_read_and_maintained(remote, undisturbed):
     assert_same(rows(config, "shimmer"), undisturbed)
 
 
+@pytest.mark.parametrize("remote", [s3], ids=["s3"], indirect=True)
 def test_a_lake_moves_from_a_disk_to_a_bucket_and_back(remote, tmp_path):
     """Files are copied as they are; relocating builds the catalog of the bucket from them."""
     bucket = f"{load_settings().lake.warehouse}"
-    disk = settings_of(tmp_path / "disk")
+    disk = on_disk(tmp_path / "disk")
     build(disk, OpenLake(disk), DAY1, 1, 5, "a")
     build(disk, OpenLake(disk), DAY2, 2, 7, "b")
     copied = [file for file in (tmp_path / "disk").rglob("*") if file.is_file() and file.name != "catalog.db"]
@@ -86,11 +87,16 @@ def test_a_lake_moves_from_a_disk_to_a_bucket_and_back(remote, tmp_path):
     assert state(lake) == {DAY1: (5, 5), DAY2: (7, 7)}
     assert all(place.startswith(bucket) for place in lake.reader.locations("shimmer").values())
 
-    back = settings_of(tmp_path / "back")
+    back = on_disk(tmp_path / "back")
     copy_files(inner_path(bucket), str(tmp_path / "back"), source_filesystem=filesystem(bucket))
     (done,) = relocate(back, as_copy=True)
     assert done.problems == {}
     assert state(OpenLake(back)) == {DAY1: (5, 5), DAY2: (7, 7)}
+
+
+def on_disk(folder):
+    """Return settings with the lake in a folder, whatever the environment says."""
+    return load_settings().model_copy(update={"lake": LakeSettings(warehouse=str(folder))})
 
 
 def call(*arguments):
