@@ -14,7 +14,10 @@ from permalake.cli.quarantine import _ranges
 from permalake.cli.render import write
 from permalake.config import load_settings
 from permalake.contracts import QUARANTINE
+from permalake.contracts.steps import StepResult
 from permalake.lake.catalog import open_catalog
+from permalake.lake.identity import open_database
+from permalake.lake.step_ledger import StepLedger
 from support.lakes import DAY1, DAY2, DAY3, OpenLake, build
 
 TOML = """
@@ -209,6 +212,18 @@ def test_status_of_the_day(permalake):
     assert day["rows"] == {"date_cache": 1, "messages": 3, "ms_analytics": 1}
     assert day["published"].endswith("Z")
     assert "2022-09-28" in permalake("status")[1]
+
+
+def test_a_run_is_shown_step_by_step_with_the_days_that_it_published(permalake, config):
+    ledger = StepLedger(open_database(load_settings(config)))
+    key = ledger.start("shimmer", "cli-1", "publish", (DAY1, DAY1))
+    ledger.finish(key, StepResult(days=(DAY1,), rows={"messages": 3}))
+    code, out, err = permalake("status", "--run", "cli-1", "--format", "json")
+    assert code == 0, err
+    (row,) = json.loads(out)
+    assert (row["key"]["step"], row["result"]["state"]) == ("publish", "done")
+    assert (row["start"], row["result"]["days"]) == (str(DAY1), [str(DAY1)])
+    assert "1 days published" in permalake("status", "--run", "cli-1")[1]
 
 
 def test_the_quarantine_is_listed_filtered_and_shown(permalake):

@@ -119,6 +119,10 @@ def plain(value: Any) -> Any:
         return timestamp(value)
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
     return value.hex() if isinstance(value, bytes) else value
 
 
