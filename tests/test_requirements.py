@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib.metadata import distribution, packages_distributions
@@ -13,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from permalake.paths import ROOT
+from permalake.spark import jars
 from support import lakes
 
 # A module of a package that is not listed is not there. The client of the test itself needs httpx2.
@@ -115,3 +117,21 @@ def test_the_lock_has_every_requirement_with_its_digests():
             name = re.escape(canonicalize_name(one.name))
             entry = re.search(rf"^{name}(\[.*\])?==.*\n    --hash=sha256:", lock, re.MULTILINE)
             assert entry, one
+
+
+@pytest.fixture(scope="module")
+def outdated():
+    """``tools/outdated.py``, which is no module of a package."""
+    return runpy.run_path(str(ROOT / "tools" / "outdated.py"))
+
+
+def test_what_keeps_a_package_back_is_what_installed_packages_say(outdated):
+    against = outdated["bounds"]({"pyspark": "4.2.0", "fastapi": "0.137.0", "pytest": "9.9.9"})
+    assert against.keys() == {"pyspark", "fastapi"}
+    assert [reason.split()[0] for reason in against["pyspark"]] == ["great_expectations"]
+    assert [reason.split()[0] for reason in against["fastapi"]] == ["apache-airflow-core"]
+    assert outdated["pins"]()["pyspark"] == "requirements-airflow.in"
+
+
+def test_a_jar_that_is_held_is_a_jar_of_ours(outdated):
+    assert outdated["HELD_JARS"].keys() <= set(jars.EVERY)

@@ -116,7 +116,7 @@ def packages() -> Iterator[Behind]:
 def newest_jars() -> dict[str, str]:
     """Return the newest version of every jar, by ``group:artifact``, from the metadata alone."""
     lines = []
-    for coordinate in every_jar():
+    for coordinate in jars.EVERY:
         group, artifact, _ = coordinate.split(":")
         module = f"org={quoteattr(group)} name={quoteattr(artifact)}"
         lines.append(f"<dependency {module} rev='latest.release' conf='*->*'/>")
@@ -131,15 +131,10 @@ def newest_jars() -> dict[str, str]:
     return {f"{group}:{artifact}": version for group, artifact, version in resolved}
 
 
-def every_jar() -> list[str]:
-    """Return the coordinates of all jars."""
-    return [*jars.COORDINATES, *(coordinate for more in jars.MORE.values() for coordinate in more)]
-
-
 def behind_jars() -> Iterator[Behind]:
     """Yield the jars that are behind."""
     newest = newest_jars()
-    for coordinate in every_jar():
+    for coordinate in jars.EVERY:
         name, _, version = coordinate.rpartition(":")
         if (latest := newest.get(name, version)) != version:
             reason = HELD_JARS.get(coordinate, "free: raise it in jars.py, with its digest in jars.sha256")

@@ -40,7 +40,7 @@ def components() -> Iterator[Component]:
     for name, (pinned, digests) in locked().items():
         yield _component(PackageURL("pypi", None, name, pinned), digests)
     listed = jars.digests()
-    for coordinate in (*jars.COORDINATES, *jars.STORE_COORDINATES, *jars.S3_COORDINATES):
+    for coordinate in jars.EVERY:
         group, artifact, number = coordinate.split(":")
         yield _component(PackageURL("maven", group, artifact, number), [listed[jars.jar_name(coordinate)]])
 

@@ -12,7 +12,7 @@ from permalake.spark import jars
 from support.postgres_server import COORDINATES
 
 POSTGRES = next(one for one in jars.COORDINATES if "postgresql" in one)
-EVERY = {*jars.COORDINATES, *sum(jars.MORE.values(), ()), *COORDINATES.values()}
+EVERY = {*jars.EVERY, *COORDINATES.values()}
 
 
 @pytest.fixture

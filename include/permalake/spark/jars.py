@@ -49,6 +49,9 @@ GS_COORDINATES = ("org.apache.hadoop:hadoop-gcp:3.5.0",)
 MORE = {"s3": S3_COORDINATES, "gs": GS_COORDINATES, "stores": STORE_COORDINATES}
 """Further sets that ``python -m permalake.spark.jars NAME…`` fetches."""
 
+EVERY = (*COORDINATES, *(coordinate for more in MORE.values() for coordinate in more))
+"""Maven coordinates of all jars."""
+
 DIGESTS = Path(__file__).with_name("jars.sha256")
 """SHA-256 digests of all jars, in the format of ``sha256sum``."""
 
