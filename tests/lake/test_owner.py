@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +14,12 @@ import pytest
 
 from permalake.lake.owner import OWNER, is_gone, owning
 
-JOB = "from permalake.lake.owner import end_with_owner; import time; end_with_owner(); time.sleep(60)"
+# A worker of Airflow's executor goes on when it is asked to end while a task runs.
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+JOB = (
+    "import subprocess, sys; from permalake.lake.owner import end_with_owner; end_with_owner();"
+    f"subprocess.run([sys.executable, '-c', {STUBBORN!r}])"
+)
 
 
 @pytest.fixture
@@ -49,9 +55,16 @@ def test_the_block_names_this_process():
     assert OWNER not in os.environ
 
 
-def test_a_job_ends_with_its_owner(process):
+def test_a_job_ends_with_its_owner_and_takes_along_what_does_not_want_to_end(process):
     environment = {**os.environ, OWNER: name_of(process)}
     with subprocess.Popen([sys.executable, "-c", JOB], env=environment, start_new_session=True) as job:
+        give_up = time.monotonic() + 30
+        while not (below := psutil.Process(job.pid).children()) and time.monotonic() < give_up:
+            time.sleep(0.1)
+        assert len(below) == 1
+        time.sleep(0.5)  # until it ignores the signal
         process.kill()
         process.wait()
-        assert job.wait(timeout=30) == -15
+        assert job.wait(timeout=30) == -signal.SIGKILL
+    _, alive = psutil.wait_procs(below, timeout=10)
+    assert alive == []

@@ -8,12 +8,13 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 
 OWNER = "PERMALAKE_RUN_OWNER"
 """Variable with the owner of what this process and those below it do."""
+_GRACE_SECONDS = 5
 
 
 @contextmanager
@@ -47,7 +48,20 @@ def end_with_owner() -> None:
     def watch() -> None:
         while not is_gone(owner):
             time.sleep(1)
-        os.killpg(os.getpgrp(), signal.SIGTERM)
+        _end_group()
 
     if owner:
         threading.Thread(target=watch, daemon=True).start()
+
+
+def _end_group() -> None:
+    """Ask the others of this process's group to end, then kill what is left, this process too."""
+    group = os.getpgrp()
+    others = []
+    for process in psutil.process_iter():
+        with suppress(OSError, psutil.Error):  # ended meanwhile
+            if process.pid != os.getpid() and os.getpgid(process.pid) == group:
+                process.terminate()
+                others.append(process)
+    psutil.wait_procs(others, timeout=_GRACE_SECONDS)
+    os.killpg(group, signal.SIGKILL)
