@@ -12,6 +12,7 @@ from permalake.config import load_settings
 from permalake.contracts.steps import PUBLISH
 from permalake.iota.day import IOTA
 from permalake.orchestrate.in_task import InTaskStep
+from permalake.orchestrate.maintenance_dag import compact_step, tidy_step
 from permalake.orchestrate.submit_task import SparkStep
 from support.lakes import DAY1, NETWORK, OpenLake, pass_audit, stage_day
 
@@ -75,3 +76,10 @@ def test_a_failed_task_leaves_no_day_held(lake, monkeypatch):
         busy.setattr("permalake.lake.publish._TRIES", 0)
         failure(publish())
     lake.begin(NETWORK, DAY1, DAY1, "another run")
+
+
+@pytest.mark.parametrize("task", [compact_step, tidy_step])
+def test_maintenance_does_not_try_a_wrong_setting_again(lake, monkeypatch, task):
+    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE_", "misspelt")
+    with pytest.raises(AirflowFailException, match=r"^lake.warehouse_: unknown key"):
+        task(doc="").execute(context(network=None))

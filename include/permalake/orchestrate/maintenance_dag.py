@@ -30,8 +30,8 @@ class CompactStep(SubmitOperator):
         from permalake.pipeline import maintenance
         from permalake.pipeline.execution import died
 
-        settings = load_settings()
         try:
+            settings = load_settings()
             networks = maintenance.chosen(settings, context["params"]["network"] or None)
             crowded = maintenance.crowded(settings, domain_of, networks)
             if not crowded:
@@ -51,9 +51,9 @@ class TidyStep(BaseOperator):
         """Maintain the networks; return what was done, by table."""
         from permalake.pipeline import maintenance
 
-        settings = load_settings()
         told = {}
         try:
+            settings = load_settings()
             networks = maintenance.chosen(settings, context["params"]["network"] or None)
             for done in maintenance.housekeeping(settings, domain_of, networks, context["run_id"]):
                 self.log.info("%s", done)
