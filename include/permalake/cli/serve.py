@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import resource
 import sys
-from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -53,8 +52,18 @@ def command(
     address = host or settings.serve.host
     number = settings.serve.port if port is None else port
     sys.stderr.write(f"serving {settings.lake.warehouse} at http://{address}:{number}, docs at /docs\n")
-    with suppress(KeyboardInterrupt):
-        uvicorn.Server(bounded_config(app, _within_open_files(settings.serve), address, number)).run()
+    server = uvicorn.Server(bounded_config(app, _within_open_files(settings.serve), address, number))
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        return
+    except SystemExit:
+        # uvicorn has logged why.
+        raise PermalakeError(
+            f"nothing listens at {address}:{number}; if it is taken, choose others with --host and --port"
+        ) from None
+    finally:
+        gc.unfreeze()
 
 
 def _within_open_files(serve: ServeSettings) -> ServeSettings:
