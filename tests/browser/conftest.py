@@ -19,7 +19,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     wormhole = wormhole_settings(folder)
     tangles = synthetic_lake.settings_of(folder / "lake")
-    networks = {name: one.model_dump() for name, one in tangles.networks.items() if name != "old"}
+    networks = {name: one.model_dump() for name, one in tangles.networks.items() if name != "cut"}
     settings = Settings(
         lake=wormhole.lake.model_dump(), networks=networks, wormhole=wormhole.wormhole.model_dump()
     )  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -134,32 +133,13 @@ def test_a_lost_warehouse_is_refused(settings, lake, built):
     assert not (Path(settings.lake.warehouse) / "_lake.json").exists()
 
 
-def test_a_lake_of_an_earlier_version_is_adopted_where_both_agree(settings, lake, built, tmp_path):
-    def forget_ids(database, warehouse):
-        with database.write() as connection:
-            connection.execute(delete(lake_ids))
-        (Path(warehouse) / "_lake.json").unlink()
-        shutil.rmtree(Path(warehouse) / "_publications")
-
+def test_a_catalog_that_lost_its_id_is_refused(settings, lake, built):
     with lake.database.write() as connection:
-        connection.execute(publications.update().values(logged=None))
-    forget_ids(lake.database, settings.lake.warehouse)
-    again = OpenLake(settings)
-    (stored,) = json.loads((Path(settings.lake.warehouse) / "_lake.json").read_text())["lake_id"].split()
-    with again.database.read() as connection:
-        assert connection.execute(select(lake_ids.c.lake_id)).scalars().all() == [stored]
-    build(settings, again, DAY3, 3, 9, "next")
-    assert logged_ids(settings) == [1, 2, 3, 4]
-
-    forget_ids(again.database, settings.lake.warehouse)
-    elsewhere = settings_of(tmp_path / "elsewhere")
-    Path(elsewhere.lake.warehouse).mkdir()
-    shutil.copy(catalog_of(settings), catalog_of(elsewhere))
-    with pytest.raises(PermalakeError, match="the lake was copied or moved"):
-        OpenLake(elsewhere)
-    shutil.rmtree(Path(settings.lake.warehouse) / NETWORK)
-    with pytest.raises(PermalakeError, match="none of the catalog's tables is in the warehouse"):
+        connection.execute(delete(lake_ids))
+    (Path(settings.lake.warehouse) / "_lake.json").unlink()
+    with pytest.raises(PermalakeError, match=f"tables but no lake id.*permalake restore.*{RUNBOOK}"):
         OpenLake(settings)
+    assert not (Path(settings.lake.warehouse) / "_lake.json").exists()
 
 
 def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings, lake, built):

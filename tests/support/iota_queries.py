@@ -108,11 +108,11 @@ class CarryingSpark(SparkEngine):
         self.put(name, pa.Table.from_batches(batches, schema))
 
 
-def carried_by(engine, spark, own, history, rules, stale=()):
+def carried_by(engine, spark, own, history, rules):
     """The carried tables of days as Arrow tables, by ``duckdb`` or ``spark``."""
     published = PublishedFrames(spark, own, history, engine)
     try:
-        given = published_state(published, published.days, stale)
+        given = published_state(published, published.days)
         found = carried_tables(published.engine, given, rules)
         return {name: _made(published.engine, IOTA_TABLES[name], made) for name, made in found.items()}
     finally:

@@ -1,7 +1,7 @@
 """A lake of the two synthetic tangles, staged without Spark from their generator's expected rows.
 
 What these lack (consumed outputs, columns of unlock conditions, milestone ids) is computed here from the raw
-bytes, without the transforms. Network ``old`` is the Stardust tangle as earlier versions have built it.
+bytes, without the transforms. Network ``cut`` is the Stardust tangle with balances since a milestone.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import json
 
 from permalake.config import Settings
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.rest.index_filters import YOUNG_COLUMNS
 from support import lakes, plain_outputs
 from support.iota_days import SYNTHETIC, coordinator_keys, expected, tangle
 from support.ledger_walk import parse, text
 
-NETWORKS = {"shimmer": "stardust", "iota": "chrysalis", "old": "stardust"}
+NETWORKS = {"shimmer": "stardust", "iota": "chrysalis", "cut": "stardust"}
 TABLES = (
     *("milestones", "messages", "parents", "tags", "transactions", "date_cache"),
     *("basic_outputs", "alias_outputs", "foundry_outputs", "nft_outputs", "legacy_outputs"),
@@ -45,8 +44,8 @@ def build(settings, networks=NETWORKS):
     for network in networks:
         protocol = NETWORKS[network]
         rows = tables(protocol)
-        if network == "old":
-            rows = {name: [_as_of_old(row) for row in found] for name, found in rows.items()}
+        if network == "cut":
+            rows = {name: [_cut(row) for row in found] for name, found in rows.items()}
         lake = lakes.OpenLake(settings)
         for day in sorted({row["date"] for row in rows["milestones"]}):
             attempt = lake.begin(network, day, day, f"{network} {day}")
@@ -55,10 +54,8 @@ def build(settings, networks=NETWORKS):
             lake.builds.publish(lakes.pass_audit(attempt))
 
 
-def _as_of_old(row):
-    young = YOUNG_COLUMNS | {"milestone_id"}
-    aged = {name: None if name in young else value for name, value in row.items()}
-    return aged | ({"since_milestone": 1} if "since_milestone" in row else {})
+def _cut(row):
+    return row | {"since_milestone": 1} if "since_milestone" in row else row
 
 
 def tables(protocol):

@@ -43,7 +43,7 @@ def whole_server(folder: Path, **serve: object):
     """Publish into ``folder`` and serve it; ``serve``: keys of ``[serve]``."""
     settings, rows = publish(folder)
     told = settings.model_dump(mode="json", exclude_none=True, include={"lake", "networks", "wormhole"})
-    told["networks"].pop("old")
+    told["networks"].pop("cut")
     config = folder / "permalake.toml"
     config.write_text("".join(f"[{name}]\n{_lines(body)}" for name, body in {**told, "serve": serve}.items()))
     port = free_port()

@@ -39,8 +39,6 @@ class Column:
     Attributes:
         type: Iceberg type name (``int``, ``long``, ``string``, ``binary``, ``date``, ``timestamptz``,
             ``double``, ``decimal(P,S)``, ``list<int>``; of views also ``boolean``).
-        former_name: Name in lakes of earlier versions, which drop it; days that were built under it have null
-            until they are built again.
     """
 
     name: str
@@ -51,7 +49,6 @@ class Column:
     values: tuple[int | str, ...] | None = None
     minimum: int | None = None
     maximum: int | None = None
-    former_name: str | None = None
 
 
 DATE = Column("date", "date", "UTC date.")

@@ -233,10 +233,6 @@ def _take_columns(catalog: SqlCatalog, network: str, contract: Table) -> None:
             if name in present:
                 continue
             field = _optional(contract).find_field(name)
-            former = contract.column(name).former_name
-            # No rename: queries find the columns of data files by name, so both names would be null.
-            if former in present:
-                update.delete_column(former)
             update.add_column(name, field.field_type, doc=field.doc)
     if _columns(table)[: len(contract.names)] == list(contract.names):
         return

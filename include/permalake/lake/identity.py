@@ -13,9 +13,9 @@ from sqlalchemy import Connection, func, insert, select
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.fixed_settings import check_fixed_settings
-from permalake.lake.state import BUSY_SECONDS, PUBLISHED, Database, lake_ids, now, pointers
+from permalake.lake.state import BUSY_SECONDS, Database, lake_ids, now, pointers
 from permalake.lake.warehouse_files import RUNBOOK, entries, read_json, write_json
-from permalake.net.object_storage import filesystem, inner_path, lies_in
+from permalake.net.object_storage import lies_in
 from permalake.spark.catalog_database import catalog_url
 
 RELOCATION = "docs/runbooks/relocate.md"
@@ -24,7 +24,7 @@ _LOCK = 7_365_212  # any number that no other advisory lock of the database uses
 
 
 def open_database(settings: Settings, wait: float = BUSY_SECONDS) -> Database:
-    """Open the catalog of the configured lake. A new lake gets an id, a lake of an earlier version too.
+    """Open the catalog of the configured lake. A new lake gets an id.
 
     ``wait``: see :class:`Database`.
 
@@ -110,31 +110,25 @@ def _settle(settings: Settings, connection: Connection) -> None:
         )
     if known is not None:
         return
-    _check_adoptable(connection, warehouse)
+    _check_new(connection, warehouse)
     if stored is None:
         stored = str(uuid.uuid4())
         mark_warehouse(settings, stored)
     set_catalog_id(connection, stored)
 
 
-def _check_adoptable(connection: Connection, warehouse: str) -> None:
-    """Check that a catalog without id is new beside a new warehouse, or that its tables lie in this one."""
+def _check_new(connection: Connection, warehouse: str) -> None:
+    """Check that neither a catalog without id nor its warehouse holds tables."""
     check_places(connection, warehouse)
-    found = connection.execute(
-        select(pointers.c.metadata_location).where(pointers.c.catalog_name == PUBLISHED)
-    )
-    paths = [inner_path(location) for location in found.scalars()]
-    if not paths:
-        if table := _first_table(warehouse):
-            raise PermalakeError(
-                f"the catalog is empty, but the warehouse {warehouse} holds tables ({table}): the catalog "
-                f"is lost or lake.catalog is wrong; `permalake restore` builds it again, see {RUNBOOK}"
-            )
-        return
-    if not any(info.is_file for info in filesystem(warehouse).get_file_info(paths)):
+    if connection.execute(select(pointers.c.table_name)).first():
         raise PermalakeError(
-            f"none of the catalog's tables is in the warehouse {warehouse}: it is lost, not mounted, or "
-            f"lake.warehouse is wrong; see {RUNBOOK}"
+            f"the catalog holds tables but no lake id: a part of it is lost; restore it from its backup, or "
+            f"`permalake restore` builds it again in an empty database, see {RUNBOOK}"
+        )
+    if table := _first_table(warehouse):
+        raise PermalakeError(
+            f"the catalog is empty, but the warehouse {warehouse} holds tables ({table}): the catalog "
+            f"is lost or lake.catalog is wrong; `permalake restore` builds it again, see {RUNBOOK}"
         )
 
 

@@ -1,29 +1,40 @@
-"""Bringing the state tables of a catalog database that an earlier version made up to date.
+"""Bringing the state tables of a catalog database that an earlier release made up to date.
 
-A step has a name, is taken once, and only adds: tables, and columns that are nullable or have a server
-default, so that processes of the earlier version go on working beside. All steps that are due are taken in
-one transaction, by one process at a time.
+A migration is known by its number, its place in the sequence. Each is applied once and only adds: tables, and
+columns that are nullable or have a server default, so that processes of the earlier release go on working
+beside. All that are due are applied in one transaction, by one process at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, MetaData, String, Table, insert, inspect, select, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    func,
+    insert,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.schema import CreateColumn
 
 Migration = Callable[[Connection], None]
 
 _LOCK = 7_365_211  # any number that nothing else locks by
-_own = MetaData()
 
-taken = Table(
-    "permalake_migrations",
-    _own,
-    Column("name", String(100), primary_key=True),
-    Column("taken_at", String(27), nullable=False),
+applied = Table(
+    "permalake_schema",
+    MetaData(),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("applied_at", String(27), nullable=False),
 )
 
 
@@ -37,34 +48,32 @@ def add_column(column: Column[Any]) -> Migration:
     if not column.nullable and column.server_default is None:
         raise ValueError(f"{column}: older rows need a value; make it nullable or give it a server default")
 
-    def step(connection: Connection) -> None:
+    def migration(connection: Connection) -> None:
         table = column.table
-        if column.name not in {known["name"] for known in inspect(connection).get_columns(table.name)}:
+        if column.name not in {present["name"] for present in inspect(connection).get_columns(table.name)}:
             definition = CreateColumn(column).compile(dialect=connection.dialect)
             connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {definition}"))
             for index in table.indexes:
                 if column.name in index.columns:
                     index.create(connection, checkfirst=True)
 
-    return step
+    return migration
 
 
-def pending(connection: Connection, steps: Mapping[str, Migration]) -> list[str]:
-    """List the steps that this database has not taken, in order."""
-    if not inspect(connection).has_table(taken.name):
-        return list(steps)
-    done = {row.name for row in connection.execute(select(taken.c.name))}
-    return [name for name in steps if name not in done]
+def pending(connection: Connection, migrations: Sequence[Migration]) -> range:
+    """Return the numbers of the migrations that this database lacks, the first being 1."""
+    newest = 0
+    if inspect(connection).has_table(applied.name):
+        newest = connection.execute(select(func.coalesce(func.max(applied.c.number), 0))).scalar_one()
+    return range(newest + 1, len(migrations) + 1)
 
 
-def migrate(connection: Connection, steps: Mapping[str, Migration]) -> list[str]:
-    """Take the steps that are due; return their names. The connection's transaction must write."""
+def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
+    """Apply the migrations that are due. The connection's transaction must write."""
     if connection.dialect.name == "postgresql":  # sqlite's writers wait for each other anyway
         connection.execute(select(text(f"pg_advisory_xact_lock({_LOCK})")))
-    taken.create(connection, checkfirst=True)
-    due = pending(connection, steps)
-    for name in due:
-        steps[name](connection)
+    applied.create(connection, checkfirst=True)
+    for number in pending(connection, migrations):
+        migrations[number - 1](connection)
         moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        connection.execute(insert(taken).values(name=name, taken_at=moment))
-    return due
+        connection.execute(insert(applied).values(number=number, applied_at=moment))

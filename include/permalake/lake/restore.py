@@ -101,7 +101,7 @@ def _take_id(settings: Settings, connection: Connection) -> None:
     if known is None:
         if connection.execute(select(publications.c.id)).first():
             raise PermalakeError(
-                "the catalog is of an earlier version; open it with `permalake status` first"
+                f"the catalog holds publications but no lake id; restore into an empty one, see {RUNBOOK}"
             )
         set_catalog_id(connection, stored)
     elif known != stored:

@@ -4,14 +4,14 @@ All of it lives in the catalog database, so that moving the tables' pointers and
 transaction. Times are UTC text of fixed width (``2022-09-28T00:00:00.000000Z``): it sorts as it reads, in
 any database.
 
-Whoever adds a table or a column also appends a step to ``MIGRATIONS``, below the tables: that is how catalogs
-of earlier versions get it.
+Whoever adds a table or a column also appends a migration to ``MIGRATIONS``, below the tables: that is how
+catalogs of released versions get it.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,17 +31,14 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
-    insert,
-    inspect,
     select,
-    update,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
 from permalake.errors import CatalogUnavailableError, mishap_of
-from permalake.lake.migrations import Migration, add_column, add_table, migrate, pending
+from permalake.lake.migrations import Migration, migrate, pending
 
 PUBLISHED = "permalake"
 """``catalog_name`` of the pointers that readers follow."""
@@ -155,15 +152,6 @@ step_runs = Table(
     Column("claimed_at", _TIME),
 )
 
-# No longer written; catalogs of earlier versions have it.
-attempt_jobs = Table(
-    "permalake_attempt_jobs",
-    _metadata,
-    Column("attempt_id", String(64), primary_key=True),
-    Column("job", String(64), primary_key=True),
-    Column("done", Text, nullable=False),  # JSON object
-)
-
 days = Table(
     "permalake_days",
     _metadata,
@@ -265,46 +253,8 @@ def _create_all(connection: Connection) -> None:
     _metadata.create_all(connection)
 
 
-def _carried_by_their_builds(connection: Connection) -> None:
-    """In lakes of earlier versions the build of a day published its carried tables as well."""
-    add_column(days.c.carried_id)(connection)
-    connection.execute(
-        update(days).where(days.c.published_at.is_not(None)).values(carried_id=days.c.publication_id)
-    )
-
-
-def _leases_by_kind(connection: Connection) -> None:
-    """In lakes of earlier versions the name of the network told what a lease is for: ``net/carry``."""
-    if "kind" in {column["name"] for column in inspect(connection).get_columns(leases.name)}:
-        return
-    names = [column.name for column in leases.columns if column.name != "kind"]
-    rows = connection.execute(select(*(leases.c[name] for name in names))).mappings().all()
-    leases.drop(connection)
-    leases.create(connection)
-    for row in rows:
-        network, _, kind = row["network"].replace("@", "/").partition("/")
-        connection.execute(insert(leases).values({**row, "network": network, "kind": kind or "days"}))
-
-
-MIGRATIONS: Mapping[str, Migration] = {
-    "the first tables": _create_all,
-    "leases name the process that they end with": add_column(leases.c.owner),
-    "what each store has": add_table(served),
-    "what price services were asked for": add_table(price_asks),
-    "what made days stale": add_table(outdated),
-    "gaps that an attempt found in its source": add_column(attempt_days.c.gaps),
-    "gaps in the source of a day": add_column(days.c.gaps),
-    "how far back a network can be read": add_column(networks.c.history_from),
-    "what jobs have done ahead of their tasks": add_table(attempt_jobs),
-    "the id of the lake": add_table(lake_ids),
-    "publications on record in the warehouse": add_column(publications.c.logged),
-    "the step ledger": add_table(step_runs),
-    "attempts that carry": add_column(attempts.c.kind),
-    "days that are carried": _carried_by_their_builds,
-    "leases by kind": _leases_by_kind,
-    "settings that a network was built with": add_table(fixed_settings),
-}
-"""In the order in which they were added; a released step is never changed."""
+MIGRATIONS: Sequence[Migration] = (_create_all,)
+"""In the order in which they were added; a released one is never changed."""
 
 
 def now() -> str:

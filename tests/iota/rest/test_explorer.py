@@ -9,7 +9,7 @@ import pytest
 from support import synthetic_lake
 
 BASES = ("/shimmer/api/explorer/v2", "/api/permanode/v1/shimmer")
-OLD = "/old/api/explorer/v2"
+CUT = "/cut/api/explorer/v2"
 OWNERS = {"basic": "address", "alias": "state_controller", "nft": "address", "foundry": "address"}
 
 
@@ -63,7 +63,7 @@ def balances(tables):
     return total, available
 
 
-@pytest.mark.parametrize("base", [*BASES, OLD])
+@pytest.mark.parametrize("base", BASES)
 def test_balances(synthetic_api, tables, base):
     """Chronicle issue 1314 and explorer issue 925: conditions count, on both sides."""
     total, available = balances(tables)
@@ -121,7 +121,7 @@ def test_children_at_any_distance(synthetic_api, tables, base):
     assert synthetic_api.get(f"{base}/blocks/{'0' * 63}1/children").status_code == 404
 
 
-@pytest.mark.parametrize("base", [*BASES, OLD])
+@pytest.mark.parametrize("base", BASES)
 def test_milestones_of_a_time(synthetic_api, tables, base):
     rows = sorted(tables["milestones"], key=lambda row: row["milestone_index"])
     every = [{"milestoneId": f"0x{row['milestone_id']}", "index": row["milestone_index"]} for row in rows]
@@ -249,7 +249,7 @@ def test_holders_at_the_end_of_a_day(synthetic_api, tables, base):
 
 
 def test_balances_since_some_milestone_are_not_passed_off_as_the_ledgers(synthetic_api):
-    answer = synthetic_api.get(f"{OLD}/ledger/richest-addresses")
+    answer = synthetic_api.get(f"{CUT}/ledger/richest-addresses")
     assert answer.status_code == 501
     assert "networks.NAME.ledger" in answer.json()["detail"]
 

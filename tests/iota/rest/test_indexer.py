@@ -1,4 +1,4 @@
-"""The indexer against a plain search through all rows, on a new lake and on one of an earlier version."""
+"""The indexer against a plain search through all rows."""
 
 from __future__ import annotations
 
@@ -154,11 +154,10 @@ def unlockable(address):
     return lambda kind, row: address in [row[column] for column in UNLOCKERS[kind]]
 
 
-@pytest.mark.parametrize("network", ["shimmer", "old"])
-def test_every_filter_selects_what_a_search_finds(synthetic_api, tables, spent, network):
+def test_every_filter_selects_what_a_search_finds(synthetic_api, tables, spent):
     found = 0
     for kind, query, wanted in cases(tables):
-        path = f"/{network}/api/indexer/v1/outputs/{kind}"
+        path = f"/shimmer/api/indexer/v1/outputs/{kind}"
         every = search(tables, [kind], wanted)
         assert ids(synthetic_api, path, state="all", **query) == every, query
         assert ids(synthetic_api, path, **query) == search(tables, [kind], wanted, spent), query
@@ -166,9 +165,8 @@ def test_every_filter_selects_what_a_search_finds(synthetic_api, tables, spent, 
     assert found > 40
 
 
-@pytest.mark.parametrize("network", ["shimmer", "old"])
-def test_outputs_of_all_kinds_by_who_may_unlock_them(synthetic_api, tables, spent, network):
-    path = f"/{network}/api/indexer/v1/outputs"
+def test_outputs_of_all_kinds_by_who_may_unlock_them(synthetic_api, tables, spent):
+    path = "/shimmer/api/indexer/v1/outputs"
     assert ids(synthetic_api, path) == search(tables, KINDS, lambda kind, row: True, spent)
     for kind, columns in UNLOCKERS.items():
         address = some(tables, kind, columns[0])
@@ -191,10 +189,9 @@ def test_names_of_seed_004(synthetic_api, tables, spent, base):
 @pytest.mark.parametrize(
     ("kind", "size"), [("alias", 1), ("alias", 7), ("alias", 8), ("basic", 100), ("basic", 1000)]
 )
-@pytest.mark.parametrize("network", ["shimmer", "old"])
-def test_pages_hold_everything_once(synthetic_api, tables, network, kind, size):
+def test_pages_hold_everything_once(synthetic_api, tables, kind, size):
     """Chronicle issues 1362 and 923: the same cursor again, and one at the end."""
-    path = f"/{network}/api/indexer/v1/outputs/{kind}"
+    path = f"/shimmer/api/indexer/v1/outputs/{kind}"
     wanted = search(tables, [kind], lambda kind, row: row["native_token_count"] == 0)
     query = {"state": "all", "pageSize": size, "hasNativeTokens": "false"}
     assert ids(synthetic_api, path, **query) == wanted

@@ -386,8 +386,8 @@ def tables_at_once(spark, days):
     return carried_frames(spark, own.__getitem__, empty(spark))
 
 
-def carried_frames(spark, own, history, stale=()):
-    made = carried_by("duckdb", spark, own, history, StateRules(RICHEST, 100), stale)
+def carried_frames(spark, own, history):
+    made = carried_by("duckdb", spark, own, history, StateRules(RICHEST, 100))
     return {name: spark.createDataFrame(rows) for name, rows in made.items()}
 
 
@@ -427,35 +427,6 @@ def test_carried_rows_do_not_depend_on_where_a_run_began(spark):
     together = tables_at_once(spark, days)
     alone = carried_frames(spark, own_tables(spark, days[-1:]).__getitem__, together.__getitem__)
     assert rows_of(alone, last) == rows_of(together, last)
-
-
-@pytest.mark.parametrize("old", [slice(0, 40), slice(12, 20), slice(39, 40)])
-def test_days_built_without_their_changes_are_told_by_their_carried_rows(spark, old):
-    """Days of an earlier version lie before, between and after days that say what they changed."""
-    days = history_of_days(11)[:40]
-    dates = [day.date for day in days[old]]
-    own = own_tables(spark, days)
-    carried = tables_at_once(spark, days)
-    told = {name: frame.where(~F.col("date").isin(dates)) for name, frame in own.items()}
-    told["date_cache"] = own["date_cache"]
-    begin = days[max(old.start, 1)].date
-    here = {name: frame.where(F.col("date") >= begin) for name, frame in (told | carried).items()}
-    again = carried_frames(spark, here.__getitem__, carried.__getitem__)
-    assert rows_of(again, begin) == rows_of(carried, begin)
-    with pytest.raises(PermalakeError, match="built by an earlier version"):
-        carried_frames(spark, here.__getitem__, carried.__getitem__, stale=dates[-1:])
-
-
-def test_deposits_of_days_built_without_their_changes(world):
-    """A synthetic tangle has outputs of every kind, with conditions and deposits."""
-    tables, second = world.built.tables, SPANS[world.protocol][1]
-    here = {name: frame.where(F.col("date") >= second) for name, frame in tables.items()}
-    here["ledger_changes"] = here["ledger_changes"].limit(0)
-    here["balance_changes"] = here["balance_changes"].limit(0)
-    again = collected(world.spark, here.__getitem__, tables.__getitem__, rented=world.protocol == "stardust")
-    for name in RUNNING:
-        later = [row for row in world.built.rows(name) if row["date"] >= second]
-        assert keyed(again[name], name) == keyed(later, name)
 
 
 def _value(kind, value):

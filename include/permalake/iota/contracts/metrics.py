@@ -68,7 +68,7 @@ DAILY_ACTIVITY = Table(
     "ms_activity per day: what its milestones' figures add up to.",
     (
         DATE,
-        Column("milestones", "int", "Milestones of the day.", minimum=0, former_name="milestone_count"),
+        Column("milestones", "int", "Milestones of the day.", minimum=0),
         long("max_milestone_bytes", "Bytes of the messages of the day's largest milestone."),
         *_BLOCKS,
         long("booked_tokens", "Sum of all outputs of included transactions (base tokens)."),

@@ -16,13 +16,11 @@ def _changes() -> str:
 
 
 def _changes_carried() -> str:
-    """Return the same as ledger_outputs has it, of days that were built with their changes."""
+    """Return the same as ledger_outputs has it."""
     names = [f"{side}_{one}" for side in SIDES for one in ("count", "amount", "bytes")]
-    rows = (
-        "SELECT outputs.* FROM ledger_outputs AS outputs "
-        "SEMI JOIN ledger_changes AS changes ON outputs.date = changes.date"
+    return unpivoted(
+        "ledger_outputs", "kind || ' ' || name", {name.replace("_", " "): name for name in names}
     )
-    return unpivoted(rows, "kind || ' ' || name", {name.replace("_", " "): name for name in names})
 
 
 def _continued(table: str, key: str, measures: Sequence[str]) -> str:

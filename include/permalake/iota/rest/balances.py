@@ -54,10 +54,9 @@ def balances_at(outputs: Outputs, address: str, time: int) -> tuple[int, int]:
 
 def _ids(lake: RequestLake, address: str, last: int, *, spent_too: bool, size: int) -> list[str]:
     query = CommonQuery.model_validate({"unlockableByAddress": address})
-    network = lake.settings.network(lake.network)
     filters = tuple(filter_of(kind, query, lambda text: text) for kind in _KINDS)
     listing = Listing(filters, last, spent_too, newest_first=False, after=None, size=size)
-    return [output_id for _, output_id in positions(lake, listing, network.protocol, network.bech32_hrp)]
+    return [output_id for _, output_id in positions(lake, listing)]
 
 
 def _unspent(lake: RequestLake, address: str, last: int) -> list[bytes]:

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from permalake.iota.codec.milestones import milestone_id
 from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
 from permalake.iota.rest.core_v2 import milestone_by_id
@@ -96,7 +95,7 @@ def milestones(lake: PublishedLake, query: Annotated[MilestonesQuery, Query()]) 
     if query.end is not None:
         condition, bound = f"{condition} AND timestamp <= $end", bound | {"end": query.end}
     rows = lake.rows(
-        "SELECT milestone_index, milestone_id, payload FROM milestones "  # noqa: S608
+        "SELECT milestone_index, milestone_id FROM milestones "  # noqa: S608
         f"WHERE milestone_index <= $last AND {condition} "
         f"ORDER BY milestone_index {_way(query.sort)} LIMIT $size",
         {**bound, "last": ledger.ledger_index(lake), "size": page.size + 1},
@@ -106,14 +105,7 @@ def milestones(lake: PublishedLake, query: Annotated[MilestonesQuery, Query()]) 
         ),
     )
     shown, cursor = page.cut(rows, lambda row: (row["milestone_index"],))
-    # Days that an earlier version has built lack the id.
-    items = [
-        {
-            "milestoneId": f"0x{row['milestone_id'] or milestone_id(row['payload'])}",
-            "index": row["milestone_index"],
-        }
-        for row in shown
-    ]
+    items = [{"milestoneId": f"0x{row['milestone_id']}", "index": row["milestone_index"]} for row in shown]
     return lake.current({"items": items, **_next(cursor)})
 
 

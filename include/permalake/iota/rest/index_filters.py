@@ -5,8 +5,7 @@ A filter holds for the rows of one table, named ``o`` in the text; every value i
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -33,30 +32,17 @@ UNLOCKERS: dict[Kind, tuple[str, ...]] = {
     "foundry": ("address",),
 }
 RETURN_ADDRESS: dict[Kind, str] = {"basic": "storage_return_address", "nft": "dust_return_address"}
-# Columns that lakes of earlier versions lack: their rows are null there, whatever the output says.
-YOUNG_COLUMNS = frozenset(
-    {
-        "timelock_time",
-        "expiration_time",
-        "expiration_return_address",
-        "storage_return_address",
-        "storage_return_amount",
-        "native_token_count",
-    }
-)
 
 
 @dataclass
 class OutputFilter:
     """Conditions on the rows of one output table, and their parameters.
 
-    ``young`` are the conditions on columns that rows of an older lake lack, ``conditions`` the others.
     ``lookups`` are values that one of some indexed columns must have.
     """
 
     kind: Kind
     conditions: list[str] = field(default_factory=list)
-    young: list[str] = field(default_factory=list)
     lookups: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
 
@@ -74,33 +60,25 @@ class OutputFilter:
     def compare(self, column: str, operator: Literal["=", "<", ">", "<=", ">="], value: Any) -> None:
         """Demand a comparison with a column, unless the value is None."""
         if value is not None:
-            self._demand(f"o.{column} {operator} {self.bind(value)}", (column,))
+            self.conditions.append(f"o.{column} {operator} {self.bind(value)}")
             if operator == "=":
                 self._look_up((column,), value)
 
     def demand_presence(self, column: str, present: bool | None) -> None:
         """Demand that a column is null or is not, unless ``present`` is None."""
         if present is not None:
-            self._demand(f"o.{column} IS {'NOT NULL' if present else 'NULL'}", (column,))
+            self.conditions.append(f"o.{column} IS {'NOT NULL' if present else 'NULL'}")
 
     def demand_any(self, columns: Collection[str], value: Any) -> None:
         """Demand that one of the columns has a value, unless it is None."""
         if value is not None:
             name = self.bind(value)
-            self._demand(f"({' OR '.join(f'o.{column} = {name}' for column in columns)})", columns)
+            self.conditions.append(f"({' OR '.join(f'o.{column} = {name}' for column in columns)})")
             self._look_up(columns, value)
 
     def _look_up(self, columns: Collection[str], value: Any) -> None:
         if set(columns) <= set(IOTA_TABLES[self.table].lookups):
             self.lookups.append((tuple(columns), value))
-
-    def _demand(self, condition: str, columns: Collection[str]) -> None:
-        (self.conditions if YOUNG_COLUMNS.isdisjoint(columns) else self.young).append(condition)
-
-    def used_by(self, conditions: Iterable[str]) -> dict[str, Any]:
-        """Return the parameters that some of its conditions name."""
-        named = set(re.findall(r"\$(\w+)", " ".join(conditions)))
-        return {name: value for name, value in self.parameters.items() if name in named}
 
 
 def filter_of(kind: Kind, query: CreatedQuery, as_address: AsAddress) -> OutputFilter:

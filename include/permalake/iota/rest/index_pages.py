@@ -1,28 +1,19 @@
 """Lists of outputs for the indexer: unspent or all, oldest or newest first, page by page.
 
-A position is (time of creation in unix seconds, output id). Rows of a lake that was built before the
-columns of unlock conditions existed are decoded from ``data`` where a filter needs these columns.
+A position is (time of creation in unix seconds, output id).
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any
 
-import duckdb
-import numpy as np
-import pyarrow as pa
-
-from permalake.iota.codec.bech32 import encode_addresses
-from permalake.iota.codec.decode_outputs import decode_outputs
-from permalake.iota.codec.outputs import Protocol
 from permalake.iota.rest import ledger
-from permalake.iota.rest.index_filters import RETURN_ADDRESS, YOUNG_COLUMNS, Kind, OutputFilter
-from permalake.lake.serving import LakeSnapshot, Scan
+from permalake.iota.rest.index_filters import OutputFilter
+from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
 
 Position = tuple[int, str]
@@ -90,30 +81,16 @@ def day_of(time: int) -> date:
     return datetime.fromtimestamp(time, UTC).date()
 
 
-def positions(lake: RequestLake, listing: Listing, protocol: Protocol, hrp: str) -> list[Position]:
+def positions(lake: RequestLake, listing: Listing) -> list[Position]:
     """Return the positions of at most ``listing.size`` outputs, in order."""
-    found = [_unspent(lake, listing) if _is_narrow(listing) else iter(_indexed(lake, listing))]
-    for one in listing.filters:
-        if one.young and (days := old_days(lake.snapshot, lake.network, one.table, listing.scan())):
-            found.append(islice(_decoded(lake, listing, one, days, protocol, hrp), listing.size))
-    merged = heapq.merge(*found, reverse=listing.newest_first)
-    return list(islice(merged, listing.size))
+    if _is_narrow(listing):
+        return list(islice(_unspent(lake, listing), listing.size))
+    return _indexed(lake, listing)
 
 
-def old_days(snapshot: LakeSnapshot, network: str, table: str, scan: Scan) -> frozenset[date]:
-    """Return the days of a scan whose rows lack the columns of unlock conditions."""
-    served = snapshot.table(network, table)
-    files = served.files if served else ()
-    return frozenset(
-        file.day for file in files if scan.keeps(file) and "native_token_count" not in file.bounds
-    )
-
-
-def narrowed(lake: RequestLake, one: OutputFilter, scan: Scan, *, is_old: bool = False) -> Scan:
+def narrowed(lake: RequestLake, one: OutputFilter, scan: Scan) -> Scan:
     """Return the part of a scan where the id indices have all values that a filter demands."""
     for columns, value in one.lookups:
-        if is_old and not YOUNG_COLUMNS.isdisjoint(columns):
-            continue
         places = {
             index for column in columns for index in lake.find(one.table, column, value).milestones or ()
         }
@@ -146,10 +123,7 @@ def _indexed(lake: RequestLake, listing: Listing) -> list[Position]:
     selects, scans, parameters = [], {}, {**bound, "size": listing.size}
     for one in listing.filters:
         scans[one.table] = narrowed(lake, one, scan)
-        if one.young and (old := old_days(lake.snapshot, lake.network, one.table, scan)):
-            days = set(lake.snapshot.days(lake.network, one.table)) - old
-            scans[one.table] = replace(scans[one.table], days=days)
-        selects.append(_select(one, [*one.conditions, *one.young, page], listing, ""))
+        selects.append(_select(one, page, listing))
         parameters |= one.parameters
     if all(one.is_empty for one in scans.values()):
         return []
@@ -159,65 +133,13 @@ def _indexed(lake: RequestLake, listing: Listing) -> list[Position]:
     return [(row["created"], row["output_id"]) for row in lake.rows(sql, parameters, **scans)]
 
 
-def _select(one: OutputFilter, conditions: Iterable[str], listing: Listing, more: str) -> str:
-    where = list(conditions) if listing.spent_too else [*conditions, _UNSPENT]
+def _select(one: OutputFilter, page: str, listing: Listing) -> str:
+    where = [*one.conditions, page] if listing.spent_too else [*one.conditions, page, _UNSPENT]
     # Names of tables and columns are the lake's own; values are parameters.
     return (
-        f"SELECT epoch(o.ms_timestamp)::BIGINT AS created, o.output_id{more} "  # noqa: S608
+        f"SELECT epoch(o.ms_timestamp)::BIGINT AS created, o.output_id "  # noqa: S608
         f"FROM {one.table} AS o WHERE {' AND '.join(where)}"
     )
-
-
-def _decoded(  # noqa: PLR0917
-    lake: RequestLake,
-    listing: Listing,
-    one: OutputFilter,
-    days: frozenset[date],
-    protocol: Protocol,
-    hrp: str,
-) -> Iterator[Position]:
-    """Yield positions of old rows, by their bytes."""
-    page, bound = listing.page_condition()
-    scan = narrowed(lake, one, listing.scan(), is_old=True)
-    if scan.is_empty:
-        return
-    scans = {one.table: replace(scan, days=days)}
-    if not listing.spent_too:
-        scans["consumed_outputs"] = Scan(first=listing.scan().first)
-    select = _select(one, [*one.conditions, page], listing, ", o.* EXCLUDE (output_id)")
-    sql = f"{select} ORDER BY {listing.order}"
-    parameters = {**bound, **one.used_by(one.conditions)}
-    with duckdb.connect(":memory:") as session:
-        for batch in lake.batches(sql, parameters, **scans):
-            rows = with_conditions(pa.Table.from_batches([batch]), one.kind, protocol, hrp)
-            session.register("o", rows)
-            chosen = session.execute(
-                f"SELECT created, output_id FROM o WHERE {' AND '.join(one.young)} ORDER BY {listing.order}",  # noqa: S608
-                one.used_by(one.young),
-            )
-            yield from chosen.fetchall()
-
-
-def with_conditions(rows: pa.Table, kind: Kind, protocol: Protocol, hrp: str) -> pa.Table:
-    """Return rows of an output table with the columns that their bytes tell (TIP-18)."""
-    outputs = decode_outputs(rows["data"].combine_chunks(), protocol)
-    columns = {"native_token_count": pa.array(np.diff(outputs.native_token_offset).astype(np.int32))}
-    if back := RETURN_ADDRESS.get(kind):
-        for name, values in (
-            ("timelock_time", outputs.timelock_time),
-            ("expiration_time", outputs.expiration_time),
-            ("storage_return_amount", outputs.storage_return_amount),
-        ):
-            columns[name] = pa.array(values, mask=values == 0)
-        for name, owner in (
-            ("expiration_return_address", outputs.expiration_return),
-            (back, outputs.storage_return),
-        ):
-            columns[name] = encode_addresses(hrp, owner.kind, owner.value)
-    for name, column in columns.items():
-        at = rows.schema.get_field_index(name)
-        rows = rows.append_column(name, column) if at < 0 else rows.set_column(at, name, column)
-    return rows
 
 
 def page_items(found: Sequence[Position], prefix: str) -> list[str]:

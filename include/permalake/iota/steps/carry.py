@@ -7,7 +7,6 @@ from datetime import date
 from functools import partial
 
 from permalake.config import NetworkSettings
-from permalake.intervals import dates
 from permalake.iota.contracts import carried
 from permalake.iota.tables.carried_tables import StateRules, carried_tables, published_state, spans
 from permalake.iota.tables.known_ledger import LedgerFile
@@ -19,9 +18,8 @@ from permalake.pipeline.jobs import StepContext
 def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
     """Stage the carried tables of the attempt; no day becomes stale."""
     rules = _rules(context.work.settings.network(attempt.network))
-    stale = [day for first, last in context.work.reader.stale(attempt.network) for day in dates(first, last)]
     published = PublishedFiles(attempt)
-    given = published_state(published, spans(published.read("date_cache", attempt.start, attempt.end)), stale)
+    given = published_state(published, spans(published.read("date_cache", attempt.start, attempt.end)))
     make = partial(carried_tables, given=given, rules=rules)
     contracts = {table.name: table for table in carried.TABLES}
     stage_carried(attempt, published.opened, make, contracts, lambda: context.spark)

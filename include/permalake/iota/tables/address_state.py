@@ -13,7 +13,7 @@ kept under their names, as later ones read them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -48,14 +48,13 @@ def days_table(days: Sequence[Chained]) -> pa.Table:
     return pa.Table.from_pylist(rows, DAYS)
 
 
-def steps(old: Collection[date], *, from_ledger: date | None) -> dict[str, str]:
+def steps(*, from_ledger: date | None) -> dict[str, str]:
     """Return the queries to keep, in order: ``state``, ``touched`` and ``changes``.
 
     Args:
-        old: Days that were built without their changes; ``balances_of_days`` tells them.
         from_ledger: The day that ends with a ledger that is known from outside; ``known_balances`` has it.
     """
-    return {"state": _STATE, "touched": _touched(old, from_ledger), "changes": _CHANGES}
+    return {"state": _STATE, "touched": _touched(from_ledger), "changes": _CHANGES}
 
 
 # Each address at the end of the day before.
@@ -65,31 +64,12 @@ FROM balances_before GROUP BY address
 """
 
 
-def _touched(old: Collection[date], from_ledger: date | None) -> str:
+def _touched(from_ledger: date | None) -> str:
     """Return the query of what each day changed of each address: (date, address, delta, is_active)."""
     found = "SELECT date, address, change AS delta, is_active = 1 AS is_active FROM balance_changes"
     if from_ledger is not None:
         found += f" UNION ALL SELECT DATE '{from_ledger}', address, balance, false FROM known_balances"
-    return f"{found} UNION ALL {_touched_before(old, from_ledger)}" if old else found
-
-
-def _touched_before(old: Collection[date], from_ledger: date | None) -> str:
-    """Return the same of days that were built without their changes: differences of carried rows.
-
-    Balances begin with a checkpoint, whose own changes are not told.
-    """
-    columns = "date, address, balance, active_on, since_milestone"
-    balances = f"SELECT {columns} FROM balances_before UNION ALL SELECT {columns} FROM balances_of_days"
-    if from_ledger is not None:
-        nothing = "CAST(NULL AS DATE) AS active_on, CAST(NULL AS INT) AS since_milestone"
-        balances += f" UNION ALL SELECT DATE '{from_ledger}', address, balance, {nothing} FROM known_balances"
-    return f"""
-SELECT date, address, delta, is_active FROM (
-    SELECT date, address, coalesce(active_on = date, false) AS is_active, balance - coalesce(
-        lag(balance) OVER (PARTITION BY address, since_milestone ORDER BY date), 0) AS delta
-    FROM ({balances}) AS known
-) AS told WHERE (delta <> 0 OR is_active) AND date IN ({", ".join(f"DATE '{day}'" for day in sorted(old))})
-"""
+    return found
 
 
 # The state of each touched address before and after each day; ``until`` is the date of its next change.

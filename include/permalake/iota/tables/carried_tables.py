@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES, carried
 from permalake.iota.tables import address_state as addresses
 from permalake.iota.tables import known_ledger as known
@@ -78,49 +77,36 @@ class PublishedState:
         before: The end of the latest day before them in the lake.
         state: Rows of that day, by table.
         flows: Rows of ``ledger_changes`` of the days.
-        old: Days built by a version without ``ledger_changes``.
-        told: Their carried rows, by table; they hold sums of consecutive days.
     """
 
     days: Sequence[Span]
     before: Ending | None
     state: Mapping[str, Rows]
     flows: Rows
-    old: Sequence[date]
-    told: Mapping[str, Rows]
 
 
-def published_state(published: Published, days: Sequence[Span], stale: Collection[date]) -> PublishedState:
+def published_state(published: Published, days: Sequence[Span]) -> PublishedState:
     """Read what is published, and open what queries read.
 
     Args:
         published: What is published, of these days and before them.
         days: (date, first milestone, last milestone) in order.
-        stale: Days whose carried rows cannot be trusted.
-
-    Raises:
-        PermalakeError: A day was built by a version without ``ledger_changes``, and its carried rows are
-            missing or stale.
     """
     if not days:
-        return PublishedState((), None, {}, (), (), {})
+        return PublishedState((), None, {}, ())
     before = _ending(published)
     first, last = days[0][0], days[-1][0]
     flows = published.read("ledger_changes", first, last)
-    old = sorted({day for day, _, _ in days} - {row["date"] for row in flows})
-    told = _told(old, published, first=first, stale=stale) if old else {}
     published.open("balance_changes", "balance_changes", first, last)
-    if old:
-        published.open("balances_of_days", "address_balances", first, last)
     if before:
         published.open("balances_before", "address_balances", before.checkpoint, before.day)
     state = {name: published.read(name, before.day, before.day) if before else [] for name in _FEW_ROWS}
-    return PublishedState(days, before, state, flows, old, told)
+    return PublishedState(days, before, state, flows)
 
 
 def carried_tables(queries: Queries, given: PublishedState, rules: StateRules) -> Made:
     """Return the carried tables of a range of days, of which queries know what was opened."""
-    days, before, old = given.days, given.before, given.old
+    days, before = given.days, given.before
     if not days:
         return {table.name: table.arrow.empty_table() for table in carried.TABLES}
     # A known ledger is the end of a day before the first one, on which all of it was created.
@@ -128,13 +114,12 @@ def carried_tables(queries: Queries, given: PublishedState, rules: StateRules) -
     chain = chained(days, before or opening)
     every = [known.beginning(opening.end_ms), *chain] if opening else chain
     first = days[0][0]
-    flows = _flows_with(given, before or opening) if old else given.flows
     if before is None:
         queries.put("balances_before", IOTA_TABLES["address_balances"].arrow.empty_table())
     queries.put("days", addresses.days_table(every))
-    for name, query in addresses.steps(old, from_ledger=opening.day if opening else None).items():
+    for name, query in addresses.steps(from_ledger=opening.day if opening else None).items():
         queries.keep(name, query)
-    figures = _figures([*opened, *flows], every, given, queries, rules)
+    figures = _figures([*opened, *given.flows], every, given, queries, rules)
     return {
         **{
             name: _table(name, [row for row in rows if row["date"] >= first])
@@ -157,33 +142,6 @@ def _opening(queries: Queries, rules: StateRules) -> tuple[Ending | None, list[d
     begun = known.beginning(rules.ledger.milestone)
     deposit = ledger.storage_deposits(flows, [begun], 0)[begun.day]
     return Ending(begun.day, begun.end_ms, None, begun.day, storage_deposit=deposit), flows
-
-
-def _told(
-    old: Sequence[date], published: Published, *, first: date, stale: Collection[date]
-) -> dict[str, Rows]:
-    """Return the carried rows that tell of days that were built by a version without ``ledger_changes``."""
-    totals = published.read("ledger_totals", first, old[-1])
-    if untold := set(old) - ({row["date"] for row in totals} - set(stale)):
-        raise PermalakeError(
-            f"{min(untold)} was built by an earlier version, which did not say what it changed in the "
-            "ledger; build it again with --force"
-        )
-    told = {
-        name: [row for row in published.read(name, old[0], old[-1]) if row["date"] in old]
-        for name in ("ledger_outputs", "unlock_conditions")
-    }
-    return {**told, "ledger_totals": totals}
-
-
-def _flows_with(given: PublishedState, before: Ending | None) -> list[Any]:
-    """Return rows of ``ledger_changes``, with those of days that were built by a version without them."""
-    told = given.told
-    totals = [*([before.totals] if before else []), *told["ledger_totals"]]
-    changes = ledger.changes_before(told["ledger_outputs"], told["unlock_conditions"], totals)
-    flows = [*given.flows, *changes]
-    kept = {row["date"] for row in flows if row["kind"] is not None}
-    return [row for row in flows if row["date"] in kept]
 
 
 def _figures(

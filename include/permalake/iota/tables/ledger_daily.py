@@ -17,44 +17,6 @@ from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
 _KEY_BYTES, _METADATA_BYTES = 34, 40
 _OUTPUTS = ("count", "amount", "bytes")
 _CONDITIONED = ("count", "amount", "return_amount")
-_NOTHING = dict.fromkeys(
-    (
-        *_OUTPUTS,
-        *(f"{condition}_{measure}" for condition in CONDITIONS for measure in ("count", "amount")),
-        *("returned", "deposit"),
-    ),
-    0,
-)
-
-
-def changes_before(outputs: Rows, conditions: Rows, totals: Rows) -> list[dict[str, Any]]:
-    """Return rows of ``ledger_changes`` of days that were built without them, from the carried tables.
-
-    ``outputs``, ``conditions`` and ``totals`` are rows of ``ledger_outputs``, ``unlock_conditions`` and, with
-    the day before them, ``ledger_totals``. What these do not tell by kind stands in rows without a kind.
-    """
-    found = []
-    for row in outputs:
-        for side in SIDES:
-            values = {name: row[f"{side}_{name}"] for name in _OUTPUTS}
-            found.append({"date": row["date"], "kind": row["kind"], "side": side, **_NOTHING, **values})
-    for row in conditions:
-        at = row["condition"]
-        for side in SIDES:
-            held = {f"{at}_count": row[f"{side}_count"], f"{at}_amount": row[f"{side}_amount"]}
-            returned = row[f"{side}_return_amount"]
-            found.append(
-                {"date": row["date"], "kind": None, "side": side, **_NOTHING, **held, "returned": returned}
-            )
-    last: Mapping[str, Any] | None = None
-    for row in sorted(totals, key=lambda one: one["date"]):
-        goes_on = last is not None and last["since_milestone"] == row["since_milestone"]
-        known = last["storage_deposit"] if last and goes_on else 0
-        total = row["storage_deposit"]
-        deposit = None if total is None or known is None else total - known
-        found.append({"date": row["date"], "kind": None, "side": SIDES[0], **_NOTHING, "deposit": deposit})
-        last = row
-    return found
 
 
 def ledger_outputs(flows: Rows, days: Sequence[Chained], state: Rows) -> list[dict[str, Any]]:
@@ -136,7 +98,7 @@ def _ledger(
     moved = {(day.day, value): dict.fromkeys(columns, 0) for day in days for value in values}
     for flow in flows:
         row = moved.get((flow["date"], flow[key]))
-        if row is None:  # without a kind, or without milestones
+        if row is None:  # without milestones
             continue
         for name in measures:
             row[f"{flow['side']}_{name}"] += flow[name]

@@ -12,7 +12,6 @@ from permalake.lake.catalog import drop_pointers, locations
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.state import (
     PUBLISHED,
-    attempt_jobs,
     attempt_tables,
     attempts,
     days,
@@ -135,8 +134,7 @@ def close(connection: Connection, network: str, limits: Limits) -> list[str]:
         attempts.c.state != "open",
         attempts.c.begun_at < stamp(limits.abandoned),
     )
-    for table in (attempt_tables, attempt_jobs):
-        connection.execute(delete(table).where(table.c.attempt_id.in_(over)))
+    connection.execute(delete(attempt_tables).where(attempt_tables.c.attempt_id.in_(over)))
     drop_private(connection, network)
     return given_up
 
