@@ -207,6 +207,8 @@ class WormholeSettings(_Section):
     guardian_url: str | None = Field(default=None, repr=False)
     reference: Path | None = None
     observations: Path | None = None
+    observation_requests: int = Field(default=1_000, ge=0)
+    """Requests for observations that a run may send to Wormholescan; 0 asks for none."""
     operations: Path | None = None
     rate_per_second: float = Field(default=5.0, gt=0)
 

@@ -20,9 +20,9 @@ PAGE = (ROOT / "docs" / "analysts.md").read_text()
 QUERIES = dict(re.findall(r"^### (\d+\. .*?)\n\n```sql\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL))
 
 
-def test_there_are_twenty():
-    assert [int(title.split(".")[0]) for title in QUERIES] == list(range(1, 21))
-    assert PAGE.count("```sql") == 20
+def test_every_query_is_numbered_and_found():
+    assert [int(title.split(".")[0]) for title in QUERIES] == list(range(1, len(QUERIES) + 1))
+    assert PAGE.count("```sql") == len(QUERIES) > 20
 
 
 @pytest.mark.parametrize("title", QUERIES)

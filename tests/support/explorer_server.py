@@ -14,16 +14,21 @@ _NOT_FOUND = {"code": 5, "message": "requested VAA not found in store", "details
 
 
 class ExplorerServer(FaultyServer):
-    """``vaas`` and ``operations``: documents as they are served; ``copies``: identity -> its duplicates;
-    ``signed``: identity -> bytes that a guardian knows. ``calls`` holds (arrival, path, query, fault)."""
+    """Documents as they are served, and the calls.
 
-    def __init__(self, vaas=(), operations=(), signed=None, faulty=0.0, seed=0):
+    ``vaas``, ``operations``, ``observations`` (None: it has no such route); ``copies``: identity -> its
+    duplicates; ``signed``: identity -> bytes that a guardian knows. ``calls`` holds (arrival, path, query,
+    fault).
+    """
+
+    def __init__(self, vaas=(), operations=(), signed=None, faulty=0.0, seed=0, observations=None):
         self.vaas = list(vaas)
         self.operations = list(operations)
+        self.observations = observations
         self.signed = dict(signed or {})
         self.copies = {}
         super().__init__(faulty, seed)
-        self.largest = {"vaas": 1000, "operations": 100}
+        self.largest = {"vaas": 1000, "operations": 100, "observations": 1000}
         self.deepest = 10**9
         self.counts = None  # day -> number of messages; None: it has no such route
         self.calls = []
@@ -63,6 +68,14 @@ class ExplorerServer(FaultyServer):
                 start, end = (query.get(name, [None])[0] for name in ("from", "to"))
                 found = [one for one in self.operations if _inside(_operation_time(one), start, end)]
                 return self._page("operations", found, query, _operation_time, "operations")
+            case ["api", "v1", "observations", *message] if self.observations is not None:
+                fields = ("emitterChain", "emitterAddr", "sequence")
+                found = [
+                    one
+                    for one in self.observations
+                    if all(str(one[name]) == part for name, part in zip(fields, message, strict=False))
+                ]
+                return self._page("observations", found, query, lambda one: one["indexedAt"], None)
             case ["v1", "signed_vaa", *identity] if len(identity) == 3:
                 raw = self.signed.get("/".join(identity))
                 return (200, {"vaaBytes": base64.b64encode(raw).decode()}) if raw else (404, _NOT_FOUND)
@@ -80,7 +93,8 @@ class ExplorerServer(FaultyServer):
             return 400, {"code": 3, "message": "too deep", "details": []}
         newest_first = query.get("sortOrder", ["DESC"])[0].upper() == "DESC"
         ordered = sorted(found, key=lambda one: _moment(time_of(one)), reverse=newest_first)
-        return 200, {field: ordered[number * size : (number + 1) * size]}
+        page = ordered[number * size : (number + 1) * size]
+        return 200, page if field is None else {field: page}
 
 
 def _moment(text):

@@ -8,8 +8,11 @@ from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
+
 from permalake.config import Settings
 from permalake.wormhole.codec.applications.decode import decode_application
+from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.reference import load_reference
 from support.lakes import OpenLake, pass_audit, put
@@ -40,6 +43,7 @@ def publish_world(settings: Settings) -> dict[str, list[dict]]:
     _add_far_message(tables)
     tables["redemptions"] = list(_redemptions(tables))
     _add_applications(tables)
+    tables["observations"] = list(_observations(tables["quorum_state"]))
     lake = OpenLake(settings)
     by_day = defaultdict(dict)
     for name, rows in tables.items():
@@ -89,6 +93,23 @@ def _quarantined():
             "seen_at": seen,
             "date": date.fromisoformat(row["date"]),
         }
+
+
+def _observations(states):
+    """All guardians observed one message a second apart, but for the first that signed its VAA."""
+    state = states[0]
+    vaas = decode_vaas(pa.array([state["signed_vaa"]], pa.binary()))
+    guardians = load_reference(SYNTHETIC / "reference").guardian_sets[int(vaas.guardian_set_index[0])]
+    for index, guardian in enumerate(guardians):
+        if index != vaas.guardian_index[0]:
+            yield {
+                "row_key": state["row_key"],
+                "guardian_address": guardian.hex(),
+                "signature": f"{index:0130x}",
+                "observed_at": datetime(2024, 3, 13, 0, 0, 59 - index, 250_000, tzinfo=UTC),
+                "in_vaa": int(index in vaas.guardian_index),
+                "date": state["date"],
+            }
 
 
 def _redemptions(tables):

@@ -119,6 +119,7 @@ def wormhole(  # noqa: PLR0917
     bad: Annotated[float, typer.Option(help="Share of messages that end in quarantine.")] = 0.02,
     copies: Annotated[float, typer.Option(help="Share of messages that the source holds twice.")] = 0.01,
     addresses: Annotated[int, typer.Option(min=1, help="Receivers on each chain.")] = 2_000,
+    observed: Annotated[float, typer.Option(help="Share of messages with observations of guardians.")] = 0.01,
     config: Config = None,  # noqa: ARG001
 ) -> None:
     """Write VAAs of synthetic guardians and bridges, with reference data and prices.
@@ -128,7 +129,7 @@ def wormhole(  # noqa: PLR0917
     from permalake.wormhole.simulate.bridge_world import WormholeWorld
     from permalake.wormhole.simulate.vaa_generator import NETWORK, simulate, wormhole_snippet
 
-    world = WormholeWorld(messages, days, start.date(), seed, guardians, bad, copies, addresses)
+    world = WormholeWorld(messages, days, start.date(), seed, guardians, bad, copies, addresses, observed)
     begun = time.monotonic()
     totals = simulate(_spark(20 * messages), world, out, packed=gzip)
     seconds = time.monotonic() - begun

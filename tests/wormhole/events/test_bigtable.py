@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import json
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
@@ -18,6 +19,7 @@ from permalake.errors import PermalakeError
 from permalake.stores import bigtable
 from permalake.stores import serve as serving
 from permalake.stores.serve import serve
+from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts import tables as wormhole
 from permalake.wormhole.events import events_writer
@@ -30,6 +32,7 @@ from permalake.wormhole.events.families import (
     tables_of,
 )
 from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
+from permalake.wormhole.reference import load_reference
 from support import lake_frames, places
 from support.lakes import OpenLake, pass_audit
 
@@ -115,7 +118,7 @@ def test_every_cell_of_v2_after_one_write_and_two(settings, lake):
     assert cells(settings, settings.table) == once
 
 
-def test_every_cell_of_v1_and_the_history_of_signatures(settings, lake):
+def test_every_cell_of_v1_and_no_history_that_nobody_observed(settings, lake):
     assert bigtable.ensure_table(settings, settings.table_v1, FAMILIES_V1)
     rows = event_rows_v1(lake, WORLD / "reference")
     assert bigtable.write(rows, settings, settings.table_v1) == 520
@@ -124,17 +127,49 @@ def test_every_cell_of_v1_and_the_history_of_signatures(settings, lake):
     states = {at: versions for at, versions in once.items() if at[1] == "VAAState"}
     assert len(states) == 520
     for (row, _, _), versions in states.items():
-        lists = [json.loads(bytes.fromhex(value)) for value, _ in reversed(versions)]
-        longest = lists[-1]
+        [(value, _)] = versions
         signed = [at for at in once if at[0] == row and at[1] == "Signatures"]
-        assert len(longest) == len(signed)
-        assert [len(one) for one in lists] == list(range(len(longest) - len(lists) + 1, len(longest) + 1))
-        assert all(one == longest[: len(one)] for one in lists)
-        times = [micros for _, micros in versions]
-        assert [times[0] - micros for micros in times] == [1000 * n for n in range(len(times))]
-        assert len(lists) == len(longest) or times[0] < 1000 * len(longest)
+        assert len(json.loads(bytes.fromhex(value))) == len(signed)
     bigtable.write(rows, settings, settings.table_v1)
     assert cells(settings, settings.table_v1) == once
+
+
+def test_an_observation_is_a_cell_at_its_own_time_whether_its_guardian_signed_or_not(spark, settings, lake):
+    one = {name: frame.where(F.col("row_key") == lake_key(lake)) for name, frame in lake.items()}
+    [publication] = one["message_publication"].collect()
+    [raw] = [row["signed_vaa"] for row in one["quorum_state"].collect()]
+    signers = set(decode_vaas(pa.array([bytes(raw)], pa.binary())).guardian_index.tolist())
+    guardians = load_reference(WORLD / "reference").guardian_sets[publication["guardian_set_index"]]
+    assert len(signers) < len(guardians)
+    times = {
+        index: publication["timestamp"] + dt.timedelta(milliseconds=40_123 - 997 * index)
+        for index in range(len(guardians))
+    }
+    rows = [
+        (publication["row_key"], guardians[index].hex(), f"{index:0130x}", moment, None, publication["date"])
+        for index, moment in times.items()
+    ]
+    observed = spark.createDataFrame(rows, wormhole.OBSERVATIONS.spark)
+    bigtable.ensure_table(settings, "observed_v1", FAMILIES_V1)
+    bigtable.write(
+        event_rows_v1({**one, "observations": observed}, WORLD / "reference"), settings, "observed_v1"
+    )
+    found = cells(settings, "observed_v1")
+    micros = {
+        index: int(moment.replace(tzinfo=dt.UTC).timestamp() * 1000) * 1000 for index, moment in times.items()
+    }
+    assert {at[2]: versions for at, versions in found.items() if at[1] == "Signatures"} == {
+        f"0x{guardians[index].hex()}": [(f"{index:0130x}".encode().hex(), time)]
+        for index, time in micros.items()
+    }
+    [versions] = [versions for at, versions in found.items() if at[1] == "VAAState"]
+    states = {time: [one["index"] for one in json.loads(bytes.fromhex(value))] for value, time in versions}
+    order = sorted(micros, key=lambda index: micros[index])
+    assert states == {micros[last]: order[: at + 1] for at, last in enumerate(order)}
+
+
+def lake_key(lake):
+    return lake["message_publication"].orderBy("row_key").first()["row_key"]
 
 
 def test_scans_of_chain_1_leave_chains_10_to_19_out(settings, lake):

@@ -107,8 +107,25 @@ def test_a_message_page_names_its_guardians(world):
     name = "/".join((*row["row_key"].split(":")[:2], str(int(row["row_key"].split(":")[2]))))
     found = world.get(f"/wormhole/vaa/{name}?format=json")
     assert len(found["guardians"]) >= found["guardians_of_set"] * 2 // 3 + 1
+    assert {(one["observed_at"], one["is_signer"]) for one in found["guardians"]} == {(None, True)}
     world.get("/wormhole/vaa/2/00/1", 400)
     world.get(f"/wormhole/vaa/2/{'0' * 64}/1", 404)
+
+
+def test_a_message_page_tells_who_observed_it_when_and_who_signed_the_vaa(world):
+    rows = sorted(world.rows["observations"], key=lambda row: row["observed_at"])
+    chain, emitter, sequence = rows[0]["row_key"].split(":")
+    path = f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}"
+    *seen, unseen = world.get(f"{path}?format=json")["guardians"]
+    assert [one["address"] for one in seen] == [f"0x{row['guardian_address']}" for row in rows]
+    assert [one["observed_at"][:24] for one in seen] == [
+        row["observed_at"].strftime("%Y-%m-%dT%H:%M:%S.25Z") for row in rows
+    ]
+    assert {one["is_signer"] for one in seen} == {True, False}
+    assert (unseen["observed_at"], unseen["is_signer"]) == (None, True)
+    text = world.client.get(path, headers={"accept": "text/html"}).text
+    assert "2024-03-13T00:00:58.25Z" in text
+    assert "not recorded" in text
 
 
 def test_an_empty_lake_has_an_overview(no_days):

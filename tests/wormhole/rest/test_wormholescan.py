@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 from decimal import Decimal
 
 import pytest
@@ -191,6 +192,27 @@ def test_observations_are_the_signatures_of_guardians_of_the_set(world, document
     first = found[0]
     assert world.get(f"{BASE}/observations/{name}/{first['guardianAddr']}/{row['digest']}") == first
     world.get(f"{BASE}/observations/{name}/{first['guardianAddr']}/{'00' * 32}", 404)
+
+
+def test_observations_have_their_own_times_and_signers_nobody_observed_the_vaa_s(world):
+    rows = world.rows["observations"]
+    name = _name(rows[0]["row_key"])
+    found = {one["guardianAddr"].removeprefix("0x"): one for one in world.get(f"{BASE}/observations/{name}")}
+    assert found.keys() > {row["guardian_address"] for row in rows}
+    for row in rows:
+        told = found.pop(row["guardian_address"])
+        assert base64.b64decode(told["signature"]).hex() == row["signature"]
+        assert dt.datetime.fromisoformat(told["indexedAt"]) == row["observed_at"]
+    [signer] = found.values()
+    [published] = [r for r in world.rows["message_publication"] if r["row_key"] == rows[0]["row_key"]]
+    assert dt.datetime.fromisoformat(signer["indexedAt"]) == published["timestamp"]
+    chain, emitter, _ = name.split("/")
+    listed = world.get(f"{BASE}/observations/{chain}/{emitter}?pageSize=1000")
+    times = [
+        dt.datetime.fromisoformat(one["indexedAt"]) for one in listed if one["id"].startswith(f"{name}/")
+    ]
+    assert len(times) == len(rows) + 1
+    assert times == sorted(times, reverse=True)
 
 
 def _name(key):

@@ -16,7 +16,7 @@ from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources import observation_files, vaa_files
 from permalake.wormhole.tables.event_tables import chain_messages
 from permalake.wormhole.tables.nearest_quotes import nearest
-from permalake.wormhole.tables.observations import observations
+from permalake.wormhole.tables.observations import judged_observations, of_messages
 from permalake.wormhole.tables.verified_vaas import judged
 from support.deciding_vaas import candidates
 from support.mutations import mutated, mutated_line, one_line
@@ -78,7 +78,8 @@ def test_files_of_observations(spark, tmp_path):
     rng = random.Random("observations")
     lines = [one_line(mutated(rng, observed())) for _ in range(MUTATIONS)]
     (tmp_path / "o.jsonl").write_bytes(b"\n".join(lines))
-    found = observation_files.read(spark, tmp_path)
+    files = observation_files.files_of(tmp_path)
+    found = observation_files.read(spark, files, observation_files.NAME).cache()
     assert 500 < found.count() < MUTATIONS
     schema = "row_key string, date date, guardian_set_index long, digest string"
     keys = [
@@ -86,7 +87,13 @@ def test_files_of_observations(spark, tmp_path):
         for row in found.select("row_key").distinct().collect()
         for index, digest in ((3, "00" * 32), (4, "ab" * 32))
     ]
-    assert observations(found, spark.createDataFrame(keys, schema), None).count() == 0
+    published = spark.createDataFrame(keys, schema)
+    signed = published.selectExpr("row_key", "unhex(repeat('00', 6)) AS signed_vaa").distinct()
+    rows = of_messages(found, published, signed).toArrow()
+    kept, refused = judged_observations(rows, load_reference().guardian_sets)
+    assert (kept.num_rows, refused.num_rows) == (0, rows.num_rows)
+    assert set(refused["reason"].to_pylist()) == {"malformed", "unknown_guardian", "bad_signature"}
+    found.unpersist()
 
 
 def test_files_of_quotes(spark, tmp_path):

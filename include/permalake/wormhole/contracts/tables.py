@@ -38,10 +38,17 @@ QUORUM_STATE = _per_vaa(
 
 OBSERVATIONS = _per_vaa(
     "observations",
-    "Signers of a message and when each was seen, where observations are available.",
+    "Which guardians were observed to sign a message, and when, where observations are known.",
     Column("guardian_address", "string", "The guardian (20 bytes, hex).", pattern=r"^[0-9a-f]{40}$"),
     Column("signature", "string", "Its signature (65 bytes, hex).", pattern=HEX),
     Column("observed_at", "timestamptz", "When it was first seen."),
+    Column(
+        "in_vaa",
+        "int",
+        "1: the published VAA has this guardian's signature; 0: it does not. Null: built before this column.",
+        required=False,
+        values=(0, 1),
+    ),
     key=("row_key", "guardian_address"),
 )
 

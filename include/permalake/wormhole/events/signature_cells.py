@@ -1,25 +1,57 @@
-"""Lake tables → rows of the Bigtable event table v1: signers, and the order of their signatures."""
+"""Lake tables → rows of the Bigtable event table v1: who signed a message, and when each was seen.
+
+``Signatures`` has a cell per guardian: at the time of its observation, or at the VAA's time where a signer of
+the VAA was not observed. ``VAAState`` has a cell per time at which a guardian was observed: the signatures
+seen by then, in their order. Where a signer was not observed, the VAA's own list is the last cell. No other
+time and no other order is known. Bigtable counts milliseconds: guardians of the same one share a cell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from permalake.spark.frames import of_rows
 from permalake.wormhole.codec.vaa import Vaas, decode_vaas
 from permalake.wormhole.contracts import tables
 from permalake.wormhole.events.event_cells import cells_of, vaa_time
 from permalake.wormhole.events.families import FAMILIES, FAMILIES_V1, SIGNATURES, VAA_STATE
 from permalake.wormhole.reference import load_reference
 
-# Between two observations of unknown time.
-_STEP_MICROS = 1000
+_MILLISECOND = 1000
 _KEPT = [family for family in FAMILIES if family.name in FAMILIES_V1]
-_SIGNED = "row_key string, signatures array<struct<index:int,guardian:string,signature:string>>"
+_OBSERVED = "struct<guardian:string,signature:string,micros:bigint>"
+_CELLS = "row_key string, cells array<struct<family:string,qualifier:string,value:string,micros:bigint>>"
+_CELL = pa.struct(
+    [("family", pa.string()), ("qualifier", pa.string()), ("value", pa.string()), ("micros", pa.int64())]
+)
+
+
+class DatedCell(NamedTuple):
+    """A cell whose qualifier or time is data; the time in microseconds."""
+
+    family: str
+    qualifier: str
+    value: str
+    micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSignature:
+    """A guardian's signature of a message, hex; ``index`` is the guardian's in the message's set."""
+
+    index: int
+    guardian: str
+    signature: str
+    micros: int
+    """When it was observed; of a signer that was not, the time of the VAA."""
 
 
 def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> DataFrame:
@@ -28,41 +60,21 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
     ``reference`` is the directory of additional guardian sets.
     """
     publication, quorum = (lake[family.table.name] for family in _KEPT)
-    signed = quorum.select("row_key", "signed_vaa").mapInArrow(_signatures(reference), _SIGNED)
     observed = lake.get(tables.OBSERVATIONS.name)
-    if observed is not None:
-        signed = _in_order(signed, observed)
-    events = (
-        publication.join(quorum.select("row_key", "signed_vaa"), "row_key")
-        .join(signed, "row_key")
-        .select(
-            row_key_v1().alias("row_key"),
-            vaa_time(),
-            F.col("guardian_set_index").cast("string").alias("set"),
-            "signatures",
-            *(cell for family in _KEPT for cell in cells_of(family)),
-        )
-    )
-    cells = F.concat(_signature_cells(), _state_cells())
-    return events.withColumn("cells", cells).drop("set", "signatures")
-
-
-def _in_order(signed: DataFrame, observed: DataFrame) -> DataFrame:
-    """Order the signatures as they were observed; those never observed come last, by guardian index."""
-    seen = F.struct("guardian_address", F.unix_micros("observed_at"))
-    times = observed.groupBy("row_key").agg(F.map_from_entries(F.collect_list(seen)).alias("times"))
-    last = F.lit(2**63 - 1)
-    placed = F.transform(
-        "signatures",
-        lambda one: F.struct(
-            F.coalesce(F.try_element_at(F.col("times"), one["guardian"]), last),
-            one["index"].alias("index"),
-            one.alias("one"),
-        ),
-    )
-    ordered = F.transform(F.array_sort(placed), lambda one: one["one"])
-    return signed.join(times, "row_key", "left").select(
-        "row_key", F.coalesce(ordered, F.col("signatures")).alias("signatures")
+    if observed is None:
+        observed = of_rows(publication.sparkSession, [], f"row_key string, observed array<{_OBSERVED}>")
+    else:
+        seen = F.struct("guardian_address", "signature", F.unix_micros("observed_at"))
+        observed = observed.groupBy("row_key").agg(F.collect_list(seen).cast(f"array<{_OBSERVED}>"))
+        observed = observed.toDF("row_key", "observed")
+    events = publication.join(quorum.select("row_key", "signed_vaa"), "row_key")
+    known = events.join(observed, "row_key", "left").select("row_key", vaa_time(), "signed_vaa", "observed")
+    cells = known.mapInArrow(_cells(reference), _CELLS)
+    return events.join(cells, "row_key").select(
+        row_key_v1().alias("row_key"),
+        vaa_time(),
+        "cells",
+        *(cell for family in _KEPT for cell in cells_of(family)),
     )
 
 
@@ -71,74 +83,67 @@ def row_key_v1() -> Column:
     return F.concat_ws(":", "emitter_chain", "emitter_address", F.col("sequence").cast("string"))
 
 
-def _signature_cells() -> Column:
-    return F.transform(
-        "signatures",
-        lambda one: _cell(
-            SIGNATURES, F.concat(F.lit("0x"), one["guardian"]), one["signature"], F.col("micros")
-        ),
-    )
+def message_cells(
+    guardian_set: int, time: int, signers: Sequence[TimedSignature], observed: Sequence[TimedSignature]
+) -> Iterator[DatedCell]:
+    """Yield the cells of one message, from the VAA's signatures and from those that were observed.
 
-
-def _state_cells() -> Column:
-    """Return a cell per signature, each list one longer than the last, the longest at the VAA's time.
-
-    Cells before 1970 are left out: Bigtable has no such time.
+    ``time`` is the VAA's, in microseconds; ``signers`` are ordered by index.
     """
-    items = F.transform(
-        "signatures",
-        lambda one: F.format_string('{"index": %d, "signature": "%s"}', one["index"], one["signature"]),
-    )
-    count = F.size("signatures")
-
-    def state(item: Column, place: Column) -> Column:  # noqa: ARG001
-        listed = F.array_join(F.slice(items, F.lit(1), place + 1), ", ")
-        micros = F.col("micros") - (count - 1 - place) * _STEP_MICROS
-        qualifier = F.concat(F.lit("Signatures:"), F.col("set"))
-        return _cell(VAA_STATE, qualifier, F.concat(F.lit("["), listed, F.lit("]")), micros)
-
-    return F.filter(F.transform(items, state), lambda one: one["micros"] >= 0)
+    seen = sorted(observed, key=lambda one: (one.micros, one.index))
+    guardians = {one.guardian for one in seen}
+    unseen = [one for one in signers if one.guardian not in guardians]
+    for one in (*seen, *unseen):
+        yield DatedCell(SIGNATURES, f"0x{one.guardian}", one.signature, one.micros)
+    states = {one.micros: seen[:count] for count, one in enumerate(seen, start=1)}
+    if unseen:
+        states[max((time, *states))] = list(signers)
+    for micros, signatures in states.items():
+        items = ", ".join(f'{{"index": {one.index}, "signature": "{one.signature}"}}' for one in signatures)
+        yield DatedCell(VAA_STATE, f"Signatures:{guardian_set}", f"[{items}]", micros)
 
 
-def _cell(family: str, qualifier: Column, value: Column, micros: Column) -> Column:
-    return F.struct(
-        F.lit(family).alias("family"),
-        qualifier.alias("qualifier"),
-        value.alias("value"),
-        micros.alias("micros"),
-    )
-
-
-def _signatures(
-    reference: Path | None,
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _cells(reference: Path | None) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sets = load_reference(reference).guardian_sets
+        places = {
+            number: {guardian.hex(): index for index, guardian in enumerate(guardians)}
+            for number, guardians in sets.items()
+        }
         for batch in batches:
             vaas = decode_vaas(batch["signed_vaa"])
+            signatures = _signatures(vaas)
+            numbers = vaas.guardian_set_index.tolist()
+            rows = zip(numbers, batch["micros"].to_pylist(), batch["observed"].to_pylist(), strict=True)
+            cells = []
+            for number, time, observed in rows:
+                signers = [
+                    TimedSignature(index, sets[number][index].hex(), signature, time)
+                    for index, signature in next(signatures)
+                ]
+                seen = _seen(observed or (), places[number])
+                cells.append(list(message_cells(number, time, signers, seen)))
             yield pa.RecordBatch.from_arrays(
-                [batch["row_key"], _signature_lists(vaas, sets)], ["row_key", "signatures"]
+                [batch["row_key"], pa.array(cells, pa.list_(_CELL))], ["row_key", "cells"]
             )
 
-    return decode
+    return work
 
 
-def _signature_lists(vaas: Vaas, sets: Mapping[int, tuple[bytes, ...]]) -> pa.ListArray:
-    """Return each VAA's signatures in order of guardian index, with the guardian's address."""
-    row = vaas.signature_row
-    named = vaas.guardian_set_index[row].astype(np.int64) << 8 | vaas.guardian_index
-    guardians, place = np.unique(named, return_inverse=True)
-    addresses = pa.array([sets[int(key) >> 8][int(key) & 0xFF].hex() for key in guardians], pa.string())
-    members = pa.StructArray.from_arrays(
-        [
-            pa.array(vaas.guardian_index.astype(np.int32)),
-            addresses.take(pa.array(place.astype(np.int64))),
-            pa.array([signature.tobytes().hex() for signature in vaas.signature], pa.string()),
-        ],
-        ["index", "guardian", "signature"],
-    )
-    return pa.ListArray.from_arrays(pa.array(vaas.signature_offset.astype(np.int32)), members)
+def _signatures(vaas: Vaas) -> Iterator[list[tuple[int, str]]]:
+    """Yield the signatures of each VAA with the guardians' indices, ordered by these."""
+    indices, signatures = vaas.guardian_index.tolist(), vaas.signature
+    for start, end in pairwise(vaas.signature_offset.tolist()):
+        yield [(indices[at], signatures[at].tobytes().hex()) for at in range(start, end)]
 
 
-WRITTEN = (tables.MESSAGE_PUBLICATION, tables.QUORUM_STATE, tables.OBSERVATIONS)
-"""Lake tables from which v1 is written."""
+def _seen(observed: Iterable[Mapping[str, Any]], places: Mapping[str, int]) -> list[TimedSignature]:
+    return [
+        TimedSignature(
+            places[one["guardian"]],
+            one["guardian"],
+            one["signature"],
+            one["micros"] - one["micros"] % _MILLISECOND,
+        )
+        for one in observed
+    ]

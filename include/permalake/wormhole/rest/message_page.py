@@ -14,7 +14,7 @@ from permalake.wormhole.rest.flows import chain_name
 from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.operations import application_ids, best_redemption
 from permalake.wormhole.rest.rows import Row, plain_decimal
-from permalake.wormhole.rest.vaa_documents import Tables, native_address, signers, single_digest
+from permalake.wormhole.rest.vaa_documents import Tables, native_address, signatures, single_digest
 
 Facts = list[tuple[str, Any]]
 _KINDS = {
@@ -46,8 +46,13 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
         "guardian_set": published["guardian_set_index"],
         "guardians_of_set": len(reference.guardian_sets.get(published["guardian_set_index"], ())),
         "guardians": [
-            {"address": f"0x{guardian.hex()}", "signature": signature.hex()}
-            for guardian, signature in signers(raw, reference)
+            {
+                "address": f"0x{one.guardian.hex()}",
+                "observed_at": json_value(one.observed_at),
+                "is_signer": one.is_signer,
+                "signature": one.signature.hex(),
+            }
+            for one in signatures(tables, reference)
         ],
         "digest": published["digest"],
         "hash": single_digest(raw),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from sha3 import keccak_256
 
 from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.lake.serving import Scan
+from permalake.web.table_pages import json_value
 from permalake.wormhole.codec.native_addresses import native_addresses
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.reference import Reference
@@ -98,22 +100,43 @@ def duplicates(rows: Rows, message: MessageId, reference: Reference) -> list[dic
     return documents
 
 
+class GuardianSignature(NamedTuple):
+    """A guardian (20 bytes), its signature of a message (65 bytes), and what is known of when.
+
+    ``observed_at`` is None where nobody recorded it; ``is_signer``: the published VAA has a signature of the
+    guardian.
+    """
+
+    guardian: bytes
+    signature: bytes
+    observed_at: datetime | None
+    is_signer: bool
+
+
+def signatures(tables: Tables, reference: Reference) -> list[GuardianSignature]:
+    """Return the known signatures of a message: observed ones in order of time, then the VAA's other ones."""
+    signed = dict(_signers(tables["quorum_state"][0]["signed_vaa"], reference))
+    found = [
+        GuardianSignature(guardian, bytes.fromhex(row["signature"]), row["observed_at"], guardian in signed)
+        for row in sorted(tables.get("observations") or (), key=itemgetter("observed_at", "guardian_address"))
+        for guardian in [bytes.fromhex(row["guardian_address"])]
+    ]
+    for one in found:
+        signed.pop(one.guardian, None)
+    return [*found, *(GuardianSignature(*one, None, True) for one in signed.items())]
+
+
 def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
-    """Return who signed a message: the observations, else the signatures of its VAA."""
+    """Return who signed a message and when, newest first.
+
+    A signer of the VAA whose observation nobody recorded has the time of the VAA.
+    """
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
-    seen = published["timestamp"]
-    signed: Iterable[tuple[bytes, bytes, datetime]]
-    if own := tables.get("observations"):
-        signed = [
-            (bytes.fromhex(one["guardian_address"]), bytes.fromhex(one["signature"]), one["observed_at"])
-            for one in own
-        ]
-    else:
-        signed = [
-            (guardian, signature, seen)
-            for guardian, signature in signers(tables["quorum_state"][0]["signed_vaa"], reference)
-        ]
+    known = [
+        (one.observed_at or published["timestamp"], one.guardian, one.signature)
+        for one in signatures(tables, reference)
+    ]
     return [
         {
             "sequence": message.sequence,
@@ -124,14 +147,14 @@ def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
             "txHash": published["initiating_tx_id"] or "",
             "guardianAddr": f"0x{guardian.hex()}",
             "signature": base64_text(signature),
-            "updatedAt": utc_text(moment),
-            "indexedAt": utc_text(moment),
+            "updatedAt": json_value(moment),
+            "indexedAt": json_value(moment),
         }
-        for guardian, signature, moment in signed
+        for moment, guardian, signature in sorted(known, reverse=True)
     ]
 
 
-def signers(raw: bytes, reference: Reference) -> list[tuple[bytes, bytes]]:
+def _signers(raw: bytes, reference: Reference) -> list[tuple[bytes, bytes]]:
     """Return guardian (20 bytes) and signature (65 bytes) of each signature of a published VAA."""
     vaas = decode_vaas(pa.array([raw]))
     guardians = reference.guardian_sets.get(int(vaas.guardian_set_index[0]), ())

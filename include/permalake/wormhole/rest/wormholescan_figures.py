@@ -86,7 +86,7 @@ def observations_of_message(
     message: NamedMessage,
     query: Nothing,  # noqa: ARG001
 ) -> Response:
-    """Return who signed a message: its observations, else the signatures of its VAA."""
+    """Return who signed a message: its observations, and the VAA's signers that were not observed."""
     return lake.current(observations(tables_of(lake, message, _OBSERVED), reference))
 
 

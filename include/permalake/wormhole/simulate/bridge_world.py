@@ -92,11 +92,12 @@ class WormholeWorld:
     bad_share: float = 0.02
     copy_share: float = 0.01
     addresses: int = 2_000
+    observed_share: float = 0.01
 
     def __post_init__(self) -> None:
         if not 1 <= self.guardians <= 255:
             raise ConfigError(f"guardians: {self.guardians} is not 1 to 255")
-        for name in ("bad_share", "copy_share"):
+        for name in ("bad_share", "copy_share", "observed_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name}: {getattr(self, name)} is no share; choose 0 to 1")
         if self.days < 1 or self.messages < self.days:
@@ -113,7 +114,7 @@ class WormholeWorld:
         """Return the guardian set of a day; it changes halfway."""
         return FIRST_SET + ((day - self.start).days >= (self.days + 1) // 2)
 
-    @property
+    @cached_property
     def guardian_sets(self) -> dict[int, list[bytes]]:
         """Addresses by set."""
         return {

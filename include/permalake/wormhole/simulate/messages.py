@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from random import Random
 
 from permalake.seeds import digest
@@ -37,6 +33,8 @@ from permalake.wormhole.simulate.bridge_world import (
     WormholeWorld,
     guardian_key,
 )
+from permalake.wormhole.simulate.message_facts import MessageFacts
+from permalake.wormhole.simulate.observations import is_observed, observations
 from permalake.wormhole.simulate.redemptions import Sent, operation, state_of
 from permalake.wormhole.simulate.tally import Tally
 
@@ -66,10 +64,14 @@ class PartMaker:
         self._set = world.guardian_set(part.day)
         self.tally = Tally()
         self.operations: list[str] = []
+        self.observations: list[str] = []
         self._sent: Sent | None = None
 
     def documents(self) -> Iterator[str]:
-        """Yield JSON lines as Wormholescan serves VAAs; ``operations`` has its operations then."""
+        """Yield JSON lines as Wormholescan serves VAAs.
+
+        ``operations`` and ``observations`` have its operations and observations then.
+        """
         world, part, rng = self._world, self._part, self._rng
         for at in range(part.count):
             number = part.first + at
@@ -81,7 +83,9 @@ class PartMaker:
                 sequence = number
             kind, payload = self._payload(emitter, sequence, is_governance)
             body = self._body(emitter, sequence, 0 if is_governance else time, payload)
-            told = _Told(emitter, emitter.first + sequence, time, self._set, digest(world.seed, "tx", number))
+            told = MessageFacts(
+                emitter, emitter.first + sequence, time, self._set, digest(world.seed, "tx", number)
+            )
             if rng.random() < world.bad_share and not is_governance and kind != "attestations":
                 for bad in self._bad(emitter, sequence, time, body):
                     yield self._document(told, bad)
@@ -95,8 +99,10 @@ class PartMaker:
             if kind:
                 setattr(self.tally, kind, getattr(self.tally, kind) + 1)
             self._add_operation(number, told)
+            if is_observed(world, number):
+                self._add_observations(number, told, body, signatures)
 
-    def _add_operation(self, number: int, told: _Told) -> None:
+    def _add_operation(self, number: int, told: MessageFacts) -> None:
         if self._sent is None:
             return
         seed = self._world.seed
@@ -108,7 +114,12 @@ class PartMaker:
         counted = {"completed": "redeemed", "untold": "untold"}.get(state, "in_flight")
         setattr(self.tally, counted, getattr(self.tally, counted) + 1)
 
-    def _document(self, told: _Told, vaa: bytes) -> str:
+    def _add_observations(self, number: int, told: MessageFacts, body: bytes, signatures: Signatures) -> None:
+        lines = list(observations(self._world, number, told, body, dict(signatures)))
+        self.observations += lines
+        self.tally.observations += len(lines)
+
+    def _document(self, told: MessageFacts, vaa: bytes) -> str:
         self.tally.documents += 1
         return told.document(vaa)
 
@@ -253,35 +264,6 @@ class PartMaker:
         if self._rng.random() < 0.5 and self._world.guardians < 255:
             return [*signed, (self._world.guardians, foreign[0][1])]
         return [*signed[:-1], *foreign]
-
-
-@dataclass(frozen=True)
-class _Told:
-    """The fields of a document beside the VAA."""
-
-    emitter: Emitter
-    sequence: int
-    time: int
-    guardian_set: int
-    transaction: bytes
-
-    def document(self, vaa: bytes) -> str:
-        at = datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        address = self.emitter.address.hex()
-        document = {
-            "sequence": self.sequence,
-            "id": f"{self.emitter.chain}/{address}/{self.sequence}",
-            "version": 1,
-            "emitterChain": self.emitter.chain,
-            "emitterAddr": address,
-            "guardianSetIndex": self.guardian_set,
-            "vaa": base64.b64encode(vaa).decode(),
-            "timestamp": f"{at}Z",
-            "updatedAt": f"{at}.500Z",
-            "indexedAt": f"{at}.250Z",
-            "txHash": self.transaction.hex(),
-        }
-        return json.dumps(document, separators=(",", ":")) + "\n"
 
 
 def _attestation(token: SyntheticToken) -> bytes:

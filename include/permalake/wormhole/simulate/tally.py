@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 _COUNTS = (
     *("published", "token_transfers", "attestations", "nft_transfers", "documents"),
-    *("application_transfers", "deliveries", "redeemed", "in_flight", "untold"),
+    *("application_transfers", "deliveries", "redeemed", "in_flight", "untold", "observations"),
 )
 
 
@@ -29,6 +29,7 @@ class Tally:
     redeemed: int = 0
     in_flight: int = 0
     untold: int = 0
+    observations: int = 0
     quarantined: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:

@@ -38,7 +38,7 @@ Maker = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def simulate(
     spark: SparkSession | None, world: WormholeWorld, folder: Path, *, packed: bool = True
 ) -> dict[date, Tally]:
-    """Write VAAs and operations by day, a reference directory and a price history; return the days' totals.
+    """Write VAAs, operations and observations by day, reference data and prices; return the days' totals.
 
     ``folder`` must be empty or absent. Without ``spark`` this process makes everything, the same bytes.
     """
@@ -76,9 +76,10 @@ def _maker(world: WormholeWorld, folder: Path, packed: bool) -> Maker:
                 file = folder / "vaas" / part.day.isoformat() / f"vaas-{part.number:06d}.jsonl"
                 with opened(file, packed) as lines:
                     lines.writelines(maker.documents())
-                name = f"operations-{part.number:06d}.jsonl"
-                with opened(folder / "operations" / part.day.isoformat() / name, packed) as lines:
-                    lines.writelines(maker.operations)
+                for kind, made in (("operations", maker.operations), ("observations", maker.observations)):
+                    name = f"{kind}-{part.number:06d}.jsonl"
+                    with opened(folder / kind / part.day.isoformat() / name, packed) as lines:
+                        lines.writelines(made)
                 tally = json.dumps(asdict(maker.tally))
                 yield pa.RecordBatch.from_pydict({"day": [part.day.isoformat()], "tally": [tally]}, _DONE)
 
@@ -167,7 +168,7 @@ def wormhole_snippet(world: WormholeWorld) -> str:
     return (
         f"# A synthetic Wormhole world: made by `permalake simulate wormhole`, seed {world.seed}.\n"
         '[wormhole]\nsource = "files"\npath = "vaas"\noperations = "operations"\n'
-        'reference = "reference"\n'
+        'observations = "observations"\nreference = "reference"\n'
         '[prices]\nprovider = "file"\npath = "price_history.csv"\n'
     )
 
@@ -191,6 +192,7 @@ prices and transaction hashes are made up too. Nothing here happened on any netw
 
 - `vaas/`: documents by UTC day, bad ones of every kind among them
 - `operations/`: what an explorer would say of the transfers' redemptions, made up too
+- `observations/`: when guardians were observed to sign a share of the messages
 - `reference/`, `price_history.csv`: guardian sets, bridges, applications, tokens and prices of this world
 - `wormhole.toml`: the sections of permalake.toml that read it
 - `world.json`: parameters, and what the days must add up to

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
-from functools import partial
+from functools import partial, reduce
+from itertools import groupby
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from permalake.config import WormholeSettings
 from permalake.lake.day_record import DayRecord
 from permalake.pipeline.line_files import refuse_damaged
 from permalake.pipeline.workspace import Workspace
-from permalake.wormhole.sources import guardian, observation_files, vaa_files, wormhole_source
+from permalake.wormhole.sources import (
+    guardian,
+    observation_files,
+    observation_service,
+    vaa_files,
+    wormhole_source,
+)
 from permalake.wormhole.sources.guardian import Gap
 from permalake.wormhole.sources.wormhole_source import Days
 from permalake.wormhole.tables.late_documents import late_days
@@ -38,6 +46,7 @@ class WormholeInput:
         self._days = days
         self._gaps: list[Gap] = []
         self._fault: str | None = None
+        self._observations = observation_service.Fetched()
         work.builds.mark_stale(NETWORK, self._fetched(), f"{self._section.source}: late VAAs")
         self._mark_late_files()
         self._fill()
@@ -54,11 +63,24 @@ class WormholeInput:
             return None
         return wormhole_source.reported(self._spark, self._settings, self._section, self._days)
 
-    @property
-    def observations(self) -> DataFrame | None:
-        """See :func:`observation_files.read`; None where there are none."""
-        path = self._section.observations
-        return None if path is None else observation_files.read(self._spark, path)
+    def observations(self, quorum: DataFrame) -> DataFrame | None:
+        """Return the known observations, see :func:`observation_files.read`; None where there are none.
+
+        Those of the messages in ``quorum``, rows of ``quorum_state``, are requested from a live source.
+        """
+        frames = []
+        if (path := self._section.observations) is not None:
+            own = observation_files.files_of(path)
+            frames.append(observation_files.read(self._spark, own, observation_files.NAME))
+        if wormhole_source.is_live(self._section):
+            if self._section.observation_requests:
+                self._observations = observation_service.fetch(
+                    self._settings, self._section, _signers(quorum), force=self._days.force
+                )
+            landed = observation_service.landing(self._settings, self._section)
+            if files := landed.paths(observation_files.NAME, *self._days.around):
+                frames.append(observation_files.read(self._spark, files, self._section.source))
+        return reduce(DataFrame.unionByName, frames) if frames else None
 
     def report(self, record: DayRecord) -> None:
         """Record which gaps are left, and why."""
@@ -66,6 +88,9 @@ class WormholeInput:
             record.report_gaps(day, lines)
         if self._fault:
             record.note(f"gaps: {self._fault}; build again with --force to ask once more")
+        for day, count in self._observations.left.items():
+            why = self._observations.fault or "as many as observation_requests were sent"
+            record.note(f"observations: {count} messages were not asked for, {why}; run it again", day)
 
     def _fetched(self) -> Counter[date]:
         return wormhole_source.fetch(self._settings, self._section, self._days)
@@ -105,3 +130,16 @@ class WormholeInput:
             )
             for row in shortest.limit(_MOST_GAPS).collect()
         ]
+
+
+def _signers(quorum: DataFrame) -> Iterator[tuple[date, dict[str, int]]]:
+    """Yield the messages of each day with the number of their signatures, which byte 5 of a VAA holds."""
+    count = F.conv(F.hex(F.substring("signed_vaa", 6, 1)), 16, 10).cast("int").alias("count")
+    rows = quorum.select("date", "row_key", count).orderBy("date", "row_key").toLocalIterator()
+    for day, of_day in groupby(rows, key=lambda row: row["date"]):
+        yield day, {_identity(row["row_key"]): row["count"] for row in of_day}
+
+
+def _identity(row_key: str) -> str:
+    chain, emitter, sequence = row_key.split(":")
+    return f"{chain}/{emitter}/{int(sequence)}"

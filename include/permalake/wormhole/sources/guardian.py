@@ -20,6 +20,7 @@ from typing import Any
 from permalake.config import Settings, WormholeSettings
 from permalake.net.http import RequestRejectedError, Service, UnavailableError
 from permalake.wormhole.sources.document_cache import Document, DocumentCache
+from permalake.wormhole.sources.misses import Misses
 from permalake.wormhole.sources.vaa_documents import days_of_document
 
 NAME = "guardian"
@@ -28,8 +29,6 @@ MOST_ASKS = 1000
 
 _AT_ONCE = 4
 _KEPT_AT_ONCE = 64
-_DAY = 86_400
-_TRIES = 6
 _NOTE = "not-found.json"
 
 
@@ -79,16 +78,15 @@ def fill(
     A guardian that is down is no error: the gaps stay.
     """
     landed = landing(settings, section)
-    asked: dict[date, dict[str, list[float]]] = defaultdict(dict)
-    wanted = []
-    for gap in sorted(
-        gaps, key=lambda one: (one.last - one.first, one.day, one.chain, one.emitter, one.first)
-    ):
-        for day, identity in gap.sequences():
-            if day not in asked:
-                asked[day] = landed.read(f"{day}/{_NOTE}") or {}
-            if force or _is_due(asked[day].get(identity), clock()):
-                wanted.append((day, identity))
+    misses = Misses(landed, _NOTE)
+    wanted = [
+        (day, identity)
+        for gap in sorted(
+            gaps, key=lambda one: (one.last - one.first, one.day, one.chain, one.emitter, one.first)
+        )
+        for day, identity in gap.sequences()
+        if force or misses.is_due(day, identity, clock())
+    ]
     done = Filled()
     left = iter(wanted[:MOST_ASKS])
     with (
@@ -97,7 +95,7 @@ def fill(
     ):
         while done.fault is None and (some := list(islice(left, _KEPT_AT_ONCE))):
             answers = list(pool.map(lambda one: _ask(service, one[1]), some))
-            _keep(landed, asked, zip(some, answers, strict=True), done, clock())
+            _keep(landed, misses, zip(some, answers, strict=True), done, clock())
     return done
 
 
@@ -112,13 +110,6 @@ def missing(gaps: Iterable[Gap], most: int = 20) -> dict[date, list[str]]:
         if rest := found[most:]:
             lines[day].append(f"and {sum(gap.last - gap.first + 1 for gap in rest)} sequences more")
     return lines
-
-
-def _is_due(last: list[float] | None, now: float) -> bool:
-    if last is None:
-        return True
-    asked_at, tries = last
-    return tries < _TRIES and now >= asked_at + _DAY * 2 ** (tries - 1)
 
 
 def _ask(service: Service, identity: str) -> Document | str | None:
@@ -138,21 +129,18 @@ def _vaa_of(answer: Any) -> bytes:
 
 def _keep(
     landed: DocumentCache,
-    asked: dict[date, dict[str, list[float]]],
+    misses: Misses,
     answers: Iterable[tuple[tuple[date, str], Document | str | None]],
     done: Filled,
     now: float,
 ) -> None:
-    found, changed = [], set()
+    found = []
     for (day, identity), answer in answers:
         if isinstance(answer, str):
             done.fault = done.fault or answer
         elif answer is None:
-            tries = asked[day].get(identity, [0, 0])[1]
-            asked[day][identity] = [now, tries + 1]
-            changed.add(day)
+            misses.add(day, identity, now)
         else:
             found.append((*days_of_document(answer), answer))
     done.news.update(landed.add("vaas", found))
-    for day in changed:
-        landed.write(f"{day}/{_NOTE}", asked[day])
+    misses.save()

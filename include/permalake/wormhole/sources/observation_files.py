@@ -1,28 +1,31 @@
 """Observations of guardians: JSON Lines of the documents of Wormholescan's ``GET /api/v1/observations``.
 
 An observation says which guardian signed which message when: ``emitterChain``, ``emitterAddr``, ``sequence``,
-``guardianAddr``, ``signature`` (base64) and ``indexedAt``. It only puts in order who signed a VAA that is
-published anyway, so lines that cannot be read are left out.
+``guardianAddr``, ``signature`` (base64) and ``indexedAt``. Lines that name no message belong to no day and
+are left out; the others are verified by :mod:`permalake.wormhole.tables.observations`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.errors import ConfigError
 from permalake.pipeline.line_files import files_below, refuse_damaged
 from permalake.pipeline.line_tasks import json_documents
 
-_FIELDS = ("emitterChain", "emitterAddr", "sequence", "guardianAddr", "signature", "indexedAt")
+NAME = "observations"
+FIELDS = ("emitterChain", "emitterAddr", "sequence", "guardianAddr", "signature", "indexedAt")
+"""Fields of a document that are read."""
+_LONGEST_CLAIM = 400
 
 
-def read(spark: SparkSession, path: Path) -> DataFrame:
-    """Read every ``*.jsonl`` and ``*.jsonl.gz`` below the path.
-
-    Columns: row_key, guardian [20 bytes hex], signature [65 bytes], observed_at.
+def files_of(path: Path) -> list[Path]:
+    """Return every ``*.jsonl`` and ``*.jsonl.gz`` below a path.
 
     Raises:
         ConfigError: The path does not exist.
@@ -34,14 +37,26 @@ def read(spark: SparkSession, path: Path) -> DataFrame:
         )
     files = files_below(path, (".jsonl", ".jsonl.gz"))
     refuse_damaged(files, "wormhole.observations")
-    schema = ", ".join(f"{name} string" for name in _FIELDS)
-    found = json_documents(spark, files, schema)
+    return files
+
+
+def read(spark: SparkSession, files: Sequence[Path | str], source: str) -> DataFrame:
+    """Return the documents that name a message; what cannot be read of one is null.
+
+    Columns: row_key, guardian [20 bytes hex], signature [bytes], observed_at, source, origin, raw.
+    """
+    schema = ", ".join(f"{name} string" for name in FIELDS)
+    documents = json_documents(spark, files, schema)
     sequence = F.when(F.length("sequence") < 16, F.lpad("sequence", 16, "0")).otherwise(F.col("sequence"))
-    known = found.select(
+    named = documents.where("emitterChain IS NOT NULL AND emitterAddr IS NOT NULL AND sequence IS NOT NULL")
+    return named.select(
         F.concat_ws(":", "emitterChain", F.lower("emitterAddr"), sequence).alias("row_key"),
         F.regexp_replace(F.lower("guardianAddr"), "^0x", "").alias("guardian"),
         F.try_to_binary(F.col("signature"), F.lit("base64")).alias("signature"),
         F.try_to_timestamp(F.col("indexedAt")).alias("observed_at"),
+        F.lit(source).alias("source"),
+        F.concat_ws("#", "file", F.substring(F.concat_ws("/", *FIELDS[:4]), 1, _LONGEST_CLAIM)).alias(
+            "origin"
+        ),
+        F.substring(F.to_json(F.struct(*FIELDS)).cast("binary"), 1, RAW_LIMIT).alias("raw"),
     )
-    complete = F.col("observed_at").isNotNull() & F.col("guardian").rlike("^[0-9a-f]{40}$")
-    return known.where(complete & (F.length("signature") == 65))

@@ -60,7 +60,7 @@ News = Counter[date]
 
 def landing(settings: Settings, section: WormholeSettings) -> DocumentCache:
     """Return the cache of the documents of this source."""
-    return DocumentCache(settings, NAME, _base(section))
+    return DocumentCache(settings, NAME, base(section))
 
 
 def fetch(
@@ -94,7 +94,7 @@ def fetch_operations(settings: Settings, section: WormholeSettings, start: date,
 
 @contextmanager
 def _opened(settings: Settings, section: WormholeSettings, clock: Callable[[], float]) -> Iterator[_Client]:
-    with Service(NAME, _base(section), section.rate_per_second) as service:
+    with Service(NAME, base(section), section.rate_per_second) as service:
         try:
             yield _Client(service, landing(settings, section), section, clock)
         except (UnavailableError, RequestRejectedError, IncompleteError) as error:
@@ -102,7 +102,8 @@ def _opened(settings: Settings, section: WormholeSettings, clock: Callable[[], f
             raise PermalakeError(f"{reason}; what it did answer is kept, run it again") from None
 
 
-def _base(section: WormholeSettings) -> str:
+def base(section: WormholeSettings) -> str:
+    """Return the address of the service, to which paths are appended."""
     return (section.url or URL).rstrip("/").removesuffix("/api/v1")
 
 

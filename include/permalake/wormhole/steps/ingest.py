@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
 from permalake.contracts.steps import StepResult
+from permalake.lake import Attempt
 from permalake.net import object_storage
 from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import DayQueries, stage_queries
@@ -10,15 +15,19 @@ from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import TOLD, Written
 from permalake.pipeline.quarantining import quarantine
 from permalake.wormhole.contracts import WORMHOLE_TABLES
-from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
+from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, OBSERVATIONS
 from permalake.wormhole.sources.day_input import WormholeInput
 from permalake.wormhole.sources.wormhole_source import Days, section
-from permalake.wormhole.steps.event_writer import CONFLICTS, LANDED, EventWriter
+from permalake.wormhole.steps import observation_writer
+from permalake.wormhole.steps.event_writer import CONFLICTS, LANDED, REFUSED_VAAS, EventWriter
+from permalake.wormhole.steps.observation_writer import REFUSED_OBSERVATIONS, ObservationWriter
 from permalake.wormhole.tables.documents import deciding
 from permalake.wormhole.tables.event_tables import EVENT_TABLES, MESSAGES_DAILY
-from permalake.wormhole.tables.observations import observations
+from permalake.wormhole.tables.observations import of_messages
 from permalake.wormhole.tables.reported_details import reported_senders
 from permalake.wormhole.tables.verified_vaas import conflicts_elsewhere
+
+_REFUSED = f"SELECT * FROM {REFUSED_VAAS} UNION ALL SELECT * FROM {REFUSED_OBSERVATIONS}"  # noqa: S608
 
 
 def run(context: StepContext) -> StepResult:
@@ -40,16 +49,14 @@ def run(context: StepContext) -> StepResult:
             reference,
             object_storage.file_io(),
         )
-        written = Written(LANDED)
+        written = Written({**LANDED, **observation_writer.LANDED})
         written.collect(deciding(given.documents, order.start, order.end).mapInArrow(writer, TOLD))
-        quarantined = quarantine(attempt, "SELECT * FROM refused_vaas", written, lambda: spark)
-        attempt.stage_files(written.files, contracts)
+        attempt.stage_files(written.files, [*contracts, OBSERVATIONS])
+        if (observed := given.observations(attempt.days(spark, "quorum_state"))) is not None:
+            _stage_observations(attempt, observed, written, reference)
+        quarantined = quarantine(attempt, _REFUSED, written, lambda: spark)
         counts = DayQueries({"messages_daily": MESSAGES_DAILY}, WORMHOLE_TABLES, written)
         stage_queries(attempt, counts, lambda: spark)
-        if (observed := given.observations) is not None:
-            publications = attempt.days(spark, "message_publication")
-            rows = observations(observed, publications, reference)
-            jobs.stage(attempt, {"observations": rows}, WORMHOLE_TABLES)
         if (senders := given.senders) is not None:
             bridged = attempt.days(spark, "token_transfer_payload").select("row_key", "date")
             nfts = attempt.days(spark, "nft_transfer_payload").select("row_key", "date")
@@ -65,3 +72,15 @@ def run(context: StepContext) -> StepResult:
         counted = jobs.counted(attempt, "message_publication")
         context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
         return StepResult()
+
+
+def _stage_observations(
+    attempt: Attempt, observed: DataFrame, written: Written, reference: Path | None
+) -> None:
+    """Stage the observations that hold; ``written`` takes what is landed of the others."""
+    tables = [attempt.days(observed.sparkSession, name) for name in ("message_publication", "quorum_state")]
+    [target] = attempt.targets([OBSERVATIONS])
+    writer = ObservationWriter(target, attempt.landing, reference, object_storage.file_io())
+    files = len(written.files)
+    written.collect(of_messages(observed, *tables).mapInArrow(writer, TOLD))
+    attempt.stage_files(written.files[files:], [OBSERVATIONS])

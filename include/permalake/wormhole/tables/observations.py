@@ -1,74 +1,137 @@
-"""Observations and published messages → ``observations``: signers of a message, and when each was seen."""
+"""Observations of published messages → ``observations``: signers of a message, and when each was seen.
+
+An observation counts when its guardian is of the message's set and its signature is that guardian's over the
+message's digest; of several of one guardian the earliest. Others go to quarantine, with the first reason that
+applies of malformed, unknown_guardian, bad_signature.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+import datetime as dt
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from permalake.wormhole.codec.guardians import recover_addresses
-from permalake.wormhole.reference import load_reference
+from permalake.wormhole.codec.guardians import GuardianSets, recover_addresses
+from permalake.wormhole.contracts.tables import OBSERVATIONS
+from permalake.wormhole.tables.copies import GENESIS
+from permalake.wormhole.tables.verified_vaas import REFUSED
 
 _SIGNATURE, _DIGEST = 65, 32
-_ROWS = "row_key string, guardian string, signature string, observed_at timestamp, date date"
+# In a VAA a signature follows the guardian's index.
+_SIGNED = 1 + _SIGNATURE
+_EARLIEST = dt.datetime.combine(GENESIS, dt.time(), dt.UTC)
+_ORDER = ("message", "guardian", "observed_at", "signature")
+_FAULTS = {
+    "malformed": "no guardian of 20 bytes, no signature of 65 bytes in base64, or no time since 2020-08-01",
+    "unknown_guardian": "the guardian is not of the message's guardian set",
+    "bad_signature": "the signature is not this guardian's over this message",
+}
 
 
-def observations(observed: DataFrame, publications: DataFrame, reference: Path | None) -> DataFrame:
-    """Return the rows of ``observations``: those whose signature recovers to the guardian they name.
+def of_messages(observed: DataFrame, publications: DataFrame, quorum: DataFrame) -> DataFrame:
+    """Return the observations of some messages, those of a message side by side.
 
-    The guardian must be of the message's guardian set; of several observations of one guardian the earliest
-    counts.
-
-    ``observed`` is the result of ``observation_files.read``, ``publications`` are rows of
-    ``message_publication``, ``reference`` is the directory of additional guardian sets.
+    ``observed`` are rows of ``observation_files.read``, ``publications`` of ``message_publication``,
+    ``quorum`` of ``quorum_state``.
     """
-    of_message = publications.select(
-        "row_key", "date", "guardian_set_index", F.unhex("digest").alias("digest")
+    signed = quorum.select("row_key", _signers())
+    digest = F.unhex("digest").alias("digest")
+    messages = publications.select("row_key", "date", "guardian_set_index", digest).join(signed, "row_key")
+    found = observed.join(messages, "row_key").withColumnRenamed("row_key", "message")
+    return found.repartition("message").sortWithinPartitions("message")
+
+
+def _signers() -> Column:
+    """Return the indices of the guardians that signed a VAA, a byte each."""
+    count = F.conv(F.hex(F.substring("signed_vaa", 6, 1)), 16, 10).cast("int")
+    indices = F.transform(
+        F.sequence(F.lit(0), count - 1),
+        lambda at: F.hex(F.substring(F.col("signed_vaa"), F.lit(7) + at * _SIGNED, F.lit(1))),
     )
-    joined = observed.join(of_message, "row_key").mapInArrow(_genuine(reference), _ROWS)
-    first = F.min(F.struct("observed_at", "signature")).alias("first")
-    return (
-        joined.groupBy("row_key", "guardian", "date")
-        .agg(first)
-        .select(
-            "row_key",
-            F.col("guardian").alias("guardian_address"),
-            "first.signature",
-            "first.observed_at",
-            "date",
-        )
+    return F.unhex(F.array_join(indices, "")).alias("signers")
+
+
+def judged_observations(found: pa.Table, sets: GuardianSets) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of ``observations``, and those of the quarantine without their clock.
+
+    ``found`` are rows of :func:`of_messages`, all of a message together.
+    """
+    reason = _reasons(found, sets)
+    held = found.append_column("reason", reason)
+    refused = held.filter(pc.is_valid(reason))
+    detail = [_FAULTS[one] for one in refused["reason"].to_pylist()]
+    refused = refused.append_column("detail", pa.array(detail, pa.string()))
+    kept = held.filter(pc.is_null(reason)).sort_by([(name, "ascending") for name in _ORDER])
+    return _first_of_each(kept, sets), refused.select(REFUSED.names).cast(REFUSED)
+
+
+def _reasons(found: pa.Table, sets: GuardianSets) -> pa.Array:
+    """Return why each observation does not count; null where it does."""
+    number, guardian = found["guardian_set_index"], found["guardian"]
+    readable = pc.and_(
+        pc.fill_null(pc.match_substring_regex(guardian, "^[0-9a-f]{40}$"), False),
+        pc.and_(
+            pc.fill_null(pc.equal(pc.binary_length(found["signature"]), _SIGNATURE), False),
+            pc.fill_null(pc.greater_equal(found["observed_at"], pa.scalar(_EARLIEST)), False),
+        ),
     )
+    members = [f"{at}:{one.hex()}" for at, guardians in sets.items() for one in guardians]
+    named = pc.binary_join_element_wise(number.cast(pa.string()), guardian, ":")
+    known = pc.is_in(named, pa.array(members, pa.string()))
+    signed = _signed(found, pc.and_(readable, known))
+    reason = pc.case_when(
+        pc.make_struct(pc.invert(readable), pc.invert(known), pc.invert(signed)),
+        *(pa.scalar(one) for one in _FAULTS),
+    )
+    return reason.combine_chunks() if isinstance(reason, pa.ChunkedArray) else reason
 
 
-def _genuine(reference: Path | None) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sets = load_reference(reference).guardian_sets
-        members = pa.array(
-            [f"{number}:{one.hex()}" for number, guardians in sets.items() for one in guardians], pa.string()
-        )
-        for batch in batches:
-            signatures, digests = _flat(batch["signature"]), _flat(batch["digest"]).reshape(-1, _DIGEST)
-            rows = np.arange(batch.num_rows)
-            found = recover_addresses(signatures, rows * _SIGNATURE, digests, rows)
-            signers = pa.array([one.tobytes().hex() for one in found], pa.string())
-            named = pc.binary_join_element_wise(
-                batch["guardian_set_index"].cast(pa.string()), batch["guardian"], ":"
-            )
-            kept = batch.filter(pc.and_(pc.equal(signers, batch["guardian"]), pc.is_in(named, members)))
-            written = pa.array([one.hex() for one in kept["signature"].to_pylist()], pa.string())
-            yield pa.RecordBatch.from_arrays(
-                [kept["row_key"], kept["guardian"], written, kept["observed_at"], kept["date"]],
-                ["row_key", "guardian", "signature", "observed_at", "date"],
-            )
-
-    return work
+def _signed(found: pa.Table, worth: pa.ChunkedArray) -> pa.Array:
+    """Return which of the observations that are worth a look recover to their guardian."""
+    some = found.filter(worth)
+    rows = np.arange(some.num_rows)
+    digests = _flat(some["digest"]).reshape(-1, _DIGEST)
+    signers = recover_addresses(_flat(some["signature"]), rows * _SIGNATURE, digests, rows)
+    claimed = np.frombuffer(bytes.fromhex("".join(some["guardian"].to_pylist())), np.uint8)
+    genuine = np.zeros(found.num_rows, bool)
+    genuine[worth.to_numpy()] = (signers == claimed.reshape(signers.shape)).all(axis=1)
+    return pa.array(genuine)
 
 
-def _flat(values: pa.Array) -> np.ndarray:
+def _first_of_each(kept: pa.Table, sets: GuardianSets) -> pa.Table:
+    """Return the first observation of each guardian and message, in the columns of ``observations``."""
+    keys = pc.binary_join_element_wise(kept["message"], kept["guardian"], "/").combine_chunks()
+    repeated = np.zeros(len(keys), bool)
+    if len(keys) > 1:
+        repeated[1:] = pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
+    first = kept.filter(pa.array(~repeated))
+    written = pa.array([one.hex() for one in first["signature"].to_pylist()], pa.string())
+    columns = {
+        "row_key": first["message"],
+        "guardian_address": first["guardian"],
+        "signature": written,
+        "observed_at": first["observed_at"],
+        "in_vaa": _in_vaa(first, sets),
+        "date": first["date"],
+    }
+    return pa.table(columns).select(OBSERVATIONS.names)
+
+
+def _in_vaa(rows: pa.Table, sets: GuardianSets) -> pa.Array:
+    """Return 1 where the guardian's index is among the signers, else 0."""
+    places = {
+        number: {guardian.hex(): index for index, guardian in enumerate(sets[number])}
+        for number in pc.unique(rows["guardian_set_index"]).to_pylist()
+    }
+    facts = (rows[name].to_pylist() for name in ("guardian_set_index", "guardian", "signers"))
+    found = [places[number][guardian] in signers for number, guardian, signers in zip(*facts, strict=True)]
+    return pa.array(found, pa.bool_()).cast(pa.int32())
+
+
+def _flat(values: pa.ChunkedArray) -> np.ndarray:
     """Values of equal length, one after the other, u8."""
     return np.frombuffer(b"".join(values.to_pylist()), np.uint8)
