@@ -52,6 +52,7 @@ def test_an_error_on_one_line(error, line):
         ),
         (MemoryError(), "memory ran out; raise its limit"),
         (RuntimeError("can't start new thread"), "memory ran out; raise its limit"),
+        (RuntimeError("os::commit_memory failed; error='Not enough space' (errno=12)"), "memory ran out"),
         (OSError(12, "Cannot allocate memory"), "memory ran out; raise its limit"),
         (
             PythonException("\nTraceback (most recent call last):\n  File 'x'\nMemoryError\n"),

@@ -21,7 +21,7 @@ _MISHAPS = tuple(
         (
             r"Cannot allocate memory|MemoryError|OutOfMemory|Out of Memory Error|bad_alloc|"
             r"insufficient memory for the Java|Could not (reserve|allocate) |unable to create native thread|"
-            r"can't start new thread",
+            r"can't start new thread|pthread_create failed|Not enough space",
             "memory ran out; raise its limit (ulimit -v, the container's), or lower "
             f"PERMALAKE_SPARK_DRIVER_MEMORY, {_AGAIN}",
         ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as f
@@ -14,9 +16,10 @@ from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
+from permalake.lake.relocate import relocate
 from permalake.pipeline import quarantining
 from permalake.pipeline.day_queries import KnownFrames
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, analytics, build, pass_audit
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, analytics, build, pass_audit, settings_of
 
 TABLES = domain_of(NETWORK).tables
 MS_ANALYTICS = TABLES["ms_analytics"]
@@ -207,3 +210,21 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
     assert one.pin().days_with_rows() == []
     assert one.staged.changed() == {}
     assert one.table(spark, "token_prices").count() == 3
+
+
+def test_spark_reads_and_writes_a_lake_that_was_relocated(settings, spark, lake, tmp_path):
+    """Its manifests were written by PyIceberg and by Spark, and rewritten by PyIceberg."""
+    spark = spark.newSession()  # which opens the catalog anew
+    published(lake, DAY1, analytics(DAY1, 1, 5), spark, "a")
+    build(settings, lake, DAY2, 2, 7, "b")
+    lake.leave()
+    shutil.move(settings.lake.warehouse, tmp_path / "moved")
+    moved = settings_of(tmp_path / "moved")
+    (done,) = relocate(moved, as_copy=False)
+    assert done.problems == {}
+    there = OpenLake(moved)
+    rows = there.reader.table(spark, NETWORK, "ms_analytics").orderBy("date").collect()
+    assert [row.message_count for row in rows] == [5, 7]
+    published(there, DAY1, analytics(DAY1, 1, 6), spark, "c")
+    assert tokens(there) == {DAY1: 6, DAY2: 7}
+    assert not Path(settings.lake.warehouse).exists()

@@ -197,6 +197,18 @@ def test_a_lake_moves_into_a_folder_of_its_own_and_out_again(settings, built, tm
         assert state(OpenLake(settings_of(place))) == BUILT
 
 
+def test_checksums_of_rewritten_files_go(settings, copy):
+    """Spark puts them beside what it writes to a disk, and compares what it reads with them."""
+    folder = Path(copy.lake.warehouse) / NETWORK
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    for file in before:
+        (file.parent / f".{file.name}.crc").write_bytes(b"crc\0")
+    (done,) = relocate(copy, as_copy=True)
+    rewritten = {file for file, content in before.items() if file.read_bytes() != content}
+    assert len(rewritten) == done.rewritten
+    assert {file for file in before if not (file.parent / f".{file.name}.crc").exists()} == rewritten
+
+
 def test_a_copy_is_not_taken_for_a_moved_lake(settings, copy):
     with pytest.raises(PermalakeError, match=r"the original in .*warehouse still holds this lake: --copy"):
         relocate(copy, as_copy=False)

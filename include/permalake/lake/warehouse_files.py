@@ -29,10 +29,14 @@ def write_whole(location: str, content: bytes) -> None:
             with disk.open_output_stream(path) as out:
                 out.write(content)
             return
-        disk.create_dir(path.rpartition("/")[0], recursive=True)
+        folder, _, name = path.rpartition("/")
+        disk.create_dir(folder, recursive=True)
         partial = f"{path}.{os.getpid()}.part"
         with disk.open_output_stream(partial) as out:
             out.write(content)
+        checksum = f"{folder}/.{name}.crc"  # Hadoop's, of the former content
+        if disk.get_file_info(checksum).is_file:
+            disk.delete_file(checksum)
         disk.move(partial, path)
     except OSError as error:
         raise PermalakeError(f"{location} cannot be written: {fault_of(error)}") from None
