@@ -17,8 +17,8 @@ from permalake.paths import JARS
 
 COORDINATES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-    "org.xerial:sqlite-jdbc:3.50.3.0",
-    "org.postgresql:postgresql:42.7.8",
+    "org.xerial:sqlite-jdbc:3.54.1.0",
+    "org.postgresql:postgresql:42.7.14",
 )
 # What writes into Cassandra; fetched when it is first written, not needed for the lake. The connector's own
 # dependencies are listed as far as Spark does not bring them (it has Scala, slf4j, commons).
