@@ -205,7 +205,7 @@ def test_real_transfers_have_what_wormholescan_showed_of_them(rows):
     shown = {}
     for line in (SAMPLE / "wormhole_operations" / "wormholescan_operations.jsonl").read_text().splitlines():
         operation = json.loads(line)
-        if operation["content"]["payload"].get("tokenAddress"):
+        if operation["content"].get("payload", {}).get("tokenAddress"):
             chain, emitter, sequence = operation["id"].split("/")
             shown[f"{chain}:{emitter}:{int(sequence):016}"] = operation
     found = rows(
