@@ -205,7 +205,9 @@ def test_real_transfers_have_what_wormholescan_showed_of_them(rows):
     shown = {}
     for line in (SAMPLE / "wormhole_operations" / "wormholescan_operations.jsonl").read_text().splitlines():
         operation = json.loads(line)
-        if operation["content"].get("payload", {}).get("tokenAddress"):
+        # One has a value and no payload, another one a value and a payload that is no transfer of a token.
+        payload = operation["content"].get("payload", {"tokenAddress": "unknown"})
+        if payload.get("tokenAddress") and operation.get("data", {}).get("usdAmount"):
             chain, emitter, sequence = operation["id"].split("/")
             shown[f"{chain}:{emitter}:{int(sequence):016}"] = operation
     found = rows(
