@@ -79,12 +79,17 @@ def _values(reader: Reader) -> list[str]:
     """Say what the transfers of real and of synthetic days were worth, and which days are made up."""
     first, last = SYNTHETIC
     sql = (
-        "select count(*) as transfers, count(notional_usd) as valued, sum(notional_usd) as usd "  # noqa: S608
-        f"from wormhole.token_transfer_details group by date < '{first}' order by min(date)"
+        "select count(*) as transfers, count(notional_usd) as valued, sum(notional_usd) as usd, "  # noqa: S608
+        "count(sender_address) as senders, count(done.row_key) as redeemed "
+        "from wormhole.token_transfer_details as details "
+        "join wormhole.chain_details using (row_key) "
+        "left join (select distinct row_key from wormhole.redemptions where status = 'completed') as done "
+        f"using (row_key) group by details.date < '{first}' order by min(details.date)"
     )
     real, synthetic = reader.query(sql).to_pylist()
     return [
         f"  transfers of real days: {_worth(real)}",
+        f"  senders known of {real['senders']}, redemptions of {real['redeemed']}",
         f"  SYNTHETIC: {first} and {last}, with guardians, bridges, tokens and prices that are made up:",
         f"  {_worth(synthetic)}",
     ]
