@@ -131,6 +131,7 @@ CORE = {"stardust": not_served.CORE_V2, "chrysalis": not_served.CORE_V1}
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_a_permanode_cannot_answer_is_501_with_a_reason(api, protocol):
     places = [(f"{prefix}{path}", rest) for prefix in PREFIXES[protocol] for path, *rest in CORE[protocol]]
+    places += [(f"/api/permanode/v1/{{net}}{path}", rest) for path, *rest in not_served.MESSAGES]
     places += [(f"/{{net}}{path}", rest) for path, *rest in not_served.PLUGINS]
     for template, (reason, methods) in places:
         path = (

@@ -302,6 +302,14 @@ def test_what_a_lake_cannot_answer_is_501_with_a_reason(world, path):
     assert world.get(path, 501)["detail"].startswith("not served: ")
 
 
+@pytest.mark.parametrize("name", ["notionaltransferredtocumulative", "addressestransferredtocumulative"])
+def test_the_event_database_s_cumulative_figures_are_not_served(world, name):
+    path = f"/wormhole/edb/{name}"
+    reason = "not served: sums that grow by the day; "
+    assert world.get(path, 501)["detail"].startswith(reason)
+    assert world.client.post(path, json={}).json()["detail"].startswith(reason)
+
+
 @pytest.mark.parametrize(
     "name", ["computenotionaltransferredfrom", "computenotionaltvl", "computenotionaltvlcumulative"]
 )

@@ -33,7 +33,10 @@ _EXPLORER = (explorer.router, explorer_ledger.router)
 _V2 = (core_v2.router, not_served.core_v2)
 _STARDUST: tuple[tuple[str, APIRouter], ...] = (
     *(("/{net}/api/core/v2", router) for router in _V2),
-    *(("/api/permanode/v1/{net}", router) for router in (permanode.router, messages.router, *_V2)),
+    *(
+        ("/api/permanode/v1/{net}", router)
+        for router in (permanode.router, messages.router, not_served.messages, *_V2)
+    ),
     ("/{net}/api/indexer/v1", indexer.stardust),
     ("/api/indexer/v1/{net}", indexer.stardust),
     *(

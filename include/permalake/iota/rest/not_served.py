@@ -26,9 +26,11 @@ _NODE: Routes = (
     ("/control/{rest:path}", _CONTROL, ("GET", "POST")),
     ("/whiteflag", _WHITE_FLAG, ("POST",)),
 )
+MESSAGES: Routes = (("/messages", _SUBMIT, ("POST",)),)
+"""Beside the messages of either protocol in the permanode's API."""
 CORE_V2: Routes = (("/blocks", _SUBMIT, ("POST",)), *_NODE)
 """Under a Stardust node's core API (TIP-25)."""
-CORE_V1: Routes = (("/messages", _SUBMIT, ("POST",)), *_NODE)
+CORE_V1: Routes = (*MESSAGES, *_NODE)
 """Under a Chrysalis node's API (TIP-13)."""
 PLUGINS: Routes = (
     *(
@@ -54,4 +56,4 @@ def _router(routes: Routes) -> APIRouter:
     return router
 
 
-core_v2, core_v1, plugins = (_router(routes) for routes in (CORE_V2, CORE_V1, PLUGINS))
+messages, core_v2, core_v1, plugins = map(_router, (MESSAGES, CORE_V2, CORE_V1, PLUGINS))

@@ -12,6 +12,7 @@ _REDEMPTIONS = "deliveries as their relayers tell them; an operation has its red
 _OTHER = "data that no source of this lake has"
 _BATCH = "batches of VAAs, which guardians no longer sign"
 _UPKEEP = "the event database's own upkeep; its figures are read by the names without `compute`"
+_CUMULATIVE = "sums that grow by the day; those of a period are in the route of the name without `cumulative`"
 _ROWS = "a scan of the event database's cells; query the lake by SQL instead (permalake query)"
 
 WORMHOLESCAN: dict[str, str] = {
@@ -33,6 +34,8 @@ WORMHOLESCAN: dict[str, str] = {
 EVENT_DATABASE: dict[str, str] = {
     "/findvalues": _ROWS,
     "/compute{rest:path}": _UPKEEP,
+    "/notionaltransferredtocumulative": _CUMULATIVE,
+    "/addressestransferredtocumulative": _CUMULATIVE,
 }
 
 wormholescan = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
