@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,19 @@ from permalake.query_process import QueryLimits, in_own_process, limit_memory
 
 MIB = 2**20
 PERMALAKE = paths.ROOT / ".venv" / "bin" / "permalake"
+
+CALLER = """
+import os, time
+from permalake.query_process import QueryLimits, in_own_process
+
+def work(send):
+    send(os.getpid())
+    time.sleep(600)
+
+sent = in_own_process(work, (), QueryLimits())
+print(next(sent), flush=True)
+time.sleep(600)
+"""
 
 
 def counting(send, last):
@@ -67,6 +83,19 @@ def test_work_that_does_not_look_at_the_clock_is_killed(monkeypatch):
     with pytest.raises(PermalakeError, match="the query took longer than 5 s; narrow it, or raise --timeout"):
         next(sent)
     assert not Path(f"/proc/{process}").exists()
+
+
+def test_a_query_ends_with_the_process_that_waits_for_it():
+    """Killed, or ended by ``timeout`` or a service manager, the command left the query behind for ever."""
+    with subprocess.Popen([sys.executable, "-c", CALLER], stdout=subprocess.PIPE, text=True) as caller:
+        query = int(caller.stdout.readline())
+        caller.kill()
+        try:
+            # The query has inherited the pipe, which ends with it.
+            assert caller.communicate(timeout=20) == ("", None)
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(query, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("work", "has_limits"), [(grasping, True), (killed, False)])

@@ -152,6 +152,7 @@ def _run(sender: Connection, scratch: str, work: Work, arguments: tuple[Any, ...
     # Whoever interrupts the command ends this process too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tempfile.tempdir = scratch
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         work(lambda value: sender.send(("value", value)), *arguments)
         last: tuple[str, Any] = ("end", None)
@@ -164,3 +165,10 @@ def _run(sender: Connection, scratch: str, work: Work, arguments: tuple[Any, ...
     except Exception as error:  # noqa: BLE001
         last = ("error", (PermalakeError.exit_code, line_of(error)))
     sender.send(last)
+
+
+def _end_with_parent() -> None:
+    """End this process once the one that waits for it was killed: nobody else would end the query."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import subprocess
 import threading
 import time
@@ -14,6 +13,7 @@ import pytest
 import permalake.lake.state
 from permalake.errors import PermalakeError
 from permalake.lake import leases as leasing
+from permalake.lake.owner import name_of
 from permalake.lake.state import leases, stamp
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, pass_audit, stage_day, state
 
@@ -129,8 +129,7 @@ def test_publishing_frees_the_days(settings, lake):
 
 def test_a_run_whose_owner_is_gone_does_not_block(lake, monkeypatch):
     owner = subprocess.Popen(["sleep", "60"])
-    started = psutil.Process(owner.pid).create_time()
-    monkeypatch.setenv(leasing.OWNER, f"{platform.node()} {owner.pid} {started:.2f}")
+    monkeypatch.setenv(leasing.OWNER, name_of(psutil.Process(owner.pid)))
     lake.begin(NETWORK, DAY1, DAY1, "killed")
     monkeypatch.delenv(leasing.OWNER)
     with pytest.raises(PermalakeError, match="is being built by run killed"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import time
 import psutil
 import pytest
 
-from permalake.lake.owner import OWNER, is_gone, owning
+from permalake.lake.owner import OWNER, is_gone, name_of, owning
 
 # A worker of Airflow's executor goes on when it is asked to end while a task runs.
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
@@ -29,12 +28,8 @@ def process():
         started.kill()
 
 
-def name_of(process: subprocess.Popen) -> str:
-    return f"{platform.node()} {process.pid} {psutil.Process(process.pid).create_time():.2f}"
-
-
 def test_a_killed_owner_is_gone_before_anybody_waits_for_it(process):
-    owner = name_of(process)
+    owner = name_of(psutil.Process(process.pid))
     assert not is_gone(owner)
     process.kill()
     give_up = time.monotonic() + 10
@@ -55,8 +50,16 @@ def test_the_block_names_this_process():
     assert OWNER not in os.environ
 
 
+@pytest.mark.skipif(not psutil.LINUX, reason="elsewhere the start is a time that nobody changes")
+def test_an_owner_is_there_after_somebody_has_set_the_clock(monkeypatch):
+    with owning():
+        boot = psutil.boot_time()
+        monkeypatch.setattr("psutil._pslinux.boot_time", lambda: boot + 3600)
+        assert not is_gone(os.environ[OWNER])
+
+
 def test_a_job_ends_with_its_owner_and_takes_along_what_does_not_want_to_end(process):
-    environment = {**os.environ, OWNER: name_of(process)}
+    environment = {**os.environ, OWNER: name_of(psutil.Process(process.pid))}
     with subprocess.Popen([sys.executable, "-c", JOB], env=environment, start_new_session=True) as job:
         give_up = time.monotonic() + 30
         while not (below := psutil.Process(job.pid).children()) and time.monotonic() < give_up:

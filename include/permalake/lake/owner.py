@@ -20,11 +20,22 @@ _GRACE_SECONDS = 5
 @contextmanager
 def owning() -> Iterator[None]:
     """Make this process the owner, for the time of the block."""
-    os.environ[OWNER] = f"{platform.node()} {os.getpid()} {psutil.Process().create_time():.2f}"
+    os.environ[OWNER] = name_of(psutil.Process())
     try:
         yield
     finally:
         os.environ.pop(OWNER, None)
+
+
+def name_of(process: psutil.Process) -> str:
+    """Return how a process is named as an owner: its machine, its number and its start."""
+    return f"{platform.node()} {process.pid} {_start(process)}"
+
+
+def _start(process: psutil.Process) -> str:
+    """Return when a process began, as a number that stays when somebody sets the clock."""
+    # Linux counts from its boot; psutil adds the time of the boot, which follows the clock.
+    return f"{process.create_time() - (psutil.boot_time() if psutil.LINUX else 0):.2f}"
 
 
 def is_gone(owner: str | None) -> bool:
@@ -36,7 +47,7 @@ def is_gone(owner: str | None) -> bool:
     try:
         named = psutil.Process(int(number))
         # A process that nobody has waited for is still listed when it has ended.
-        return f"{named.create_time():.2f}" != started or named.status() == psutil.STATUS_ZOMBIE
+        return _start(named) != started or named.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
 
