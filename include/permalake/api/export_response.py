@@ -55,8 +55,10 @@ class ExportResponse(StreamingResponse):
                 raise
         finally:
             listener.cancel()
-            await run_in_threadpool(chunks.close)
-            SLOTS.release()
+            try:
+                await run_in_threadpool(chunks.close)
+            finally:
+                SLOTS.release()
 
     async def _rest(self, first: bytes | None, chunks: Generator[bytes]) -> AsyncIterator[bytes]:
         chunk = first

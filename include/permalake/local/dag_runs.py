@@ -57,7 +57,8 @@ def run_dags(runs: Sequence[Run], config: str | os.PathLike[str] | None = None) 
         try:
             for run in runs:
                 _follow(process, process.stdout, run, log)
-            code = process.wait(_END_SECONDS)
+            with suppress(subprocess.TimeoutExpired):  # What was asked for is done.
+                code = process.wait(_END_SECONDS)
         finally:
             if code != 0:
                 end_group(process)

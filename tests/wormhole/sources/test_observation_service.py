@@ -107,6 +107,14 @@ def test_few_messages_are_asked_for_one_by_one(tmp_path: Path) -> None:
         assert landed(settings) == {at + 1000: set(GUARDIANS) for at in range(3)}
 
 
+def test_a_service_that_repeats_its_page_is_not_asked_without_end(tmp_path: Path) -> None:
+    many = [f"{index:040x}" for index in range(1, 61)]
+    with ExplorerServer(observations=observed(1000, 0, many)) as server:
+        server.before = lambda path, query: query.update(page=["0"])
+        assert fetch(settings_of(tmp_path, server), 1) == Fetched()
+        assert len(server.calls) == 20
+
+
 def test_what_the_list_lacks_is_asked_for_by_message_and_after_a_day_again(tmp_path: Path) -> None:
     late = observed(1005, 20 * 86_400)  # indexed weeks later
     here = [one for one in busy_day(144) if one["sequence"] != 1005] + late[:2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from permalake import paths
 from permalake.iota.sources.milestone_times import I64, Span, span_of
@@ -105,17 +106,21 @@ def _measure(
     spark: SparkSession, files: Sequence[Path], read: ReadTime, longest: int
 ) -> dict[Path, FileSpan]:
     rows = range_frame(spark, line_ranges(files, longest)).mapInArrow(_spans_task(read), _SPANS).collect()
-    found: dict[Path, FileSpan] = {}
-    for path in {bytes(row["path"]) for row in rows}:
-        own = [row for row in rows if bytes(row["path"]) == path]
-        spans = [
-            Span(row["first"], row["last"], row["earliest"], row["latest"])
-            for row in own
-            if row["first"] is not None
-        ]
-        damage = next((row["damage"] for row in own if row["damage"]), None)
-        found[Path(os.fsdecode(path))] = FileSpan(reduce(Span.join, spans) if spans else None, damage)
-    return found
+    by_path: dict[bytes, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_path[bytes(row["path"])].append(row)
+    return {Path(os.fsdecode(path)): _joined(ranges) for path, ranges in by_path.items()}
+
+
+def _joined(ranges: Sequence[Row]) -> FileSpan:
+    """Return what a file spans, from its ranges."""
+    spans = [
+        Span(row["first"], row["last"], row["earliest"], row["latest"])
+        for row in ranges
+        if row["first"] is not None
+    ]
+    damage = next((row["damage"] for row in ranges if row["damage"]), None)
+    return FileSpan(reduce(Span.join, spans) if spans else None, damage)
 
 
 def _spans_task(read: ReadTime) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 from permalake.config import Settings, WormholeSettings
@@ -35,6 +35,8 @@ _ABSENT = "no-observations.json"
 """Note of when the service answered that it has no such route; it is asked again after a day."""
 _DAY_SECONDS = 86_400
 _SIZES = (1000, 100, 50)
+# A message has a page of them; a service that does not know ``page`` would answer without end.
+_MOST_PAGES = 20
 # Fewer messages than this are asked for one by one.
 _WORTH_THE_LIST = 20
 # Guardians sign once a block is final, which takes some chains hours.
@@ -176,11 +178,11 @@ class _ObservationClient:
     def _observations_of(self, message: str) -> list[Document]:
         found: list[Document] = []
         try:
-            for number in count():
+            for number in range(_MOST_PAGES):
                 page = self._get(f"/{message}", number, _SIZES[-1])
                 found += page
                 if len(page) < _SIZES[-1]:
-                    return found
+                    break
         except RequestRejectedError as rejected:
             if rejected.status not in {400, 404}:
                 raise UnavailableError(f"{NAME}: {rejected}") from None
