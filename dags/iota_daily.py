@@ -1,9 +1,10 @@
 """Builds one UTC day of an IOTA network, from raw milestones to published tables.
 
-Five steps, each safe to run again: **ingest_decode** reads the day's milestones, verifies every id, signature
-and Merkle root and decodes them; **analytics** computes the daily figures; **audit** lets Great Expectations
-judge what was staged; **publish** shows all tables of the day to readers in one transaction, or none;
-**serve** writes what is published into Cassandra, where that is configured.
+Seven tasks, each safe to run again: **ingest_decode** reads the day's milestones, verifies every id,
+signature and Merkle root and decodes them; **analytics** computes the daily figures; **audit** lets Great
+Expectations judge what was staged; **publish** shows all tables of the day to readers in one transaction, or
+none; **carry** continues the tables of the state at each day's end; **wait_for_store** and **serve** write
+what is published into Cassandra, where that is configured.
 
 A scheduled run builds the day before. Trigger it by hand with a first and last day to build a range in the
 same few Spark submits, or with a step to start at. The first submit of a small day does the Spark steps after

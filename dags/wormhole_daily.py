@@ -1,9 +1,10 @@
 """Builds one UTC day of Wormhole: verified VAAs, their payloads, prices and daily analytics.
 
-Five steps, each safe to run again: **ingest_decode** verifies every VAA against its guardian set and decodes
+Seven tasks, each safe to run again: **ingest_decode** verifies every VAA against its guardian set and decodes
 it; **enrich_analytics** adds decimals, prices and chain details and computes the daily figures; **audit** has
 Great Expectations judge what was staged; **publish** shows all tables of the day to readers in one
-transaction, or none; **serve** writes what is published into Bigtable, where that is configured.
+transaction, or none; **carry** continues the tables of the state at each day's end; **wait_for_store** and
+**serve** write what is published into Bigtable, where that is configured.
 
 A scheduled run builds the day before. Trigger it by hand with a first and last day to build a range in the
 same few Spark submits; start at *enrich* to fill in prices that were missing. The first submit of a small day

@@ -64,7 +64,7 @@ def test_lineage_goes_from_the_source_to_the_readers(troubled):
         ("publish", "Published"),
         ("serve", "Readers"),
     ]
-    assert found["stages"][1]["text"] == "messages 5"
+    assert found["stages"][1]["text"] == "messages 5, ms_analytics 1"
     failed = quality(troubled, f"day={DAY2}")["lineage"]
     assert failed["stages"][-1]["title"] == "Failed"
     assert "messages_add_up" in failed["stages"][-1]["text"]

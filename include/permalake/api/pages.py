@@ -16,7 +16,7 @@ from permalake.domains import domain_of, stores_of
 from permalake.lake import DayStatus
 from permalake.lake.serving import EVERYTHING
 from permalake.lake.status import carried_until, status
-from permalake.pages.days import STATES, months, reason_of, state_of
+from permalake.pages.days import STATES, months, needs_somebody, reason_of, state_of, trouble_of
 from permalake.web import html
 from permalake.web.daily_charts import daily_chart, formatted
 from permalake.web.html import page
@@ -35,7 +35,6 @@ _MONTHS = 6
 _MONTHS_OF_ALL = 12
 """Months of all networks together: a day takes some 250 bytes of the page."""
 _TROUBLES = 30
-_FINE = ("published", "audited", "built")
 
 
 class PageOptions(NoQuery):
@@ -111,10 +110,10 @@ def _network(lake: RequestLake, days: Sequence[DayStatus], most_months: int) -> 
                 "date": day.date.isoformat(),
                 "state": state.name,
                 "word": state.word,
-                "reason": reason_of(day) or "a store does not have it yet",
+                "reason": trouble_of(day),
             }
             for day, state in reversed(states)
-            if state.name not in _FINE
+            if needs_somebody(state)
         ],
         "calendar": _Calendar(*months(days, stores, most_months)),
     }

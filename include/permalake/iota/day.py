@@ -25,6 +25,7 @@ _BASE = (
         "consumed_outputs",
         "native_tokens",
     ),
+    *("ledger_updates", "address_analytics", "conflicting_transactions", "ms_analytics", "ms_activity"),
 )
 _ANALYTICS = tuple(name for name, table in IOTA_TABLES.items() if table.commit == "day" and name not in _BASE)
 _ANALYTICS_TABLES: dict[str, tuple[str, ...]] = {
@@ -47,8 +48,9 @@ _STEPS = (
         phases=("ingest", "decode"),
         run="permalake.iota.steps.ingest:run",
         job="iota_ingest",
-        doc="Reads the milestones and what they reference, verifies and decodes them, and stages the ledger "
-        "tables. A broken cone refuses its day with milestone and reason; bad input is quarantined.",
+        doc="Reads the milestones and what they reference, verifies and decodes them, and stages the tables "
+        "that follow from milestones alone. A broken cone refuses its day with milestone and reason; bad "
+        "input is quarantined.",
         writes=_BASE,
     ),
     Step(
@@ -56,7 +58,8 @@ _STEPS = (
         phases=("analytics",),
         run="permalake.iota.steps.analytics:run",
         job="iota_analytics",
-        doc="Computes milestone, address, tag and daily analytics, and what the days changed in the ledger.",
+        doc="Computes the figures of whole days: by hour, address and tag, and what the days changed in the "
+        "ledger.",
         needs_landing=True,
         writes=_ANALYTICS,
     ),

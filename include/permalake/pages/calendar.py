@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from permalake.lake import DayStatus
-from permalake.pages.days import STATES, Freshness, months, state_of
+from permalake.pages.days import STATES, Freshness, months, needs_somebody, state_of, trouble_of
 
 _TEMPLATES = Path(__file__).parent
 MONTHS_SHOWN = 12
@@ -39,7 +39,7 @@ def calendar_page(
             continue
         configured = stores.get(name, ())
         newest, earlier = months(own, configured, shown)
-        troubled = [(day, state_of(day, configured)) for day in own]
+        states = [(day, state_of(day, configured)) for day in own]
         networks.append(
             {
                 "name": name,
@@ -47,9 +47,7 @@ def calendar_page(
                 "more": earlier,
                 "fresh": next((one for one in fresh if one.network == name), None),
                 "troubled": [
-                    (day, state)
-                    for day, state in reversed(troubled)
-                    if state.name not in ("published", "audited", "built")
+                    (day, state, trouble_of(day)) for day, state in reversed(states) if needs_somebody(state)
                 ][:50],
             }
         )

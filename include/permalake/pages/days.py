@@ -12,6 +12,7 @@ from permalake.hostile_text import shown
 from permalake.lake import DayStatus, carried_until
 
 Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "built", "missing", "none"]
+_STORE_BEHIND = "a store does not have it yet"
 _REASON = 200
 """Characters of a reason in a tooltip."""
 
@@ -30,7 +31,7 @@ STATES: dict[Name, DayState] = {
     state.name: state
     for state in (
         DayState("published", "✓", "published", "readers and all stores have the day"),
-        DayState("waiting", "↻", "stores behind", "published; a store does not have it yet"),
+        DayState("waiting", "↻", "stores behind", f"published; {_STORE_BEHIND}"),
         DayState("gap", "≠", "gap", "published; something is missing before it or in its source"),
         DayState("stale", "~", "stale", "published; its input has changed since"),
         DayState(
@@ -85,6 +86,11 @@ def reason_of(day: DayStatus) -> str:
     return day.error or day.stale or "; ".join(day.gaps)
 
 
+def trouble_of(day: DayStatus) -> str:
+    """Return why a day needs somebody: its reason, or that a store is behind."""
+    return reason_of(day) or _STORE_BEHIND
+
+
 def state_of(day: DayStatus, stores: Collection[str] = ()) -> DayState:
     """Return the most urgent state of a day; ``stores`` are those configured for the network."""
     if day.error:
@@ -98,6 +104,11 @@ def state_of(day: DayStatus, stores: Collection[str] = ()) -> DayState:
     if any(not day.stores.get(store) for store in stores):
         return STATES["waiting"]
     return STATES["published"]
+
+
+def needs_somebody(state: DayState) -> bool:
+    """Return whether a day of this state is neither published everywhere nor on its way there."""
+    return state.name not in {"published", "audited", "built"}
 
 
 def months(
