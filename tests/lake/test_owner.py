@@ -50,7 +50,6 @@ def test_the_block_names_this_process():
     assert OWNER not in os.environ
 
 
-@pytest.mark.skipif(not psutil.LINUX, reason="elsewhere the start is a time that nobody changes")
 def test_an_owner_is_there_after_somebody_has_set_the_clock(monkeypatch):
     with owning():
         boot = psutil.boot_time()

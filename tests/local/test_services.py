@@ -8,8 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
+import psutil
 import pytest
 
 from permalake.errors import PermalakeError
@@ -71,7 +71,7 @@ def test_pid_file_of_another_process_is_stale(tmp_path):
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
     try:
         daemon = Daemon("bigtable", tmp_path)
-        stale = {"pid": other.pid, "port": 1, "created": time.time() - 1000}
+        stale = {"pid": other.pid, "port": 1, "start": "1000.00"}
         (tmp_path / "bigtable.pid").write_text(json.dumps(stale))
         assert daemon.record() is None
         assert daemon.stop() is False
@@ -82,7 +82,17 @@ def test_pid_file_of_another_process_is_stale(tmp_path):
         other.wait()
 
 
-@pytest.mark.parametrize("content", ["", "not json", "{}", '{"pid": 999999999, "port": 1, "created": 0}'])
+def test_a_server_is_up_after_somebody_has_set_the_clock(tmp_path, monkeypatch):
+    daemon = Daemon("idle", tmp_path)
+    daemon.start([sys.executable, "-c", "import time; time.sleep(60)"], free_port(), lambda: True, 20)
+    boot = psutil.boot_time()
+    with monkeypatch.context() as clock:
+        clock.setattr("psutil._pslinux.boot_time", lambda: boot + 3600)
+        assert daemon.record() is not None
+    assert daemon.stop()
+
+
+@pytest.mark.parametrize("content", ["", "not json", "{}", '{"pid": 999999999, "port": 1, "start": "0.00"}'])
 def test_broken_pid_file_means_down(tmp_path, content):
     (tmp_path / "bigtable.pid").write_text(content)
     assert Daemon("bigtable", tmp_path).record() is None

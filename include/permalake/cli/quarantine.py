@@ -49,10 +49,10 @@ def list_(  # noqa: PLR0917
 
     from permalake.domains import open_reader
 
-    found = open_reader(settings).rejected(network, _day(day), reason, columns=_LISTED[1:])
-    _print(found.select(_LISTED).slice(0, limit), _LISTED, form)
-    if limit and limit < found.num_rows:
-        sys.stderr.write(f"{limit} of {found.num_rows} rows shown\n")
+    rows = open_reader(settings).rejected(network, _day(day), reason, columns=_LISTED[1:])
+    _print(rows.select(_LISTED).slice(0, limit), _LISTED, form)
+    if limit and limit < rows.num_rows:
+        sys.stderr.write(f"{limit} of {rows.num_rows} rows shown\n")
 
 
 @app.command()
@@ -70,10 +70,10 @@ def show(
 
     from permalake.domains import open_reader
 
-    found = open_reader(settings).rejected(network, origin=origin)
-    if not found.num_rows:
+    rows = open_reader(settings).rejected(network, origin=origin)
+    if not rows.num_rows:
         raise PermalakeError(f"{origin}: nothing of that origin in quarantine; `permalake quarantine list`")
-    _print(found.select(_SHOWN), _SHOWN, form)
+    _print(rows.select(_SHOWN), _SHOWN, form)
 
 
 @app.command()

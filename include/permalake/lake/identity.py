@@ -36,8 +36,8 @@ def open_database(settings: Settings, wait: float = BUSY_SECONDS) -> Database:
     database = Database(catalog_url(settings), wait)
     stored = warehouse_id(settings)
     with database.read() as connection:
-        known = catalog_id(connection)
-    if known is None or known != stored:
+        recorded = catalog_id(connection)
+    if recorded is None or recorded != stored:
         with database.write() as connection:
             if connection.dialect.name == "postgresql":  # sqlite's writers wait for each other anyway
                 connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
@@ -76,7 +76,7 @@ def places_elsewhere(connection: Connection, warehouse: str) -> list[str]:
     """Return metadata files of the catalog's tables that lie outside the warehouse."""
     place, inside = pointers.c.metadata_location, f"{warehouse}/"
     query = select(place).where(func.substr(place, 1, len(inside)) != inside)
-    return [found for found in connection.execute(query).scalars() if not lies_in(found, warehouse)]
+    return [location for location in connection.execute(query).scalars() if not lies_in(location, warehouse)]
 
 
 def warehouse_of(metadata_location: str) -> str:
@@ -97,18 +97,18 @@ def set_catalog_id(connection: Connection, lake_id: str) -> None:
 def _settle(settings: Settings, connection: Connection) -> None:
     """Give catalog and warehouse one id where they belong together; the caller is alone."""
     warehouse = settings.lake.warehouse
-    known, stored = catalog_id(connection), warehouse_id(settings)
-    if known is not None and stored is None:
+    recorded, stored = catalog_id(connection), warehouse_id(settings)
+    if recorded is not None and stored is None:
         raise PermalakeError(
-            f"the warehouse {warehouse} does not hold the lake {known} of the catalog: it is lost, not "
+            f"the warehouse {warehouse} does not hold the lake {recorded} of the catalog: it is lost, not "
             f"mounted, or lake.warehouse is wrong; see {RUNBOOK}"
         )
-    if known is not None and known != stored:
+    if recorded is not None and recorded != stored:
         raise PermalakeError(
-            f"the catalog is of lake {known}, the warehouse {warehouse} of lake {stored}; correct "
+            f"the catalog is of lake {recorded}, the warehouse {warehouse} of lake {stored}; correct "
             f"lake.catalog or lake.warehouse, see {RUNBOOK}"
         )
-    if known is not None:
+    if recorded is not None:
         return
     _check_new(connection, warehouse)
     if stored is None:

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
+from permalake.process_start import start_of
+
 OWNER = "PERMALAKE_RUN_OWNER"
 """Variable with the owner of what this process and those below it do."""
 _GRACE_SECONDS = 5
@@ -29,13 +31,7 @@ def owning() -> Iterator[None]:
 
 def name_of(process: psutil.Process) -> str:
     """Return how a process is named as an owner: its machine, its number and its start."""
-    return f"{platform.node()} {process.pid} {_start(process)}"
-
-
-def _start(process: psutil.Process) -> str:
-    """Return when a process began, as a number that stays when somebody sets the clock."""
-    # Linux counts from its boot; psutil adds the time of the boot, which follows the clock.
-    return f"{process.create_time() - (psutil.boot_time() if psutil.LINUX else 0):.2f}"
+    return f"{platform.node()} {process.pid} {start_of(process)}"
 
 
 def is_gone(owner: str | None) -> bool:
@@ -47,7 +43,7 @@ def is_gone(owner: str | None) -> bool:
     try:
         named = psutil.Process(int(number))
         # A process that nobody has waited for is still listed when it has ended.
-        return _start(named) != started or named.status() == psutil.STATUS_ZOMBIE
+        return start_of(named) != started or named.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
 

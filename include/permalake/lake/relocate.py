@@ -223,9 +223,9 @@ def _rewrite_files(settings: Settings, connection: Connection, network: str) -> 
     warehouse = settings.lake.warehouse
     # Every past state that is recorded, however old: what is not rewritten leads to the original.
     until = replace(limits(settings.lake, moment(clock(connection))), history=_EVER)
-    found = sorted(roots(connection, network, until), key=lambda root: root.table)
-    by_table = groupby(found, lambda root: root.table)
-    tables = [(MovedTable(warehouse, network, table), list(own)) for table, own in by_table]
+    reached = sorted(roots(connection, network, until), key=lambda root: root.table)
+    by_table = groupby(reached, lambda root: root.table)
+    tables = [(MovedTable(warehouse, network, table), list(of_table)) for table, of_table in by_table]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         done = list(pool.map(lambda pair: pair[0].rewrite(pair[1]), tables))
     present = {file.path: file.size for file in listing(f"{warehouse}/{network}")}
@@ -235,7 +235,7 @@ def _rewrite_files(settings: Settings, connection: Connection, network: str) -> 
         len(done),
         sum(table.rewritten for table in done),
         len(present),
-        _problems(network, needed(found), present, sizes),
+        _problems(network, needed(reached), present, sizes),
     )
 
 

@@ -74,8 +74,8 @@ def restore(settings: Settings) -> list[RestoredNetwork]:
 def rebuild(settings: Settings, connection: Connection) -> list[RestoredNetwork]:
     """Add the publications to the catalog, in the caller's transaction; raises as :func:`restore` does."""
     _take_id(settings, connection)
-    known = connection.execute(select(func.max(publications.c.id))).scalar() or 0
-    documents = [read_logged(settings, number) for number in logged_ids(settings, known)]
+    newest = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+    documents = [read_logged(settings, number) for number in logged_ids(settings, newest)]
     if not documents:
         raise PermalakeError(
             f"the warehouse {settings.lake.warehouse} tells of no publication that the catalog lacks; "
@@ -92,21 +92,21 @@ def rebuild(settings: Settings, connection: Connection) -> list[RestoredNetwork]
 
 
 def _take_id(settings: Settings, connection: Connection) -> None:
-    known, stored = catalog_id(connection), warehouse_id(settings)
+    recorded, stored = catalog_id(connection), warehouse_id(settings)
     if stored is None:
         raise PermalakeError(
             f"the warehouse {settings.lake.warehouse} has no lake id; correct lake.warehouse, or restore the "
             f"catalog from its backup, see {RUNBOOK}"
         )
-    if known is None:
+    if recorded is None:
         if connection.execute(select(publications.c.id)).first():
             raise PermalakeError(
                 f"the catalog holds publications but no lake id; restore into an empty one, see {RUNBOOK}"
             )
         set_catalog_id(connection, stored)
-    elif known != stored:
+    elif recorded != stored:
         raise PermalakeError(
-            f"the catalog is of lake {known}, the warehouse of lake {stored}; restore into an empty "
+            f"the catalog is of lake {recorded}, the warehouse of lake {stored}; restore into an empty "
             f"database, see {RUNBOOK}"
         )
 

@@ -70,15 +70,15 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
         gaps = {name: _gaps(connection, name) for name in names}
         stores = _stores(connection)
         failures = _failures(connection, network)
-    found = {
+    by_day = {
         (row.network, row.date): _day(
             row, gaps.get(row.network, {}).get(row.date, []), stores.get((row.network, row.date), [])
         )
         for row in rows
     }
     for key, failure in failures.items():
-        found[key] = _with_failure(found.get(key) or DayStatus(*key, None, None, None), failure)
-    return [found[key] for key in sorted(found)]
+        by_day[key] = _with_failure(by_day.get(key) or DayStatus(*key, None, None, None), failure)
+    return [by_day[key] for key in sorted(by_day)]
 
 
 def networks_with_days(database: Database) -> set[str]:
@@ -118,7 +118,7 @@ def _failures(connection: Connection, network: str | None) -> dict[tuple[str, da
             publications.c.published_at,
         ).where(publications.c.kind == "days", publications.c.published_at > rows[0].began_at)
     ).all()
-    found: dict[tuple[str, date], _Failure] = {}
+    failures: dict[tuple[str, date], _Failure] = {}
     for row in rows:
         later = [
             one
@@ -127,8 +127,10 @@ def _failures(connection: Connection, network: str | None) -> dict[tuple[str, da
         ]
         for day in dates(row.start, row.end):
             if not any(one.start <= day <= one.end for one in later):
-                found[row.network, day] = _Failure(row.began_at, row.run_id, row.reason or "the run failed")
-    return found
+                failures[row.network, day] = _Failure(
+                    row.began_at, row.run_id, row.reason or "the run failed"
+                )
+    return failures
 
 
 def _with_failure(day: DayStatus, failure: _Failure) -> DayStatus:

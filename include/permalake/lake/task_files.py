@@ -271,15 +271,15 @@ class _OpenFile:
     def close(self) -> WrittenFile:
         if self._held:
             self._flush()
-        told = self._writer.facts()
+        statistics = self._writer.facts()
         facts = {
             "path": self._path,
             "bytes": len(self._io.new_input(self._path)),
-            "rows": told["record_count"],
-            "split_offsets": told["split_offsets"],
+            "rows": statistics["record_count"],
+            "split_offsets": statistics["split_offsets"],
             "spec_id": self._target.spec_id,
-            **{name: told[name] for name in _COUNTS},
-            **{name: {at: value.hex() for at, value in told[name].items()} for name in _BOUNDS},
+            **{name: statistics[name] for name in _COUNTS},
+            **{name: {at: value.hex() for at, value in statistics[name].items()} for name in _BOUNDS},
         }
         return WrittenFile(self._target.table, self._day, facts)
 

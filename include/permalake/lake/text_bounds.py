@@ -38,7 +38,7 @@ def text_bounds(
     A column is left out when not every row group with values tells its least and greatest.
     ``plan`` is PyIceberg's, ``fields`` are field ids by the columns' paths.
     """
-    found = {}
+    bounds_of = {}
     for at in range(metadata.num_columns):
         field = fields[metadata.schema.column(at).path]
         column = plan[field]
@@ -47,8 +47,8 @@ def text_bounds(
             least, greatest = min(end[0] for end in ends if end), max(end[1] for end in ends if end)
             bounds = _of_text if isinstance(column.iceberg_type, StringType) else _of_bytes
             with suppress(UnicodeDecodeError):  # no bound is a true one
-                found[field] = bounds(least, greatest, column.mode.length)
-    return found
+                bounds_of[field] = bounds(least, greatest, column.mode.length)
+    return bounds_of
 
 
 def _is_bounded(column: StatisticsCollector) -> bool:
@@ -58,10 +58,10 @@ def _is_bounded(column: StatisticsCollector) -> bool:
 def _ends(groups: Iterable[pq.ColumnChunkMetaData]) -> Iterator[tuple[bytes, bytes] | None]:
     """Yield the least and greatest value of each row group with values; None where it does not tell."""
     for group in groups:
-        told = group.statistics
-        if told is not None and told.has_min_max:
-            yield told.min_raw, told.max_raw
-        elif told is None or not told.has_null_count or told.null_count < group.num_values:
+        statistics = group.statistics
+        if statistics is not None and statistics.has_min_max:
+            yield statistics.min_raw, statistics.max_raw
+        elif statistics is None or not statistics.has_null_count or statistics.null_count < group.num_values:
             yield None
 
 

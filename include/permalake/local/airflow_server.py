@@ -21,6 +21,7 @@ from permalake.local import airflow_metadata, airflow_secrets
 from permalake.local.airflow_env import AIRFLOW_HOME, airflow_environment
 from permalake.local.services.daemon import free_port
 from permalake.paths import DAGS, ROOT
+from permalake.process_start import start_of
 from permalake.spark.submit import bin_folder
 
 PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
@@ -68,10 +69,10 @@ def up() -> str:
     down()
     _check_free(number)
     environment = server_environment(address, number)
-    state: dict[str, dict[str, float]] = {}
+    state: dict[str, dict[str, int | str]] = {}
     for part in PARTS:
         process = _start(part, environment, start_new_session=True)
-        state[part] = {"group": process.pid, "born": psutil.Process(process.pid).create_time()}
+        state[part] = {"group": process.pid, "start": start_of(psutil.Process(process.pid))}
         STATE.write_text(json.dumps({"address": address, "parts": state}))
     _wait_until_well(address)
     return address
@@ -144,10 +145,10 @@ def _running() -> dict[str, int]:
     if not STATE.exists():
         return {}
     running = {}
-    for part, known in json.loads(STATE.read_text())["parts"].items():
+    for part, recorded in json.loads(STATE.read_text())["parts"].items():
         try:
-            process = psutil.Process(int(known["group"]))
-            if process.create_time() == known["born"] and process.status() != psutil.STATUS_ZOMBIE:
+            process = psutil.Process(int(recorded["group"]))
+            if start_of(process) == recorded.get("start") and process.status() != psutil.STATUS_ZOMBIE:
                 running[part] = process.pid
         except psutil.NoSuchProcess:
             continue

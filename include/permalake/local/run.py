@@ -210,14 +210,14 @@ def _logged(file: Path) -> Iterator[None]:
     """Let what this process logs go to a file, for the time of the block."""
     handler = logging.FileHandler(file, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S"))
-    root, own = logging.getLogger(), logging.getLogger("permalake")
-    before = own.level
+    root, ours = logging.getLogger(), logging.getLogger("permalake")
+    before = ours.level
     root.addHandler(handler)
-    own.setLevel(logging.INFO)
+    ours.setLevel(logging.INFO)
     try:
         yield
     finally:
-        own.setLevel(before)
+        ours.setLevel(before)
         root.removeHandler(handler)
         handler.close()
 

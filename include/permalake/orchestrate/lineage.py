@@ -35,8 +35,8 @@ def flow(work: Workspace, step: Step, result: StepResult) -> Flow:
         source = work.inputs.dataset
         return [source] if source else [], filled
     if step.name == CARRY:
-        own = [name for name, table in domain.tables.items() if table.commit == "day"]
-        return tables(settings, work.network, own), tables(settings, work.network, result.rows)
+        built = [name for name, table in domain.tables.items() if table.commit == "day"]
+        return tables(settings, work.network, built), tables(settings, work.network, result.rows)
     if step.name == SERVE:
         stores = [store for store in domain.stores if store.name in (result.served or {})]
         written = [store.dataset(settings, work.network) for store in stores]

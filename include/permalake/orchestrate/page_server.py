@@ -60,12 +60,12 @@ def application() -> FastAPI:
     @app.get("/day", response_class=HTMLResponse)
     def one_day(network: str, date: date) -> str:
         settings = load_settings()
-        found = [day for day in _reader(settings).status(network) if day.date == date]
-        if not found:
+        days = [day for day in _reader(settings).status(network) if day.date == date]
+        if not days:
             raise HTTPException(404, f"the lake knows nothing of {network} {date}")
-        page = docs.folder(network, found[0].attempt or "none") / "index.html"
+        page = docs.folder(network, days[0].attempt or "none") / "index.html"
         address = f"audit/{page.relative_to(docs.root()).as_posix()}" if page.is_file() else None
-        return day_page(found[0], _stores(settings, network), address)
+        return day_page(days[0], _stores(settings, network), address)
 
     @app.get("/freshness", response_class=JSONResponse)
     def fresh() -> list[dict[str, Any]]:

@@ -86,15 +86,15 @@ class StepTask:
     def _told(self, work: Workspace, outcome: StepOutcome, context: Any) -> dict[str, Any]:
         result = outcome.result
         self._flow = lineage.flow(work, self.step, result)
-        told = {"network": work.network, **facts(result)}
+        returned = {"network": work.network, **facts(result)}
         if result.days is not None:
             for asset in self.outlets:
-                context["outlet_events"][asset].extra = {"network": work.network, "days": told["days"]}
+                context["outlet_events"][asset].extra = {"network": work.network, "days": returned["days"]}
         if result.state == "skipped":
             raise AirflowSkipException(result.reason)
         if outcome.is_failure:
             raise failure_of(result)
-        return told
+        return returned
 
     def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
         """Return what the step has read and written, for OpenLineage."""

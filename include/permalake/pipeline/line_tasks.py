@@ -59,14 +59,14 @@ def tasks_of(sizes: Sequence[int], cores: int) -> list[int]:
     There are several tasks for a core, more where they would be large, fewer where they would be tiny.
     """
     total = sum(sizes)
-    wanted = max(_TASKS_PER_CORE * cores, total // _LARGE_TASK)
-    number = max(1, min(len(sizes), wanted, total // _TINY_TASK))
+    enough = max(_TASKS_PER_CORE * cores, total // _LARGE_TASK)
+    number = max(1, min(len(sizes), enough, total // _TINY_TASK))
     loads = [(0, task) for task in range(number)]
-    found = [0] * len(sizes)
+    tasks = [0] * len(sizes)
     for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):  # the largest first, each to the least busy
-        load, found[i] = heappop(loads)
-        heappush(loads, (load + sizes[i], found[i]))
-    return found
+        load, tasks[i] = heappop(loads)
+        heappush(loads, (load + sizes[i], tasks[i]))
+    return tasks
 
 
 def ranges_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[LineRange, dict[str, Any]]]:

@@ -44,6 +44,6 @@ def _coordinates(work: Workspace, step: Step) -> tuple[str, ...]:
         return jars.COORDINATES
     stores = work.domain.configured_stores(work.settings)
     due = serve.waiting(work.settings, work.network, stores)
-    own = tuple(jar for store in stores if store.name in due for jar in store.jars())
-    jars.resolve(own)
-    return (*jars.COORDINATES, *own)
+    of_stores = tuple(jar for store in stores if store.name in due for jar in store.jars())
+    jars.resolve(of_stores)
+    return (*jars.COORDINATES, *of_stores)

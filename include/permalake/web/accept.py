@@ -19,7 +19,9 @@ def preferred(request: Request, offers: Sequence[str]) -> str:
     ranges = _ranges(",".join(request.headers.getlist("accept")) or _EVERYTHING)
 
     def rank(offer: str) -> tuple[float, int, int]:
-        matching = [(found, exactness) for exactness, name in _names(offer) if (found := ranges.get(name))]
+        matching = [
+            (weighed, exactness) for exactness, name in _names(offer) if (weighed := ranges.get(name))
+        ]
         if not matching:
             return 0.0, 0, 0
         (weight, place), exactness = matching[0]

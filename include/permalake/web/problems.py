@@ -145,8 +145,8 @@ def _http(request: Request, error: Exception) -> Response:
 def _allowed(request: Request) -> str:
     """Return the methods of all routes of a path; the framework names those of the first one."""
     routes = [route for route in request.app.routes if isinstance(route, Route)]
-    own = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
-    methods = {method for route in own for method in route.methods or ()}
+    matching = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    methods = {method for route in matching for method in route.methods or ()}
     return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
 
 

@@ -28,8 +28,8 @@ _CHECK = "no-cache"
 
 def wants(request: Request, types: Sequence[str]) -> str | None:
     """Return that of ``types`` which the client prefers to JSON; None for JSON, the default."""
-    found = preferred(request, (JSON, *types))
-    return None if found == JSON else found
+    media_type = preferred(request, (JSON, *types))
+    return None if media_type == JSON else media_type
 
 
 def wants_raw(request: Request) -> str | None:

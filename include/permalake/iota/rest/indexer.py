@@ -149,8 +149,8 @@ def _listed(lake: RequestLake, query: CreatedQuery, *wanted: tuple[Kind, Created
         page.size + 1,
         (_day(query.created_after), _day(query.created_before)),
     )
-    found = positions(lake, listing)
-    shown, cursor = page.cut(found, lambda position: position)
+    places = positions(lake, listing)
+    shown, cursor = page.cut(places, lambda position: position)
     return lake.current(_page(last, page.size, page_items(shown, _PREFIX[network.protocol]), cursor))
 
 

@@ -189,9 +189,9 @@ def _owned(lake: RequestLake, address: str, page: ListPage, query: OwnedQuery) -
         kinds, of_type = {"legacy": _OWNED["legacy"]}, {"output_type": query.type}
     rows: list[ledger.Row] = []
     for kind, column in kinds.items():
-        wanted = ledger.LedgerList(
+        order = ledger.LedgerList(
             f"{kind}_outputs", column, address, "output_id", query.newest, ("amount", *of_type), of_type
         )
-        rows += ledger.listed(lake, wanted, page)
+        rows += ledger.listed(lake, order, page)
     rows.sort(key=lambda row: (row["milestone_index"], row["output_id"]), reverse=query.newest)
     return rows[: page.size + 1]

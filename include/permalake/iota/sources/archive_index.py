@@ -62,9 +62,9 @@ def file_times(
     """Return the times of all milestones of some files."""
     if not files:
         return FileTimes(np.zeros(0, np.int64), np.zeros(0, np.int64), ())
-    found = range_frame(spark, line_ranges(files, longest)).mapInArrow(_times_task(read), _TIMES).toArrow()
-    damage = tuple(text for text in found.column("damage").to_pylist() if text)
-    whole = found.filter(found.column("milestone_index").is_valid())
+    rows = range_frame(spark, line_ranges(files, longest)).mapInArrow(_times_task(read), _TIMES).toArrow()
+    damage = tuple(text for text in rows.column("damage").to_pylist() if text)
+    whole = rows.filter(rows.column("milestone_index").is_valid())
     return FileTimes(whole.column("milestone_index").to_numpy(), whole.column("timestamp").to_numpy(), damage)
 
 
@@ -79,9 +79,9 @@ def file_spans(
     state = {file: _state(file) for file in files}
     fresh = [file for file in files if known.get(str(file), {}).get("state") != state[file]]
     if fresh:
-        found = _measure(spark, fresh, read, longest)
+        measured = _measure(spark, fresh, read, longest)
         for file in fresh:
-            one = found.get(file.resolve(), FileSpan(None))
+            one = measured.get(file.resolve(), FileSpan(None))
             span = asdict(one.span) if one.span else None
             known[str(file)] = {"state": state[file], "span": span, "damage": one.damage}
         _save(store, {str(file): known[str(file)] for file in files})

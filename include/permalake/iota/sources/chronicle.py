@@ -50,11 +50,11 @@ class Chronicle:
         files = [file for file in inside(path, path.rglob("*.log*")) if CHRONICLE_FILE.fullmatch(file.name)]
         if not files:
             raise PermalakeError(f"{path}: no {{from}}to{{to}}.log[.gz] there; set networks.NAME.path")
-        known = file_spans(spark, files, milestone_time, LONGEST_LOG_LINE)
-        for file, one in known.items():
+        spans = file_spans(spark, files, milestone_time, LONGEST_LOG_LINE)
+        for file, one in spans.items():
             if one.damage and one.span is None:
                 raise PermalakeError(f"{file}: {one.damage}; put a whole copy there, or take it away")
-        self._spans = {file: one.span for file, one in known.items() if one.span}
+        self._spans = {file: one.span for file, one in spans.items() if one.span}
 
     @property
     def first_milestone(self) -> int:

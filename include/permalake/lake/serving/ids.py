@@ -144,10 +144,10 @@ class IdIndex:
 
     def _load(self) -> None:
         """Take what the folder holds; if a part of it cannot be read, go on with what was read before."""
-        own = {one.name: one for one in self._segments}
+        opened = {one.name: one for one in self._segments}
         try:
             names, days = _manifest(self._folder / _MANIFEST)
-            self._segments = tuple(own.get(name) or self._opened(name) for name in names)
+            self._segments = tuple(opened.get(name) or self._opened(name) for name in names)
             self._days = days
         except _DamagedFileError as error:
             _LOG.warning("%s is damaged (%s): what is missing is indexed again", error.file, error)
@@ -195,10 +195,10 @@ def _save(file: Path, values: NDArray[Any]) -> None:
 
 def _mapped(file: Path) -> NDArray[Any]:
     try:
-        found: NDArray[Any] = np.load(file, mmap_mode="r")
+        values: NDArray[Any] = np.load(file, mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise _DamagedFileError(file, str(error)) from None
-    return found
+    return values
 
 
 def _manifest(file: Path) -> tuple[list[str], dict[str, str]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from permalake.errors import PermalakeError
+from permalake.process_start import start_of
 
 LOOPBACK = "127.0.0.1"
 _GRACE = 30.0
@@ -47,7 +48,7 @@ class Daemon:
             known = json.loads(self._file.read_text("utf-8"))
             process = psutil.Process(known["pid"])
             alive = process.status() != psutil.STATUS_ZOMBIE
-            same = abs(process.create_time() - known["created"]) < 1.0
+            same = start_of(process) == known["start"]
         except (OSError, ValueError, KeyError, psutil.Error):
             return None
         return {"pid": known["pid"], "port": known["port"]} if alive and same else None
@@ -79,8 +80,8 @@ class Daemon:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        created = psutil.Process(process.pid).create_time()
-        self._file.write_text(json.dumps({"pid": process.pid, "port": port, "created": created}), "utf-8")
+        start = start_of(psutil.Process(process.pid))
+        self._file.write_text(json.dumps({"pid": process.pid, "port": port, "start": start}), "utf-8")
         deadline = time.monotonic() + seconds
         while not ready():
             if process.poll() is not None or time.monotonic() > deadline:

@@ -66,9 +66,9 @@ class Solana:
             "maxSupportedTransactionVersion": NEWEST_VERSION,
         }
         replies = self._node.ask([Call("getTransaction", (one, options), _first_signer) for one in asked])
-        told = {one: _sender(reply) for one, reply in zip(asked, replies, strict=True)}
+        senders = {one: _sender(reply) for one, reply in zip(asked, replies, strict=True)}
         for key, found in signatures.items():
-            self._signers[key] = told[found] if isinstance(found, str) else found
+            self._signers[key] = senders[found] if isinstance(found, str) else found
         none = ChainAnswer(reason="no transaction is known")
         return [self._signers[key] if key else none for key in keys]
 

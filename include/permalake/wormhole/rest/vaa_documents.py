@@ -116,14 +116,14 @@ class GuardianSignature(NamedTuple):
 def signatures(tables: Tables, reference: Reference) -> list[GuardianSignature]:
     """Return the known signatures of a message: observed ones in order of time, then the VAA's other ones."""
     signed = dict(_signers(tables["quorum_state"][0]["signed_vaa"], reference))
-    found = [
+    seen = [
         GuardianSignature(guardian, bytes.fromhex(row["signature"]), row["observed_at"], guardian in signed)
         for row in sorted(tables.get("observations") or (), key=itemgetter("observed_at", "guardian_address"))
         for guardian in [bytes.fromhex(row["guardian_address"])]
     ]
-    for one in found:
+    for one in seen:
         signed.pop(one.guardian, None)
-    return [*found, *(GuardianSignature(*one, None, True) for one in signed.items())]
+    return [*seen, *(GuardianSignature(*one, None, True) for one in signed.items())]
 
 
 def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
     """
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
-    known = [
+    signed = [
         (one.observed_at or published["timestamp"], one.guardian, one.signature)
         for one in signatures(tables, reference)
     ]
@@ -150,7 +150,7 @@ def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
             "updatedAt": json_value(moment),
             "indexedAt": json_value(moment),
         }
-        for moment, guardian, signature in sorted(known, reverse=True)
+        for moment, guardian, signature in sorted(signed, reverse=True)
     ]
 
 

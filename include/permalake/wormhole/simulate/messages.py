@@ -83,45 +83,47 @@ class PartMaker:
                 sequence = number
             kind, payload = self._payload(emitter, sequence, is_governance)
             body = self._body(emitter, sequence, 0 if is_governance else time, payload)
-            told = MessageFacts(
+            facts = MessageFacts(
                 emitter, emitter.first + sequence, time, self._set, digest(world.seed, "tx", number)
             )
             if rng.random() < world.bad_share and not is_governance and kind != "attestations":
                 for bad in self._bad(emitter, sequence, time, body):
-                    yield self._document(told, bad)
+                    yield self._document(facts, bad)
                 continue
             signatures = self._signed(body, self._signers())
-            yield self._document(told, encode_vaa(self._set, signatures, body))
+            yield self._document(facts, encode_vaa(self._set, signatures, body))
             if rng.random() < world.copy_share:
                 fewer = signatures[: world.quorum]
-                yield self._document(told, encode_vaa(self._set, fewer, body))
+                yield self._document(facts, encode_vaa(self._set, fewer, body))
             self.tally.published += 1
             if kind:
                 setattr(self.tally, kind, getattr(self.tally, kind) + 1)
-            self._add_operation(number, told)
+            self._add_operation(number, facts)
             if is_observed(world, number):
-                self._add_observations(number, told, body, signatures)
+                self._add_observations(number, facts, body, signatures)
 
-    def _add_operation(self, number: int, told: MessageFacts) -> None:
+    def _add_operation(self, number: int, facts: MessageFacts) -> None:
         if self._sent is None:
             return
         seed = self._world.seed
         line = operation(
-            seed, number, self._sent, emitter=told.emitter, sequence=told.sequence, time=told.time
+            seed, number, self._sent, emitter=facts.emitter, sequence=facts.sequence, time=facts.time
         )
         self.operations += [line] if line else []
         state = state_of(seed, number)
         counted = {"completed": "redeemed", "untold": "untold"}.get(state, "in_flight")
         setattr(self.tally, counted, getattr(self.tally, counted) + 1)
 
-    def _add_observations(self, number: int, told: MessageFacts, body: bytes, signatures: Signatures) -> None:
-        lines = list(observations(self._world, number, told, body, dict(signatures)))
+    def _add_observations(
+        self, number: int, facts: MessageFacts, body: bytes, signatures: Signatures
+    ) -> None:
+        lines = list(observations(self._world, number, facts, body, dict(signatures)))
         self.observations += lines
         self.tally.observations += len(lines)
 
-    def _document(self, told: MessageFacts, vaa: bytes) -> str:
+    def _document(self, facts: MessageFacts, vaa: bytes) -> str:
         self.tally.documents += 1
-        return told.document(vaa)
+        return facts.document(vaa)
 
     def _payload(self, emitter: Emitter, sequence: int, is_governance: bool) -> tuple[str, bytes]:
         rng = self._rng

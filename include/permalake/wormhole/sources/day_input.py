@@ -70,8 +70,8 @@ class WormholeInput:
         """
         frames = []
         if (path := self._section.observations) is not None:
-            own = observation_files.files_of(path)
-            frames.append(observation_files.read(self._spark, own, observation_files.NAME))
+            given = observation_files.files_of(path)
+            frames.append(observation_files.read(self._spark, given, observation_files.NAME))
         if wormhole_source.is_live(self._section):
             if self._section.observation_requests:
                 self._observations = observation_service.fetch(

@@ -79,7 +79,7 @@ def fill(
     """
     landed = landing(settings, section)
     misses = Misses(landed, _NOTE)
-    wanted = [
+    due = [
         (day, identity)
         for gap in sorted(
             gaps, key=lambda one: (one.last - one.first, one.day, one.chain, one.emitter, one.first)
@@ -88,7 +88,7 @@ def fill(
         if force or misses.is_due(day, identity, clock())
     ]
     done = Filled()
-    left = iter(wanted[:MOST_ASKS])
+    left = iter(due[:MOST_ASKS])
     with (
         Service(NAME, section.guardian_url or "", section.rate_per_second) as service,
         ThreadPoolExecutor(_AT_ONCE) as pool,
@@ -134,13 +134,13 @@ def _keep(
     done: Filled,
     now: float,
 ) -> None:
-    found = []
+    documents = []
     for (day, identity), answer in answers:
         if isinstance(answer, str):
             done.fault = done.fault or answer
         elif answer is None:
             misses.add(day, identity, now)
         else:
-            found.append((*days_of_document(answer), answer))
-    done.news.update(landed.add("vaas", found))
+            documents.append((*days_of_document(answer), answer))
+    done.news.update(landed.add("vaas", documents))
     misses.save()

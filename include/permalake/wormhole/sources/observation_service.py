@@ -169,24 +169,24 @@ class _ObservationClient:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             while some := list(islice(messages, _ASKED_AT_ONCE)):
                 answers = list(zip(some, pool.map(self._observations_of, some), strict=True))
-                landed.add(NAME, [(day, day, one) for _, found in answers for one in found])
-                for message, found in answers:
-                    if _guardians_of(found) < signers[message]:
+                landed.add(NAME, [(day, day, one) for _, documents in answers for one in documents])
+                for message, documents in answers:
+                    if _guardians_of(documents) < signers[message]:
                         misses.add(day, message, self._clock())
                 misses.save()
 
     def _observations_of(self, message: str) -> list[Document]:
-        found: list[Document] = []
+        documents: list[Document] = []
         try:
             for number in range(_MOST_PAGES):
                 page = self._get(f"/{message}", number, _SIZES[-1])
-                found += page
+                documents += page
                 if len(page) < _SIZES[-1]:
                     break
         except RequestRejectedError as rejected:
             if rejected.status not in {400, 404}:
                 raise UnavailableError(f"{NAME}: {rejected}") from None
-        return found
+        return documents
 
     def _page(self, number: int) -> list[Document]:
         while True:
@@ -232,11 +232,11 @@ def _guardian(document: Document) -> str:
 
 def _guardians(landed: DocumentCache, day: date) -> dict[str, set[str]]:
     """Return the guardians of each message that are landed around a day."""
-    found: dict[str, set[str]] = defaultdict(set)
+    guardians: dict[str, set[str]] = defaultdict(set)
     for one in landed.documents(day, day + timedelta(1)):
         chain, emitter, sequence = (str(one.get(name)) for name in FIELDS[:3])
-        found[f"{chain}/{emitter.lower()}/{sequence}"].add(_guardian(one))
-    return found
+        guardians[f"{chain}/{emitter.lower()}/{sequence}"].add(_guardian(one))
+    return guardians
 
 
 def _time_of(document: Document) -> int | None:

@@ -112,9 +112,9 @@ def _rows(candidates: pa.Table, reference: Reference, targets: Mapping[str, File
 def _undecodable(candidates: pa.Table, error: Exception) -> EventRows:
     """Return the quarantine rows of one message, and its count for the chain that its bytes show."""
     rows = candidates.filter(candidates["in_range"])
-    told = {"reason": UNDECODABLE, "detail": line_of(error)[:200]}
+    reasons = {"reason": UNDECODABLE, "detail": line_of(error)[:200]}
     columns = {
-        name: pa.repeat(told[name], len(rows)) if name in told else rows[name] for name in REFUSED.names
+        name: pa.repeat(reasons[name], len(rows)) if name in reasons else rows[name] for name in REFUSED.names
     }
     shown = rows.filter(pc.is_valid(rows["identity"]))
     chain = pc.list_element(pc.split_pattern(shown["identity"], "/", max_splits=1), 0)
