@@ -20,16 +20,13 @@ from permalake.config import Settings
 from permalake.paths import ROOT
 
 PACKAGE = ROOT / "include" / "permalake"
-GUIDES = [
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "docs" / "architecture.md",
-    *sorted((ROOT / "docs" / "runbooks").glob("*.md")),
-]
+RUNBOOKS = sorted((ROOT / "docs" / "runbooks").glob("*.md"))
+GUIDES = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md", *RUNBOOKS]
 PROSE = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "runbooks").glob("*.md")),
+    *RUNBOOKS,
 ]
 # A path in a guide starts in one of these folders, as readers and editors do.
 STARTS = (ROOT, ROOT / "include", PACKAGE, ROOT / "docs", ROOT / "docs" / "runbooks", ROOT / "tests")
@@ -38,6 +35,10 @@ SUFFIXES = (".py", ".md", ".toml", ".txt", ".in", ".json", ".sha256", ".yml", ".
 ELSEWHERE = re.compile(r"^(/|WAREHOUSE|PERMALAKE_HOME|\.venv|\.permalake)")
 FOREIGN = {"with", "iceberg_tables"}
 """A word of Python's, a table of PyIceberg's."""
+COMMAND = re.compile(r"permalake |python |airflow |docker |mv |cp |aws |[\w.]+ = ")
+FILLED_IN = re.compile(r"…|\b[A-Z][A-Z_:]*\b|\b\d[\d-]*\b")
+COMPOSED = {"is being maintained by run"}
+"""A message that the code puts together from words."""
 
 
 def code_of(file: Path) -> list[str]:
@@ -141,6 +142,20 @@ def names_in_code() -> frozenset[str]:
     return frozenset().union(*map(names_in, files))
 
 
+@cache
+def texts_in_code() -> str:
+    """Return all text of the package's modules, with an ellipsis where a value is filled in."""
+    texts: list[str] = []
+    for module in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+                texts.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return "\n".join(texts)
+
+
 def unknown_names(file: Path) -> list[str]:
     """Return the names of modules, functions, settings, tables and columns in a guide that nothing has."""
     names = [re.sub(r"\(.*\)$", "", code) for code in code_of(file)]
@@ -172,6 +187,15 @@ def test_guides_name_functions_in_the_files_that_have_them(file: Path) -> None:
         if not any(name in names_in(module) for module in modules_named(path))
     ]
     assert absent == []
+
+
+@pytest.mark.parametrize("file", RUNBOOKS, ids=lambda file: file.stem)
+def test_runbooks_quote_messages_as_the_code_has_them(file: Path) -> None:
+    messages = [code for code in code_of(file) if len(code.split()) >= 4 and not COMMAND.match(code)]
+    parts = [part.strip(" ,.;:") for message in messages for part in FILLED_IN.split(message)]
+    assert [
+        part for part in parts if " " in part and part not in texts_in_code() and part not in COMPOSED
+    ] == []
 
 
 @pytest.mark.parametrize("file", PROSE, ids=lambda file: str(file.relative_to(ROOT)))

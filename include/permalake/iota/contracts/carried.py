@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from permalake.contracts.schema import DATE, Column, Table
 from permalake.iota.contracts.columns import address, count, long, milestone
-from permalake.iota.contracts.ledger_changes import CONDITIONS, KINDS
+from permalake.iota.contracts.ledger_changes import CONDITIONS, KEY_BYTES, KEY_WEIGHT, KINDS, METADATA_BYTES
 
 PERIODS = ("day", "week", "month", "year")
 
@@ -95,22 +95,22 @@ LEDGER_TOTALS = Table(
         Column(
             "key_bytes",
             "long",
-            "Bytes of unspent outputs that weigh as keys (34 each). Null on Chrysalis.",
+            f"Bytes of unspent outputs that weigh as keys ({KEY_BYTES} each). Null on Chrysalis.",
             required=False,
         ),
         Column(
             "data_bytes",
             "long",
-            "Bytes of unspent outputs that weigh as data (serialized, and 40 of metadata each). "
-            "Null on Chrysalis.",
+            "Bytes of unspent outputs that weigh as data (serialized, and "
+            f"{METADATA_BYTES} of metadata each). Null on Chrysalis.",
             required=False,
         ),
         Column(
             "storage_deposit",
             "long",
             "Storage deposit of all unspent outputs (base tokens): of each the smaller of its amount and its "
-            "rent, v_byte_cost x (10 key bytes + data bytes). Null on Chrysalis, and where the network's "
-            "v_byte_cost is not configured or was not when the history began.",
+            f"rent, v_byte_cost x ({KEY_WEIGHT} key bytes + data bytes). Null on Chrysalis, and where the "
+            "network's v_byte_cost is not configured or was not when the history began.",
             required=False,
         ),
         Column("holders", "long", "Addresses with a balance, one below zero (history is cut) included."),

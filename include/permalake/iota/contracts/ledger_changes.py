@@ -8,6 +8,10 @@ from permalake.iota.contracts.columns import address, long
 KINDS = ("basic", "alias", "foundry", "nft", "legacy", "treasury")
 CONDITIONS = ("timelock", "expiration", "storage_deposit_return")
 SIDES = ("created", "consumed")
+KEY_BYTES, METADATA_BYTES = 34, 40
+"""What an output takes beside its own bytes: its id, and block id, milestone index and time (TIP-19)."""
+DATA_WEIGHT, KEY_WEIGHT = 1, 10
+"""Factors of a data byte and of a key byte in an output's virtual size (TIP-19)."""
 
 LEDGER_CHANGES = Table(
     "ledger_changes",

@@ -7,6 +7,7 @@ Sources: TIP-32 and TIP-33 (Shimmer), the configurations that Hornet 1.2.4 and 2
 from __future__ import annotations
 
 from permalake.config import BaseToken, NetworkSettings, NodeParameters
+from permalake.iota.contracts.ledger_changes import DATA_WEIGHT, KEY_WEIGHT
 
 _IOTA = BaseToken(name="IOTA", ticker_symbol="IOTA", unit="IOTA", subunit="micro", decimals=6)
 _SHIMMER = BaseToken(name="Shimmer", ticker_symbol="SMR", unit="SMR", subunit="glow", decimals=6)
@@ -40,8 +41,8 @@ def node_parameters(name: str, network: NetworkSettings) -> NodeParameters:
         "token_supply": supply,
         "protocol_version": 1 if network.protocol == "chrysalis" else 2,
         "min_pow_score": score,
-        "v_byte_factor_data": 1,
-        "v_byte_factor_key": 10,
+        "v_byte_factor_data": DATA_WEIGHT,
+        "v_byte_factor_key": KEY_WEIGHT,
         "base_token": token,
     }
     given = {key: getattr(network, key) for key in NodeParameters.model_fields}

@@ -16,12 +16,11 @@ from permalake.arrays.cursor import I64
 from permalake.arrays.elements import Elements
 from permalake.iota.codec.outputs import TREASURY
 from permalake.iota.cone.source_records import InclusionState
-from permalake.iota.contracts.ledger_changes import CONDITIONS, SIDES
+from permalake.iota.contracts.ledger_changes import CONDITIONS, KEY_BYTES, KEY_WEIGHT, METADATA_BYTES, SIDES
 from permalake.iota.tables.decoded_columns import DecodedRange, DecodedRows, spread
 from permalake.iota.tables.output_tables import kind_names
 from permalake.iota.tables.transaction_activity import sums
 
-_KEY_BYTES, _METADATA_BYTES, _KEY_WEIGHT = 34, 40, 10
 _TREASURY_BYTES = 9
 _HOLDS = {
     "timelock": "timelock_time",
@@ -135,11 +134,10 @@ def ledger_sums_of(moves: pa.Table, v_byte_cost: int | None) -> pa.Table:
     """Return the same of outputs by name of their kind and side.
 
     ``moves`` are outputs with ``date``, ``kind``, ``side``, ``amount``, ``length`` (bytes) and the fields of
-    unlock conditions. An output weighs its id (34 bytes) as key, and its bytes and 40 bytes of metadata
-    (block id, milestone index and time) as data (TIP-19). Its storage deposit is the rent for that weight, at
-    most its amount.
+    unlock conditions. An output weighs its id as key, its bytes and its metadata as data (TIP-19). Its
+    storage deposit is the rent for that weight, at most its amount.
     """
-    weight = pc.add(moves["length"], _KEY_WEIGHT * _KEY_BYTES + _METADATA_BYTES)
+    weight = pc.add(moves["length"], KEY_WEIGHT * KEY_BYTES + METADATA_BYTES)
     rent = pc.multiply(weight, pa.scalar(v_byte_cost, pa.int64()))
     deposit = pc.if_else(pc.is_valid(rent), pc.min_element_wise(rent, moves["amount"]), None)
     columns = {name: moves[name] for name in ("date", "kind", "side", "amount")}

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from permalake.iota.contracts.ledger_changes import CONDITIONS, KINDS, SIDES
+from permalake.iota.contracts.ledger_changes import CONDITIONS, KEY_BYTES, KINDS, METADATA_BYTES, SIDES
 from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
 
-_KEY_BYTES, _METADATA_BYTES = 34, 40
 _OUTPUTS = ("count", "amount", "bytes")
 _CONDITIONED = ("count", "amount", "return_amount")
 
@@ -73,8 +72,8 @@ def ledger_size(ledger_outputs: Rows, day: date, storage_deposit: int | None, re
     """Return the ledger's size at the end of a day. ``rented``: outputs need a storage deposit (Stardust)."""
     held = [row for row in ledger_outputs if row["date"] == day and row["kind"] != "treasury"]
     outputs = sum(row["unspent_count"] for row in held)
-    keys = _KEY_BYTES * outputs
-    data = _METADATA_BYTES * outputs + sum(row["unspent_bytes"] for row in held)
+    keys = KEY_BYTES * outputs
+    data = METADATA_BYTES * outputs + sum(row["unspent_bytes"] for row in held)
     return {
         "outputs": outputs,
         "amount": sum(row["unspent_amount"] for row in held),
