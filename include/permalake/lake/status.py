@@ -99,10 +99,25 @@ def carried_until(days: Iterable[DayStatus]) -> date | None:
 
 
 def _failures(connection: Connection, network: str | None) -> dict[tuple[str, date], _Failure]:
-    """Return the newest failed step before publication by day, unless the day was published since."""
+    """Return the newest failed step before publication by day, unless the day was published since.
+
+    The database leaves out failures whose days were all published since, so that what is compared here does
+    not grow with the history.
+    """
     columns = (steps.c.network, steps.c.run_id, steps.c.start, steps.c.end, steps.c.reason, steps.c.began_at)
+    since = (
+        select(publications.c.id)
+        .where(
+            publications.c.network == steps.c.network,
+            publications.c.kind == "days",
+            publications.c.published_at > steps.c.began_at,
+            publications.c.start <= steps.c.start,
+            publications.c.end >= steps.c.end,
+        )
+        .exists()
+    )
     failed = select(*columns).where(
-        steps.c.state.in_(("failed", "invalid")), steps.c.step.not_in(AFTER_PUBLICATION)
+        steps.c.state.in_(("failed", "invalid")), steps.c.step.not_in(AFTER_PUBLICATION), ~since
     )
     rows = connection.execute(
         (failed.where(steps.c.network == network) if network else failed).order_by(steps.c.began_at)

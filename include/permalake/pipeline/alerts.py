@@ -67,7 +67,9 @@ def _discreet(error: Exception) -> str:
 
     if isinstance(error, httpx.HTTPStatusError):
         return f"it answered {error.response.status_code}"
-    return type(error).__name__ if isinstance(error, httpx.HTTPError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, httpx.HTTPError | httpx.InvalidURL):  # their texts quote the address
+        return type(error).__name__
+    return f"{type(error).__name__}: {error}"
 
 
 def _post(url: str, alert: Alert) -> None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from permalake.errors import PermalakeError, line_of
 from permalake.lake.task_files import FileTarget
 from permalake.pipeline.landing import TaskOutput
+from permalake.wormhole.contracts.tables import MESSAGE_PUBLICATION
 from permalake.wormhole.reference import Reference, load_reference
 from permalake.wormhole.tables.copies import distinct_vaas, message_places, of_days
 from permalake.wormhole.tables.documents import whole_messages
@@ -29,6 +30,7 @@ LANDED = {REFUSED_VAAS: REFUSED, CONFLICTS: ELSEWHERE, COUNTS: CHAIN_MESSAGES}
 """Schemas of what is landed, by name."""
 _LOG = logging.getLogger(__name__)
 UNDECODABLE = "undecodable"
+_PUBLICATION = MESSAGE_PUBLICATION.name
 # If so many are, and more than are not, a day without them would be a fault of ours.
 _FEW_UNDECODABLE = 100
 
@@ -65,7 +67,7 @@ class EventWriter:
         for group in whole_messages(batches):
             candidates = of_days(distinct_vaas(group), self.start, self.end)
             for rows in event_rows(candidates, reference, targets):
-                published += sum(made.num_rows for made in rows.tables.values())
+                published += rows.tables[_PUBLICATION].num_rows if rows.tables else 0
                 undecodable += 0 if rows.tables else rows.landed[REFUSED_VAAS].num_rows
                 for name, made in rows.tables.items():
                     output.add(name, made)
