@@ -125,19 +125,6 @@ def test_a_table_made_by_an_older_contract_gains_the_new_columns(tmp_path):
     assert rows == [{"proof": None, "white_flag_index": 0}, {"proof": None, "white_flag_index": 1}]
 
 
-def test_a_renamed_column_replaces_the_former_one(tmp_path):
-    chosen = settings_of(tmp_path)
-    lake = OpenLake(chosen)
-    catalog = open_catalog(chosen, "permalake")
-    row = {"date": DAY1, "milestone_count": 7}
-    old = pa.schema([("date", pa.date32()), ("milestone_count", pa.int32())])
-    catalog.create_namespace(NETWORK)
-    catalog.create_table((NETWORK, "daily_activity"), schema=old).append(pa.Table.from_pylist([row], old))
-    lake.ensure(NETWORK)
-    rows = lake.query("from shimmer.daily_activity").to_pylist()
-    assert rows == [dict.fromkeys(domain_of(NETWORK).tables["daily_activity"].names) | {"date": DAY1}]
-
-
 @pytest.mark.parametrize(
     ("sql", "text"),
     [

@@ -306,7 +306,7 @@ def broken_by_contract(table):
         if column.values is not None:
             is_text = isinstance(column.values[0], str)
             broken[f"{column.name}_known"] = {column.name: "?" if is_text else max(column.values) + 1}
-        as_number = Decimal if column.type.startswith("decimal") else int
+        as_number = {"decimal": Decimal, "double": float}.get(column.type.partition("(")[0], int)
         if column.minimum is not None:
             value = as_number(column.minimum - 1)
             broken[f"{column.name}_at_least_{column.minimum}"] = {column.name: value}

@@ -32,6 +32,7 @@ v_byte_cost = 100
 protocol = "chrysalis"
 bech32_hrp = "iota"
 path = "{path}"
+v_byte_cost = 100
 [serve]
 default_network = "shimmer"
 """
