@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from _thread import interrupt_main
@@ -38,6 +39,15 @@ def test_output_and_exit_code_are_told(log):
     assert log.read_text() == "0 ends\n3 ends\n"
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt here, also where the caller ignores it: a job in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_call_leaves_nothing_behind(log):
     below: list[psutil.Process] = []
 
