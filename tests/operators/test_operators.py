@@ -191,16 +191,20 @@ def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(air
     assert "few_prices_missing" in told["reason"]
     assert "/runs/dear/tasks/audit" in told["link"]
     assert "expectations" in airflow.page(told["docs"].removeprefix(airflow.address)).text
-    assert 'class="failed"' in airflow.page("/permalake/").text
+    # Of this day alone: the scheduled day that was marked as failed keeps its mark.
+    assert f'title="{day}: failed; audit failed' in airflow.page("/permalake/").text
 
     mend()
     again = {"dry_run": False, "only_failed": False}
     airflow.call("POST", f"/dags/{WORMHOLE_DAG}/dagRuns/dear/clear", **again)
     airflow.until(lambda: state() == "success", "the mended day")
-    assert 'class="failed"' not in airflow.page("/permalake/").text
-    last = open_reader(load_settings(place / "lake.toml")).status(WORMHOLE)[-1]
-    assert (last.date, last.error) == (day, None)
-    assert last.published
+    page = airflow.page("/permalake/").text
+    assert f'title="{day}: published' in page
+    assert f'title="{day}: failed' not in page
+    listed = open_reader(load_settings(place / "lake.toml")).status(WORMHOLE)
+    (mended,) = [one for one in listed if one.date == day]
+    assert mended.error is None
+    assert mended.published
 
 
 @contextmanager

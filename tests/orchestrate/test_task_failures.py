@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections import defaultdict
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from permalake.config import load_settings
 from permalake.contracts.steps import PUBLISH
+from permalake.domains import open_reader
 from permalake.iota.day import IOTA
 from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.maintenance_dag import compact_step, tidy_step
@@ -83,3 +88,25 @@ def test_maintenance_does_not_try_a_wrong_setting_again(lake, monkeypatch, task)
     monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE_", "misspelt")
     with pytest.raises(AirflowFailException, match=r"^lake.warehouse_: unknown key"):
         task(doc="").execute(context(network=None))
+
+
+def test_a_submit_that_airflow_stopped_is_told_as_such(lake, monkeypatch, tmp_path):
+    program = tmp_path / "bin" / "spark-submit"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
+    task = SparkStep(domain=IOTA, step=IOTA.steps[0])
+
+    def stop() -> None:
+        while "sleep" not in [child.name() for child in psutil.Process().children()]:
+            time.sleep(0.1)
+        task.on_kill()
+
+    threading.Thread(target=stop).start()
+    error = failure(task, force=True)
+    reason = "the Spark submit ended with exit code -9: Airflow stopped the task, as where its run is marked"
+    assert str(error).startswith(reason)
+    (day,) = open_reader(load_settings()).status(NETWORK)
+    assert str(day.error).startswith(reason)

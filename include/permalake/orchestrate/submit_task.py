@@ -18,6 +18,9 @@ from permalake.spark.submit import Submission, SubmitEnd, job_file, spark_enviro
 if TYPE_CHECKING:
     from permalake.pipeline.workspace import Workspace
 
+_STOPPED = "permalake: Airflow stopped the task, as where its run is marked as failed; clear the run to go on"
+"""What stands for the output of a submit that Airflow killed: the exit code alone reads as lack of memory."""
+
 
 class SubmitOperator(SparkSubmitOperator):
     """A Spark submit of this project by Airflow's operator, whose settings are known when the task runs.
@@ -27,6 +30,7 @@ class SubmitOperator(SparkSubmitOperator):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(conn_id="spark_default", **kwargs)
+        self._is_stopped = False
 
     def submit(self, submission: Submission, context: Any) -> SubmitEnd:
         """Submit, wait, and return how it ended. ``conf`` and ``env_vars`` of the task add to the job's."""
@@ -38,8 +42,14 @@ class SubmitOperator(SparkSubmitOperator):
         try:
             SparkSubmitOperator.execute(self, context)
         except AirflowException as error:
-            return end_of(error)
+            end = end_of(error)
+            return SubmitEnd(end.code, _STOPPED) if self._is_stopped else end
         return SubmitEnd(0)
+
+    def on_kill(self) -> None:
+        """Kill the submit, and remember that Airflow did it."""
+        self._is_stopped = True
+        super().on_kill()
 
 
 class SparkStep(StepTask, SubmitOperator):
