@@ -1,7 +1,7 @@
 """Expectation types for Great Expectations that judge what a scan has found.
 
-Its own row expectations run a query each and do not report which rows failed on which day. Here a batch is a
-table's columns and the outcome of each rule (:mod:`permalake.audit.outcomes`), whatever engine found them.
+Its own row expectations cost several times as much and do not report which rows failed on which day (ADR
+0039). Here a batch is a table's columns and the outcome of each rule (:mod:`permalake.audit.outcomes`).
 """
 
 from __future__ import annotations

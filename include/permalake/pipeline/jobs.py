@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import sys
 import time
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _STAGED_AT_ONCE = 4
+_OBJECTS_PER_COLLECTION = 50_000
 LOG = logging.getLogger("permalake")
 
 
@@ -227,6 +229,8 @@ class Job:
 def as_process(job: Callable[[], None]) -> None:
     """Run a job as a whole process: log to standard output, end an error with its line and exit code."""
     prefer_installed()
+    # What a job imports lives as long as it: to look for garbage among it took half a second.
+    gc.set_threshold(_OBJECTS_PER_COLLECTION)
     logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     LOG.setLevel(logging.INFO)
     end_with_owner()

@@ -7,16 +7,24 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from permalake.audit import docs
 from permalake.audit.findings import AuditReport
+from permalake.audit.lean_import import lean_import
 from permalake.audit.staged import scope_of
 from permalake.contracts.steps import StepResult
 from permalake.lake import CarryAttempt, PinnedAttempt
 from permalake.pipeline.jobs import StepContext
 
-# Great Expectations takes as long to import as Spark to start: it begins with this module's own import.
-RUNNER = ThreadPoolExecutor(1).submit(import_module, "permalake.audit.runner")
+
+def _runner() -> ModuleType:
+    with lean_import():
+        return import_module("permalake.audit.runner")
+
+
+# Great Expectations takes a second to import, while the audit reads what is staged.
+RUNNER = ThreadPoolExecutor(1).submit(_runner)
 
 
 def run(context: StepContext) -> StepResult:
