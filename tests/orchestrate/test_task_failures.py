@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from permalake.config import load_settings
@@ -90,13 +91,22 @@ def test_maintenance_does_not_try_a_wrong_setting_again(lake, monkeypatch, task)
         task(doc="").execute(context(network=None))
 
 
-def test_a_submit_that_airflow_stopped_is_told_as_such(lake, monkeypatch, tmp_path):
-    program = tmp_path / "bin" / "spark-submit"
+@pytest.fixture
+def spark_submit(monkeypatch, tmp_path):
+    """A program in the place of spark-submit, which runs for a minute; the file that says it was started."""
+    program, started = tmp_path / "bin" / "spark-submit", tmp_path / "started"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.write_text(f"#!/bin/sh\ntouch {started}\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
+    return started
+
+
+STOPPED = "the Spark submit ended with exit code -9: Airflow stopped the task, as where its run is marked"
+
+
+def test_a_submit_that_airflow_stopped_is_told_as_such(lake, spark_submit):
     task = SparkStep(domain=IOTA, step=IOTA.steps[0])
 
     def stop() -> None:
@@ -106,7 +116,26 @@ def test_a_submit_that_airflow_stopped_is_told_as_such(lake, monkeypatch, tmp_pa
 
     threading.Thread(target=stop).start()
     error = failure(task, force=True)
-    reason = "the Spark submit ended with exit code -9: Airflow stopped the task, as where its run is marked"
-    assert str(error).startswith(reason)
+    assert str(error).startswith(STOPPED)
     (day,) = open_reader(load_settings()).status(NETWORK)
-    assert str(day.error).startswith(reason)
+    assert str(day.error).startswith(STOPPED)
+
+
+@pytest.mark.parametrize("moment", ["before the task works", "while it looks for the connection"])
+def test_a_task_that_airflow_stopped_before_its_submit_does_not_submit(
+    lake, spark_submit, monkeypatch, moment
+):
+    task = SparkStep(domain=IOTA, step=IOTA.steps[0])
+    if moment.startswith("before"):
+        task.on_kill()
+    else:
+        resolve = SparkSubmitHook._resolve_connection
+
+        def stop_and_resolve(hook):
+            task.on_kill()
+            return resolve(hook)
+
+        monkeypatch.setattr(SparkSubmitHook, "_resolve_connection", stop_and_resolve)
+    error = failure(task, force=True)
+    assert str(error).startswith(STOPPED)
+    assert not spark_submit.exists()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from signal import SIGKILL
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from permalake.pipeline.workspace import Workspace
 
 _STOPPED = "permalake: Airflow stopped the task, as where its run is marked as failed; clear the run to go on"
-"""What stands for the output of a submit that Airflow killed: the exit code alone reads as lack of memory."""
+"""The output of a submit that Airflow killed or never began: the exit code alone reads as lack of memory."""
 
 
 class SubmitOperator(SparkSubmitOperator):
@@ -42,14 +44,25 @@ class SubmitOperator(SparkSubmitOperator):
         try:
             SparkSubmitOperator.execute(self, context)
         except AirflowException as error:
-            end = end_of(error)
-            return SubmitEnd(end.code, _STOPPED) if self._is_stopped else end
+            return SubmitEnd(-SIGKILL, _STOPPED) if self._is_stopped else end_of(error)
         return SubmitEnd(0)
 
     def on_kill(self) -> None:
-        """Kill the submit, and remember that Airflow did it."""
+        """Kill the submit, or let none begin, and remember that Airflow did it."""
         self._is_stopped = True
-        super().on_kill()
+        if self._hook is not None:  # Airflow would make one, without the settings of the job.
+            super().on_kill()
+
+    def _get_hook(self) -> SparkSubmitHook:
+        """Return what submits; Airflow goes on with a task that it has stopped, for some seconds.
+
+        Raises:
+            AirflowException: The task was stopped before.
+        """
+        hook = super()._get_hook()
+        if self._is_stopped:
+            raise AirflowException(_STOPPED)
+        return hook
 
 
 class SparkStep(StepTask, SubmitOperator):
