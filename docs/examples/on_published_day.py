@@ -29,7 +29,7 @@ with DAG(
         for events in triggering_asset_events.values():
             for event in events:
                 network = event.extra["network"]
-                sql = f'select date, message_count from "{network}".daily_extended'  # noqa: S608
+                sql = f'select date, message_count from "{network}".daily_extended'
                 for row in lake.query(sql).to_pylist():
                     if str(row["date"]) in event.extra["days"]:
                         found[f"{network} {row['date']}"] = row["message_count"]

@@ -34,7 +34,7 @@ LakeState = dict[TableName, str | None]
 def state(database: Database) -> LakeState:
     """Read every published table's pointer at once; ``as_of``: after the last publication at or before it."""
     with database.read() as connection:
-        return _now(connection)
+        return state_in(connection)
 
 
 def past_state(database: Database, namespaces: Namespaces, as_of: datetime) -> LakeState:
@@ -60,7 +60,8 @@ def check_history(database: Database, names: Iterable[TableName], as_of: datetim
             )
 
 
-def _now(connection: Connection) -> LakeState:
+def state_in(connection: Connection) -> LakeState:
+    """Return every published table's pointer, within a transaction."""
     rows = connection.execute(
         select(pointers.c.table_namespace, pointers.c.table_name, pointers.c.metadata_location).where(
             pointers.c.catalog_name == PUBLISHED

@@ -11,11 +11,16 @@ from permalake.config import Settings, load_settings
 from permalake.domains import domain_of, open_reader
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus, Reader
+from permalake.lake.identity import open_database
 from permalake.local.dag_runs import run_dags
 from permalake.local.report import RunReport
 from permalake.local.run import LOGS, has_nothing_to_do, request_of, title
 from permalake.paths import HOME, ROOT
 from permalake.pipeline.workspace import Workspace
+from permalake.transparency.keys import create_key, signing_key
+from permalake.transparency.report import report
+from permalake.transparency.signing import signed_lake
+from permalake.transparency.verify import Checked, verify
 
 CONFIG = ROOT / "permalake.toml"
 SAMPLE = (
@@ -23,12 +28,16 @@ SAMPLE = (
     # Governance VAAs without a time of their own lie on 1970-01-01; the last of the 36 real days is in 2026.
     ("wormhole", date(1970, 1, 1), date(2100, 1, 2)),
 )
+DEMO_LOG = "permalake.local/demo"
+"""Name of the log that the demo signs, where there is no key yet."""
 SYNTHETIC = (date(2100, 1, 1), date(2100, 1, 2))
 """Days of Wormhole that hold made-up messages (``docs/adr/0017-synthetic-days-in-the-demo.md``)."""
 
 
 def demo(settings: Settings) -> None:
     """Build the sample through Airflow; days that are published and unchanged are left alone."""
+    if signing_key() is None:
+        create_key(DEMO_LOG)
     runs = []
     for network, start, end in SAMPLE:
         work = Workspace.open(settings, domain_of(network), network)
@@ -50,7 +59,20 @@ def summary(settings: Settings) -> str:
         lines += ["", *_network(network, days), *_quarantined(reader, network, days)]
         if any(day.published and day.date in SYNTHETIC for day in days):
             lines += _values(reader)
-    return "\n".join([*lines, "", *_next(settings), ""])
+    return "\n".join([*lines, "", *_next(settings), "", *_checked(settings), ""])
+
+
+def _verified(settings: Settings) -> Checked:
+    copy, key = signed_lake(settings, open_database(settings), domain_of)
+    return verify(copy, lambda network, table: domain_of(network).tables.get(table), key=key)
+
+
+def _checked(settings: Settings) -> list[str]:
+    """Say what a check of the lake against its signed manifests has shown."""
+    return [
+        "Checked, as by .venv/bin/permalake verify:",
+        *(f"  {line}" for line in report(_verified(settings))),
+    ]
 
 
 def _network(network: str, days: list[DayStatus]) -> list[str]:

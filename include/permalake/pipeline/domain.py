@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from permalake.config import Settings
 from permalake.contracts import Table
@@ -22,6 +22,7 @@ from permalake.stores.batch import Store
 
 if TYPE_CHECKING:
     from permalake.audit.laws import Law
+    from permalake.transparency.manifest import Rows
     from permalake.web.mount import Mount
 
 POOL = "permalake_builds"
@@ -35,8 +36,10 @@ class Domain:
     ``namespace``: the lake namespace where the domain has exactly one; None where every configured network
     has its own. ``laws``: gives the laws across its tables, and loads PySpark; a law is judged with the table
     that it names. ``carry``: the function that stages its carried tables
-    (:mod:`permalake.pipeline.steps.carry`), and ``routes`` the one that gives the routes of the REST API
-    (:mod:`permalake.web.mount`), as ``module:function``; the latter is imported by the server alone.
+    (:mod:`permalake.pipeline.steps.carry`), ``evidence`` the one that says how a day's input was verified
+    (:mod:`permalake.transparency.manifest`), and ``routes`` the one that gives the routes of the REST API
+    (:mod:`permalake.web.mount`), as ``module:function``; the last one is imported by the server alone.
+    ``raw_tables``: the tables that hold the input's bytes.
     ``networks``: the configured ones. ``choose``: the network of a run that may name one, else
     :class:`ConfigError`. ``analytics``: the tables and views that the REST API lists and exports, each with
     the columns that a request must name. ``figures`` and ``charts``: what the pages show of a network;
@@ -50,6 +53,8 @@ class Domain:
     views: tuple[LakeView, ...]
     laws: Callable[[], tuple[Law, ...]]
     carry: str
+    raw_tables: tuple[str, ...]
+    evidence: str
     stores: tuple[Store, ...]
     networks: Callable[[Settings], tuple[str, ...]]
     choose: Callable[[Settings, str | None], str]
@@ -68,6 +73,12 @@ class Domain:
             return ()
         module, _, function = self.routes.partition(":")
         found: tuple[Mount, ...] = getattr(import_module(module), function)(settings)
+        return found
+
+    def evidence_of(self, settings: Settings, network: str, rows: Rows) -> dict[str, Any]:
+        """Return how the input of a day was verified, as JSON; ``rows`` returns the day's rows of a table."""
+        module, _, function = self.evidence.partition(":")
+        found: dict[str, Any] = getattr(import_module(module), function)(settings, network, rows)
         return found
 
     @property

@@ -28,6 +28,7 @@ from permalake.spark import sizes
 from permalake.spark.installed_pyspark import prefer_installed
 from permalake.spark.session import session
 from permalake.spark.submit import is_local
+from permalake.transparency.signing import sign_published
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,6 +83,20 @@ class StepContext:
         """Log a line of progress and keep it with the step's result."""
         self.lines.append(line)
         LOG.info(line)
+
+    def sign(self) -> None:
+        """Sign the published days that are not signed yet, where this machine has the key of the log.
+
+        What is published stays published when that fails: the next publication signs it.
+        """
+        try:
+            work = self.work
+            entries = sign_published(work.settings, work.database, work.domain, work.network)
+        except PermalakeError as error:
+            self.report(f"not signed: {error}")
+            return
+        for entry in entries:
+            self.report(f"signed {entry.network} {entry.date}: manifest {entry.manifest}")
 
     @contextmanager
     def begin(self, prepare: Callable[[], T]) -> Iterator[tuple[Attempt, T]]:

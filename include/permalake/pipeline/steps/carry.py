@@ -49,5 +49,6 @@ def _carried(context: StepContext, attempt: CarryAttempt) -> StepResult:
     for day, line in stale.items():
         work.builds.mark_stale(network, [day], line)
     rows = attempt.publish()
+    context.sign()
     context.report(f"carry {network}: {len(days)} day{'s' * (len(days) != 1)}, {span}; docs: {page}")
     return StepResult(rows=rows, docs=str(page), days=tuple(days))

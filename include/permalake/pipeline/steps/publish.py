@@ -10,6 +10,7 @@ def run(context: StepContext) -> StepResult:
     """Publish the passing days; the result is invalid, with reasons, when others were withheld."""
     with context.pinned() as pinned:
         publication = context.work.builds.publish(pinned)
+    context.sign()
     faults = [f"{day}: {reason}" for day, reason in sorted(publication.withheld.items())]
     return StepResult(
         state="invalid" if faults else "done",

@@ -1,0 +1,69 @@
+"""``permalake export``: write the signed days as files that anybody can copy and check."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from permalake.cli.chosen_days import FirstDay, LastDay, Network, chosen_days
+from permalake.config import load_settings
+from permalake.errors import ConfigError
+
+_PAUSE = 30.0
+
+
+def command(  # noqa: PLR0917
+    target: Annotated[str, typer.Argument(help="Folder, s3://BUCKET/PATH or gs://BUCKET/PATH.")],
+    network: Network = None,
+    day: FirstDay = None,
+    last: LastDay = None,
+    follow: Annotated[bool, typer.Option(help="Go on: export what is published, until interrupted.")] = False,
+    config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
+) -> None:
+    """Write the signed days as Parquet files with manifests and log, for any web server or bucket.
+
+    Only what changed is written again. A README beside the files says how to read and check them.
+
+    Examples:
+      permalake export /var/www/permalake
+
+      permalake export s3://bucket/permalake --network shimmer --follow
+    """
+    settings = load_settings(config)
+
+    from permalake.domains import domain_of
+    from permalake.lake.identity import open_database
+    from permalake.transparency.export import Export
+    from permalake.transparency.keys import signing_key
+    from permalake.transparency.log import read_log
+    from permalake.transparency.places import FolderPlace
+    from permalake.transparency.signing import FOLDER, signed_lake
+
+    key = signing_key()
+    if key is None:
+        raise ConfigError("nothing is signed here; `permalake keys create --name NAME` makes a key and signs")
+    wanted = chosen_days(network, day, last)
+    database = open_database(settings)
+    size = -1
+    while True:
+        lake, _ = signed_lake(settings, database, domain_of)
+        log = read_log(lake.place, FOLDER, [key.verifier])
+        if log is None:
+            raise ConfigError("nothing is published yet; `permalake run` builds days")
+        if log.checkpoint.size != size:
+            size = log.checkpoint.size
+            export = Export(
+                lake, log, key.verifier, lambda name, table: domain_of(name).tables.get(table), wanted
+            )
+            done = export.write(FolderPlace(target))
+            sys.stdout.write(
+                f"{target}: {done.days:,} days; {done.written:,} files written ({done.bytes:,} bytes), "
+                f"{done.kept:,} left as they were\n"
+            )
+            sys.stdout.flush()
+        if not follow:
+            return
+        time.sleep(_PAUSE)

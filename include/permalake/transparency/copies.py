@@ -1,0 +1,139 @@
+"""Copies of a lake that can be checked: the lake itself, and what ``permalake export`` wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from permalake.contracts import Table
+from permalake.errors import PermalakeError
+from permalake.lake.published import LakeState, dataset
+from permalake.transparency.log import Entry
+from permalake.transparency.places import SMALL, Place
+
+EXPORTED_LOG = "log"
+"""The log's folder in an export."""
+FILES = "files.json"
+"""List of an export's data files."""
+
+
+class DamagedCopyError(PermalakeError):
+    """Raised if a file of a copy is missing, or is not what it should be; it names the file."""
+
+
+class Copy(Protocol):
+    """A copy of days whose rows can be compared with their manifests.
+
+    ``place`` and ``folder`` say where the log is.
+    """
+
+    place: Place
+    folder: str
+
+    @contextmanager
+    def rows(self, entry: Entry, table: Table, digest: str) -> Iterator[ds.Dataset]:
+        """Give the block a day's rows of a table; ``digest`` is what the manifest says of them."""
+
+
+class LakeCopy:
+    """The published tables of the lake that this machine works on."""
+
+    def __init__(self, place: Place, folder: str, state: LakeState) -> None:
+        self.place = place
+        self.folder = folder
+        self.state = state
+
+    @contextmanager
+    def rows(self, entry: Entry, table: Table, digest: str) -> Iterator[ds.Dataset]:  # noqa: ARG002
+        """Give the block a day's rows, as :class:`Copy` has it."""
+        day = date.fromisoformat(entry.date)
+        yield dataset(table, self.state.get((entry.network, table.name)), day, day)
+
+
+class ExportCopy:
+    """An export: a Parquet file per table and day, named by what is in it."""
+
+    folder = EXPORTED_LOG
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._sums = {file["path"]: file for file in _listed(place)}
+
+    @contextmanager
+    def rows(self, entry: Entry, table: Table, digest: str) -> Iterator[ds.Dataset]:
+        """Give the block a day's rows, as :class:`Copy` has it.
+
+        Raises:
+            DamagedCopyError: if the file is missing, is not listed, or has another length or SHA-256.
+        """
+        path = data_path(entry, table.name, digest)
+        listed = self._sums.get(path)
+        if listed is None:
+            raise DamagedCopyError(f"{self.place.location}/{FILES} does not list {path}")
+        with self.place.on_disk(path) as file:
+            if file is None:
+                raise DamagedCopyError(f"{self.place.location}/{path} is missing")
+            if (file.stat().st_size, sha256_of(file)) != (listed["bytes"], listed["sha256"]):
+                raise DamagedCopyError(f"{self.place.location}/{path} is damaged: not what {FILES} lists")
+            yield _opened(file, f"{self.place.location}/{path}")
+
+
+def data_path(entry: Entry, table: str, digest: str) -> str:
+    """Return where an export keeps a day's rows of a table."""
+    return f"data/{entry.network}/{table}/{entry.date}-{digest[:16]}.parquet"
+
+
+def read_manifest(copy: Copy, entry: Entry) -> dict[str, Any]:
+    """Read the manifest that an entry of the log names.
+
+    Raises:
+        DamagedCopyError: if it is missing, or another one than the log's.
+    """
+    path = f"{copy.folder}/{entry.path}"
+    content = copy.place.read(path)
+    if content is None:
+        raise DamagedCopyError(f"{copy.place.location}/{path} is missing")
+    if hashlib.sha256(content).hexdigest() != entry.manifest:
+        raise DamagedCopyError(f"{copy.place.location}/{path} is not the manifest that the log holds")
+    document: dict[str, Any] = json.loads(content)
+    if (document.get("network"), document.get("date")) != (entry.network, entry.date):
+        raise DamagedCopyError(f"{copy.place.location}/{path} is the manifest of another day")
+    return document
+
+
+def sha256_of(file: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    with file.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def _listed(place: Place) -> list[dict[str, Any]]:
+    content = place.read(FILES, 64 * SMALL)
+    if content is None:
+        raise DamagedCopyError(
+            f"{place.location}/{FILES} is missing: this is no export of `permalake export`"
+        )
+    try:
+        listed = json.loads(content)
+        return [{"path": one["path"], "bytes": one["bytes"], "sha256": one["sha256"]} for one in listed]
+    except (ValueError, TypeError, KeyError):
+        raise DamagedCopyError(f"{place.location}/{FILES} is damaged") from None
+
+
+def _opened(file: Path, name: str) -> ds.Dataset:
+    try:
+        return ds.dataset(file, format="parquet")
+    except (pa.ArrowException, OSError):
+        raise DamagedCopyError(f"{name} is damaged: no Parquet file") from None
+
+
+TableOf = Callable[[str, str], "Table | None"]
+"""Returns the contract of a network's table; None where this version knows no such table."""

@@ -1,0 +1,220 @@
+"""Export: the published days as Parquet files with manifests and log, to be served as static files.
+
+Data files are named by what is in them, and the checkpoint is written last: a reader sees a day as it was or
+as it is, and only what changed is written.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from permalake.contracts import Table
+from permalake.errors import PermalakeError
+from permalake.lake.published import dataset
+from permalake.transparency.copies import (
+    EXPORTED_LOG,
+    FILES,
+    LakeCopy,
+    TableOf,
+    data_path,
+    read_manifest,
+    sha256_of,
+)
+from permalake.transparency.digest import table_digest
+from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, SignedLog, files_of
+from permalake.transparency.notes import VerifierKey
+from permalake.transparency.places import SMALL, FolderPlace
+
+Wanted = Callable[[Entry], bool]
+_ROW_GROUP = 100_000
+_RETIRED = "retired.json"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export did: days that the target holds, files written and left as they were, bytes written."""
+
+    days: int
+    written: int
+    kept: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Export:
+    """The export of a lake's signed days.
+
+    Attributes:
+        lake: The lake, with its log.
+        log: The log, checked.
+        key: The public key of the log.
+        table_of: Contracts of tables.
+        wanted: Which days are exported.
+    """
+
+    lake: LakeCopy
+    log: SignedLog
+    key: VerifierKey
+    table_of: TableOf
+    wanted: Wanted
+
+    def write(self, target: FolderPlace, progress: Callable[[str], None] = lambda _: None) -> Exported:
+        """Bring ``target`` up to date; data files that no manifest names any more go one export later."""
+        before = _files_at(target)
+        listed: list[dict[str, Any]] = []
+        written = kept = size = days = 0
+        for (network, day), entry in sorted(self.log.latest.items()):
+            if not self.wanted(entry):
+                continue
+            days += 1
+            progress(f"{network} {day}")
+            for table, said in self._tables(entry):
+                path = data_path(entry, table.name, said["digest"])
+                if path in before:
+                    listed.append(before[path])
+                    kept += 1
+                    continue
+                file = self._write_table(target, entry, table, path, said)
+                listed.append(file)
+                written, size = written + 1, size + file["bytes"]
+        self._write_log(target)
+        target.write(FILES, _lines(listed))
+        target.write("README.md", _readme(self.log, self.key, listed).encode())
+        target.write("croissant.json", json.dumps(_croissant(self.log, listed), indent=1).encode())
+        target.write(f"{EXPORTED_LOG}/{CHECKPOINT}", self.log.note)
+        _remove_retired(target, set(before), {file["path"] for file in listed})
+        return Exported(days, written, kept, size)
+
+    def _tables(self, entry: Entry) -> Iterator[tuple[Table, dict[str, Any]]]:
+        for name, said in sorted(read_manifest(self.lake, entry)["tables"].items()):
+            if table := self.table_of(entry.network, name):
+                yield table, said
+
+    def _write_table(
+        self, target: FolderPlace, entry: Entry, table: Table, path: str, said: dict[str, Any]
+    ) -> dict[str, Any]:
+        day = date.fromisoformat(entry.date)
+        rows = dataset(table, self.lake.state.get((entry.network, table.name)), day, day)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "rows.parquet")
+            _write_parquet(rows, [name for name, _ in said["columns"]], file)
+            if table_digest(ds.dataset(file), table).hex != said["digest"]:
+                raise PermalakeError(
+                    f"{entry.network}.{table.name} of {entry.date}: the rows are not those of the manifest; "
+                    "`permalake verify` says more"
+                )
+            target.write(path, file.read_bytes())
+            return {
+                "path": path,
+                "network": entry.network,
+                "table": table.name,
+                "date": entry.date,
+                "rows": said["rows"],
+                "bytes": file.stat().st_size,
+                "sha256": sha256_of(file),
+            }
+
+    def _write_log(self, target: FolderPlace) -> None:
+        """Write tiles and manifests; the checkpoint, which makes them count, comes last."""
+        place, folder = self.lake.place, self.lake.folder
+        for path in files_of(self.log):
+            content = place.read(f"{folder}/{path}")
+            if path != CHECKPOINT and content is not None:
+                _write_new(target, f"{EXPORTED_LOG}/{path}", content)
+        for entry in self.log.entries:
+            content = place.read(f"{folder}/{entry.path}")
+            if content is not None:
+                _write_new(target, f"{EXPORTED_LOG}/{entry.path}", content)
+        _write_new(target, f"{EXPORTED_LOG}/{PUBLIC_KEY}", f"{self.key}\n".encode())
+
+
+def _write_parquet(rows: ds.Dataset, columns: list[str], file: Path) -> None:
+    scanner = rows.scanner(columns=columns)
+    with pq.ParquetWriter(file, scanner.projected_schema, compression="zstd") as writer:
+        for batch in scanner.to_batches():
+            writer.write_batch(batch, row_group_size=_ROW_GROUP)
+
+
+def _write_new(target: FolderPlace, path: str, content: bytes) -> None:
+    if target.read(path) != content:
+        target.write(path, content)
+
+
+def _files_at(target: FolderPlace) -> dict[str, dict[str, Any]]:
+    content = target.read(FILES, 64 * SMALL)
+    return {file["path"]: file for file in json.loads(content)} if content else {}
+
+
+def _remove_retired(target: FolderPlace, before: set[str], now: set[str]) -> None:
+    """Remove the files that the export before this one retired, and note those that this one retires.
+
+    Who began to read before this export still finds the files of the last one.
+    """
+    retired = json.loads(target.read(_RETIRED, 64 * SMALL) or b"[]")
+    for path in set(retired) - now:
+        target.remove(path)
+    target.write(_RETIRED, json.dumps(sorted(before - now)).encode())
+
+
+def _lines(listed: list[dict[str, Any]]) -> bytes:
+    return ("[\n" + ",\n".join(json.dumps(file) for file in listed) + "\n]\n").encode()
+
+
+def _readme(log: SignedLog, key: VerifierKey, listed: list[dict[str, Any]]) -> str:
+    networks = ", ".join(sorted({file["network"] for file in listed}))
+    first = next(iter(listed), None)
+    table = f"{first['network']}/{first['table']}" if first else ""
+    return f"""# Days of {networks}, exported by Permalake
+
+`data/NETWORK/TABLE/DATE-DIGEST.parquet` holds a table's rows of a UTC day, `files.json` lists these files
+with size and SHA-256, `log/` is the signed log of manifests.
+
+Read a table with DuckDB, here or over HTTPS (put the address of this folder in place of `.`):
+
+```sql
+SET VARIABLE files = (SELECT list('./' || path) FROM './files.json' WHERE path LIKE 'data/{table}/%');
+SELECT * FROM read_parquet(getvariable('files'));
+```
+
+Check the copy: `permalake verify .` compares every table with its signed manifest. The log is
+`{log.checkpoint.origin}`, and its key is
+
+    {key}
+"""  # noqa: S608
+
+
+def _croissant(log: SignedLog, listed: list[dict[str, Any]]) -> dict[str, Any]:
+    """Describe the files as Croissant 1.0 has it (docs.mlcommons.org/croissant)."""
+    tables = sorted({(file["network"], file["table"]) for file in listed})
+    return {
+        "@context": {
+            "@vocab": "https://schema.org/",
+            "cr": "http://mlcommons.org/croissant/",
+            "sc": "https://schema.org/",
+            "dct": "http://purl.org/dc/terms/",
+            "conformsTo": "dct:conformsTo",
+        },
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": log.checkpoint.origin,
+        "description": "Published days of a Permalake lake, with signed manifests.",
+        "distribution": [
+            {
+                "@type": "cr:FileSet",
+                "@id": f"{network}.{table}",
+                "name": f"{network}.{table}",
+                "encodingFormat": "application/vnd.apache.parquet",
+                "includes": f"data/{network}/{table}/*.parquet",
+            }
+            for network, table in tables
+        ],
+    }

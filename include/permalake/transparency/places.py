@@ -1,0 +1,153 @@
+"""Where a log, its manifests and an export lie: a folder, a bucket, or a web server."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import httpx
+from pyarrow import fs
+
+from permalake.errors import PermalakeError
+from permalake.lake.warehouse_files import fault_of, write_whole
+from permalake.net.object_storage import filesystem, inner_path, is_object_store
+
+SMALL = 8 << 20
+"""Bytes that a file may have which is read into memory."""
+_LARGEST = 64 << 30
+_PIECE = 1 << 20
+_SECONDS = 60.0
+
+
+class Place(Protocol):
+    """A place with files, named by paths relative to it."""
+
+    location: str
+
+    def read(self, path: str, limit: int = SMALL) -> bytes | None:
+        """Return a file's content; None if there is no such file.
+
+        Raises:
+            PermalakeError: if it cannot be read, or is longer than ``limit``.
+        """
+
+    @contextmanager
+    def on_disk(self, path: str) -> Iterator[Path | None]:
+        """Give the block a file of this machine with the content; None if there is no such file."""
+
+
+def open_place(location: str) -> Place:
+    """Return the place at a location: a path, ``s3://…``, ``gs://…``, ``http://…`` or ``https://…``."""
+    if urlsplit(location).scheme in ("http", "https"):
+        return WebPlace(location.rstrip("/"))
+    return FolderPlace(location.rstrip("/") or "/")
+
+
+class FolderPlace:
+    """A folder of this machine or of a bucket."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location if is_object_store(location) else str(Path(location).absolute())
+
+    def read(self, path: str, limit: int = SMALL) -> bytes | None:
+        """Return a file's content, as :class:`Place` has it."""
+        at = f"{self.location}/{path}"
+        try:
+            with filesystem(at).open_input_stream(inner_path(at)) as source:
+                content: bytes = source.read(limit + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if "Cannot open for reading" in str(error) and "directory" in str(error):
+                return None
+            raise PermalakeError(f"{at} cannot be read: {fault_of(error)}") from None
+        return _bounded(at, content, limit)
+
+    @contextmanager
+    def on_disk(self, path: str) -> Iterator[Path | None]:
+        """Give the block a file of this machine, as :class:`Place` has it."""
+        at = f"{self.location}/{path}"
+        if not is_object_store(self.location):
+            yield Path(at) if Path(at).is_file() else None
+            return
+        if filesystem(at).get_file_info(inner_path(at)).type != fs.FileType.File:
+            yield None
+            return
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            filesystem(at).open_input_stream(inner_path(at)) as source,
+        ):
+            copy = Path(folder, "copy")
+            with copy.open("wb") as out:
+                while piece := source.read(_PIECE):
+                    out.write(piece)
+            yield copy
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file whole: a reader sees the former content or the new one."""
+        write_whole(f"{self.location}/{path}", content)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        at = f"{self.location}/{path}"
+        with suppress(FileNotFoundError):
+            filesystem(at).delete_file(inner_path(at))
+
+
+class WebPlace:
+    """The files below an address of a web server."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._client = httpx.Client(timeout=_SECONDS, follow_redirects=True, max_redirects=3)
+
+    def read(self, path: str, limit: int = SMALL) -> bytes | None:
+        """Return a file's content, as :class:`Place` has it."""
+        content = bytearray()
+        for piece in self._pieces(path, limit):
+            if piece is None:
+                return None
+            content += piece
+        return bytes(content)
+
+    @contextmanager
+    def on_disk(self, path: str) -> Iterator[Path | None]:
+        """Give the block a file of this machine, as :class:`Place` has it."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy: Path | None = Path(folder, "copy")
+            with Path(folder, "copy").open("wb") as out:
+                for piece in self._pieces(path, _LARGEST):
+                    if piece is None:
+                        copy = None
+                        break
+                    out.write(piece)
+            yield copy
+
+    def _pieces(self, path: str, limit: int) -> Iterator[bytes | None]:
+        """Yield the content in pieces; None alone where the server has no such file."""
+        at = f"{self.location}/{path}"
+        try:
+            with self._client.stream("GET", at) as answer:
+                if answer.status_code in (404, 410):
+                    yield None
+                    return
+                if answer.status_code != 200:
+                    raise PermalakeError(f"{at} cannot be read: the server answers {answer.status_code}")
+                read = 0
+                for piece in answer.iter_bytes(_PIECE):
+                    read += len(piece)
+                    if read > limit:
+                        raise PermalakeError(f"{at} is longer than {limit:,} bytes")
+                    yield piece
+        except httpx.HTTPError as error:
+            raise PermalakeError(f"{at} cannot be read: {type(error).__name__} {error}".rstrip()) from None
+
+
+def _bounded(at: str, content: bytes, limit: int) -> bytes:
+    if len(content) > limit:
+        raise PermalakeError(f"{at} is longer than {limit:,} bytes")
+    return content

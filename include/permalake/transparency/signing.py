@@ -1,0 +1,130 @@
+"""Signing what is published: manifests of the changed days, appended to the log of the warehouse."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from datetime import date
+
+from sqlalchemy import func, select
+
+from permalake.config import Settings
+from permalake.lake.maintenance import networks_of
+from permalake.lake.published import state
+from permalake.lake.state import Database
+from permalake.transparency.copies import LakeCopy
+from permalake.transparency.keys import signing_key
+from permalake.transparency.log import Entry, InvalidLogError, SignedLog, append, read_log
+from permalake.transparency.manifest import (
+    ManifestOfDay,
+    SignableState,
+    SignedDomain,
+    make_manifest,
+    published_state,
+    says_the_same,
+)
+from permalake.transparency.notes import SignerKey, VerifierKey
+from permalake.transparency.places import FolderPlace
+
+FOLDER = "_log"
+"""The log's folder in the warehouse."""
+_LOCK = 7_365_213  # any number that no other advisory lock of the database uses
+DomainOf = Callable[[str], SignedDomain]
+
+
+def sign_all(settings: Settings, database: Database, domain_of: DomainOf) -> tuple[Entry, ...]:
+    """Sign the published days of every network of the lake."""
+    return tuple(
+        entry
+        for network in networks_of(database)
+        for entry in sign_published(settings, database, domain_of(network), network)
+    )
+
+
+def signed_lake(
+    settings: Settings, database: Database, domain_of: DomainOf
+) -> tuple[LakeCopy, VerifierKey | None]:
+    """Sign what is not signed yet; return the lake as a copy to be checked, and this machine's public key."""
+    sign_all(settings, database, domain_of)
+    key = signing_key()
+    copy = LakeCopy(FolderPlace(settings.lake.warehouse), FOLDER, state(database))
+    return copy, key.verifier if key else None
+
+
+def sign_published(
+    settings: Settings, database: Database, domain: SignedDomain, network: str
+) -> tuple[Entry, ...]:
+    """Append the manifests of a network's days published since its last entry; return the new entries.
+
+    Without a key on this machine nothing happens. What a killed process left unsigned, the next call signs.
+
+    Raises:
+        InvalidNoteError: if the log was signed by another key.
+        InvalidLogError: if its files are damaged.
+    """
+    key = signing_key()
+    if key is None:
+        return ()
+    place = FolderPlace(settings.lake.warehouse)
+    log = read_log(place, FOLDER, [key.verifier])
+    entries = log.entries if log else ()
+    signed = max((entry.publication for entry in entries if entry.network == network), default=0)
+    now = published_state(database, network, signed)
+    manifests = _changed(settings, place, now, log, domain)
+    if not manifests:
+        return ()
+    with database.write() as connection:
+        if connection.dialect.name == "postgresql":  # SQLite's writers wait for each other anyway
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+        return _append(place, key, manifests)
+
+
+def _changed(
+    settings: Settings, place: FolderPlace, now: SignableState, log: SignedLog | None, domain: SignedDomain
+) -> list[ManifestOfDay]:
+    """Return the manifests of the days that now differ from their last ones."""
+    latest = log.latest if log else {}
+    changed = []
+    for day in sorted(now.days):
+        entry = latest.get((now.network, day.isoformat()))
+        before = _manifest_of(place, entry) if entry else None
+        manifest = make_manifest(settings, domain, now, day, before)
+        if before is None or not says_the_same(before, manifest):
+            changed.append(manifest)
+    return changed
+
+
+def _append(place: FolderPlace, key: SignerKey, manifests: list[ManifestOfDay]) -> tuple[Entry, ...]:
+    """Append what no other process has appended since, and write the manifests before the log names them."""
+    log = read_log(place, FOLDER, [key.verifier])
+    latest: Mapping[tuple[str, str], Entry] = log.latest if log else {}
+    entries = []
+    for manifest in manifests:
+        publication = int(manifest.document["publication"])
+        entry = Entry(manifest.network, manifest.day.isoformat(), publication, manifest.hex)
+        known = latest.get((entry.network, entry.date))
+        if known and known.publication >= publication:
+            continue
+        place.write(f"{FOLDER}/{entry.path}", manifest.content)
+        place.write(_files_path(entry.network, entry.date), json.dumps(manifest.files).encode())
+        entries.append(entry)
+    if entries:
+        append(place, FOLDER, log, entries, key)
+    return tuple(entries)
+
+
+def _manifest_of(place: FolderPlace, entry: Entry) -> ManifestOfDay:
+    content = place.read(f"{FOLDER}/{entry.path}")
+    if content is None:
+        raise InvalidLogError(f"{place.location}/{FOLDER}/{entry.path} is missing; restore it from a copy")
+    if hashlib.sha256(content).hexdigest() != entry.manifest:
+        raise InvalidLogError(f"{place.location}/{FOLDER}/{entry.path} is damaged; restore it from a copy")
+    files = place.read(_files_path(entry.network, entry.date))
+    day = date.fromisoformat(entry.date)
+    return ManifestOfDay(entry.network, day, json.loads(content), json.loads(files or b"{}"))
+
+
+def _files_path(network: str, day: str) -> str:
+    """Where the names of the data files of a day's last manifest stand: a cache that may be deleted."""
+    return f"{FOLDER}/files/{network}/{day}.json"

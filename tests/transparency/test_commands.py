@@ -1,0 +1,90 @@
+"""``permalake keys``, ``export`` and ``verify`` as a user calls them."""
+
+from __future__ import annotations
+
+import pytest
+
+from permalake.cli.main import main
+from permalake.transparency import keys
+from support.lakes import DAY1, DAY2, OpenLake, build, settings_of
+from support.signed_lakes import NAME, at_home
+
+
+@pytest.fixture
+def called(tmp_path, monkeypatch, capsys):
+    """Call the command line on a lake with two days; return exit code and both outputs."""
+    at_home(monkeypatch, tmp_path / "home")
+    settings = settings_of(tmp_path / "warehouse")
+    lake = OpenLake(settings)
+    for at, day in enumerate((DAY1, DAY2)):
+        build(settings, lake, day, at + 1, 3, f"run-{at}")
+    config = tmp_path / "permalake.toml"
+    config.write_text(f'[lake]\nwarehouse = "{settings.lake.warehouse}"\n')
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(one) for one in arguments])
+        told = capsys.readouterr()
+        return ended.value.code or 0, told.out, told.err
+
+    return call
+
+
+def test_a_lake_is_signed_exported_and_checked(called, tmp_path):
+    code, key, remarks = called("keys", "create", "--name", NAME)
+    assert code == 0
+    assert "2 published days signed" in remarks
+    assert called("keys", "show") == (0, key, "")
+    target = tmp_path / "export"
+    assert (
+        called("export", target)[1]
+        == f"{target}: 2 days; 6 files written ({_bytes(target):,} bytes), 0 left as they were\n"
+    )
+    for source in ([], [target, "--key", key]):
+        code, said, _ = called("verify", *source)
+        assert code == 0
+        assert said.startswith(f"{NAME}: 2 days are as they were signed.\n")
+        assert "  shimmer: 2 days, 6 tables of days, 10 rows" in said
+    assert "1 days" not in called("verify", target, "--date", DAY1, "--network", "shimmer")[1].splitlines()[1]
+
+
+def _bytes(target):
+    return sum(file.stat().st_size for file in target.rglob("*.parquet"))
+
+
+def test_the_first_difference_is_one_line_with_exit_code_1(called, tmp_path):
+    called("keys", "create", "--name", NAME)
+    target = tmp_path / "export"
+    called("export", target)
+    file = next(target.glob("data/*/messages/*.parquet"))
+    file.write_bytes(file.read_bytes()[:-9])
+    code, _, reason = called("verify", target)
+    assert code == 1
+    assert reason == f"permalake: {file} is damaged: not what files.json lists\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["keys", "show"], "permalake keys create"),
+        (["export", "somewhere"], "permalake keys create"),
+        (["verify"], "permalake keys create"),
+        (["verify", "/nowhere/at/all"], "no export of"),
+        (["verify", "http://127.0.0.1:9/none"], "cannot be read"),
+        (["verify", "--to", "2022-09-28"], "--to is the last day"),
+        (["verify", "--key", "nonsense"], "is no key"),
+        (["keys", "create", "--name", "two words"], "--name"),
+    ],
+)
+def test_what_cannot_be_done_is_said_on_one_line(called, arguments, reason):
+    code, _, said = called(*arguments)
+    assert code in (1, 2)
+    assert said.count("\n") == 1
+    assert reason in said
+
+
+def test_a_day_that_is_not_there_is_said(called):
+    called("keys", "create", "--name", NAME)
+    assert "no day of the log" in called("verify", "--date", "1999-01-01")[2]
+    assert keys.KEY_FILE.exists()

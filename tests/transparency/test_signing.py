@@ -1,0 +1,169 @@
+"""Publications and the log: every change of a day is signed once, and only changes are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from permalake.lake.restore import restore
+from permalake.transparency import keys
+from permalake.transparency.digest import canonical_json
+from permalake.transparency.log import InvalidLogError
+from permalake.transparency.notes import InvalidNoteError
+from permalake.transparency.verify import verify
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, pass_audit, settings_of
+from support.signed_lakes import NAME, at_home, lake_copy, log_of, sign, table_of
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    at_home(monkeypatch, tmp_path / "home")
+    return settings_of(tmp_path / "warehouse")
+
+
+@pytest.fixture
+def lake(settings):
+    return OpenLake(settings)
+
+
+def manifest(settings, entry):
+    content = Path(settings.lake.warehouse, "_log", entry.path).read_bytes()
+    assert sha256(content).hexdigest() == entry.manifest
+    assert content == canonical_json(json.loads(content))
+    return json.loads(content)
+
+
+def test_without_a_key_nothing_is_signed_and_with_one_all_that_is_published(settings, lake):
+    build(settings, lake, DAY1, 1, 4, "first")
+    assert sign(settings, lake) == []
+    keys.create_key(NAME)
+    build(settings, lake, DAY2, 2, 5, "second")
+    assert sign(settings, lake) == [(NETWORK, str(DAY1)), (NETWORK, str(DAY2))]
+    assert sign(settings, lake) == []
+
+
+def test_a_manifest_tells_what_the_day_holds_and_what_it_replaces(settings, lake):
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, 4, "first")
+    sign(settings, lake)
+    build(settings, lake, DAY1, 1, 7, "corrected")
+    sign(settings, lake)
+    before, after = log_of(settings).entries
+    document = manifest(settings, after)
+    assert document["replaces"] == before.manifest
+    assert {name: table["rows"] for name, table in document["tables"].items()} == {
+        "messages": 7,
+        "ms_analytics": 1,
+        "date_cache": 1,
+    }
+    assert document["raw"] == {"messages": document["tables"]["messages"]["digest"]}
+    assert document["tables"]["messages"] != manifest(settings, before)["tables"]["messages"]
+    assert document["tables"]["date_cache"] == manifest(settings, before)["tables"]["date_cache"]
+
+
+def test_the_same_rows_published_again_are_not_signed_again(settings, lake):
+    keys.create_key(NAME)
+    for run in ("first", "again"):
+        build(settings, lake, DAY1, 1, 4, run)
+        sign(settings, lake)
+    assert len(log_of(settings).entries) == 1
+
+
+def test_a_day_that_lost_its_rows_has_a_manifest_without_tables(settings, lake):
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, 4, "first")
+    sign(settings, lake)
+    build(settings, lake, DAY1, 1, 0, "emptied")
+    sign(settings, lake)
+    assert "messages" not in manifest(settings, log_of(settings).entries[-1])["tables"]
+    verify(lake_copy(settings, lake), table_of)
+
+
+def test_days_of_a_range_and_days_one_by_one_have_equal_digests(settings, lake, tmp_path):
+    keys.create_key(NAME)
+    for at, day in enumerate((DAY3, DAY1, DAY2)):
+        build(settings, lake, day, day.day, 300, f"run-{at}")
+    sign(settings, lake)
+    other_settings = settings_of(tmp_path / "other")
+    other = OpenLake(other_settings)
+    attempt = other.begin(NETWORK, DAY1, DAY3, "range")
+    from support.lakes import analytics, cache, messages, put
+
+    for table, rows in (("messages", messages), ("ms_analytics", analytics)):
+        put(
+            other_settings,
+            attempt,
+            table,
+            [row for day in (DAY1, DAY2, DAY3) for row in rows(day, day.day, 300)],
+        )
+    put(
+        other_settings,
+        attempt,
+        "date_cache",
+        [row for day in (DAY1, DAY2, DAY3) for row in cache(day, day.day, day.day)],
+    )
+    other.builds.publish(pass_audit(attempt))
+    sign(other_settings, other)
+
+    def digests(of):
+        return {
+            (entry.date, name): table["digest"]
+            for entry in log_of(of).entries
+            for name, table in manifest(of, entry)["tables"].items()
+        }
+
+    assert digests(settings) == digests(other_settings)
+
+
+def test_processes_that_sign_at_once_sign_each_day_once(settings, lake):
+    keys.create_key(NAME)
+    for at, day in enumerate((DAY1, DAY2, DAY3)):
+        build(settings, lake, day, at + 1, 3, f"run-{at}")
+    with ThreadPoolExecutor(4) as pool:
+        signed = list(pool.map(lambda _: sign(settings, OpenLake(settings)), range(4)))
+    assert sorted(day for days in signed for day in days) == [
+        (NETWORK, str(day)) for day in (DAY1, DAY2, DAY3)
+    ]
+    assert len(log_of(settings).entries) == 3
+
+
+def test_another_machine_s_key_or_a_damaged_log_signs_nothing(settings, lake):
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, 3, "first")
+    sign(settings, lake)
+    build(settings, lake, DAY2, 2, 3, "second")
+    mine = keys.KEY_FILE.read_text()
+    keys.KEY_FILE.unlink()
+    keys.create_key(NAME)
+    with pytest.raises(InvalidNoteError):
+        sign(settings, lake)
+    keys.KEY_FILE.write_text(mine)
+    manifest_file = Path(settings.lake.warehouse, "_log", log_of(settings).entries[0].path)
+    sound = manifest_file.read_bytes()
+    build(settings, lake, DAY1, 1, 9, "third")
+    manifest_file.write_bytes(sound[:-1])
+    with pytest.raises(InvalidLogError, match="damaged"):
+        sign(settings, lake)
+    manifest_file.write_bytes(sound)
+    assert sorted(sign(settings, lake)) == [(NETWORK, str(DAY1)), (NETWORK, str(DAY2))]
+
+
+def test_the_log_survives_a_lost_catalog_and_lost_lists_of_files(settings, lake):
+    keys.create_key(NAME)
+    build(settings, lake, DAY1, 1, 3, "first")
+    build(settings, lake, DAY2, 2, 3, "second")
+    sign(settings, lake)
+    lake.leave()
+    Path(settings.lake.warehouse, "catalog.db").unlink()
+    shutil.rmtree(Path(settings.lake.warehouse, "_log", "files"))
+    restore(settings)
+    restored = OpenLake(settings)
+    assert sign(settings, restored) == []
+    assert verify(lake_copy(settings, restored), table_of).days == {NETWORK: 2}
+    build(settings, restored, DAY3, 3, 3, "third")
+    assert sign(settings, restored) == [(NETWORK, str(DAY3))]
