@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-import pyarrow as pa
 import pytest
 
 from permalake.config import load_settings
@@ -90,10 +90,11 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
         "the first finished task",
     )
     airflow.kill_scheduler()
-    airflow.up()
-    airflow.until(
-        lambda: all(state in DONE for state in backfilled().values()), "the end of every run", 200 * DAYS
-    )
+    with undisturbed(airflow, place) as expected:
+        airflow.up()
+        airflow.until(
+            lambda: all(state in DONE for state in backfilled().values()), "the end of every run", 200 * DAYS
+        )
     assert set(backfilled().values()) == {"success"}
 
     reader = open_reader(load_settings(place / "lake.toml"))
@@ -105,7 +106,7 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
 
     airflow.until(settled, "the runs that build stale days again", 600)
     built = rows(place / "lake.toml", WORMHOLE)
-    assert_same(built, built_undisturbed(airflow, place))
+    assert_same(built, rows(expected, WORMHOLE))
     assert {one["date"] for one in built["messages_daily"].to_pylist()} == set(EVERY_DAY)
     # Midnight may have come meanwhile, and with it the next scheduled runs.
     told = [(one["event"], "scheduled__" in one["run"]) for one in alerts.received]
@@ -223,11 +224,20 @@ def scheduled_runs(airflow, dag: str) -> list[str]:
     return [run for run in airflow.runs(dag) if run.startswith("scheduled__")]
 
 
-def built_undisturbed(airflow, place: Path) -> dict[str, pa.Table]:
-    """The same days, built as one range without a scheduler, in a lake of their own."""
+@contextmanager
+def undisturbed(airflow, place: Path) -> Iterator[Path]:
+    """The configuration of a lake with the same days, built as one range without a scheduler.
+
+    Built beside the block, where Airflow waits for what the killed scheduler left.
+    """
     config = place / "undisturbed.toml"
     command = [PERMALAKE, "run", "wormhole", "--date", str(FIRST), "--to", str(LAST)]
     environment = airflow.environment | {"PERMALAKE_CONFIG": str(config)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return rows(config, WORMHOLE)
+    with (place / "undisturbed.log").open("wb") as log:
+        build = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        yield config
+        assert build.wait(600) == 0, (place / "undisturbed.log").read_text()
+    finally:
+        build.kill()
+        build.wait()
