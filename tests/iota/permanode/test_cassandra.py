@@ -307,7 +307,7 @@ def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_or
 
 
 def test_bytes_beyond_127_fit_their_signed_columns(spark):
-    from permalake.iota.permanode.stardust_rows import small, state_byte, tiny
+    from permalake.iota.permanode.store_columns import small, state_byte, tiny
 
     row = (
         spark.range(1)

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from permalake.contracts.cql import StoreTable
 from permalake.iota.contracts.permanode_views import CHRONICLE, SYNC_KEY
 from permalake.iota.permanode import chrysalis_schema as store
-from permalake.iota.permanode.stardust_rows import shaped, small, state_byte, times
+from permalake.iota.permanode.stardust_rows import times
+from permalake.iota.permanode.store_columns import shaped, small, state_byte
 
 Lake = Mapping[str, DataFrame]
 

@@ -1,21 +1,32 @@
-"""Legacy outputs: whether one is used is part of its key in the store, and another day may decide it."""
+"""Rows of ``legacy_outputs``: whether one is used is part of its key, and another day may decide it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import reduce
-from typing import TYPE_CHECKING
 
-from permalake.iota.permanode.stardust_rows import legacy_outputs
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
 from permalake.iota.permanode.stardust_schema import LEGACY_OUTPUTS
+from permalake.iota.permanode.store_columns import shaped
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    Lake = Mapping[str, DataFrame]
+Lake = Mapping[str, DataFrame]
 
 _ID = "output_id"
+
+
+def legacy_outputs(lake: Lake) -> DataFrame:
+    """Return ``legacy_outputs`` in their present state.
+
+    ``is_used`` is true once any day of ``spent`` (output_id, of all published days) has consumed the output.
+    ``lake["legacy_outputs"]`` holds the outputs to be written, of any day.
+    """
+    used = F.col("spent_id").isNotNull()
+    spent = lake["spent"].select(F.col("output_id").alias("spent_id")).distinct()
+    outputs = lake["legacy_outputs"].join(spent, F.col("output_id") == F.col("spent_id"), "left")
+    return shaped(outputs, LEGACY_OUTPUTS, is_used=used)
 
 
 class LegacyOutputs:
@@ -38,8 +49,6 @@ class LegacyOutputs:
         first: date,
         held: Callable[[DataFrame], DataFrame],
     ) -> None:
-        from pyspark.sql import functions as F
-
         created = today["legacy_outputs"]
         touched = [_created(today), _consumed(today)]
         for old in before:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from permalake.contracts.cql import StoreTable
@@ -21,38 +21,11 @@ from permalake.iota.contracts.permanode_views import (
     TAG_KINDS,
 )
 from permalake.iota.permanode import stardust_schema as store
+from permalake.iota.permanode.legacy_outputs import legacy_outputs
+from permalake.iota.permanode.store_columns import shaped, small, state_byte, tiny
 
 Lake = Mapping[str, DataFrame]
 Rows = Callable[[Lake], DataFrame]
-
-
-def tiny(value: Column) -> Column:
-    """Return 0..255 as CQL's signed tinyint: 128 and above turn negative."""
-    return F.when(value > 127, value - 256).otherwise(value).cast("tinyint")
-
-
-def small(value: Column) -> Column:
-    """Return 0..65535 as CQL's signed smallint."""
-    return F.when(value > 32767, value - 65536).otherwise(value).cast("smallint")
-
-
-def state_byte(value: Column) -> Column:
-    """Return an inclusion state as a blob of one byte."""
-    return F.unhex(F.lpad(F.hex(value), 2, "0"))
-
-
-def shaped(frame: DataFrame, table: StoreTable, **own: Column) -> DataFrame:
-    """Return the contract's columns in order, cast.
-
-    ``own`` gives those that differ from the frame's. A null key column becomes ``''``.
-    """
-    columns = []
-    for field in table.spark:
-        value = own.get(field.name, F.col(field.name))
-        if field.name in table.key and table.columns[field.name] == "text":
-            value = F.coalesce(value, F.lit(""))
-        columns.append(value.cast(field.dataType).alias(field.name))
-    return frame.select(*columns)
 
 
 def messages(lake: Lake) -> DataFrame:
@@ -135,18 +108,6 @@ def _last(outputs: DataFrame, lake: Lake, table: StoreTable) -> DataFrame:
         .withColumn("place", F.row_number().over(latest_first))
         .where("place = 1")
     )
-
-
-def legacy_outputs(lake: Lake) -> DataFrame:
-    """Return ``legacy_outputs`` in their present state.
-
-    ``is_used`` is true once any day of ``spent`` (output_id, of all published days) has consumed the output.
-    ``lake["legacy_outputs"]`` holds the outputs to be written, of any day.
-    """
-    used = F.col("spent_id").isNotNull()
-    spent = lake["spent"].select(F.col("output_id").alias("spent_id")).distinct()
-    outputs = lake["legacy_outputs"].join(spent, F.col("output_id") == F.col("spent_id"), "left")
-    return shaped(outputs, store.LEGACY_OUTPUTS, is_used=used)
 
 
 def tags(lake: Lake) -> DataFrame:

@@ -16,16 +16,14 @@ from permalake.config import NetworkSettings
 from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.cone.packs import AS_RECORDS, Packing, in_packs
 from permalake.iota.cone.source_records import RECORD, MilestoneDay, utc_date
-from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo
+from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo, first_patience
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import Wanted, fetch
 from permalake.iota.sources.node_time import Timeline
-from permalake.net.http import Patience, RequestRejectedError, UnavailableError
+from permalake.net.http import RequestRejectedError, UnavailableError
 
 # What no build has asked for this long is not kept any longer.
 _KEEP_SECONDS = 24 * 3_600.0
-# A node that does not answer at all is more likely to be a wrong address than one that will in a minute.
-_FIRST_ATTEMPTS = 5
 # Reasons that say that the node lacks something, not that what it told is wrong.
 _LACKS = ("milestone_gap", "milestone_missing", "parent_missing", "consumed_missing")
 
@@ -146,7 +144,7 @@ class NodeSource:
                 raise PermalakeError(f"{self._address.name}: HTTP {refusal.status}") from None
 
     def _reach(self, timeout: float) -> NodeInfo:
-        patience = Patience(read=timeout, connect=min(timeout, 10.0), attempts=_FIRST_ATTEMPTS)
+        patience = first_patience(timeout)
         with closing(replace(self._address, patience=patience).connect()) as api:
             kind = f"is it the address of a {api.protocol} node"
             try:

@@ -29,11 +29,23 @@ U = TypeVar("U")
 _RAW_V2 = "application/vnd.iota.serializer-v1"
 _RAW_V1 = "application/octet-stream"
 _GONE = frozenset({404, 410})
+# A request that fails is tried again after a pause, which doubles each time; `net/http.py` has the rules.
+ATTEMPTS = 8
+BACK_OFF_SECONDS = 0.5
+# A node that does not answer at all is more likely to be a wrong address than one that will in a minute.
+FIRST_ATTEMPTS = 5
 _STATES = {
     "conflicting": InclusionState.CONFLICTING,
     "included": InclusionState.INCLUDED,
     "noTransaction": InclusionState.NO_TRANSACTION,
 }
+
+
+def first_patience(timeout: float) -> Patience:
+    """Return the patience with a node that is asked for the first time; ``timeout`` in seconds."""
+    return Patience(
+        read=timeout, connect=min(timeout, 10.0), attempts=FIRST_ATTEMPTS, back_off=BACK_OFF_SECONDS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +63,13 @@ class NodeAddress:
     def connect(self) -> NodeApi:
         """Return the node's API in the dialect of its protocol."""
         dialect = CoreV2 if self.protocol == "stardust" else RestV1
-        usual = Patience(read=self.timeout, whole=2 * self.timeout, failures=self.concurrency)
+        usual = Patience(
+            read=self.timeout,
+            whole=2 * self.timeout,
+            attempts=ATTEMPTS,
+            back_off=BACK_OFF_SECONDS,
+            failures=self.concurrency,
+        )
         return dialect(
             Service(
                 self.name,
