@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import sys
+import threading
 from collections import Counter
 from contextlib import contextmanager
 from functools import cache
@@ -23,6 +25,10 @@ from permalake.spark.submit import WORKER_DAEMON
 from support import whole_runs
 
 HERE = Path(__file__).parent
+
+# Modules and collected tests live as long as the process: looking for garbage among them took a sixth of the
+# time of tests without a server.
+gc.set_threshold(50_000)
 
 # Settings from the environment outrank a test's own: tests would publish into a warehouse that the shell has
 # exported.
@@ -45,14 +51,15 @@ path = "wormhole"
 [prices]
 path = "prices.csv"
 """
-# What takes longest begins first, so that all processes end at about the same time.
+# What takes longest begins first, so that all processes end at about the same time; what needs a store begins
+# when the stores are fetched.
 LONG = (
     "operators",
+    "faults",
+    "cluster",
     "stores",
     "iota/permanode",
     "wormhole/events",
-    "faults",
-    "cluster",
     "e2e",
     "iota/tables",
     "iota/cone",
@@ -143,6 +150,21 @@ def pytest_terminal_summary(terminalreporter, config):
     listed = [f"{spent:.0f} s {name}" for name, spent in seconds.most_common(slowest)]
     for at in range(0, len(listed), 3):
         terminalreporter.line(" ".join(f"{one:52}" for one in listed[at : at + 3]).rstrip())
+
+
+def pytest_sessionstart(session):
+    """Bring the stores while tests are collected and the first ones of the whole suite do without."""
+    option = session.config.option
+    if getattr(option, "numprocesses", None) and not option.markexpr:
+        for name, server in control.servers().items():
+            given = name, server, session.config._tmp_path_factory
+            threading.Thread(target=_fetch, args=given, daemon=True).start()
+
+
+def pytest_collection_finish():
+    """Leave what is collected out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
@@ -317,12 +339,19 @@ def _server(name, tmp_path_factory):
 def _started(name, server, tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("JDK_JAVA_OPTIONS", f"{SHORT_LIVED} {SCHEMA_IN_MEMORY} {COARSE_CLOCK}")
-    # Two processes that start at once would fetch the same server into the same place.
-    with _locked(tmp_path_factory, "services"):
-        control.up({name: server}, lambda line: None)
+    _fetch(name, server, tmp_path_factory)
+    with _locked(tmp_path_factory, "jars"):
+        jars.resolve(jars.STORE_COORDINATES)
+    server.up()
     patch.undo()
     yield server
     server.daemon.stop()
+
+
+def _fetch(name, server, tmp_path_factory):
+    """Bring a server where it is missing; two processes would bring it into the same place."""
+    with _locked(tmp_path_factory, f"fetch-{name}"):
+        server.fetch()
 
 
 @pytest.fixture(scope="session")

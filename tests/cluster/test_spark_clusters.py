@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
+
+import pyspark
 
 from support import yarn_cluster
 from support.spark_cluster import cluster
 from support.whole_runs import assert_same, configuration, finish, rows
 
+# Executors of a minute: the optimising compiler would cost more than it gives.
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+DEFAULTS = {"spark.executor.defaultJavaOptions": BRIEF}
 YARN_DEFAULTS = {
+    **DEFAULTS,
     "spark.executor.instances": "2",
     "spark.executor.cores": "1",
     "spark.yarn.am.memory": "512m",
+    "spark.yarn.am.extraJavaOptions": BRIEF,
+    # All nodes are this machine: left out, each submit packs, copies and unpacks all of Spark's jars.
+    "spark.yarn.jars": f"local:{Path(pyspark.__file__).parent / 'jars'}/*",
 }
+
+
+def spark_settings(folder: Path, defaults: dict[str, str]) -> str:
+    """A folder with Spark's defaults."""
+    folder.mkdir()
+    lines = [f"{name} {value}\n" for name, value in defaults.items()]
+    (folder / "spark-defaults.conf").write_text("".join(lines))
+    return str(folder)
 
 
 def test_a_cluster_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):
@@ -25,6 +43,7 @@ def test_a_cluster_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):
             PERMALAKE_SPARK_CORES="2",
             PERMALAKE_SPARK_DRIVER_MEMORY="1g",
             PERMALAKE_SPARK_EXECUTOR_MEMORY="1g",
+            SPARK_CONF_DIR=spark_settings(tmp_path / "spark", DEFAULTS),
             SPARK_LOCAL_IP="127.0.0.1",
         )
         (finished,) = spark.state()["completedapps"]
@@ -37,10 +56,7 @@ def test_a_cluster_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):
 
 def test_yarn_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):
     config = configuration(tmp_path / "lake")
-    settings = tmp_path / "spark"
-    settings.mkdir()
-    lines = [f"{name} {value}\n" for name, value in YARN_DEFAULTS.items()]
-    (settings / "spark-defaults.conf").write_text("".join(lines))
+    settings = spark_settings(tmp_path / "spark", YARN_DEFAULTS)
     with yarn_cluster.cluster(tmp_path / "yarn") as hadoop:
         finish(
             config,
@@ -48,7 +64,7 @@ def test_yarn_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):
             PERMALAKE_SPARK_DRIVER_MEMORY="1g",
             PERMALAKE_SPARK_EXECUTOR_MEMORY="1g",
             HADOOP_CONF_DIR=str(hadoop),
-            SPARK_CONF_DIR=str(settings),
+            SPARK_CONF_DIR=settings,
             SPARK_LOCAL_IP="127.0.0.1",
             PYSPARK_PYTHON=sys.executable,
         )

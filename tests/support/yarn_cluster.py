@@ -49,7 +49,7 @@ def cluster(folder: Path, nodes: int = 2) -> Iterator[Path]:
         port, process = launch_gateway(
             classpath=_class_path(),
             jarpath=str(next(_SPARK_JARS.glob("py4j-*.jar"))),
-            javaopts=["--add-opens", "java.base/java.lang=ALL-UNNAMED"],
+            javaopts=["-XX:TieredStopAtLevel=1", "--add-opens", "java.base/java.lang=ALL-UNNAMED"],
             java_path=jars.java(),
             redirect_stdout=log,
             redirect_stderr=log,
