@@ -10,8 +10,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from permalake.api.limits import RateLimit
 from permalake.api.quality import add_data_docs
+from permalake.api.shared_counts import RateLimit
 from support.limited_api import application, build
 from support.live_api import live_api
 

@@ -52,4 +52,4 @@ def test_a_port_that_is_taken_is_named(tmp_path):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"permalake: nothing listens at 127.0.0.1:{port}; if it is taken, choose others" in done.stderr
-    assert "address already in use" in done.stderr
+    assert "address already in use" in done.stderr.lower()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -23,6 +24,8 @@ from permalake.config import ServeSettings
 LEAST_RATE = 4096
 """Bytes per second that a client has to take of its answer."""
 _IDLE_SECONDS = 5
+_HEALTH_SECONDS = 30
+"""Seconds in which a worker has to answer its supervisor; a long query may keep it busy."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +178,13 @@ class BoundedHttp(HttpToolsProtocol):
             self._write_deadline = None
 
 
-def bounded_config(app: ASGIApp, settings: ServeSettings, host: str, port: int) -> uvicorn.Config:
-    """Return uvicorn's configuration for an application, bounded as ``[serve]`` says."""
+def bounded_config(
+    app: ASGIApp | Callable[[], ASGIApp], settings: ServeSettings, host: str, port: int, workers: int = 0
+) -> uvicorn.Config:
+    """Return uvicorn's configuration for an application, bounded as ``[serve]`` says.
+
+    With ``workers``, each of so many processes makes its own by calling ``app``.
+    """
     limits = ConnectionLimits(
         settings.connections,
         settings.header_bytes,
@@ -187,6 +195,9 @@ def bounded_config(app: ASGIApp, settings: ServeSettings, host: str, port: int) 
     protocol = partial(BoundedHttp, limits=limits, waiting={})
     return uvicorn.Config(
         app,
+        factory=bool(workers),
+        workers=workers or 1,
+        timeout_worker_healthcheck=_HEALTH_SECONDS,
         host=host,
         port=port,
         http=cast("type[asyncio.Protocol]", protocol),

@@ -6,7 +6,6 @@ import asyncio
 import hmac
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 
@@ -14,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from permalake.api.shared_counts import RateLimit
 from permalake.config import ServeSettings
 from permalake.pages.metrics import ApiMetrics
 from permalake.web.problems import problem_response
@@ -23,7 +23,6 @@ HEALTH_SLOTS = 4
 """Requests for ``/health`` that are answered at once, beside the others."""
 _CLIENT_GONE = 499
 """What nginx logs for a client that left before its answer."""
-_CLIENTS = 100_000
 _LOG = logging.getLogger(__name__)
 
 
@@ -38,26 +37,6 @@ class _RefusedRequest(Exception):  # noqa: N818
         self.reason = reason
         self.detail = detail
         self.headers = headers
-
-
-class RateLimit:
-    """Requests per client and minute, as buckets of tokens that fill evenly; 0: no limit."""
-
-    def __init__(self, per_minute: int) -> None:
-        self._per_minute = per_minute
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def wait(self, client: str, now: float) -> float:
-        """Return 0 and count a request, or the seconds until the client may ask again."""
-        if not self._per_minute:
-            return 0.0
-        tokens, seen = self._buckets.pop(client, (float(self._per_minute), now))
-        tokens = min(self._per_minute, tokens + (now - seen) * self._per_minute / 60)
-        allowed = tokens >= 1
-        self._buckets[client] = (tokens - 1 if allowed else tokens, now)
-        if len(self._buckets) > _CLIENTS:
-            self._buckets.popitem(last=False)
-        return 0.0 if allowed else (1 - tokens) * 60 / self._per_minute
 
 
 class _Slots:

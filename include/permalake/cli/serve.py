@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import resource
 import sys
 from typing import Annotated
@@ -19,51 +18,45 @@ _FILES = 1024
 def command(
     host: Annotated[str | None, typer.Option(metavar="H", help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(metavar="P", min=1, max=65535, help="Port.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=256, help="Processes that answer; default: one per core."),
+    ] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
     """Serve the published lake: the API of IOTA nodes and of Wormhole explorers, docs at /docs.
 
-    Without configuration it answers from the lake that is there. Every answer is of one published state; a
-    new publication is served within seconds.
+    Without configuration it answers from the lake that is there, on all cores. Every answer is of one
+    published state; a new publication is served within seconds.
 
     Examples:
       permalake serve
 
-      permalake serve --host 0.0.0.0 --port 8080
+      permalake serve --host 0.0.0.0 --port 8080 --workers 4
 
       curl http://127.0.0.1:8042/shimmer/api/core/v2/info
     """
     settings = load_settings(config)
 
-    import uvicorn
+    from permalake.lake.identity import open_database, warehouse_id
 
-    from permalake.api.app import create_app
-    from permalake.api.bounded_http import bounded_config
-    from permalake.lake.serving import has_lake
-
-    if not has_lake(settings):
+    if warehouse_id(settings) is None:
         raise PermalakeError(
             f"no lake at {settings.lake.warehouse}; build one first (make demo or permalake run)"
         )
-    app = create_app(settings)
-    # What is loaded by now stays for good; the garbage collector need not look through it again.
-    gc.collect()
-    gc.freeze()
+    open_database(settings, settings.serve.catalog_wait)
     address = host or settings.serve.host
     number = settings.serve.port if port is None else port
     sys.stderr.write(f"serving {settings.lake.warehouse} at http://{address}:{number}, docs at /docs\n")
-    server = uvicorn.Server(bounded_config(app, _within_open_files(settings.serve), address, number))
+    from permalake.api.workers import WorkersFailedError, serve_by_workers, usable_cores
+
+    settings = settings.model_copy(update={"serve": _within_open_files(settings.serve)})
     try:
-        server.run()
-    except KeyboardInterrupt:
-        return
-    except SystemExit:
-        # uvicorn has logged why.
+        serve_by_workers(settings, address, number, workers or usable_cores())
+    except WorkersFailedError:
         raise PermalakeError(
             f"nothing listens at {address}:{number}; if it is taken, choose others with --host and --port"
         ) from None
-    finally:
-        gc.unfreeze()
 
 
 def _within_open_files(serve: ServeSettings) -> ServeSettings:

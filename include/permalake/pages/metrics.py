@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter as Counts
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
@@ -16,6 +17,7 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response
@@ -26,6 +28,8 @@ from permalake.lake.serving import LakeReader
 from permalake.pages.days import freshness, state_of
 from permalake.stores.readers import StoreReaders
 
+_OF_WORKERS = "PROMETHEUS_MULTIPROC_DIR"
+"""prometheus_client's own variable: with it, every process keeps its figures in files of that folder."""
 _SECONDS = (0.002, 0.005, 0.01, 0.015, 0.025, 0.06, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0)
 router = APIRouter(tags=["service"])
 
@@ -84,43 +88,57 @@ class ApiMetrics(LakeRegistry):
 
     def __init__(self, lake: LakeMetrics, reader: LakeReader, stores: StoreReaders) -> None:
         super().__init__(lake)
+        counted = self.registry
+        if _OF_WORKERS in os.environ:
+            # Every worker keeps its figures in files, and each shows the sum of all.
+            counted = CollectorRegistry()
+            MultiProcessCollector(self.registry)  # type: ignore[no-untyped-call]
         self.requests = Counter(
             "permalake_http_requests",
             "Answered requests.",
             ("route", "method", "status", "network"),
-            registry=self.registry,
+            registry=counted,
         )
         self.seconds = Histogram(
             "permalake_http_request_seconds",
             "Time to answer a request.",
             ("route", "network"),
             buckets=_SECONDS,
-            registry=self.registry,
+            registry=counted,
         )
-        self.in_flight = Gauge("permalake_http_in_flight", "Requests being answered.", registry=self.registry)
+        self.in_flight = Gauge(
+            "permalake_http_in_flight",
+            "Requests being answered.",
+            registry=counted,
+            multiprocess_mode="livesum",
+        )
         self.rejected = Counter(
-            "permalake_http_rejected", "Requests refused by a limit.", ("reason",), registry=self.registry
+            "permalake_http_rejected", "Requests refused by a limit.", ("reason",), registry=counted
         )
         self.backend = Histogram(
             "permalake_backend_seconds",
             "Time of a query, waiting for a connection included.",
             ("backend", "query"),
             buckets=_SECONDS,
-            registry=self.registry,
+            registry=counted,
         )
         self.backend_errors = Counter(
-            "permalake_backend_errors", "Failed queries.", ("backend", "kind"), registry=self.registry
+            "permalake_backend_errors", "Failed queries.", ("backend", "kind"), registry=counted
         )
-        waiting = Gauge(
-            "permalake_lake_pool_waiting", "Requests waiting for a connection.", registry=self.registry
+        self.waiting = Gauge(
+            "permalake_lake_pool_waiting",
+            "Requests waiting for a connection.",
+            registry=counted,
+            multiprocess_mode="livesum",
         )
-        waiting.set_function(lambda: reader.waiting)
+        self._reader = reader
         reader.observe = partial(self._query, "lake")
         for name, store in stores.by_name.items():
             store.observe = partial(self._query, name)
 
     def _query(self, backend: str, tables: str, seconds: float, error: str | None) -> None:
         self.backend.labels(backend, tables).observe(seconds)
+        self.waiting.set(self._reader.waiting)
         if error:
             self.backend_errors.labels(backend, error).inc()
 

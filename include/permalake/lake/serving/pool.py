@@ -38,14 +38,17 @@ class PoolBusyError(PermalakeError):
 
 
 class QueryPool:
-    """``size`` connections to one DuckDB, which may read files below ``warehouse`` and nothing else."""
+    """``size`` connections to one DuckDB, which may read files below ``warehouse`` and nothing else.
 
-    def __init__(self, warehouse: str, size: int, memory: str = "1GiB") -> None:
+    ``threads``: of all queries together; default: one per core.
+    """
+
+    def __init__(self, warehouse: str, size: int, threads: int | None = None, memory: str = "1GiB") -> None:
         self._database = duckdb.connect(":memory:")
         self._spill = tempfile.TemporaryDirectory(prefix="permalake-serve-")
         for setting in _SETTINGS:
             self._database.execute(setting)
-        self._database.execute(f"SET threads = {os.cpu_count() or 2}")
+        self._database.execute(f"SET threads = {threads or os.cpu_count() or 2}")
         self._database.execute(f"SET memory_limit = '{memory}'")
         self._database.execute(f"SET temp_directory = {_text(self._spill.name)}")
         if not object_storage.is_object_store(warehouse):

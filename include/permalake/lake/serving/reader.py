@@ -34,6 +34,8 @@ from permalake.lake.serving.snapshot import (
 from permalake.net import object_storage
 from permalake.paths import HOME
 
+# A relation makes no copy of the rows, but binds the statement twice, which costs more.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
 _BATCH = 10_000
 _INDEXING_SECONDS = 3600
 _UNUSED_ID = 100_000
@@ -68,18 +70,24 @@ class LakeReader:
 
     A request takes :meth:`snapshot` once and passes it to every query, so that all it answers is of one
     state. :meth:`refresh` swaps the state after a publication; requests under way keep theirs, whose files
-    maintenance leaves for ``[lake] retention_days``. ``cache`` is the folder of the id indices. ``observe``
-    is told of each query: its tables, its seconds, and the name of its error.
+    maintenance leaves for ``[lake] retention_days``. ``cache`` is the folder of the id indices. ``threads``:
+    see :class:`QueryPool`. ``observe`` is told of each query: its tables, its seconds, and the name of its
+    error.
     """
 
     def __init__(
-        self, settings: Settings, namespaces: Namespaces, pool_size: int = 4, cache: Path | None = None
+        self,
+        settings: Settings,
+        namespaces: Namespaces,
+        pool_size: int = 4,
+        cache: Path | None = None,
+        threads: int | None = None,
     ) -> None:
         self._namespaces = namespaces
         self._database = open_database(settings, settings.serve.catalog_wait)
-        self._pool = QueryPool(settings.lake.warehouse, pool_size)
+        self._pool = QueryPool(settings.lake.warehouse, pool_size, threads)
         # Indexing takes no connection away from requests.
-        self._own = QueryPool(settings.lake.warehouse, 1)
+        self._own = QueryPool(settings.lake.warehouse, 1, threads)
         with self._database.read() as connection:
             self.lake_id = str(catalog_id(connection))
         self._index = LakeIndex((cache or HOME / "serve") / self.lake_id)
@@ -140,12 +148,7 @@ class LakeReader:
         """
         with self._observed(query.scans), self._pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
-            with warnings.catch_warnings():
-                # A relation makes no copy of the rows, but binds the statement twice, which costs more.
-                warnings.simplefilter("ignore", UserWarning)
-                found: pa.Table = connection.execute(
-                    statement, {**bound, **query.parameters}
-                ).to_arrow_table()
+            found: pa.Table = connection.execute(statement, {**bound, **query.parameters}).to_arrow_table()
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows
 

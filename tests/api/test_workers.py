@@ -1,0 +1,198 @@
+"""``permalake serve`` with several workers: one port, one set of figures, no request lost with a worker."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from permalake.api.shared_counts import METRICS_FOLDER, RATES_FILE, RateLimit, forget_worker
+from permalake.api.workers import shared
+from permalake.config import Settings
+from permalake.local.services.daemon import free_port
+from support import lakes
+
+PERMALAKE = Path(sys.executable).with_name("permalake")
+WORKERS, CLIENTS = 3, 8
+PATH = "/api/analytics/v1/shimmer/ms_analytics?start=2022-09-28&end=2022-09-28"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    networks = {lakes.NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
+    folder = tmp_path_factory.mktemp("workers")
+    settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=networks)  # type: ignore[arg-type]
+    lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
+    return settings
+
+
+@contextmanager
+def serving(settings, folder, *arguments, **environment):
+    """A server; its supervisor and its port."""
+    port = free_port()
+    command = [PERMALAKE, "serve", "--port", str(port), *arguments]
+    variables = {
+        **os.environ,
+        "PERMALAKE_HOME": str(folder),
+        "PERMALAKE_LAKE__WAREHOUSE": settings.lake.warehouse,
+        "TMPDIR": str(folder),
+        **environment,
+    }
+    with subprocess.Popen(command, env=variables, cwd=folder, stderr=subprocess.DEVNULL) as process:
+        try:
+            supervisor = psutil.Process(process.pid)
+            _until(lambda: _ask(port, "/health") == 200 and len(workers_of(supervisor)) > 0)
+            yield supervisor, port
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _until(condition, seconds=60):
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        try:
+            if condition():
+                return
+        except (OSError, http.client.HTTPException):
+            pass
+        time.sleep(0.1)
+    pytest.fail("it took too long")
+
+
+def _ask(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    finally:
+        connection.close()
+
+
+def workers_of(supervisor):
+    found = []
+    for child in supervisor.children():
+        with suppress(psutil.Error):  # ended meanwhile
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
+class Load:
+    """Clients that ask all the time, each request on a connection of its own."""
+
+    def __init__(self, port, path):
+        self.answers, self.failed = Counter(), []
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(port, path)) for _ in range(CLIENTS)]
+
+    def _run(self, port, path):
+        while not self._ended.is_set():
+            began = time.monotonic()
+            try:
+                self.answers[_ask(port, path)] += 1
+            except (OSError, http.client.HTTPException) as error:
+                self.failed.append((began, time.monotonic(), error))
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def counted(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    found = re.findall(r'^permalake_http_requests_total\{.*status="200"\} ([0-9.]+)$', text, re.MULTILINE)
+    return sum(float(number) for number in found)
+
+
+def test_a_killed_worker_costs_no_request_but_its_own(settings, tmp_path):
+    with serving(settings, tmp_path, "--workers", str(WORKERS)) as (supervisor, port):
+        _until(lambda: len(workers_of(supervisor)) == WORKERS)
+        before = counted(port)
+        with Load(port, PATH) as load:
+            _until(lambda: load.answers[200] > 200)
+            killed_at = time.monotonic()
+            victim = workers_of(supervisor)[0]
+            victim.kill()
+            _until(lambda: len(workers_of(supervisor)) == WORKERS and victim not in workers_of(supervisor))
+            since = sum(load.answers.values())
+            _until(lambda: sum(load.answers.values()) > since + 200)
+        assert set(load.answers) == {200}
+        # Those that the worker was answering, at most one of each client.
+        assert len(load.failed) <= CLIENTS
+        assert all(began <= killed_at <= ended for began, ended, _ in load.failed)
+        # What the dead worker had counted stays, and the others' is added.
+        assert counted(port) >= before + load.answers[200]
+        assert "gauge" not in [file.name for file in tmp_path.glob(f"permalake-workers-*/*_{victim.pid}.db")]
+
+
+def test_a_server_that_is_asked_to_end_finishes_what_it_has_begun(settings, tmp_path):
+    with serving(settings, tmp_path, "--workers", "2") as (supervisor, port):
+        workers = workers_of(supervisor)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.request("GET", PATH)
+        supervisor.send_signal(signal.SIGTERM)
+        assert connection.getresponse().status in (200, 503)
+        _, alive = psutil.wait_procs([supervisor, *workers], timeout=20)
+        assert alive == []
+    assert list(tmp_path.glob("permalake-workers-*")) == []
+
+
+def test_workers_end_with_a_supervisor_that_was_killed(settings, tmp_path):
+    with serving(settings, tmp_path, "--workers", "2") as (supervisor, _):
+        workers = workers_of(supervisor)
+        supervisor.kill()
+        _, alive = psutil.wait_procs(workers, timeout=30)
+        assert alive == []
+
+
+def test_a_client_s_rate_counts_over_all_workers(settings, tmp_path):
+    with serving(settings, tmp_path, "--workers", "3", PERMALAKE_SERVE__RATE_PER_MINUTE="40") as (_, port):
+        answers = Counter(_ask(port, PATH) for _ in range(80))
+    assert 20 <= answers[200] <= 42
+    assert set(answers) == {200, 429}
+
+
+def test_workers_share_what_the_limits_allow(settings):
+    serve = shared(settings, 4).serve
+    assert (serve.concurrency, serve.queue, serve.connections) == (16, 64, 256)
+    assert (serve.lake_pool, shared(settings, 300).serve.concurrency) == (2, 1)
+
+
+def test_two_processes_of_one_file_count_together(tmp_path, monkeypatch):
+    monkeypatch.setenv(RATES_FILE, str(tmp_path / "rates"))
+    one, other = RateLimit(2), RateLimit(2)
+    assert [one.wait("a", 0.0), other.wait("a", 0.0)] == [0.0, 0.0]
+    assert one.wait("a", 0.0) == other.wait("a", 0.0) == 30.0
+    assert other.wait("b", 0.0) == 0.0
+    assert one.wait("a", 30.0) == 0.0
+
+
+def test_a_dead_worker_s_gauges_go_and_its_counters_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
+    for name in ("gauge_livesum_7.db", "counter_7.db", "gauge_livesum_8.db"):
+        (tmp_path / name).touch()
+    forget_worker(7)
+    assert {file.name for file in tmp_path.iterdir()} == {"counter_7.db", "gauge_livesum_8.db"}
