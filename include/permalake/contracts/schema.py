@@ -84,6 +84,8 @@ class Table:
         lookups: Columns by which the REST API finds single rows; see :mod:`permalake.lake.serving.ids`.
         lookup_keys: For a lookup that is not by the column's own value, the function (``module:function``)
             that returns the key of a value.
+        copied: Columns that the REST API keeps uncompressed to read single rows from; see
+            :mod:`permalake.lake.serving.copies`.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Table:
     commit: Commit = "day"
     lookups: tuple[str, ...] = ()
     lookup_keys: Mapping[str, str] = field(default_factory=dict)
+    copied: tuple[str, ...] = ()
     date_doc: str = "UTC date of the milestone's timestamp."
 
     @cached_property

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 from fastapi import Depends
+from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -51,8 +52,9 @@ class RequestLake:
         self.settings = settings
         self.network = network
         self.snapshot: LakeSnapshot = reader.snapshot()
-        self._reader = reader
+        self.reader = reader
         self._expired = threading.Event()
+        self.may_wait = True
         self._deadline: float = getattr(request.state, "deadline", time.monotonic() + settings.serve.timeout)
 
     @property
@@ -62,7 +64,7 @@ class RequestLake:
 
     def arrow(self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan) -> pa.Table:
         """Return the rows of :meth:`rows` as Arrow, for many of them."""
-        return self._reader.arrow(self._query(sql, parameters, scans))
+        return self.reader.arrow(self._query(sql, parameters, scans))
 
     def rows(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
@@ -72,7 +74,7 @@ class RequestLake:
         Raises:
             QueryTimeoutError: if the request's time is up (504).
         """
-        return self._reader.rows(self._query(sql, parameters, scans))
+        return self.reader.rows(self._query(sql, parameters, scans))
 
     def kept_rows(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
@@ -81,7 +83,7 @@ class RequestLake:
 
         ``scans`` follow from ``sql`` and ``parameters``. Callers leave the rows as they are.
         """
-        query, reader = self._query(sql, parameters, scans), self._reader
+        query, reader = self._query(sql, parameters, scans), self.reader
         bound = tuple(sorted(query.parameters.items()))
         key = _KeptRows(self.network, sql, bound, lambda: reader.rows(query))
         keep = self.snapshot.memory.setdefault(_KEPT_BY, lru_cache(_KEPT)(methodcaller("read")))
@@ -92,9 +94,10 @@ class RequestLake:
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of :meth:`arrow` batch by batch, for a streamed answer."""
-        return self._reader.batches(self._query(sql, parameters, scans))
+        return self.reader.batches(self._query(sql, parameters, scans))
 
     def _query(self, sql: str, parameters: Mapping[str, Any] | None, scans: Mapping[str, Scan]) -> LakeQuery:
+        not_at_once(self)
         return LakeQuery(
             self.snapshot, self.network, sql, parameters or {}, scans, self._deadline, self._expired
         )
@@ -105,7 +108,7 @@ class RequestLake:
         ``column`` is one of the contract's ``lookups``. The scan also holds other rows: the statement still
         compares. Where it ``is_empty`` there is no such row.
         """
-        return self._reader.find(self.snapshot, self.network, table, column, value)
+        return self.reader.find(self.snapshot, self.network, table, column, value)
 
     def once(self, name: str, derive: Callable[[], T]) -> T:
         """Return what ``derive`` gives, which is derived once per published state and network."""
@@ -121,7 +124,7 @@ class RequestLake:
 
     def abandon(self) -> None:
         """Cancel the request's queries, those to come too: its client has left."""
-        self._reader.abandon(self._expired)
+        self.reader.abandon(self._expired)
 
     def page(self, query: PageQuery, filters: Mapping[str, Any], *, positions: tuple[Any, ...]) -> ListPage:
         """Return the page that a request asks for.
@@ -142,6 +145,48 @@ class RequestLake:
     def current(self, content: Any) -> Response:
         """Return JSON that holds for this published state; see :mod:`~permalake.web.responses`."""
         return responses.current_json(self.request, self.snapshot.publication, content)
+
+
+class _WaitError(Exception):
+    """Raised where an answer that is to be given at once would wait."""
+
+
+async def promptly(lake: RequestLake, answer: Callable[[], T]) -> T:
+    """Return what ``answer`` gives: at once if it needs no query, else from a thread.
+
+    It is called again where it turns out to need one, so it must only read.
+    """
+    lake.may_wait = False
+    try:
+        return answer()
+    except _WaitError:
+        pass
+    finally:
+        lake.may_wait = True
+    return await run_in_threadpool(answer)
+
+
+def not_at_once(lake: RequestLake) -> None:
+    """Say that what follows waits for a query or a store: :func:`promptly` moves it to a thread."""
+    if not lake.may_wait:
+        raise _WaitError
+
+
+def copied_rows(
+    lake: RequestLake, table: str, scan: Scan, column: str, value: object
+) -> list[dict[str, Any]]:
+    """Return the contract's ``copied`` columns of the rows of a table with a value in a column.
+
+    ``scan`` names the milestones (or days) where they may be. They come from the server's copies, which
+    answer at once, or by a query where there are none yet.
+    """
+    found = lake.reader.copied(lake.snapshot, lake.network, table, scan, column=column, value=value)
+    if found is not None:
+        return found
+    served = lake.snapshot.table(lake.network, table)
+    columns = ", ".join(served.contract.copied) if served else column
+    sql = f"SELECT {columns} FROM {table} WHERE {column} = $value"  # noqa: S608
+    return lake.rows(sql, {"value": value}, **{table: scan})
 
 
 def _template(request: Request) -> str:

@@ -67,6 +67,7 @@ MILESTONES = Table(
     time_column="timestamp",
     lookups=("payload",),
     lookup_keys={"payload": "permalake.iota.codec.milestones:milestone_id"},
+    copied=("milestone_index", "message_id", "timestamp", "payload"),
 )
 
 MESSAGES = Table(
@@ -86,6 +87,14 @@ MESSAGES = Table(
     key=("message_id",),
     sort=("milestone_index", "white_flag_index"),
     lookups=("message_id",),
+    copied=(
+        "message_id",
+        "message",
+        "milestone_index",
+        "white_flag_index",
+        "inclusion_state",
+        "conflict_reason",
+    ),
 )
 
 PARENTS = Table(

@@ -14,7 +14,7 @@ from permalake.iota.rest.parameters import Index, Nothing, OutputId
 from permalake.version import VERSION
 from permalake.web.params import hex_id, hex_schema, output_id
 from permalake.web.problems import documented
-from permalake.web.state import PublishedLake, RequestLake
+from permalake.web.state import PublishedLake, RequestLake, promptly
 
 router = APIRouter(tags=["core v1"], responses=documented())
 TransactionPart = Annotated[
@@ -74,9 +74,9 @@ def output_of_transaction(
 
 
 @router.get("/milestones/{index}")
-def milestone(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
+async def milestone(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return a milestone's message and time."""
-    row = ledger.milestone(lake, index)
+    row = await promptly(lake, lambda: ledger.milestone(lake, index))
     data = {"index": index, "messageId": row["message_id"], "timestamp": row["timestamp"]}
     return lake.current({"data": data})
 

@@ -18,7 +18,7 @@ from permalake.version import VERSION
 from permalake.web.params import hex_id, output_id
 from permalake.web.problems import documented, not_found
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
-from permalake.web.state import PublishedLake, RequestLake
+from permalake.web.state import PublishedLake, RequestLake, copied_rows, promptly
 
 router = APIRouter(tags=["core v2"], responses=documented())
 
@@ -76,15 +76,17 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
 
 
 @router.get("/blocks/{blockId}")
-def block(request: Request, lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
+async def block(request: Request, lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return a block, as JSON or as its bytes."""
-    return _block(request, ledger.message(lake, hex_id(block_id, "blockId")))
+    wanted = hex_id(block_id, "blockId")
+    return await promptly(lake, lambda: _block(request, ledger.message(lake, wanted)))
 
 
 @router.get("/blocks/{blockId}/metadata")
-def block_metadata(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
+async def block_metadata(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return how a block was referenced, and what the ledger made of it."""
-    return lake.current(_metadata(lake, ledger.message(lake, hex_id(block_id, "blockId"))))
+    wanted = hex_id(block_id, "blockId")
+    return await promptly(lake, lambda: lake.current(_metadata(lake, ledger.message(lake, wanted))))
 
 
 @router.get("/transactions/{transactionId}/included-block")
@@ -128,9 +130,14 @@ def output_metadata(lake: PublishedLake, wanted: OutputId, query: Nothing) -> Re
 
 
 @router.get("/milestones/by-index/{index}")
-def milestone_by_index(request: Request, lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
+async def milestone_by_index(
+    request: Request,
+    lake: PublishedLake,
+    index: Index,
+    query: Nothing,  # noqa: ARG001
+) -> Response:
     """Return the payload of a milestone, as JSON or as its bytes."""
-    return milestone_payload(request, ledger.milestone(lake, index))
+    return await promptly(lake, lambda: milestone_payload(request, ledger.milestone(lake, index)))
 
 
 @router.get("/milestones/by-index/{index}/utxo-changes")
@@ -140,9 +147,15 @@ def utxo_changes_by_index(lake: PublishedLake, index: Index, query: Nothing) -> 
 
 
 @router.get("/milestones/{milestoneId}")
-def milestone(request: Request, lake: PublishedLake, milestone_id: MilestoneId, query: Nothing) -> Response:  # noqa: ARG001
+async def milestone(
+    request: Request,
+    lake: PublishedLake,
+    milestone_id: MilestoneId,
+    query: Nothing,  # noqa: ARG001
+) -> Response:
     """Return the payload of a milestone, as JSON or as its bytes."""
-    return milestone_payload(request, milestone_by_id(lake, hex_id(milestone_id, "milestoneId")))
+    wanted = hex_id(milestone_id, "milestoneId")
+    return await promptly(lake, lambda: milestone_payload(request, milestone_by_id(lake, wanted)))
 
 
 @router.get("/milestones/{milestoneId}/utxo-changes")
@@ -175,17 +188,10 @@ def treasury(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
 def milestone_by_id(lake: RequestLake, milestone_id: str) -> ledger.Row:
     """Return the row of the milestone with an id; 404 where it is not published."""
     places = lake.find("milestones", "payload", milestone_id).milestones or ()
-    rows = (
-        lake.rows(
-            "SELECT milestone_index, message_id, timestamp, payload FROM milestones",
-            milestones=Scan(milestones=places),
-        )
-        if places
-        else []
-    )
-    for row in rows:
-        if decode_milestone(row["payload"], "stardust").milestone_id.hex() == milestone_id:
-            return row
+    for index in places:
+        for row in copied_rows(lake, "milestones", Scan(milestones=(index,)), "milestone_index", index):
+            if decode_milestone(row["payload"], "stardust").milestone_id.hex() == milestone_id:
+                return row
     raise not_found(milestone_id)
 
 

@@ -9,7 +9,7 @@ from permalake.iota.rest.ledger_reader import LedgerList, Row
 from permalake.lake.serving import Scan
 from permalake.web.paging import ListPage
 from permalake.web.problems import not_found
-from permalake.web.state import RequestLake
+from permalake.web.state import RequestLake, copied_rows
 
 
 class LakeLedger:
@@ -23,12 +23,7 @@ class LakeLedger:
         return self._message(message_id, self._lake.find("messages", "message_id", message_id))
 
     def _message(self, message_id: str, scan: Scan) -> Row:
-        found = self._lake.rows(
-            "SELECT message_id, message, milestone_index, white_flag_index, inclusion_state, conflict_reason "
-            "FROM messages WHERE message_id = $id",
-            {"id": message_id},
-            messages=scan,
-        )
+        found = copied_rows(self._lake, "messages", scan, "message_id", message_id)
         if not found:
             raise not_found(message_id)
         return found[0]
@@ -65,12 +60,7 @@ class LakeLedger:
 
     def milestone(self, index: int) -> Row:
         """Return a milestone's row."""
-        found = self._lake.rows(
-            "SELECT milestone_index, message_id, timestamp, payload FROM milestones "
-            "WHERE milestone_index = $index",
-            {"index": index},
-            milestones=Scan(milestones=[index]),
-        )
+        found = copied_rows(self._lake, "milestones", Scan(milestones=(index,)), "milestone_index", index)
         if not found:
             raise not_found(f"milestone {index}")
         return found[0]

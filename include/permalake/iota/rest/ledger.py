@@ -11,7 +11,7 @@ from permalake.lake.serving import EVERYTHING, Scan
 from permalake.stores.readers import StoreReaders
 from permalake.web.paging import ListPage
 from permalake.web.problems import ProblemError
-from permalake.web.state import RequestLake
+from permalake.web.state import RequestLake, not_at_once
 
 __all__ = ["KINDS", "OWNED_KINDS", "LedgerList", "Row"]
 STATES = {0: "conflicting", 1: "included", 2: "noTransaction"}
@@ -57,6 +57,7 @@ def reader_of(lake: RequestLake) -> LedgerReader:
     whole = stores.whole(lake.network)
     if whole is None or stores.cassandra is None:
         return LakeLedger(lake)
+    not_at_once(lake)
     held = held_milestones(lake, whole)
     return CassandraLedger(lake, stores.cassandra, held) if held.starts else LakeLedger(lake)
 

@@ -17,7 +17,7 @@ from permalake.web.paging import ListPage
 from permalake.web.params import hex_id, tag_hex
 from permalake.web.problems import documented
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
-from permalake.web.state import PublishedLake, RequestLake
+from permalake.web.state import PublishedLake, RequestLake, promptly
 
 router = APIRouter(tags=["messages"], responses=documented())
 RAW: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
@@ -42,21 +42,34 @@ class TagQuery(ChildrenQuery):
 
 
 @router.get("/messages/{messageId}")
-def message(request: Request, lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+async def message(
+    request: Request,
+    lake: PublishedLake,
+    message_id: MessageId,
+    query: Nothing,  # noqa: ARG001
+) -> Response:
     """Return a message, as JSON or as its bytes."""
-    return _message(request, lake, ledger.message(lake, hex_id(message_id, "messageId")))
+    wanted = hex_id(message_id, "messageId")
+    return await promptly(lake, lambda: _message(request, lake, ledger.message(lake, wanted)))
 
 
 @router.get("/messages/{messageId}/metadata")
-def metadata(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+async def metadata(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return how a message was referenced, and what the ledger made of it."""
-    return _metadata(lake, ledger.message(lake, hex_id(message_id, "messageId")))
+    wanted = hex_id(message_id, "messageId")
+    return await promptly(lake, lambda: _metadata(lake, ledger.message(lake, wanted)))
 
 
 @router.get("/messages/{messageId}/raw", responses=RAW, response_class=Response)
-def raw(request: Request, lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
+async def raw(
+    request: Request,
+    lake: PublishedLake,
+    message_id: MessageId,
+    query: Nothing,  # noqa: ARG001
+) -> Response:
     """Return the bytes of a message."""
-    return _raw(request, ledger.message(lake, hex_id(message_id, "messageId")))
+    wanted = hex_id(message_id, "messageId")
+    return await promptly(lake, lambda: _raw(request, ledger.message(lake, wanted)))
 
 
 @router.get("/messages/{messageId}/children")

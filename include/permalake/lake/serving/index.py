@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import tempfile
 from collections.abc import Callable, Iterator
@@ -65,7 +64,7 @@ class LakeIndex:
     def _follow(self, network: str, table: ServedTable, column: str, run: Run) -> None:
         name = table.contract.name
         index = self._indices[network, name, column]
-        digests = _digests(table)
+        digests = table.digests
         place = "milestone_index" if has_milestones(table) else f"date - DATE '{EPOCH}'"
         key_of = table.contract.lookup_keys.get(column)
         key = column if key_of else f"md5_number_lower({column})"
@@ -98,14 +97,6 @@ def _keys(values: pa.ChunkedArray, key_of: str) -> NDArray[np.uint64]:
     module, _, function = key_of.partition(":")
     key: Callable[[Any], str] = getattr(import_module(module), function)
     return np.array([hashed(key(value)) for value in values.to_pylist()], np.uint64)
-
-
-def _digests(table: ServedTable) -> dict[date, str]:
-    """Return what identifies each day's files, which never change."""
-    hashes: dict[date, hashlib._Hash] = {}
-    for file in table.files:
-        hashes.setdefault(file.day, hashlib.sha256()).update(f"{file.location}\n".encode())
-    return {day: digest.hexdigest()[:32] for day, digest in hashes.items()}
 
 
 def _portions(table: ServedTable, days: list[date]) -> Iterator[list[date]]:

@@ -21,6 +21,7 @@ from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.schema import DUCKDB_TYPES
 from permalake.lake.identity import catalog_id, open_database, warehouse_id
+from permalake.lake.serving.copies import Row, RowCopies
 from permalake.lake.serving.index import LakeIndex, scan_of
 from permalake.lake.serving.pool import QueryPool
 from permalake.lake.serving.snapshot import (
@@ -90,7 +91,9 @@ class LakeReader:
         self._own = QueryPool(settings.lake.warehouse, 1, threads)
         with self._database.read() as connection:
             self.lake_id = str(catalog_id(connection))
-        self._index = LakeIndex((cache or HOME / "serve") / self.lake_id)
+        folder = (cache or HOME / "serve") / self.lake_id
+        self._index = LakeIndex(folder)
+        self._copies = RowCopies(folder)
         self.observe: Callable[[str, float, str | None], None] = lambda *_: None
         self._refreshing = threading.Lock()
         self._snapshot = self._read(None)
@@ -119,6 +122,28 @@ class LakeReader:
         """
         served = snapshot.table(network, table)
         return scan_of(served, self._index.find(network, table, column, value)) if served else NOTHING
+
+    def copied(
+        self, snapshot: LakeSnapshot, network: str, table: str, scan: Scan, *, column: str, value: object
+    ) -> list[Row] | None:
+        """Return the contract's ``copied`` columns of a scan's rows with a value, without a query.
+
+        None where the copies are not made yet.
+        """
+        served = snapshot.table(network, table)
+        with self._observed({table: scan}):
+            return self._copies.find(network, served, scan, column, value) if served else []
+
+    def copy_rows(self, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Make the copies of the newest state for :meth:`copied`; ``goes_on`` is asked between two."""
+        snapshot = self._snapshot
+
+        def batches(network: str, sql: str, table: str, scan: Scan) -> Iterator[pa.RecordBatch]:
+            deadline = time.monotonic() + _INDEXING_SECONDS
+            query = LakeQuery(snapshot, network, sql, {}, {table: scan}, deadline)
+            return self._streamed(self._own, query)
+
+        self._copies.follow(snapshot, batches, goes_on)
 
     def snapshot(self) -> LakeSnapshot:
         """Return the newest state that was read."""
@@ -174,8 +199,11 @@ class LakeReader:
             return connection.sql(statement, params={**bound, **query.parameters}).to_arrow_table()
 
     def batches(self, query: LakeQuery) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of :meth:`arrow` batch by batch; a connection is taken until the last one."""
-        with self._pool.connection(query.deadline, query.expired) as connection:
+        """Return the rows of :meth:`arrow` batch by batch; a connection is taken until the last one."""
+        return self._streamed(self._pool, query)
+
+    def _streamed(self, pool: QueryPool, query: LakeQuery) -> Iterator[pa.RecordBatch]:
+        with pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
             rows = connection.sql(statement, params={**bound, **query.parameters}).to_arrow_reader(_BATCH)
             if rows is not None:

@@ -6,6 +6,7 @@ moved.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -110,6 +111,14 @@ class ServedTable:
         first, last = self._bounds
         held = np.searchsorted(wanted, last, "right") > np.searchsorted(wanted, first, "left")
         return (self.files[at] for at in np.flatnonzero(held))
+
+    @cached_property
+    def digests(self) -> Mapping[date, str]:
+        """What identifies each day's files, which never change."""
+        hashes: dict[date, hashlib._Hash] = {}
+        for file in self.files:
+            hashes.setdefault(file.day, hashlib.sha256()).update(f"{file.location}\n".encode())
+        return {day: digest.hexdigest()[:32] for day, digest in hashes.items()}
 
     @cached_property
     def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

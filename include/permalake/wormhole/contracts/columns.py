@@ -50,10 +50,21 @@ def per_vaa(
     *own: Column,
     key: tuple[str, ...] = ("row_key",),
     lookups: tuple[str, ...] = (),
+    copied: tuple[str, ...] = (),
 ) -> Table:
     """Return a table of facts about single VAAs."""
     body = (row_key(), *own)
-    return Table(name, "wormhole", doc, body, key=key, sort=("row_key",), lookups=lookups, date_doc=_DATE_DOC)
+    return Table(
+        name,
+        "wormhole",
+        doc,
+        body,
+        key=key,
+        sort=("row_key",),
+        lookups=lookups,
+        copied=copied,
+        date_doc=_DATE_DOC,
+    )
 
 
 def daily(name: str, doc: str, *own: Column, key: tuple[str, ...], commit: Commit = "day") -> Table:

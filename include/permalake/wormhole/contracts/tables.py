@@ -28,12 +28,14 @@ MESSAGE_PUBLICATION = _per_vaa(
     Column("payload", "binary", "Payload of the message."),
     _word("digest", "keccak256(keccak256(body))"),
     lookups=("row_key", "initiating_tx_id", "emitter_address"),
+    copied=("row_key", "date", "timestamp"),
 )
 
 QUORUM_STATE = _per_vaa(
     "quorum_state",
     "The signed VAA itself.",
     Column("signed_vaa", "binary", "Raw bytes of the VAA."),
+    copied=("row_key", "signed_vaa", "date"),
 )
 
 OBSERVATIONS = _per_vaa(

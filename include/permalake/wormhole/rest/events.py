@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from permalake.lake.serving import Scan
-from permalake.web.state import RequestLake
+from permalake.web.state import RequestLake, copied_rows
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.tables import ATTESTED_TOKENS
 from permalake.wormhole.rest.event_filter import EventFilter, EventKey
@@ -23,6 +23,7 @@ EVENT_TABLES = tuple(
 )
 """Tables with rows of a message."""
 _LAKE_PUBLICATION = "message_publication"
+_SIGNED = "quorum_state"
 
 
 def find(lake: RequestLake, message: MessageId) -> EventKey | None:
@@ -33,12 +34,20 @@ def find(lake: RequestLake, message: MessageId) -> EventKey | None:
     scan = lake.find(_LAKE_PUBLICATION, "row_key", message.row_key)
     if scan.is_empty:
         return None
-    found = lake.rows(
-        "SELECT row_key, date, timestamp FROM message_publication WHERE row_key = $key",
-        {"key": message.row_key},
-        message_publication=scan,
-    )
+    found = copied_rows(lake, _LAKE_PUBLICATION, scan, "row_key", message.row_key)
     return EventKey(**found[0]) if found else None
+
+
+def signed_vaa(lake: RequestLake, message: MessageId) -> bytes | None:
+    """Return the bytes of one message's VAA; None where it is not published."""
+    stored = stored_events(lake)
+    if stored is not None and (key := stored.key(message.row_key)):
+        row = stored.rows([key], _SIGNED, prices=False)[key.row_key]
+        if row is not None:
+            return bytes(row["signed_vaa"])
+    scan = lake.find(_LAKE_PUBLICATION, "row_key", message.row_key)
+    found = [] if scan.is_empty else copied_rows(lake, _SIGNED, scan, "row_key", message.row_key)
+    return found[0]["signed_vaa"] if found else None
 
 
 def load(

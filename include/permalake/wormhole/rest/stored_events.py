@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from permalake.stores.bigtable_reader import BigtableReader, Cells
 from permalake.stores.readers import StoreReaders
-from permalake.web.state import RequestLake
+from permalake.web.state import RequestLake, not_at_once
 from permalake.wormhole.codec.bridge_payloads import TOKEN_BRIDGE, decode_payloads
 from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.contracts import tables
@@ -79,6 +79,7 @@ def stored_events(lake: RequestLake) -> StoredEvents | None:
     whole = stores.whole(lake.network)
     if whole is None or stores.bigtable is None:
         return None
+    not_at_once(lake)
     state = lake.request.state
     if not hasattr(state, "stored_events"):
         name, publication = f"held by the store {whole.version}", lake.snapshot.publication

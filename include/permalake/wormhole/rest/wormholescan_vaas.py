@@ -12,10 +12,10 @@ from permalake.web.paging import NoQuery
 from permalake.web.params import IsoTime
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.responses import immutable_json
-from permalake.web.state import PublishedLake, RequestLake
+from permalake.web.state import PublishedLake, RequestLake, promptly
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, Nothing, read
-from permalake.wormhole.rest.events import EventFilter, find, list_events, load
+from permalake.wormhole.rest.events import EventFilter, find, list_events, load, signed_vaa
 from permalake.wormhole.rest.identifiers import MessageId
 from permalake.wormhole.rest.operations import OPERATION_TABLES, operation, transaction
 from permalake.wormhole.rest.rows import base64_text
@@ -179,14 +179,20 @@ def duplicated(
 
 
 @router.get("/v1/signed_vaa/{chain}/{emitter}/{sequence}", responses=documented())
-def signed_vaa(
+async def one_signed_vaa(
     lake: PublishedLake,
     message: NamedMessage,
     query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the bytes of a VAA, as a guardian does."""
-    raw = tables_of(lake, message, ("quorum_state",))["quorum_state"][0]["signed_vaa"]
-    return immutable_json(lake.request, f"signed_vaa {message.row_key}", {"vaaBytes": base64_text(raw)})
+
+    def answer() -> Response:
+        raw = signed_vaa(lake, message)
+        if raw is None:
+            raise not_found(f"VAA {message.text}")
+        return immutable_json(lake.request, f"signed_vaa {message.row_key}", {"vaaBytes": base64_text(raw)})
+
+    return await promptly(lake, answer)
 
 
 @router.get("/v1/governor/is_vaa_enqueued/{chain}/{emitter}/{sequence}", responses=documented(501))
