@@ -100,7 +100,11 @@ class IdIndex:
         return sorted(found)
 
     def missing(self, days: Mapping[date, str]) -> list[date]:
-        """Return the days that are not indexed as they are; ``days``: each with a digest of its files."""
+        """Return the days that are not indexed as they are; ``days``: each with a digest of its files.
+
+        What other servers have added meanwhile counts.
+        """
+        self._load()
         return sorted(day for day, digest in days.items() if self._days.get(day.isoformat()) != digest)
 
     def add(self, days: Mapping[date, str], pairs: Pairs) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -42,13 +44,27 @@ class LakeIndex:
         return index.find(value) if index else []
 
     def update(self, snapshot: LakeSnapshot, run: Run) -> None:
-        """Index what ``snapshot`` has and the indices lack."""
-        for (network, name), table in sorted(snapshot.tables.items()):
-            for column in table.contract.lookups:
-                key = (network, name, column)
-                if key not in self._indices:
-                    self._indices[key] = self._opened(Path(network) / f"{name}.{column}")
-                self._follow(network, table, column, run)
+        """Index what ``snapshot`` has and the indices lack; of several servers, one does it for all."""
+        with self._one_at_a_time():
+            for (network, name), table in sorted(snapshot.tables.items()):
+                for column in table.contract.lookups:
+                    key = (network, name, column)
+                    if key not in self._indices:
+                        self._indices[key] = self._opened(Path(network) / f"{name}.{column}")
+                    self._follow(network, table, column, run)
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Wait for another server that indexes; where the folder cannot be written there is none."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            lock = (self._folder / ".update.lock").open("w")
+        except OSError:
+            yield
+            return
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _opened(self, place: Path) -> IdIndex:
         try:
