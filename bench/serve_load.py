@@ -204,8 +204,9 @@ def measured(folder: Path, settings: Settings, days: int, workers: Sequence[str]
                 load(port, drawn(requests), 2)
                 _note(rates, kind, load(port, drawn(requests)), turn)
             processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-            sizes = [round(one.memory_full_info().uss / 2**20) for one in processes]
-            say(f"USS of the processes in MiB: {sizes}")
+            memory = [one.memory_info() for one in processes]
+            sizes = [round((one.rss - one.shared) / 2**20) for one in memory]
+            say(f"resident memory without mapped files, of each process, in MiB: {sizes}")
     return rates
 
 

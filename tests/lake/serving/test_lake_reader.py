@@ -120,3 +120,18 @@ def test_a_caller_that_waits_too_long_is_told_that_the_server_is_busy(tmp_path):
     with pool.connection(time.monotonic() + 1):
         pass
     pool.close()
+
+
+def test_of_two_servers_one_indexes_a_publication(reader, lake_settings, tmp_path, caplog):
+    other = LakeReader(lake_settings, domain_of, pool_size=1, cache=tmp_path / "cache")
+    try:
+        lakes.build(lake_settings, lakes.OpenLake(lake_settings), lakes.DAY3, 3, 7, "third")
+        with caplog.at_level("INFO", "permalake.lake.serving.index"), ThreadPoolExecutor() as threads:
+            assert all(threads.map(lambda one: one.refresh(), (reader, other)))
+        told = [line for line in caplog.messages if "messages.message_id: indexed" in line]
+        assert told == [f"{lakes.NETWORK}.messages.message_id: indexed to {lakes.DAY3}"]
+        for one in (reader, other):
+            found = one.find(one.snapshot(), lakes.NETWORK, "messages", "message_id", f"{3:060x}{6:04x}")
+            assert list(found.milestones) == [3]
+    finally:
+        other.close()
