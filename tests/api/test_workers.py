@@ -133,16 +133,18 @@ def test_a_killed_worker_costs_no_request_but_its_own(settings, tmp_path):
         before = counted(port)
         with Load(port, PATH) as load:
             _until(lambda: load.answers[200] > 200)
-            killed_at = time.monotonic()
             victim = workers_of(supervisor)[0]
+            killed_at = time.monotonic()
             victim.kill()
-            _until(lambda: len(workers_of(supervisor)) == WORKERS and victim not in workers_of(supervisor))
+            _until(lambda: victim not in workers_of(supervisor))
+            gone_at = time.monotonic()
+            _until(lambda: len(workers_of(supervisor)) == WORKERS)
             since = sum(load.answers.values())
             _until(lambda: sum(load.answers.values()) > since + 200)
         assert set(load.answers) == {200}
         # Those that the worker was answering, at most one of each client.
         assert len(load.failed) <= CLIENTS
-        assert all(began <= killed_at <= ended for began, ended, _ in load.failed)
+        assert all(began <= gone_at and killed_at <= ended for began, ended, _ in load.failed)
         # What the dead worker had counted stays, and the others' is added.
         assert counted(port) >= before + load.answers[200]
         assert "gauge" not in [file.name for file in tmp_path.glob(f"permalake-workers-*/*_{victim.pid}.db")]
