@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import logging
 import os
 import sys
 import threading
@@ -26,8 +27,7 @@ from support import whole_runs
 
 HERE = Path(__file__).parent
 
-# Modules and collected tests live as long as the process: looking for garbage among them took a sixth of the
-# time of tests without a server.
+# With collected tests, looking for garbage took a sixth of the time of tests without a server.
 gc.set_threshold(50_000)
 
 # Settings from the environment outrank a test's own: tests would publish into a warehouse that the shell has
@@ -159,6 +159,14 @@ def pytest_sessionstart(session):
         for name, server in control.servers().items():
             given = name, server, session.config._tmp_path_factory
             threading.Thread(target=_fetch, args=given, daemon=True).start()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish():
+    """Take away what Airflow's import logs to: pytest's capture, which ends before the last threads do."""
+    for handler in logging.root.handlers[:]:
+        if type(handler) is logging.StreamHandler:
+            logging.root.removeHandler(handler)
 
 
 def pytest_collection_finish():
