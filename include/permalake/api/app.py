@@ -21,6 +21,7 @@ from permalake.api.limits import HEALTH_SLOTS, RequestLimits
 from permalake.api.operations import router as operations
 from permalake.api.pages import router as pages
 from permalake.api.pages import style_router as style
+from permalake.api.publications import router as publications
 from permalake.api.quality import add_data_docs
 from permalake.api.quality import router as quality
 from permalake.api.refresh import keep_fresh
@@ -97,6 +98,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     add_data_docs(app)
     app.include_router(health)
     app.include_router(analytics)
+    app.include_router(publications)
     for domain in DOMAINS:
         for mount in domain.mounts(settings):
             app.include_router(

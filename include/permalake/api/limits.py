@@ -19,6 +19,8 @@ from permalake.pages.metrics import ApiMetrics
 from permalake.web.problems import problem_response
 
 MAX_URL = 8192
+FEED, FEED_SLOTS = "/api/publications", 64
+"""The feed of publications, and how many requests may wait for the next one."""
 HEALTH_SLOTS = 4
 """Requests for ``/health`` that are answered at once, beside the others."""
 _CLIENT_GONE = 499
@@ -83,6 +85,8 @@ class RequestLimits:
         self._slots = _Slots(settings.concurrency, settings.queue)
         # Whoever asks whether the server lives must not wait for those who keep it busy.
         self._health_slots = _Slots(HEALTH_SLOTS, settings.queue)
+        # Whoever waits for the next publication keeps nobody else waiting.
+        self._feed_slots = _Slots(FEED_SLOTS, 0)
         self._bodies = 0
         """Bytes of bodies that are read and not answered."""
 
@@ -96,7 +100,7 @@ class RequestLimits:
         scope.setdefault("state", {})["deadline"] = began + self._settings.timeout
         try:
             self._check(scope, began)
-            slots = self._health_slots if self._is_health(scope) else self._slots
+            slots = self._slots_of(scope)
             # A body that comes slowly takes no slot.
             async with self._whole_body(scope, receive) as whole, slots.hold(scope["state"]["deadline"]):
                 with self._metrics.in_flight.track_inprogress():
@@ -135,6 +139,11 @@ class RequestLimits:
             raise _RefusedRequest(
                 401, "token", "this server wants a bearer token", {"WWW-Authenticate": "Bearer"}
             )
+
+    def _slots_of(self, scope: Scope) -> _Slots:
+        if self._is_health(scope):
+            return self._health_slots
+        return self._feed_slots if scope["path"].removesuffix("/").endswith(FEED) else self._slots
 
     def _is_health(self, scope: Scope) -> bool:
         path: str = scope["path"]

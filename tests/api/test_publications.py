@@ -1,0 +1,105 @@
+"""The feed of publications: applied from the beginning, it gives the published state."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from fastapi.testclient import TestClient
+
+from permalake.api.app import create_app
+from permalake.config import Settings
+from permalake.domains import domain_of
+from permalake.lake.published import dataset
+from permalake.transparency import keys
+from permalake.transparency.digest import table_digest
+from permalake.transparency.manifest import hashed_tables
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build
+from support.signed_lakes import NAME, at_home, sign
+
+HISTORY = ((DAY2, 2, 5), (DAY1, 1, 4), (DAY3, 3, 2), (DAY1, 1, 7), (DAY3, 3, 0))
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    at_home(monkeypatch, tmp_path / "home")
+    networks = {NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
+    return Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["signed", "unsigned"])
+def built(request, settings):
+    """A lake with corrections, and a day that lost its rows."""
+    lake = OpenLake(settings)
+    if request.param == "signed":
+        keys.create_key(NAME)
+    for at, day in enumerate(HISTORY):
+        build(settings, lake, *day, f"run-{at}")
+        sign(settings, lake)
+    return lake
+
+
+def pages(api, limit, **filters):
+    since, found = 0, []
+    while True:
+        answer = api.get("/api/publications", params={"since": since, "limit": limit, **filters}).json()
+        if not answer["publications"]:
+            return found
+        found += answer["publications"]
+        since = answer["next"]
+
+
+def replayed(feed):
+    state = {}
+    for publication in feed:
+        for day in publication["days"]:
+            state[publication["network"], day["date"]] = day["tables"]
+    return {(day, name): said for (_, day), tables in state.items() for name, said in tables.items()}
+
+
+def present(lake, *, digests):
+    """Rows and digests of what is published, read table by table."""
+    found = {}
+    for table in hashed_tables(domain_of(NETWORK)):
+        location = lake.reader.published()[NETWORK, table.name]
+        for day in (DAY1, DAY2, DAY3):
+            digest = table_digest(dataset(table, location, day, day), table)
+            if digest.rows:
+                hexed = digest.hex if digests else None
+                found[str(day), table.name] = {"rows": digest.rows, "digest": hexed}
+    return found
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_the_feed_applied_from_the_beginning_is_the_published_state(built, settings, limit):
+    with TestClient(create_app(settings)) as api:
+        feed = pages(api, limit)
+        assert pages(api, limit, network="nosuch") == []
+        assert [one for one in feed if one["network"] == NETWORK] == feed
+    numbers = [one["number"] for one in feed]
+    assert numbers == sorted(set(numbers))
+    state = replayed(feed)
+    signed = keys.signing_key() is not None
+    assert state == present(built, digests=signed)
+    assert (str(DAY3), "messages") not in state
+
+
+def test_a_waiting_request_is_answered_with_the_next_publication(settings):
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 4, "first")
+    with TestClient(create_app(settings)) as api:
+        last = api.get("/api/publications").json()["next"]
+        threading.Timer(0.5, build, (settings, lake, DAY2, 2, 3, "second")).start()
+        began = time.monotonic()
+        answer = api.get("/api/publications", params={"since": last, "wait": 25}).json()
+        assert time.monotonic() - began < 20
+    assert [day["date"] for one in answer["publications"] for day in one["days"]] == [str(DAY2)]
+    assert answer["next"] > last
+
+
+@pytest.mark.parametrize("query", ["since=-1", "wait=31", "limit=0", "limit=1001", "nosuch=1", "since=x"])
+def test_what_is_no_request_is_refused(settings, query):
+    build(settings, OpenLake(settings), DAY1, 1, 4, "first")
+    with TestClient(create_app(settings)) as api:
+        assert api.get(f"/api/publications?{query}").status_code in (400, 422)
