@@ -24,12 +24,12 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from permalake.config import load_settings
 from permalake.domains import open_reader
-from permalake.iota.simulate import tangle_generator
-from permalake.iota.simulate.tangle_world import IotaWorld
 from permalake.local import airflow_secrets
 from permalake.paths import ROOT
-from permalake.wormhole.simulate import vaa_generator
-from permalake.wormhole.simulate.bridge_world import WormholeWorld
+from permalake_simulate.iota import tangle_generator
+from permalake_simulate.iota.tangle_world import IotaWorld
+from permalake_simulate.wormhole import vaa_generator
+from permalake_simulate.wormhole.bridge_world import WormholeWorld
 from support.live_airflow import LiveAirflow
 from support.operator_days import lose_prices
 

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from permalake.iota.simulate import tangle_generator
-from permalake.iota.simulate.tangle_world import IotaWorld
 from permalake.paths import DAGS, ROOT
-from permalake.wormhole.simulate import vaa_generator
-from permalake.wormhole.simulate.bridge_world import WormholeWorld
+from permalake_simulate.iota import tangle_generator
+from permalake_simulate.iota.tangle_world import IotaWorld
+from permalake_simulate.wormhole import vaa_generator
+from permalake_simulate.wormhole.bridge_world import WormholeWorld
 from support.live_airflow import LiveAirflow
 from support.operator_days import DAYS, FIRST
 

@@ -6,10 +6,10 @@ from collections import Counter
 from datetime import date, timedelta
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.iota.simulate import tangle_generator
-from permalake.iota.simulate.tangle_world import IotaWorld
-from permalake.wormhole.simulate import vaa_generator
-from permalake.wormhole.simulate.bridge_world import WormholeWorld
+from permalake_simulate.iota import tangle_generator
+from permalake_simulate.iota.tangle_world import IotaWorld
+from permalake_simulate.wormhole import vaa_generator
+from permalake_simulate.wormhole.bridge_world import WormholeWorld
 from support.jobs import job
 from support.lakes import OpenLake
 

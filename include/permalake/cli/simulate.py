@@ -72,8 +72,8 @@ def iota(  # noqa: PLR0917
 
       permalake simulate iota --protocol chrysalis --format chronicle --out /data/logs
     """
-    from permalake.iota.simulate.tangle_generator import NETWORK, network_snippet, simulate
-    from permalake.iota.simulate.tangle_world import IotaWorld
+    from permalake_simulate.iota.tangle_generator import NETWORK, network_snippet, simulate
+    from permalake_simulate.iota.tangle_world import IotaWorld
 
     world = IotaWorld(
         protocol=protocol,
@@ -126,8 +126,8 @@ def wormhole(  # noqa: PLR0917
 
     Example: permalake simulate wormhole --messages 50000 --days 7 --seed 3 --out /data/vaas
     """
-    from permalake.wormhole.simulate.bridge_world import WormholeWorld
-    from permalake.wormhole.simulate.vaa_generator import NETWORK, simulate, wormhole_snippet
+    from permalake_simulate.wormhole.bridge_world import WormholeWorld
+    from permalake_simulate.wormhole.vaa_generator import NETWORK, simulate, wormhole_snippet
 
     world = WormholeWorld(messages, days, start.date(), seed, guardians, bad, copies, addresses, observed)
     begun = time.monotonic()

@@ -11,10 +11,10 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from permalake.iota.simulate import tangle_generator
-from permalake.iota.simulate.tangle_world import IotaWorld
 from permalake.paths import SPARK_JOBS
 from permalake.spark.session import SMALL_CONF, session
+from permalake_simulate.iota import tangle_generator
+from permalake_simulate.iota.tangle_world import IotaWorld
 
 _DAY = date(2022, 9, 28)
 _JOBS = ("iota_ingest", "iota_analytics", "audit")

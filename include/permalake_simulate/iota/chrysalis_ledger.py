@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from permalake.iota.codec.encode_outputs import Output
 from permalake.iota.codec.outputs import DUST_ALLOWANCE, SINGLE
-from permalake.iota.simulate.amounts import LEAST, split
-from permalake.iota.simulate.epoch_ledger import (
+from permalake_simulate.iota.amounts import LEAST, split
+from permalake_simulate.iota.epoch_ledger import (
     AMOUNT,
     NOT_FOUND,
     SIGNATURE,
@@ -17,9 +17,9 @@ from permalake.iota.simulate.epoch_ledger import (
     Spend,
     owned,
 )
-from permalake.iota.simulate.owners import Owners
-from permalake.iota.simulate.tag_choice import SimulatedTags
-from permalake.iota.simulate.wallets import KeyPair, key_pair
+from permalake_simulate.iota.owners import Owners
+from permalake_simulate.iota.tag_choice import SimulatedTags
+from permalake_simulate.iota.wallets import KeyPair, key_pair
 
 DUST = 6
 # One dust output for every 100,000 tokens of allowance, at most 100 for an address.

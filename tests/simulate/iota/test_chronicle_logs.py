@@ -21,8 +21,8 @@ from permalake.iota.codec.encode_outputs import Address, Output
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.codec.milestones import decode_milestone, verify_signatures
 from permalake.iota.codec.receipts import MigratedFunds, Receipt
-from permalake.iota.simulate import tangle_generator
-from permalake.iota.simulate.spine import hashed
+from permalake_simulate.iota import tangle_generator
+from permalake_simulate.iota.spine import hashed
 from support.worlds import tangle
 
 KINDS = {"SignatureLockedSingle": 0, "SignatureLockedDustAllowance": 1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from permalake.iota.codec.encode_outputs import Address
-from permalake.iota.simulate.wallets import KeyPair, Wallets
+from permalake_simulate.iota.wallets import KeyPair, Wallets
 
 
 class Owners:

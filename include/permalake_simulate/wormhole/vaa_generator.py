@@ -16,16 +16,16 @@ from pyspark.sql import SparkSession
 
 from permalake.errors import ConfigError
 from permalake.seeds import digest, opened
-from permalake.wormhole.simulate.application_messages import contracts
-from permalake.wormhole.simulate.bridge_world import (
+from permalake_simulate.wormhole.application_messages import contracts
+from permalake_simulate.wormhole.bridge_world import (
     NFT_BRIDGE,
     TOKEN_BRIDGE,
     Part,
     SyntheticToken,
     WormholeWorld,
 )
-from permalake.wormhole.simulate.messages import PartMaker
-from permalake.wormhole.simulate.tally import Tally
+from permalake_simulate.wormhole.messages import PartMaker
+from permalake_simulate.wormhole.tally import Tally
 
 WORLD = "world.json"
 NETWORK = "wormhole.toml"

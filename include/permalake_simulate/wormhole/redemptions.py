@@ -13,7 +13,7 @@ from typing import Any
 
 from permalake.seeds import digest
 from permalake.wormhole.codec.native_addresses import base58
-from permalake.wormhole.simulate.bridge_world import SOLANA, Emitter
+from permalake_simulate.wormhole.bridge_world import SOLANA, Emitter
 
 _STATES = (("completed", 0.86), ("in_flight", 0.06), ("failed", 0.02), ("unknown", 0.02), ("untold", 0.04))
 _QUICK, _SLOW = 900, 3 * 86_400

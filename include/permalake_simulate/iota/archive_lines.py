@@ -19,7 +19,7 @@ from permalake.iota.codec.outputs import (
     Protocol,
 )
 from permalake.iota.codec.receipts import Receipt
-from permalake.iota.simulate.epoch_ledger import Booked, SimulatedCoin
+from permalake_simulate.iota.epoch_ledger import Booked, SimulatedCoin
 
 _STATES = ("conflicting", "included", "noTransaction")
 

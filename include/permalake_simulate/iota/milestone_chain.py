@@ -1,7 +1,7 @@
 """The milestones of a synthetic tangle in sequence: each names the one before, and signs its cone.
 
 Cones are made in parallel; only this is sequential. Of a cone it needs no more than a
-:class:`~permalake.iota.simulate.epochs.Summary`.
+:class:`~permalake_simulate.iota.epochs.Summary`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from permalake.iota.codec.merkle import merkle_root, root_from_path
 from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import ED25519, SINGLE
 from permalake.iota.codec.receipts import MigratedFunds, ProtocolParameters, Receipt
-from permalake.iota.simulate.archive_lines import Shape
-from permalake.iota.simulate.chronicle_logs import entry, milestone_body
-from permalake.iota.simulate.epoch_ledger import Booked, SimulatedCoin, owned
-from permalake.iota.simulate.epochs import Summary
-from permalake.iota.simulate.spine import Lead, anchor, hashed, message_network
-from permalake.iota.simulate.tangle_world import OPENING, IotaWorld
-from permalake.iota.simulate.wallets import BANK, Wallets, coordinator
 from permalake.seeds import digest
+from permalake_simulate.iota.archive_lines import Shape
+from permalake_simulate.iota.chronicle_logs import entry, milestone_body
+from permalake_simulate.iota.epoch_ledger import Booked, SimulatedCoin, owned
+from permalake_simulate.iota.epochs import Summary
+from permalake_simulate.iota.spine import Lead, anchor, hashed, message_network
+from permalake_simulate.iota.tangle_world import OPENING, IotaWorld
+from permalake_simulate.iota.wallets import BANK, Wallets, coordinator
 
 _NO_TRANSACTION = 2
 _UPPER_HALF = 0x80

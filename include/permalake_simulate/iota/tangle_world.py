@@ -1,7 +1,7 @@
 """The parameters of a synthetic tangle, and its division into days, milestones and epochs.
 
 An *epoch* is a run of milestones of one day that is made on its own: a pure function of the world, its number
-and the few ids that lead into it (:mod:`permalake.iota.simulate.spine`). Spark spreads epochs over its tasks,
+and the few ids that lead into it (:mod:`permalake_simulate.iota.spine`). Spark spreads epochs over its tasks,
 and a task holds one epoch in memory.
 """
 

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from permalake.wormhole.simulate.bridge_world import Emitter
+from permalake_simulate.wormhole.bridge_world import Emitter
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from permalake.wormhole.codec.encode_vaa import (
     encode_transfer_with_payload,
     encode_vaa,
 )
-from permalake.wormhole.simulate.application_messages import (
+from permalake_simulate.wormhole.application_messages import (
     emitted,
     ntt_transfer,
     query_response,
     received,
 )
-from permalake.wormhole.simulate.bridge_world import (
+from permalake_simulate.wormhole.bridge_world import (
     CHAINS,
     NFT_BRIDGE,
     OTHER,
@@ -33,10 +33,10 @@ from permalake.wormhole.simulate.bridge_world import (
     WormholeWorld,
     guardian_key,
 )
-from permalake.wormhole.simulate.message_facts import MessageFacts
-from permalake.wormhole.simulate.observations import is_observed, observations
-from permalake.wormhole.simulate.redemptions import Sent, operation, state_of
-from permalake.wormhole.simulate.tally import Tally
+from permalake_simulate.wormhole.message_facts import MessageFacts
+from permalake_simulate.wormhole.observations import is_observed, observations
+from permalake_simulate.wormhole.redemptions import Sent, operation, state_of
+from permalake_simulate.wormhole.tally import Tally
 
 Signatures = list[tuple[int, bytes]]
 GOVERNANCE = bytes(31) + b"\x04"

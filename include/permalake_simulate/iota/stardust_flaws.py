@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from permalake.iota.codec.encode_outputs import NativeToken
-from permalake.iota.simulate import stardust_chains as chains
-from permalake.iota.simulate.epoch_ledger import AMOUNT, NOT_FOUND, SIGNATURE, Draft, owned
-from permalake.iota.simulate.stardust_ledger import StardustLedger
+from permalake_simulate.iota import stardust_chains as chains
+from permalake_simulate.iota.epoch_ledger import AMOUNT, NOT_FOUND, SIGNATURE, Draft, owned
+from permalake_simulate.iota.stardust_ledger import StardustLedger
 
 TIMELOCK, TOKENS, RETURN, UNLOCK, COMMITMENT, SENDER, CHAIN = 6, 7, 8, 9, 10, 11, 12
 _KINDS = (

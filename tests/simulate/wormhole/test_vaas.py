@@ -8,8 +8,8 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 import pytest
 
-from permalake.wormhole.simulate import vaa_generator
-from permalake.wormhole.simulate.messages import BAD
+from permalake_simulate.wormhole import vaa_generator
+from permalake_simulate.wormhole.messages import BAD
 from support.worlds import build_vaas, digests, vaas
 
 EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN)
@@ -212,7 +212,7 @@ def decimals_of(made):
 
 
 def test_a_seed_makes_the_same_bytes(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("permalake.wormhole.simulate.bridge_world._PART", 40)
+    monkeypatch.setattr("permalake_simulate.wormhole.bridge_world._PART", 40)
     world = vaas(messages=150)
     vaa_generator.simulate(spark, world, tmp_path / "a")
     vaa_generator.simulate(None, world, tmp_path / "b")

@@ -9,8 +9,8 @@ import pytest
 
 from permalake.config import load_settings
 from permalake.errors import ConfigError
-from permalake.iota.simulate import tangle_generator
-from permalake.iota.simulate.tangle_world import IotaWorld
+from permalake_simulate.iota import tangle_generator
+from permalake_simulate.iota.tangle_world import IotaWorld
 from support.worlds import START, build_tangle, digests, figures, tangle
 
 KINDS = ("basic", "alias", "foundry", "nft", "legacy")
@@ -103,7 +103,7 @@ def test_the_snippet_checks_the_signers(built):
 
 @pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
 def test_a_seed_makes_the_same_bytes(spark, tmp_path, protocol, monkeypatch):
-    monkeypatch.setattr("permalake.iota.simulate.tangle_world._EPOCH_MESSAGES", 300)
+    monkeypatch.setattr("permalake_simulate.iota.tangle_world._EPOCH_MESSAGES", 300)
     world = tangle(protocol, messages=900, milestones_per_day=9)
     assert world.epoch_count > 2
     tangle_generator.simulate(spark, world, tmp_path / "a")

@@ -1,6 +1,6 @@
 """The ledger of a synthetic Stardust epoch (TIP-18, TIP-20) and its transfers, with every unlock condition.
 
-What else happens in it is given by :mod:`permalake.iota.simulate.stardust_transactions`.
+What else happens in it is given by :mod:`permalake_simulate.iota.stardust_transactions`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 from permalake.iota.codec.encode_outputs import NativeToken, Output
 from permalake.iota.codec.outputs import ALIAS, BASIC, FOUNDRY, NFT
-from permalake.iota.simulate.amounts import LEAST, split
-from permalake.iota.simulate.epoch_ledger import Draft, SimulatedCoin, SimulatedLedger, Spend, owned
-from permalake.iota.simulate.owners import Owners
-from permalake.iota.simulate.tag_choice import SimulatedTags
-from permalake.iota.simulate.wallets import KeyPair
+from permalake_simulate.iota.amounts import LEAST, split
+from permalake_simulate.iota.epoch_ledger import Draft, SimulatedCoin, SimulatedLedger, Spend, owned
+from permalake_simulate.iota.owners import Owners
+from permalake_simulate.iota.tag_choice import SimulatedTags
+from permalake_simulate.iota.wallets import KeyPair
 
 _SPECIAL_SHARE = 0.15
 _MOST_TOKENS = 8

@@ -7,7 +7,7 @@ from typing import Any
 
 from permalake.seeds import digest
 from permalake.wormhole.codec.applications.circle_integration import CIRCLE_DOMAINS
-from permalake.wormhole.simulate.bridge_world import CHAINS, Emitter, SyntheticToken, WormholeWorld
+from permalake_simulate.wormhole.bridge_world import CHAINS, Emitter, SyntheticToken, WormholeWorld
 
 RECIPIENTS = {"connect": "CONNECT", "recipient": "TBTC", "portico": "ETH_BRIDGE"}
 """Applications that receive transfers with payload, by layout."""

@@ -14,10 +14,10 @@ from random import Random
 from permalake.iota.codec.encode import pack_block, pack_tagged_data
 from permalake.iota.codec.merkle import Path, audit_path, merkle_root
 from permalake.iota.cone.white_flag import white_flag_order
-from permalake.iota.simulate.epoch_ledger import Draft, SimulatedLedger
-from permalake.iota.simulate.spine import anchor, hashed, message_network
-from permalake.iota.simulate.tag_choice import SimulatedTags
-from permalake.iota.simulate.tangle_world import IotaWorld
+from permalake_simulate.iota.epoch_ledger import Draft, SimulatedLedger
+from permalake_simulate.iota.spine import anchor, hashed, message_network
+from permalake_simulate.iota.tag_choice import SimulatedTags
+from permalake_simulate.iota.tangle_world import IotaWorld
 
 # More tips than these are joined first: a milestone refers to 8 messages at most, the last milestone's own
 # among them.

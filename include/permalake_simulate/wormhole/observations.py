@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 from permalake.seeds import digest
 from permalake.wormhole.codec.encode_vaa import body_digest
-from permalake.wormhole.simulate.bridge_world import WormholeWorld, guardian_key
-from permalake.wormhole.simulate.message_facts import MessageFacts
+from permalake_simulate.wormhole.bridge_world import WormholeWorld, guardian_key
+from permalake_simulate.wormhole.message_facts import MessageFacts
 
 _LATEST_MILLISECONDS = 40_000
 _OTHERS_SEEN = 205  # of 256 guardians that did not sign the VAA

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from permalake.iota.codec.encode_outputs import NO_ID, Address, NativeToken, Output
 from permalake.iota.codec.outputs import ALIAS, ALIAS_ADDRESS, BASIC, FOUNDRY, NFT
-from permalake.iota.simulate.amounts import LEAST
-from permalake.iota.simulate.epoch_ledger import Draft, SimulatedCoin, Spend, owned
-from permalake.iota.simulate.spine import hashed
-from permalake.iota.simulate.stardust_ledger import StardustLedger
+from permalake_simulate.iota.amounts import LEAST
+from permalake_simulate.iota.epoch_ledger import Draft, SimulatedCoin, Spend, owned
+from permalake_simulate.iota.spine import hashed
+from permalake_simulate.iota.stardust_ledger import StardustLedger
 
 ALIAS_UNLOCK = 2
 _BURNT = 0.15

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from permalake.iota.simulate import stardust_chains as chains
-from permalake.iota.simulate.owners import Owners
-from permalake.iota.simulate.stardust_flaws import flawed
-from permalake.iota.simulate.stardust_ledger import Maker, StardustLedger
-from permalake.iota.simulate.tag_choice import SimulatedTags
-from permalake.iota.simulate.tangle_world import IotaWorld
-from permalake.iota.simulate.wallets import Wallets
+from permalake_simulate.iota import stardust_chains as chains
+from permalake_simulate.iota.owners import Owners
+from permalake_simulate.iota.stardust_flaws import flawed
+from permalake_simulate.iota.stardust_ledger import Maker, StardustLedger
+from permalake_simulate.iota.tag_choice import SimulatedTags
+from permalake_simulate.iota.tangle_world import IotaWorld
+from permalake_simulate.iota.wallets import Wallets
 
 LIVES: tuple[tuple[float, Maker], ...] = (
     (0.04, chains.mint_nft),

@@ -14,18 +14,18 @@ from typing import TextIO
 
 from permalake.iota.codec.encode_outputs import Output, pack_output
 from permalake.iota.codec.outputs import BASIC, SINGLE
-from permalake.iota.simulate.archive_lines import Shape
-from permalake.iota.simulate.chronicle_logs import entry
-from permalake.iota.simulate.chrysalis_ledger import ChrysalisLedger
-from permalake.iota.simulate.cones import ConeMaker, Message, SimulatedCone
-from permalake.iota.simulate.epoch_ledger import Booked, Draft, SimulatedCoin, SimulatedLedger, owned
-from permalake.iota.simulate.owners import Owners
-from permalake.iota.simulate.spine import Lead, anchor, funding, funding_block, hashed
-from permalake.iota.simulate.stardust_transactions import stardust_ledger
-from permalake.iota.simulate.tag_choice import SimulatedTags
-from permalake.iota.simulate.tangle_world import Epoch, IotaWorld
-from permalake.iota.simulate.wallets import BANK, Wallets
 from permalake.seeds import opened
+from permalake_simulate.iota.archive_lines import Shape
+from permalake_simulate.iota.chronicle_logs import entry
+from permalake_simulate.iota.chrysalis_ledger import ChrysalisLedger
+from permalake_simulate.iota.cones import ConeMaker, Message, SimulatedCone
+from permalake_simulate.iota.epoch_ledger import Booked, Draft, SimulatedCoin, SimulatedLedger, owned
+from permalake_simulate.iota.owners import Owners
+from permalake_simulate.iota.spine import Lead, anchor, funding, funding_block, hashed
+from permalake_simulate.iota.stardust_transactions import stardust_ledger
+from permalake_simulate.iota.tag_choice import SimulatedTags
+from permalake_simulate.iota.tangle_world import Epoch, IotaWorld
+from permalake_simulate.iota.wallets import BANK, Wallets
 
 _CONFLICTING, _INCLUDED, _NO_TRANSACTION = range(3)
 FILES = ("blocks", "created_outputs", "consumed_outputs", "utxo_changes")

@@ -23,9 +23,9 @@ from permalake.iota.codec.encode import (
 )
 from permalake.iota.codec.encode_outputs import Address, Output, pack_output
 from permalake.iota.codec.outputs import ED25519
-from permalake.iota.simulate.spine import hashed
-from permalake.iota.simulate.tangle_world import IotaWorld
-from permalake.iota.simulate.wallets import KeyPair, Wallets
+from permalake_simulate.iota.spine import hashed
+from permalake_simulate.iota.tangle_world import IotaWorld
+from permalake_simulate.iota.wallets import KeyPair, Wallets
 
 SPENT, SPENT_IN_MILESTONE, NOT_FOUND, AMOUNT, SIGNATURE = 1, 2, 3, 4, 5
 _REMEMBERED = 50

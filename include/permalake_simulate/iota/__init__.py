@@ -1,0 +1,1 @@
+"""Synthetic tangles: valid down to signatures and Merkle roots, and never real."""
