@@ -367,6 +367,10 @@ class ServeSettings(_Section):
     """Requests that are answered at once."""
     queue: int = Field(default=256, ge=0)
     """Requests that wait for their turn; one more gets 503."""
+    queue_seconds: float = Field(default=1.0, gt=0, le=3600)
+    """Seconds that a request waits for its turn, and its queries for theirs; then it gets 503."""
+    client_concurrency: int = Field(default=16, ge=0)
+    """Requests of one client address that are answered at once; 0: no limit. Off on the loopback."""
     timeout: float = Field(default=15.0, gt=0, le=3600)
     """Seconds that a request may take; a query is cancelled then."""
     page_size: int = Field(default=100, ge=1)

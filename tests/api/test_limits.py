@@ -208,3 +208,32 @@ def test_a_full_queue_turns_requests_away_and_recovers(crowded):
     assert counts.count(200) >= 4
     assert all(one.headers["retry-after"] == "1" for one in answers if one.status_code == 503)
     assert httpx.get(f"{crowded}/shimmer/nap").status_code == 200
+
+
+def test_what_waits_too_long_is_turned_away_while_single_rows_are_answered(warehouse):
+    app = application(warehouse, concurrency=1, queue=8, queue_seconds=0.1)
+    app.state.reader.copy_rows()
+    raw = {"Accept": "application/octet-stream"}
+    with live_api(app) as url, httpx.Client(base_url=url) as client, ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(client.get, "/shimmer/nap") for _ in range(4)]
+        time.sleep(0.05)
+        block = client.get(f"/shimmer/api/core/v2/blocks/{1:060x}{0:04x}", headers=raw)
+        assert not all(one.done() for one in answers)
+        statuses = sorted(one.result().status_code for one in answers)
+    assert block.status_code == 200, block.text
+    assert statuses == [200, 503, 503, 503]
+
+
+def test_one_client_cannot_take_all_slots_but_on_the_loopback(warehouse):
+    serve = {"concurrency": 8, "client_concurrency": 2, "trusted_proxies": ["127.0.0.1"]}
+    with live_api(application(warehouse, **serve)) as url, ThreadPoolExecutor(8) as pool:
+
+        def statuses(client):
+            headers = {"X-Forwarded-For": client}
+            answers = pool.map(lambda _: httpx.get(f"{url}/shimmer/nap", headers=headers), range(6))
+            return sorted((one.status_code, one.headers.get("retry-after")) for one in answers)
+
+        assert statuses("192.0.2.7") == [(200, None)] * 2 + [(503, "1")] * 4
+        assert statuses("192.0.2.8")[:2] == [(200, None)] * 2
+        assert statuses("127.0.0.1") == [(200, None)] * 6
+        assert 'permalake_http_rejected_total{reason="client"}' in httpx.get(f"{url}/metrics").text

@@ -13,6 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Mount
 
 from permalake.api.analytics import router as analytics
+from permalake.api.at_once import AtOnce
 from permalake.api.cors import ApiCors
 from permalake.api.docs import add_docs
 from permalake.api.health import router as health
@@ -99,29 +100,30 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.include_router(health)
     app.include_router(analytics)
     app.include_router(publications)
-    for domain in DOMAINS:
-        for mount in domain.mounts(settings):
-            app.include_router(
-                mount.router,
-                prefix=mount.prefix,
-                dependencies=[Depends(of_network(mount.network))],
-                include_in_schema=mount.documented,
-            )
+    mounts = [mount for domain in DOMAINS for mount in domain.mounts(settings)]
+    for mount in mounts:
+        app.include_router(
+            mount.router,
+            prefix=mount.prefix,
+            dependencies=[Depends(of_network(mount.network))],
+            include_in_schema=mount.documented,
+        )
     # Last: /{network} must not hide another route.
     for own in (quality, operations, pages):
         app.include_router(own)
     add_schema(app)
-    _add_middleware(app, settings)
+    _add_middleware(app, settings, AtOnce(app, settings, lake, mounts))
     return app
 
 
-def _add_middleware(app: FastAPI, settings: Settings) -> None:
+def _add_middleware(app: FastAPI, settings: Settings, at_once: AtOnce) -> None:
     """Add what surrounds every request; the last one added is the outermost."""
     app.add_middleware(
         RequestLimits,
         settings=settings.serve,
         networks=tuple(settings.networks),
         metrics=app.state.metrics,
+        at_once=at_once,
     )
     app.add_middleware(GZipMiddleware, minimum_size=1024)
     app.add_middleware(ApiCors, settings=settings.serve)

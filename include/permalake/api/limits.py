@@ -6,13 +6,17 @@ import asyncio
 import hmac
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
+from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from permalake.api.at_once import AtOnce
 from permalake.api.shared_counts import RateLimit
 from permalake.config import ServeSettings
 from permalake.pages.metrics import ApiMetrics
@@ -42,7 +46,7 @@ class _RefusedRequest(Exception):  # noqa: N818
 
 
 class _Slots:
-    """Room for ``size`` requests at once; as many as ``queue`` wait for it until their deadline."""
+    """Room for ``size`` requests at once; as many as ``queue`` wait for it, ``patience`` seconds."""
 
     def __init__(self, size: int, queue: int) -> None:
         self._free = asyncio.Semaphore(size)
@@ -50,12 +54,12 @@ class _Slots:
         self._waiting = 0
 
     @asynccontextmanager
-    async def hold(self, deadline: float) -> AsyncIterator[None]:
+    async def hold(self, patience: float) -> AsyncIterator[None]:
         if self._free.locked() and self._waiting >= self._queue:
             raise _busy()
         self._waiting += 1
         try:
-            async with asyncio.timeout(deadline - time.monotonic()):
+            async with asyncio.timeout(patience):
                 await self._free.acquire()
         except TimeoutError:
             raise _busy() from None
@@ -67,6 +71,39 @@ class _Slots:
             self._free.release()
 
 
+class _Clients:
+    """Room for ``most`` requests of each client at once, so that none takes all slots; 0: no limit."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._active: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def hold(self, scope: Scope) -> AsyncIterator[None]:
+        client = scope["client"][0] if scope.get("client") else ""
+        if not self._most or _is_loopback(client):
+            yield
+            return
+        if self._active[client] >= self._most:
+            detail = f"this address has {self._most} requests under way; try again"
+            raise _RefusedRequest(503, "client", detail, {"Retry-After": "1"})
+        self._active[client] += 1
+        try:
+            yield
+        finally:
+            self._active[client] -= 1
+            if not self._active[client]:
+                del self._active[client]
+
+
+@lru_cache(1024)
+def _is_loopback(client: str) -> bool:
+    try:
+        return ip_address(client).is_loopback
+    except ValueError:
+        return False
+
+
 class RequestLimits:
     """Middleware that refuses what exceeds ``[serve]``, gives requests their deadline, and counts them.
 
@@ -74,12 +111,19 @@ class RequestLimits:
     """
 
     def __init__(
-        self, app: ASGIApp, settings: ServeSettings, networks: Collection[str], metrics: ApiMetrics
+        self,
+        app: ASGIApp,
+        settings: ServeSettings,
+        networks: Collection[str],
+        metrics: ApiMetrics,
+        at_once: AtOnce,
     ) -> None:
         self._app = app
         self._settings = settings
         self._health = {"/health", *(f"/{network}/health" for network in networks)}
         self._metrics = metrics
+        self._at_once = at_once
+        self._clients = _Clients(settings.client_concurrency)
         self._tokens = [token.get_secret_value().encode() for token in settings.tokens]
         self._rate = RateLimit(settings.rate_per_minute)
         self._slots = _Slots(settings.concurrency, settings.queue)
@@ -100,9 +144,17 @@ class RequestLimits:
         scope.setdefault("state", {})["deadline"] = began + self._settings.timeout
         try:
             self._check(scope, began)
+            # What needs no query waits for none.
+            if response := self._at_once.answer(scope):
+                await response(scope, receive, answer.send)
+                return
             slots = self._slots_of(scope)
             # A body that comes slowly takes no slot.
-            async with self._whole_body(scope, receive) as whole, slots.hold(scope["state"]["deadline"]):
+            async with (
+                self._whole_body(scope, receive) as whole,
+                self._clients.hold(scope),
+                slots.hold(self._settings.queue_seconds),
+            ):
                 with self._metrics.in_flight.track_inprogress():
                     await self._app(scope, whole, answer.send)
         except ClientDisconnect:

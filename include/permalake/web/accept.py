@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from starlette.requests import Request
 
@@ -16,7 +17,12 @@ def preferred(request: Request, offers: Sequence[str]) -> str:
     Of equal weights the one that is named more exactly counts, then the one that is named first, then the
     one that is offered first. The first offer is also the answer to a header that is missing or accepts none.
     """
-    ranges = _ranges(",".join(request.headers.getlist("accept")) or _EVERYTHING)
+    return _preferred(",".join(request.headers.getlist("accept")) or _EVERYTHING, tuple(offers))
+
+
+@lru_cache(1024)
+def _preferred(accept: str, offers: tuple[str, ...]) -> str:
+    ranges = _ranges(accept)
 
     def rank(offer: str) -> tuple[float, int, int]:
         matching = [

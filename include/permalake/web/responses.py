@@ -1,9 +1,9 @@
 """Answers with their validators: what never changes may be kept for ever, all else is checked again.
 
-A block, a message or a proof is immutable: its ETag is its id and format. A list or a ledger state depends
-on the published state and on the configuration: its ETag is the edition (the lake's id, and the settings that
-show), the publication's number and the request. A page tells of other things too, such as today's date: its
-ETag follows from its bytes. Each way a repeated request with ``If-None-Match`` gets 304.
+A block, a message or a proof is immutable: its ETag is that of the edition (the lake's id, and the settings
+that show) and the request. A list or a ledger state depends on the published state too: the publication's
+number goes into its ETag. So a repeated request with ``If-None-Match`` gets 304 without a look at the lake. A
+page tells of other things too, such as today's date: its ETag follows from its bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ JSON = "application/json"
 RAW_TYPES = ("application/vnd.iota.serializer-v1", "application/octet-stream")
 _FOR_EVER = "public, max-age=31536000, immutable"
 _CHECK = "no-cache"
+_IMMUTABLE = "immutable"
 
 
 def wants(request: Request, types: Sequence[str]) -> str | None:
@@ -37,14 +38,29 @@ def wants_raw(request: Request) -> str | None:
     return wants(request, RAW_TYPES)
 
 
-def immutable_json(request: Request, key: str, content: Any) -> Response:
-    """Return JSON that never changes. ``key`` identifies it, by id and format."""
-    return _answer(request, _tag(key, "json"), _FOR_EVER, _dump(content), "application/json")
+def immutable_json(request: Request, content: Any) -> Response:
+    """Return JSON that never changes at its path."""
+    return _answer(request, _tag(request, _IMMUTABLE), _FOR_EVER, _dump(content), JSON)
 
 
-def immutable_bytes(request: Request, key: str, content: bytes, media_type: str = RAW_TYPES[1]) -> Response:
-    """Return bytes that never change. ``key`` identifies them, by id and format."""
-    return _answer(request, _tag(key, media_type), _FOR_EVER, content, media_type)
+def immutable_bytes(request: Request, content: bytes, media_type: str = RAW_TYPES[1]) -> Response:
+    """Return bytes that never change at their path."""
+    return _answer(request, _tag(request, _IMMUTABLE), _FOR_EVER, content, media_type)
+
+
+def not_modified(request: Request, publication: int) -> Response | None:
+    """Return 304 where the client holds what this state answers; None where that is not known.
+
+    It follows from the tag alone, without the lake: only an answer that was given has it.
+    """
+    held = request.headers.get("if-none-match")
+    if held is None:
+        return None
+    for of_state, caching in ((_IMMUTABLE, _FOR_EVER), (str(publication), _CHECK)):
+        tag = _tag(request, of_state)
+        if tag in _held(held):
+            return Response(status_code=304, headers=_headers(tag, caching))
+    return None
 
 
 def current_json(request: Request, publication: int | None, content: Any) -> Response:
@@ -58,10 +74,11 @@ def current(request: Request, publication: int | None, content: bytes, media_typ
     None where it also tells of what no publication moves, such as runs: its ETag follows from its bytes.
     """
     if publication is None:
-        return _answer(request, _tag(hashlib.sha256(content).hexdigest()), _CHECK, content, media_type)
-    shown = (request.app.state.edition, getattr(request.state, "shows", ""), str(publication))
-    tag = _tag(*shown, str(request.url.path), request.url.query, media_type)
-    return _answer(request, tag, _CHECK, content, media_type)
+        return _answer(request, _digest(hashlib.sha256(content).hexdigest()), _CHECK, content, media_type)
+    of_state = (
+        f"{publication} {shows}" if (shows := getattr(request.state, "shows", "")) else str(publication)
+    )
+    return _answer(request, _tag(request, of_state), _CHECK, content, media_type)
 
 
 def edition(settings: Settings, lake_id: str) -> str:
@@ -79,14 +96,30 @@ def _dump(content: Any) -> bytes:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def _tag(*parts: str) -> str:
+def _tag(request: Request, of_state: str) -> str:
+    """Return the tag of what a request gets from a state: of its path, query and Accept header."""
+    scope = request.scope
+    accept = ",".join(request.headers.getlist("accept"))
+    query = scope["query_string"].decode("latin-1")
+    return _digest(request.app.state.edition, of_state, scope["path"], query, accept)
+
+
+def _digest(*parts: str) -> str:
     text = "\n".join((VERSION, *parts))
     return f'"{hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"'
 
 
+def _held(header: str) -> list[str]:
+    return [one.strip().removeprefix("W/") for one in header.split(",")]
+
+
+def _headers(tag: str, caching: str) -> dict[str, str]:
+    return {"ETag": tag, "Cache-Control": caching, "Vary": "Accept"}
+
+
 def _answer(request: Request, tag: str, caching: str, content: bytes, media_type: str) -> Response:
-    headers = {"ETag": tag, "Cache-Control": caching, "Vary": "Accept"}
-    known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
-    if tag in known or known == ["*"]:
+    headers = _headers(tag, caching)
+    held = _held(request.headers.get("if-none-match", ""))
+    if tag in held or held == ["*"]:
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)

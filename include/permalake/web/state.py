@@ -151,19 +151,48 @@ class _WaitError(Exception):
     """Raised where an answer that is to be given at once would wait."""
 
 
+AnswerAtOnce = Callable[..., Response]
+"""Answers from the lake and the ids of a path, in order."""
+_Handler = TypeVar("_Handler", bound=Callable[..., Any])
+_ANSWERS: dict[Callable[..., Any], AnswerAtOnce] = {}
+
+
+def at_once(answer: AnswerAtOnce) -> Callable[[_Handler], _Handler]:
+    """Say that ``answer`` gives what a handler gives to a request without a query.
+
+    It takes ids as they stand in the path, and raises ProblemError for those it refuses.
+    """
+
+    def mark(handler: _Handler) -> _Handler:
+        _ANSWERS[handler] = answer
+        return handler
+
+    return mark
+
+
+def answer_of(handler: Callable[..., Any]) -> AnswerAtOnce | None:
+    """Return a handler's answer of :func:`at_once`."""
+    return _ANSWERS.get(handler)
+
+
+def try_at_once(lake: RequestLake, answer: Callable[[], T]) -> T | None:
+    """Return what ``answer`` gives; None where it needs a query."""
+    lake.may_wait = False
+    try:
+        return answer()
+    except _WaitError:
+        return None
+    finally:
+        lake.may_wait = True
+
+
 async def promptly(lake: RequestLake, answer: Callable[[], T]) -> T:
     """Return what ``answer`` gives: at once if it needs no query, else from a thread.
 
     It is called again where it turns out to need one, so it must only read.
     """
-    lake.may_wait = False
-    try:
-        return answer()
-    except _WaitError:
-        pass
-    finally:
-        lake.may_wait = True
-    return await run_in_threadpool(answer)
+    found = try_at_once(lake, answer)
+    return await run_in_threadpool(answer) if found is None else found
 
 
 def not_at_once(lake: RequestLake) -> None:

@@ -7,7 +7,11 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
+from fastapi.testclient import TestClient
 
+from permalake.api.app import create_app
+from permalake.lake.serving import LakeReader
+from permalake.lake.serving.copies import RowCopies
 from permalake.wormhole.rest.not_served import EVENT_DATABASE, WORMHOLESCAN
 from permalake.wormhole.rest.rows import exact_sum
 from support.served_wormhole import FAR_CHAIN, FAR_EMITTER, LAST_DAY, SOLANA_TRANSACTION
@@ -317,3 +321,23 @@ def test_the_event_database_s_upkeep_is_not_served(world, name):
     path = f"/wormhole/edb/{name}"
     assert world.get(path, 501)["detail"].startswith("not served: the event database's own upkeep")
     assert world.client.post(path, json={}).status_code == 501
+
+
+def test_a_signed_vaa_at_once_is_that_of_the_route(published_world, monkeypatch):
+    settings, rows = published_world
+    with TestClient(create_app(settings)) as client:
+        client.app.state.reader.copy_rows()
+        paths = [
+            f"/wormhole/v1/signed_vaa/{row['emitter_chain']}/{row['emitter_address']}/{row['sequence']}"
+            for row in rows["message_publication"][::5]
+        ]
+        with monkeypatch.context() as patch:
+            patch.setattr(LakeReader, "rows", lambda *_: pytest.fail("a query"))
+            at_once = [client.get(path) for path in paths]
+        monkeypatch.setattr(RowCopies, "find", lambda *_: None)
+        for path, answer in zip(paths, at_once, strict=True):
+            routed = client.get(path)
+            assert answer.status_code == routed.status_code == 200, path
+            assert (answer.content, answer.headers) == (routed.content, routed.headers), path
+        key = {row["row_key"]: row for row in rows["quorum_state"]}[rows["message_publication"][0]["row_key"]]
+        assert base64.b64decode(at_once[0].json()["vaaBytes"]) == key["signed_vaa"]

@@ -12,13 +12,21 @@ from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json, receipts_json
 from permalake.iota.rest import ledger
 from permalake.iota.rest.known_networks import node_parameters
-from permalake.iota.rest.parameters import BlockId, Index, MilestoneId, Nothing, OutputId, TransactionId
+from permalake.iota.rest.parameters import (
+    BlockId,
+    Index,
+    MilestoneId,
+    Nothing,
+    OutputId,
+    TransactionId,
+    milestone_index,
+)
 from permalake.lake.serving import Scan
 from permalake.version import VERSION
 from permalake.web.params import hex_id, output_id
 from permalake.web.problems import documented, not_found
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
-from permalake.web.state import PublishedLake, RequestLake, copied_rows, promptly
+from permalake.web.state import PublishedLake, RequestLake, at_once, copied_rows, promptly
 
 router = APIRouter(tags=["core v2"], responses=documented())
 
@@ -75,11 +83,15 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     )
 
 
+def _block_of_id(lake: RequestLake, block_id: str) -> Response:
+    return _block(lake.request, ledger.message(lake, hex_id(block_id, "blockId")))
+
+
 @router.get("/blocks/{blockId}")
-async def block(request: Request, lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
+@at_once(_block_of_id)
+async def block(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return a block, as JSON or as its bytes."""
-    wanted = hex_id(block_id, "blockId")
-    return await promptly(lake, lambda: _block(request, ledger.message(lake, wanted)))
+    return await promptly(lake, lambda: _block_of_id(lake, block_id))
 
 
 @router.get("/blocks/{blockId}/metadata")
@@ -117,7 +129,7 @@ def output(request: Request, lake: PublishedLake, wanted: OutputId, query: Nothi
     """Return an output with its metadata, or its bytes."""
     row = ledger.output(lake, output_id(wanted))
     if raw := wants_raw(request):
-        return immutable_bytes(request, row["output_id"], row["data"], raw)
+        return immutable_bytes(request, row["data"], raw)
     return lake.current(
         {"metadata": _output_metadata(lake, row), "output": output_json(row["data"], "stardust")}
     )
@@ -129,13 +141,13 @@ def output_metadata(lake: PublishedLake, wanted: OutputId, query: Nothing) -> Re
     return lake.current(_output_metadata(lake, ledger.output(lake, output_id(wanted))))
 
 
+def _milestone_of_index(lake: RequestLake, index: str) -> Response:
+    return milestone_payload(lake.request, ledger.milestone(lake, milestone_index(index)))
+
+
 @router.get("/milestones/by-index/{index}")
-async def milestone_by_index(
-    request: Request,
-    lake: PublishedLake,
-    index: Index,
-    query: Nothing,  # noqa: ARG001
-) -> Response:
+@at_once(_milestone_of_index)
+async def milestone_by_index(request: Request, lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return the payload of a milestone, as JSON or as its bytes."""
     return await promptly(lake, lambda: milestone_payload(request, ledger.milestone(lake, index)))
 
@@ -146,16 +158,15 @@ def utxo_changes_by_index(lake: PublishedLake, index: Index, query: Nothing) -> 
     return _utxo_changes(lake, index)
 
 
+def _milestone_of_id(lake: RequestLake, milestone_id: str) -> Response:
+    return milestone_payload(lake.request, milestone_by_id(lake, hex_id(milestone_id, "milestoneId")))
+
+
 @router.get("/milestones/{milestoneId}")
-async def milestone(
-    request: Request,
-    lake: PublishedLake,
-    milestone_id: MilestoneId,
-    query: Nothing,  # noqa: ARG001
-) -> Response:
+@at_once(_milestone_of_id)
+async def milestone(lake: PublishedLake, milestone_id: MilestoneId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the payload of a milestone, as JSON or as its bytes."""
-    wanted = hex_id(milestone_id, "milestoneId")
-    return await promptly(lake, lambda: milestone_payload(request, milestone_by_id(lake, wanted)))
+    return await promptly(lake, lambda: _milestone_of_id(lake, milestone_id))
 
 
 @router.get("/milestones/{milestoneId}/utxo-changes")
@@ -197,16 +208,15 @@ def milestone_by_id(lake: RequestLake, milestone_id: str) -> ledger.Row:
 
 def milestone_payload(request: Request, row: ledger.Row) -> Response:
     """Return a milestone's payload in the form that is asked for."""
-    key = decode_milestone(row["payload"], "stardust").milestone_id.hex()
     if raw := wants_raw(request):
-        return immutable_bytes(request, key, row["payload"], raw)
-    return immutable_json(request, key, milestone_payload_json(row["payload"], "stardust"))
+        return immutable_bytes(request, row["payload"], raw)
+    return immutable_json(request, milestone_payload_json(row["payload"], "stardust"))
 
 
 def _block(request: Request, row: ledger.Row) -> Response:
     if raw := wants_raw(request):
-        return immutable_bytes(request, row["message_id"], row["message"], raw)
-    return immutable_json(request, row["message_id"], block_json(row["message"], "stardust"))
+        return immutable_bytes(request, row["message"], raw)
+    return immutable_json(request, block_json(row["message"], "stardust"))
 
 
 def _metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:

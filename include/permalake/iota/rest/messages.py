@@ -17,7 +17,7 @@ from permalake.web.paging import ListPage
 from permalake.web.params import hex_id, tag_hex
 from permalake.web.problems import documented
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
-from permalake.web.state import PublishedLake, RequestLake, promptly
+from permalake.web.state import PublishedLake, RequestLake, at_once, promptly
 
 router = APIRouter(tags=["messages"], responses=documented())
 RAW: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
@@ -41,16 +41,15 @@ class TagQuery(ChildrenQuery):
     utf8: bool = Field(False, description="The index is text, not hex.")
 
 
+def _message_of_id(lake: RequestLake, message_id: str) -> Response:
+    return _message(lake.request, lake, ledger.message(lake, hex_id(message_id, "messageId")))
+
+
 @router.get("/messages/{messageId}")
-async def message(
-    request: Request,
-    lake: PublishedLake,
-    message_id: MessageId,
-    query: Nothing,  # noqa: ARG001
-) -> Response:
+@at_once(_message_of_id)
+async def message(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return a message, as JSON or as its bytes."""
-    wanted = hex_id(message_id, "messageId")
-    return await promptly(lake, lambda: _message(request, lake, ledger.message(lake, wanted)))
+    return await promptly(lake, lambda: _message_of_id(lake, message_id))
 
 
 @router.get("/messages/{messageId}/metadata")
@@ -136,13 +135,13 @@ def _included(lake: RequestLake, transaction_id: str) -> ledger.Row:
 
 def _message(request: Request, lake: RequestLake, row: ledger.Row) -> Response:
     if wanted := wants_raw(request):
-        return immutable_bytes(request, row["message_id"], row["message"], wanted)
+        return immutable_bytes(request, row["message"], wanted)
     content = {"data": block_json(row["message"], protocol_of(lake))}
-    return immutable_json(request, f"{row['message_id']} data", content)
+    return immutable_json(request, content)
 
 
 def _raw(request: Request, row: ledger.Row) -> Response:
-    return immutable_bytes(request, row["message_id"], row["message"])
+    return immutable_bytes(request, row["message"])
 
 
 def _metadata(lake: RequestLake, row: ledger.Row) -> Response:

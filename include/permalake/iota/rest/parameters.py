@@ -75,6 +75,13 @@ Index = Annotated[int, Path(ge=0, le=MAX_INDEX, description="Index of a mileston
 Nothing = Annotated[NoQuery, Query()]
 
 
+def milestone_index(text: str) -> int:
+    """Return the index of a milestone that a path names in plain digits; 400 for any other text."""
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(MAX_INDEX)):
+        raise bad_request("index: not the index of a milestone")
+    return int(text)
+
+
 class NodePage(PageQuery):
     """Pages of lists on Chrysalis; chronicle.rs calls the parameters ``page_size`` and ``state``."""
 

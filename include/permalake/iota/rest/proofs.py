@@ -42,13 +42,13 @@ Proof = Annotated[Json, Body(description="A proof, as a create route returns it.
 @stardust.get("/referenced-block/create/{blockId}")
 def create_referenced(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the proof that a milestone references a block."""
-    return _answer(lake, "referenced", _stardust_proof(lake, block_id, "inclusion"))
+    return responses.immutable_json(lake.request, _stardust_proof(lake, block_id, "inclusion"))
 
 
 @stardust.get("/applied-block/create/{blockId}")
 def create_applied(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the proof that a milestone applied a block's transaction to the ledger."""
-    return _answer(lake, "applied", _stardust_proof(lake, block_id, "applied"))
+    return responses.immutable_json(lake.request, _stardust_proof(lake, block_id, "applied"))
 
 
 @stardust.post("/validate")
@@ -67,7 +67,7 @@ def validate_applied(lake: PublishedLake, body: Proof, query: Nothing) -> Respon
 @chrysalis.get("/create/{messageId}")
 def create(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the proof of a message: a Merkle proof of an included transaction, else a path of messages."""
-    return _answer(lake, "message", _chrysalis_proof(lake, message_id))
+    return responses.immutable_json(lake.request, _chrysalis_proof(lake, message_id))
 
 
 @chrysalis.post("/validate")
@@ -80,7 +80,7 @@ def validate(lake: PublishedLake, body: Proof, query: Nothing) -> Response:  # n
 def create_path(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the path of messages from a milestone to a message, as Hornet 1.2 has it."""
     message = ledger.message(lake, hex_id(message_id, "messageId"))
-    return _answer(lake, "path", _path_proof(lake, message))
+    return responses.immutable_json(lake.request, _path_proof(lake, message))
 
 
 @hornet.post("/validate")
@@ -102,18 +102,13 @@ register_url_convertor("proof_id", _IdConvertor())
 @stardust.get("/{blockId:proof_id}")
 def create_stardust(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the proof that a milestone references a block."""
-    return _answer(lake, "referenced", _stardust_proof(lake, block_id, "inclusion"))
+    return responses.immutable_json(lake.request, _stardust_proof(lake, block_id, "inclusion"))
 
 
 @chrysalis.get("/{messageId:proof_id}")
 def create_chrysalis(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the proof of a message, as `create` does."""
-    return _answer(lake, "message", _chrysalis_proof(lake, message_id))
-
-
-def _answer(lake: RequestLake, kind: str, proof: Json) -> Response:
-    name = lake.request.url.path.rpartition("/")[2].lower().removeprefix("0x")
-    return responses.immutable_json(lake.request, f"{lake.network} {kind} proof {name}", proof)
+    return responses.immutable_json(lake.request, _chrysalis_proof(lake, message_id))
 
 
 def _stardust_proof(lake: RequestLake, text: str, root: Root) -> Json:

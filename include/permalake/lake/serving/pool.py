@@ -40,10 +40,19 @@ class PoolBusyError(PermalakeError):
 class QueryPool:
     """``size`` connections to one DuckDB, which may read files below ``warehouse`` and nothing else.
 
-    ``threads``: of all queries together; default: one per core.
+    ``threads``: of all queries together; default: one per core. ``patience``: seconds that a query waits for
+    a connection, at most until its deadline.
     """
 
-    def __init__(self, warehouse: str, size: int, threads: int | None = None, memory: str = "1GiB") -> None:
+    def __init__(
+        self,
+        warehouse: str,
+        size: int,
+        threads: int | None = None,
+        memory: str = "1GiB",
+        patience: float = float("inf"),
+    ) -> None:
+        self._patience = patience
         self._database = duckdb.connect(":memory:")
         self._spill = tempfile.TemporaryDirectory(prefix="permalake-serve-")
         for setting in _SETTINGS:
@@ -110,7 +119,7 @@ class QueryPool:
                 return self._free.pop()
             self._queue.append(turn)
         try:
-            return turn.result(max(deadline - time.monotonic(), 0))
+            return turn.result(max(min(deadline - time.monotonic(), self._patience), 0))
         except TimeoutError:
             with self._lock:
                 if turn.done():  # given meanwhile

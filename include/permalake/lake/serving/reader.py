@@ -38,6 +38,7 @@ from permalake.paths import HOME
 # A relation makes no copy of the rows, but binds the statement twice, which costs more.
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
 _BATCH = 10_000
+_EXPORTS = 2
 _INDEXING_SECONDS = 3600
 _UNUSED_ID = 100_000
 
@@ -86,7 +87,11 @@ class LakeReader:
     ) -> None:
         self._namespaces = namespaces
         self._database = open_database(settings, settings.serve.catalog_wait)
-        self._pool = QueryPool(settings.lake.warehouse, pool_size, threads)
+        patience = settings.serve.queue_seconds
+        self._pool, self._scans, self._exports = (
+            QueryPool(settings.lake.warehouse, size, threads, patience=patience)
+            for size in (pool_size, max(pool_size // 2, 1), _EXPORTS)
+        )
         # Indexing takes no connection away from requests.
         self._own = QueryPool(settings.lake.warehouse, 1, threads)
         with self._database.read() as connection:
@@ -112,8 +117,8 @@ class LakeReader:
 
     def close(self) -> None:
         """Close the connections."""
-        self._pool.close()
-        self._own.close()
+        for pool in (self._pool, self._scans, self._exports, self._own):
+            pool.close()
 
     def find(self, snapshot: LakeSnapshot, network: str, table: str, column: str, value: str) -> Scan:
         """Return the scan that holds every row of ``table`` where ``column`` is ``value``, and few others.
@@ -158,12 +163,13 @@ class LakeReader:
 
     def abandon(self, expired: threading.Event) -> None:
         """Cancel the statements with this event, which nobody waits for any more."""
-        self._pool.expire(expired)
+        for pool in (self._pool, self._scans, self._exports):
+            pool.expire(expired)
 
     @property
     def waiting(self) -> int:
         """Number of callers that wait for a connection."""
-        return self._pool.waiting
+        return sum(pool.waiting for pool in (self._pool, self._scans, self._exports))
 
     def rows(self, query: LakeQuery) -> list[dict[str, Any]]:
         """Return the rows of a statement as dictionaries.
@@ -171,7 +177,8 @@ class LakeReader:
         Raises:
             QueryTimeoutError: if it takes too long.
         """
-        with self._observed(query.scans), self._pool.connection(query.deadline, query.expired) as connection:
+        pool = self._pool_of(query)
+        with self._observed(query.scans), pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
             found: pa.Table = connection.execute(statement, {**bound, **query.parameters}).to_arrow_table()
         rows: list[dict[str, Any]] = found.to_pylist()
@@ -180,7 +187,7 @@ class LakeReader:
     def arrow(self, query: LakeQuery) -> pa.Table:
         """Return the rows of :meth:`rows` as Arrow, for many of them."""
         with self._observed(query.scans):
-            return self._run(self._pool, query)
+            return self._run(self._pool_of(query), query)
 
     @contextmanager
     def _observed(self, scans: Mapping[str, Scan]) -> Iterator[None]:
@@ -193,6 +200,10 @@ class LakeReader:
         finally:
             self.observe("+".join(sorted(scans)), time.monotonic() - began, error)
 
+    def _pool_of(self, query: LakeQuery) -> QueryPool:
+        """Return the pool of lookups or that of scans: none of the one waits for the other."""
+        return self._pool if all(scan.is_lookup for scan in query.scans.values()) else self._scans
+
     def _run(self, pool: QueryPool, query: LakeQuery) -> pa.Table:
         with pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
@@ -200,7 +211,7 @@ class LakeReader:
 
     def batches(self, query: LakeQuery) -> Iterator[pa.RecordBatch]:
         """Return the rows of :meth:`arrow` batch by batch; a connection is taken until the last one."""
-        return self._streamed(self._pool, query)
+        return self._streamed(self._exports, query)
 
     def _streamed(self, pool: QueryPool, query: LakeQuery) -> Iterator[pa.RecordBatch]:
         with pool.connection(query.deadline, query.expired) as connection:

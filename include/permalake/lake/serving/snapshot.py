@@ -78,6 +78,11 @@ class Scan:
         )
 
     @property
+    def is_lookup(self) -> bool:
+        """Whether it names the places of its rows, rather than a range or all."""
+        return self.days is not None or self.milestones is not None
+
+    @property
     def condition(self) -> str:
         """SQL that lets a reader skip row groups; empty where it would not."""
         if not self.milestones or len(self.milestones) > _NAMED_MILESTONES:

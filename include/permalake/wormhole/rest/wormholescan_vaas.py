@@ -12,7 +12,7 @@ from permalake.web.paging import NoQuery
 from permalake.web.params import IsoTime
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.responses import immutable_json
-from permalake.web.state import PublishedLake, RequestLake, promptly
+from permalake.web.state import PublishedLake, RequestLake, at_once, promptly
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, Nothing, read
 from permalake.wormhole.rest.events import EventFilter, find, list_events, load, signed_vaa
@@ -178,21 +178,26 @@ def duplicated(
     return lake.current({"data": duplicates(lake.rows, message, reference), "pagination": {"next": ""}})
 
 
+def _signed_vaa(lake: RequestLake, message: MessageId) -> Response:
+    raw = signed_vaa(lake, message)
+    if raw is None:
+        raise not_found(f"VAA {message.text}")
+    return immutable_json(lake.request, {"vaaBytes": base64_text(raw)})
+
+
+def _signed_vaa_of_id(lake: RequestLake, *parts: str) -> Response:
+    return _signed_vaa(lake, read(identifiers.message_id, *parts))
+
+
 @router.get("/v1/signed_vaa/{chain}/{emitter}/{sequence}", responses=documented())
+@at_once(_signed_vaa_of_id)
 async def one_signed_vaa(
     lake: PublishedLake,
     message: NamedMessage,
     query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the bytes of a VAA, as a guardian does."""
-
-    def answer() -> Response:
-        raw = signed_vaa(lake, message)
-        if raw is None:
-            raise not_found(f"VAA {message.text}")
-        return immutable_json(lake.request, f"signed_vaa {message.row_key}", {"vaaBytes": base64_text(raw)})
-
-    return await promptly(lake, answer)
+    return await promptly(lake, lambda: _signed_vaa(lake, message))
 
 
 @router.get("/v1/governor/is_vaa_enqueued/{chain}/{emitter}/{sequence}", responses=documented(501))
