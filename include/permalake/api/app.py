@@ -14,6 +14,7 @@ from starlette.routing import Mount
 
 from permalake.api.analytics import router as analytics
 from permalake.api.at_once import AtOnce
+from permalake.api.compression import GZIP_LEVEL, LEAST_BYTES, ZstdText
 from permalake.api.cors import ApiCors
 from permalake.api.docs import add_docs
 from permalake.api.health import router as health
@@ -125,7 +126,8 @@ def _add_middleware(app: FastAPI, settings: Settings, at_once: AtOnce) -> None:
         metrics=app.state.metrics,
         at_once=at_once,
     )
-    app.add_middleware(GZipMiddleware, minimum_size=1024)
+    app.add_middleware(ZstdText)
+    app.add_middleware(GZipMiddleware, minimum_size=LEAST_BYTES, compresslevel=GZIP_LEVEL)
     app.add_middleware(ApiCors, settings=settings.serve)
     folders = [f"{settings.serve.root_path}{route.path}" for route in app.routes if isinstance(route, Mount)]
     app.add_middleware(LenientRequests, folders=folders)
