@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import lru_cache
 from ipaddress import ip_address
 
@@ -152,7 +152,7 @@ class RequestLimits:
             # A body that comes slowly takes no slot.
             async with (
                 self._whole_body(scope, receive) as whole,
-                self._clients.hold(scope),
+                self._clients.hold(scope) if slots is self._slots else nullcontext(),
                 slots.hold(self._settings.queue_seconds),
             ):
                 with self._metrics.in_flight.track_inprogress():
