@@ -141,9 +141,10 @@ class Lake:
     def _view(
         self, network: str, view: LakeView, first: date, last: date, as_of: datetime | None
     ) -> ds.Dataset:
+        of_days = f" WHERE date BETWEEN DATE '{first}' AND DATE '{last}' ORDER BY date"
+        is_dated = any(column.name == "date" for column in view.columns)
         rows = self._reader.query(
-            f"SELECT * FROM {_quoted(network)}.{_quoted(view.name)} "  # noqa: S608
-            f"WHERE date BETWEEN DATE '{first}' AND DATE '{last}' ORDER BY date",
+            f"SELECT * FROM {_quoted(network)}.{_quoted(view.name)}{of_days if is_dated else ''}",  # noqa: S608
             as_of,
         )
         return ds.dataset(rows)

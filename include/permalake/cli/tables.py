@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import sys
 from typing import Annotated, Literal
 
 import typer
@@ -10,11 +12,13 @@ import typer
 from permalake.contracts import Table
 from permalake.contracts.schema import Column
 from permalake.contracts.views import LakeView
-from permalake.domains import DOMAINS
+from permalake.domains import DOMAINS, domain_of
 from permalake.errors import ConfigError
 
 ALL_TABLES: dict[str, Table] = {name: table for domain in DOMAINS for name, table in domain.tables.items()}
 ALL_VIEWS: dict[str, LakeView] = {view.name: view for domain in DOMAINS for view in domain.views}
+
+_WIDE = 100_000
 
 
 def rule(column: Column) -> str:
@@ -53,28 +57,70 @@ def as_json(table: Table | LakeView) -> dict[str, object]:
     }
 
 
+def choose(name: str | None, network: str | None) -> tuple[list[Table | LakeView], bool]:
+    """Return the tables and views that are meant, and whether they are one by its full name.
+
+    Args:
+        name: A name, also with its network before it, or a part of names or meanings; None: all.
+        network: Namespace that they lie in; None: any.
+
+    Raises:
+        ConfigError: if there is none; it names those that may be meant.
+    """
+    before, _, bare = (name or "").rpartition(".")
+    network = network or before.strip('"') or None
+    listed: dict[str, Table | LakeView] = {**ALL_TABLES, **ALL_VIEWS}
+    if network is not None:
+        domain = domain_of(network)
+        within = {*domain.tables, *(view.name for view in domain.views)}
+        listed = {key: table for key, table in listed.items() if key in within}
+    if bare in listed:
+        return [listed[bare]], True
+    word = bare.casefold()
+    matches = [table for key, table in listed.items() if word in key or word in table.doc.casefold()]
+    named = [table for table in matches if word in table.name]
+    if not matches:
+        near = difflib.get_close_matches(bare, [*ALL_TABLES, *ALL_VIEWS], n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`permalake tables` lists them"
+        raise ConfigError(f"no table {name}; {hint}")
+    return named or matches, False
+
+
 def command(
-    name: Annotated[str | None, typer.Argument(help="One table in full; without it, all tables.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A table in full, as NAME or NETWORK.NAME, or a word to look for; without it, all."
+        ),
+    ] = None,
+    network: Annotated[str | None, typer.Option(metavar="N", help="Tables of one network only.")] = None,
     format_: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
     config: Annotated[str | None, typer.Option(help="Configuration file (not needed here).")] = None,  # noqa: ARG001
 ) -> None:
     """Print the data dictionary: every table, its key, its columns and what they mean.
 
-    Examples: permalake tables · permalake tables ms_analytics · permalake tables --format json
+    Examples:
+      permalake tables
+
+      permalake tables wormhole.tvl_daily
+
+      permalake tables tvl
+
+      permalake tables --network shimmer
+
+      permalake tables ms_analytics --format json
     """
     from rich.console import Console
     from rich.table import Table as Grid
 
-    known: dict[str, Table | LakeView] = {**ALL_TABLES, **ALL_VIEWS}
-    if name is not None and name not in known:
-        raise ConfigError(f"no table {name}; `permalake tables` lists them")
-    chosen = [known[name]] if name else list(known.values())
+    chosen, is_whole = choose(name, network)
     if format_ == "json":
         typer.echo(json.dumps([as_json(table) for table in chosen], indent=1))
         return
-    console = Console()
-    if name is None:
+    console = Console(width=None if sys.stdout.isatty() else _WIDE)
+    if not is_whole:
         grid = Grid("Table", "Namespace", "Key", "Meaning")
+        grid.columns[0].no_wrap = True
         for table in chosen:
             key = ", ".join(table.key) if isinstance(table, Table) else "(a view)"
             grid.add_row(table.name, str(as_json(table)["namespace"]), key, table.doc)
@@ -84,6 +130,7 @@ def command(
     stored = f"Key: {', '.join(table.key)}. Partition: date." if isinstance(table, Table) else "A view."
     console.print(f"[bold]{table.name}[/]: {table.doc}\n{stored}")
     grid = Grid("Column", "Type", "Null", "Meaning", "Rule")
+    grid.columns[0].no_wrap = True
     for column in table.columns:
         grid.add_row(column.name, column.type, "" if column.required else "yes", column.doc, rule(column))
     console.print(grid, markup=False)

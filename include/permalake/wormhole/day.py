@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from permalake.config import Settings
+from permalake.contracts.schema import DATE
 from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
 from permalake.pipeline.closing_steps import closing_steps
@@ -24,6 +25,7 @@ _EVENTS = tuple(
     name for name, table in WORMHOLE_TABLES.items() if table.commit == "day" and name not in _ANALYTICS
 )
 _CARRIED = tuple(name for name, table in WORMHOLE_TABLES.items() if table.commit == "carried")
+_DATED_VIEWS = tuple(view.name for view in VIEWS if DATE in view.columns)
 _STEPS = (
     Step(
         "ingest_decode",
@@ -77,6 +79,6 @@ WORMHOLE = Domain(
     open_requests=OPEN_REQUESTS,
     routes="permalake.wormhole.rest.mounts:mounts",
     analytics=dict.fromkeys(
-        (*(name for name in WORMHOLE_TABLES if name.endswith("_daily")), *(view.name for view in VIEWS)), ()
+        (*(name for name in WORMHOLE_TABLES if name.endswith("_daily")), *_DATED_VIEWS), ()
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.contracts.calendar import calendars
 from permalake.contracts.schema import BECH32, Column
 from permalake.contracts.views import LakeView
-from permalake.iota.contracts import permanode_views, running_views
+from permalake.iota.contracts import analyst_views, permanode_views, running_views
 from permalake.iota.contracts.measurements import CHRONICLE_MEASUREMENTS
 
 _OWNERS = {
@@ -56,4 +56,11 @@ UNSPENT_OUTPUTS = LakeView(
     "days only, and reads them all: filter by date, kind or address where that will do.",
 )
 CALENDARS = calendars("date_cache")
-VIEWS = (UNSPENT_OUTPUTS, CHRONICLE_MEASUREMENTS, *running_views.VIEWS, *permanode_views.VIEWS, *CALENDARS)
+VIEWS = (
+    UNSPENT_OUTPUTS,
+    CHRONICLE_MEASUREMENTS,
+    *running_views.VIEWS,
+    *permanode_views.VIEWS,
+    *analyst_views.VIEWS,
+    *CALENDARS,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.contracts.calendar import calendars
 from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
-from permalake.wormhole.contracts import custody_views, redemption_views, scorecard_views
+from permalake.wormhole.contracts import analyst_views, custody_views, redemption_views, scorecard_views
 from permalake.wormhole.contracts.columns import NOTIONAL_SUM, SUMMED, TOTAL
 
 _ALL = "Null in a column that says where or what stands for all of them together."
@@ -76,4 +76,5 @@ VIEWS = (
     *scorecard_views.VIEWS,
     *redemption_views.VIEWS,
     *calendars("messages_daily"),
+    *analyst_views.VIEWS,
 )
