@@ -29,6 +29,7 @@ import psutil
 from bench import serve_lake
 from bench.machine import say
 from bench.serve_lake import CHAIN, EMITTER, MILESTONES_A_DAY, NETWORK, WORMHOLE
+from permalake.api.workers import usable_cores
 from permalake.config import Settings
 from permalake.local.services.daemon import free_port
 
@@ -208,7 +209,7 @@ def measured(folder: Path, settings: Settings, days: int, workers: Sequence[str]
     kinds = paths(settings, days)
     serve = [str(Path(sys.executable).with_name("permalake")), "serve", *workers]
     variables = {"PERMALAKE_CONFIG": str(folder / "permalake.toml"), "PERMALAKE_HOME": str(folder / "home")}
-    peers = int(workers[-1]) if workers else 1
+    peers = int(workers[-1]) if workers else usable_cores()
     for turn in range(TURNS):
         with bare(bytes(900), folder, peers) as (port, _):  # type: ignore[attr-defined]
             load(port, drawn([request("/blocks/0x12")]), 1)

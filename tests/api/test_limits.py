@@ -276,3 +276,7 @@ def test_one_client_cannot_take_all_slots_but_on_the_loopback(warehouse):
             assert found.count((200, None)) >= 2
         assert set(statuses("127.0.0.1")) == {(200, None)}
         assert 'permalake_http_rejected_total{reason="client"}' in client.get("/metrics").text
+        with httpx.Client(base_url=url, headers={"X-Forwarded-For": "192.0.2.9"}) as busy:
+            naps = [pool.submit(busy.get, "/shimmer/nap") for _ in range(6)]
+            assert {busy.get("/health").status_code for _ in range(4)} == {200}
+            assert 503 in {one.result().status_code for one in naps}

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from permalake.api import workers
 from permalake.api.shared_counts import METRICS_FOLDER, RATES_FILE, RateLimit, forget_worker
 from permalake.api.workers import shared
 from permalake.config import Settings
@@ -198,3 +199,16 @@ def test_a_dead_worker_s_gauges_go_and_its_counters_stay(tmp_path, monkeypatch):
         (tmp_path / name).touch()
     forget_worker(7)
     assert {file.name for file in tmp_path.iterdir()} == {"counter_7.db", "gauge_livesum_8.db"}
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"), [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), ("1600000 100000", 8)]
+)
+def test_a_container_s_quota_bounds_the_workers(monkeypatch, tmp_path, quota, cores):
+    file = tmp_path / "cpu.max"
+    file.write_text(f"{quota}\n")
+    monkeypatch.setattr(workers, "_QUOTA", file)
+    monkeypatch.setattr(workers.os, "sched_getaffinity", lambda _: set(range(8)))
+    assert workers.usable_cores() == cores
+    file.unlink()
+    assert workers.usable_cores() == 8

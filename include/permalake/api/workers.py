@@ -28,6 +28,7 @@ from permalake.config import Settings
 from permalake.errors import PermalakeError
 
 _PARENT_SECONDS = 0.5
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _RETRY_SECONDS = 5
 _LOG = logging.getLogger(__name__)
 
@@ -54,8 +55,14 @@ def serve_by_workers(settings: Settings, host: str, port: int, workers: int) -> 
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many cores this process may use, by its affinity and by its container's quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = _QUOTA.read_text("ascii").split()
+        return max(min(cores, math.ceil(int(quota) / int(period))), 1)
+    except (OSError, ValueError):
+        # No control group, or "max": no quota.
+        return cores
 
 
 def shared(settings: Settings, workers: int) -> Settings:
