@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from permalake.cli.main import main
@@ -44,7 +46,7 @@ def test_a_lake_is_signed_exported_and_checked(called, tmp_path):
     for source in ([], [target, "--key", key]):
         code, said, _ = called("verify", *source)
         assert code == 0
-        assert said.startswith(f"{NAME}: 2 days are as they were signed.\n")
+        assert re.match(rf"{NAME}/[0-9a-f-]{{36}}: 2 days are as they were signed\.\n", said)
         assert "  shimmer: 2 days, 6 tables of days, 10 rows" in said
     assert "1 days" not in called("verify", target, "--date", DAY1, "--network", "shimmer")[1].splitlines()[1]
 

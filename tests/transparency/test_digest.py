@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from permalake.contracts.schema import Column, Table
@@ -85,6 +85,7 @@ def test_a_block_has_the_bytes_that_the_specification_names():
     assert encode_block(rows, [("n", "int"), ("t", "string"), ("d", "date")]) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(ROW, max_size=600 // len(KINDS)))
 def test_values_of_every_type_are_encoded_as_the_second_verifier_does(rows):
     table = table_of(rows)

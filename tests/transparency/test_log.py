@@ -15,6 +15,7 @@ from permalake.transparency.notes import InvalidNoteError, SignerKey
 from permalake.transparency.places import FolderPlace
 
 KEY = SignerKey("example.org/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+ORIGIN = f"{KEY.name}/lake"
 NAMED = {"checkpoint": "note|signature|checkpoint"}
 
 
@@ -37,7 +38,7 @@ def place(tmp_path):
 def test_a_log_grows_over_the_borders_of_tiles(place):
     size = 0
     for step in (1, 1, 253, 1, 1, 255, 256, 300):
-        append(place, "log", read(place), entries(size, size + step), KEY)
+        append(place, "log", read(place), entries(size, size + step), key=KEY, origin=ORIGIN)
         size += step
         log = read(place)
         assert list(log.entries) == entries(0, size)
@@ -53,7 +54,7 @@ def test_numbers_of_tiles_are_spelled_as_specified():
 
 
 def test_there_is_a_tile_of_each_level(place):
-    append(place, "log", None, entries(0, 256 * 3 + 5), KEY)
+    append(place, "log", None, entries(0, 256 * 3 + 5), key=KEY, origin=ORIGIN)
     assert {"tile/0/002", "tile/0/003.p/5", "tile/1/000.p/3", "tile/entries/003.p/5"} <= set(
         files_of(read(place))
     )
@@ -61,14 +62,14 @@ def test_there_is_a_tile_of_each_level(place):
 
 def test_no_log_is_none_and_one_of_another_key_is_refused(place):
     assert read(place) is None
-    append(place, "log", None, entries(0, 3), KEY)
+    append(place, "log", None, entries(0, 3), key=KEY, origin=ORIGIN)
     other = SignerKey(KEY.name, Ed25519PrivateKey.from_private_bytes(bytes(32)))
     with pytest.raises(InvalidNoteError):
         read_log(place, "log", [other.verifier])
 
 
 def test_an_append_that_was_killed_before_the_checkpoint_is_made_good(place, monkeypatch):
-    append(place, "log", None, entries(0, 250), KEY)
+    append(place, "log", None, entries(0, 250), key=KEY, origin=ORIGIN)
     whole = FolderPlace.write
 
     def killed(self, path, content):
@@ -80,14 +81,14 @@ def test_an_append_that_was_killed_before_the_checkpoint_is_made_good(place, mon
     with monkeypatch.context() as patch:
         patch.setattr(FolderPlace, "write", killed)
         with pytest.raises(KeyboardInterrupt):
-            append(place, "log", before, entries(250, 520), KEY)
+            append(place, "log", before, entries(250, 520), key=KEY, origin=ORIGIN)
     assert read(place).checkpoint.size == 250
-    append(place, "log", read(place), entries(600, 900), KEY)
+    append(place, "log", read(place), entries(600, 900), key=KEY, origin=ORIGIN)
     assert list(read(place).entries) == [*entries(0, 250), *entries(600, 900)]
 
 
 def test_any_damage_of_any_file_is_noticed_and_named(place, tmp_path):
-    append(place, "log", None, entries(0, 600), KEY)
+    append(place, "log", None, entries(0, 600), key=KEY, origin=ORIGIN)
     chance = random.Random(3)
     for path in files_of(read(place)):
         file = tmp_path / "log" / path

@@ -94,6 +94,10 @@ def read_log(place: Place, folder: str, keys: Sequence[VerifierKey]) -> SignedLo
         return None
     text = open_note(note, {key.name: key for key in keys})
     checkpoint = read_checkpoint(text)
+    if not any(checkpoint.origin.startswith(f"{key.name}/") for key in keys):
+        raise InvalidLogError(
+            f"{place.location}/{folder}/{CHECKPOINT}: {checkpoint.origin} is no log of this key"
+        )
     contents: list[bytes] = []
     for path, width in _tiles("entries", checkpoint.size):
         contents += _bundle(place, folder, path, width)
@@ -110,12 +114,19 @@ def read_log(place: Place, folder: str, keys: Sequence[VerifierKey]) -> SignedLo
 
 
 def append(
-    place: FolderPlace, folder: str, log: SignedLog | None, entries: Sequence[Entry], key: SignerKey
+    place: FolderPlace,
+    folder: str,
+    log: SignedLog | None,
+    entries: Sequence[Entry],
+    *,
+    key: SignerKey,
+    origin: str,
 ) -> Checkpoint:
     """Add entries to a log: its tiles first, then the checkpoint that covers them.
 
-    Whoever calls keeps others from appending meanwhile. A process killed in between leaves tiles that no
-    checkpoint covers, which the next one writes again.
+    ``origin`` names the log; one key may sign those of several lakes. Whoever calls keeps others from
+    appending meanwhile. A process killed in between leaves tiles that no checkpoint covers, which the next
+    one writes again.
     """
     before = log.entries if log else ()
     contents = [entry.content for entry in (*before, *entries)]
@@ -131,7 +142,7 @@ def append(
             place.write(f"{folder}/{path}", content)
     if log is None:
         place.write(f"{folder}/{PUBLIC_KEY}", f"{key.verifier}\n".encode())
-    checkpoint = Checkpoint(key.name, len(leaves), merkle.root(leaves))
+    checkpoint = Checkpoint(origin, len(leaves), merkle.root(leaves))
     place.write(f"{folder}/{CHECKPOINT}", key.sign(checkpoint.text))
     return checkpoint
 

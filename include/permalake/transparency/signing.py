@@ -77,7 +77,7 @@ def sign_published(
     with database.write() as connection:
         if connection.dialect.name == "postgresql":  # SQLite's writers wait for each other anyway
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-        return _append(place, key, manifests)
+        return _append(place, key, f"{key.name}/{now.lake_id}", manifests)
 
 
 def _changed(
@@ -95,7 +95,9 @@ def _changed(
     return changed
 
 
-def _append(place: FolderPlace, key: SignerKey, manifests: list[ManifestOfDay]) -> tuple[Entry, ...]:
+def _append(
+    place: FolderPlace, key: SignerKey, origin: str, manifests: list[ManifestOfDay]
+) -> tuple[Entry, ...]:
     """Append what no other process has appended since, and write the manifests before the log names them."""
     log = read_log(place, FOLDER, [key.verifier])
     latest: Mapping[tuple[str, str], Entry] = log.latest if log else {}
@@ -110,7 +112,7 @@ def _append(place: FolderPlace, key: SignerKey, manifests: list[ManifestOfDay]) 
         place.write(_files_path(entry.network, entry.date), json.dumps(manifest.files).encode())
         entries.append(entry)
     if entries:
-        append(place, FOLDER, log, entries, key)
+        append(place, FOLDER, log, entries, key=key, origin=origin)
     return tuple(entries)
 
 
