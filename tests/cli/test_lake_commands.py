@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from permalake.cli import main as front
@@ -255,3 +257,85 @@ def test_neighbouring_days_are_tried_again_as_one_range():
 def test_nothing_to_try_again(permalake):
     code, out, _ = permalake("quarantine", "retry", "--network", "shimmer", "--date", "2022-10-01")
     assert (code, out) == (0, "shimmer 2022-10-01: nothing in quarantine\n")
+
+
+def test_the_shell_of_sql_lists_what_there_is(permalake):
+    listed = asked(permalake, "show tables")
+    assert {"network": "shimmer", "table": "messages"} in listed
+    assert {"network": "shimmer", "table": "sync"} in listed
+    columns = asked(permalake, "describe shimmer.messages")
+    assert [row["column_name"] for row in columns][:2] == ["message_id", "version"]
+    sql = "select count(*) n from information_schema.columns where table_name = 'ms_analytics'"
+    assert asked(permalake, sql)[0]["n"] == 6
+
+
+def test_a_listing_beside_rows_reads_the_rows(permalake):
+    sql = "select count(*) n, any_value(t.table_name) from shimmer.messages, information_schema.tables t"
+    assert asked(permalake, f"{sql} where t.table_name = 'tags'")[0]["n"] == 3
+
+
+def test_sql_comes_from_a_file_or_standard_input(permalake, tmp_path, monkeypatch):
+    file = tmp_path / "count.sql"
+    file.write_text("select count(*) n\nfrom shimmer.messages;\n", "utf-8")
+    assert permalake("query", "--file", str(file), "--format", "csv")[1] == "n\n3\n"
+    for arguments in ((), ("-",)):
+        monkeypatch.setattr("sys.stdin", io.StringIO("select 7 as n"))
+        assert permalake("query", *arguments, "--format", "csv")[1] == "n\n7\n"
+    code, _, err = permalake("query", "select 1", "--file", str(file))
+    assert (code, "give one of them" in err) == (2, True)
+    code, _, err = permalake("query", "--file", str(tmp_path / "absent.sql"))
+    assert (code, "absent.sql" in err) == (2, True)
+
+
+def test_no_sql_on_a_terminal_says_what_to_write(permalake, monkeypatch):
+    monkeypatch.setattr("sys.stdin", _Terminal())
+    code, _, err = permalake("query")
+    assert (code, "show tables" in err) == (2, True)
+
+
+@pytest.mark.parametrize(("condition", "count"), [("true", 3), ("false", 0)])
+def test_rows_go_into_a_parquet_file(permalake, tmp_path, condition, count):
+    target = tmp_path / "rows.parquet"
+    code, out, err = permalake(
+        "query", f"select * from shimmer.messages where {condition}", "--parquet", str(target)
+    )
+    assert (code, out, err) == (0, "", f"{target}: {count} rows\n")
+    table = pq.read_table(target)
+    assert table.num_rows == count
+    assert table.schema.field("milestone_index").type == "int32"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_parquet_file_that_cannot_be_written_is_one_line(permalake, tmp_path):
+    code, _, err = permalake("query", "select 1", "--parquet", str(tmp_path / "absent" / "rows.parquet"))
+    assert (code, err.count("\n"), "rows.parquet" in err) == (1, 1, True)
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_leaves_columns_out_between_the_first_and_the_last(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    out, log = _Terminal(), io.StringIO()
+    names = [f"column_{at}" for at in range(20)]
+    write([dict.fromkeys(names, "x" * 8)], names, "table", out, log)
+    lines = re.sub(r"\x1b\[\d*m", "", out.getvalue()).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 5, "no row is wrapped"
+    assert {"column_0", "column_19", "…"} <= set(lines[1].replace("┃", " ").split())
+    assert log.getvalue() == "6 of 20 columns shown; --format json or csv gives all\n"
+    pipe = io.StringIO()
+    write([dict.fromkeys(names, "x")], names, "table", pipe, log)
+    assert all(name in pipe.getvalue() for name in names)
+
+
+def test_status_of_days_that_need_somebody(permalake):
+    def days(*options):
+        return [day["date"] for day in json.loads(permalake("status", "--format", "json", *options)[1])]
+
+    assert days("--date", "2022-09-28") == ["2022-09-28"]
+    assert days("--date", "2022-09-29", "--to", "2022-09-30") == []
+    assert days("--failed") == []
+    assert permalake("status", "--to", "2022-09-30")[0] == 2

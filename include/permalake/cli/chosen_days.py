@@ -1,17 +1,14 @@
-"""Which days of a log a command is about."""
+"""Which days a command is about."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from permalake.errors import ConfigError
-
-if TYPE_CHECKING:
-    from permalake.transparency.log import Entry
 
 Network = Annotated[str | None, typer.Option(metavar="N", help="One network only.")]
 FirstDay = Annotated[
@@ -25,8 +22,8 @@ LastDay = Annotated[
 
 def chosen_days(
     network: str | None, first: datetime | None, last: datetime | None
-) -> Callable[[Entry], bool]:
-    """Return whether an entry is of the network and days that the options name.
+) -> Callable[[str, str], bool]:
+    """Return what says whether a network and its date (``YYYY-MM-DD``) are among those that the options name.
 
     Raises:
         ConfigError: if the last day comes before the first one, or stands alone.
@@ -35,4 +32,4 @@ def chosen_days(
         raise ConfigError("--to is the last day; name the first one, not after it, by --date")
     start = first.date().isoformat() if first else ""
     end = last.date().isoformat() if last else start or "~"
-    return lambda entry: network in (None, entry.network) and start <= entry.date <= end
+    return lambda name, day: network in (None, name) and start <= day <= end

@@ -45,7 +45,7 @@ def command(  # noqa: PLR0917
     key = signing_key()
     if key is None:
         raise ConfigError("nothing is signed here; `permalake keys create --name NAME` makes a key and signs")
-    wanted = chosen_days(network, day, last)
+    is_chosen = chosen_days(network, day, last)
     database = open_database(settings)
     size = -1
     while True:
@@ -56,7 +56,11 @@ def command(  # noqa: PLR0917
         if log.checkpoint.size != size:
             size = log.checkpoint.size
             export = Export(
-                lake, log, key.verifier, lambda name, table: domain_of(name).tables.get(table), wanted
+                lake,
+                log,
+                key.verifier,
+                lambda name, table: domain_of(name).tables.get(table),
+                lambda entry: is_chosen(entry.network, entry.date),
             )
             done = export.write(FolderPlace(target))
             sys.stdout.write(

@@ -168,21 +168,57 @@ def _no_formula(value: Any) -> Any:
 
 
 def _write_table(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table()
-    for name in names:
-        grid.add_column(Text(shown(name)), overflow="fold")
-    total = 0
+    # A file or pipe gets every column, each row on one line.
+    console = Console(file=out, width=None if out.isatty() else _WIDE)
+    total, lines = 0, []
     for total, record in enumerate(records, start=1):
         if total <= _SCREEN_ROWS:
-            grid.add_row(*[Text(_shortened(_cell(record[name], null="null"))) for name in names])
-    # A screen wraps what is too wide for it; a file or pipe gets every row on one line.
-    Console(file=out, width=None if out.isatty() else _WIDE).print(grid)
+            lines.append([_shortened(_cell(record[name], null="null")) for name in names])
+    heads = [shown(name) for name in names]
+    widths = [max(map(cell_len, column)) for column in zip(heads, *lines, strict=True)]
+    kept = _fitting(widths, console.width)
+    grid = Table()
+    for at in kept:
+        grid.add_column(Text("…" if at is None else heads[at]), overflow="fold")
+    for line in lines:
+        grid.add_row(*[Text("…" if at is None else line[at]) for at in kept])
+    console.print(grid)
+    if None in kept:
+        log.write(f"{len(kept) - 1} of {len(names)} columns shown; --format json or csv gives all\n")
     if total > _SCREEN_ROWS:
         log.write(f"{total} rows, the first {_SCREEN_ROWS} shown; --format json or csv gives all\n")
+
+
+def _fitting(widths: Sequence[int], screen: int) -> list[int | None]:
+    """Return the columns, by position, that a screen has room for; None stands for those left out between.
+
+    The first columns and the last ones stay, in turn, and two at least: the screen wraps these.
+    """
+    borders = 3
+    if sum(widths) + borders * len(widths) + 1 <= screen or len(widths) <= 2:
+        return list(range(len(widths)))
+    room = screen - 1 - (1 + borders)
+    head: list[int | None] = []
+    tail: list[int | None] = []
+    left, right = 0, len(widths) - 1
+    while left <= right:
+        is_head = len(head) <= len(tail)
+        at = left if is_head else right
+        room -= widths[at] + borders
+        if room < 0 and len(head) + len(tail) >= 2:
+            break
+        if is_head:
+            head.append(left)
+            left += 1
+        else:
+            tail.insert(0, right)
+            right -= 1
+    return [*head, None, *tail] if left <= right else [*head, *tail]
 
 
 def _cell(value: Any, null: str = "") -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from permalake.cli.chosen_days import FirstDay, LastDay, chosen_days
 from permalake.cli.render import plain, write
 from permalake.config import Settings, load_settings
 from permalake.contracts.steps import CARRY
@@ -25,11 +26,16 @@ _STEP = (
 _SCREEN = ("network", "date", "built", "audited", "published", "stores", "rows", "quarantined", "remarks")
 
 
-def command(
+def command(  # noqa: PLR0917
     network: Annotated[str | None, typer.Option(metavar="N", help="One network only.")] = None,
     run: Annotated[
         str | None, typer.Option(metavar="RUN", help="One run, step by step, by its run id.")
     ] = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only days that failed, are stale or have a gap.")
+    ] = False,
+    first: FirstDay = None,
+    last: LastDay = None,
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print it.")] = "table",
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
@@ -42,6 +48,8 @@ def command(
       permalake status
 
       permalake status --network shimmer --format json
+
+      permalake status --failed --date 2022-09-01 --to 2022-09-30
 
       permalake status --run cli-20260101T060000-3f9a2c
     """
@@ -63,13 +71,17 @@ def command(
     if network and not days and network not in settings.namespaces:
         known = ", ".join(settings.namespaces) or "none"
         raise ConfigError(f"network {network}: not configured and not in the lake (configured: {known})")
+    is_chosen = chosen_days(network, first, last)
+    shown_days = [day for day in days if is_chosen(day.network, day.date.isoformat())]
+    if failed:
+        shown_days = [day for day in shown_days if day.error or day.stale or day.gaps]
     if form == "json":
-        records = [{name: plain(value) for name, value in asdict(day).items()} for day in days]
+        records = [{name: plain(value) for name, value in asdict(day).items()} for day in shown_days]
         write(records, (), "json", sys.stdout, sys.stderr)
         return
     if not days:
         sys.stderr.write("nothing is built yet; build a day with `permalake run`\n")
-    write([_screen(day) for day in days], _SCREEN, "table", sys.stdout, sys.stderr)
+    write([_screen(day) for day in shown_days], _SCREEN, "table", sys.stdout, sys.stderr)
     for name, own in groupby(days, lambda day: day.network):
         sys.stdout.write(f"{name}: carried up to {carried_until(own) or '-'}\n")
 

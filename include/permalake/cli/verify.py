@@ -45,7 +45,7 @@ def command(  # noqa: PLR0917
     from permalake.transparency.signing import signed_lake
     from permalake.transparency.verify import verify
 
-    wanted = chosen_days(network, day, last)
+    is_chosen = chosen_days(network, day, last)
     public = trusted_key(key) if key else None
     copy: Copy
     if source is None:
@@ -58,7 +58,7 @@ def command(  # noqa: PLR0917
         copy,
         lambda name, table: domain_of(name).tables.get(table),
         key=public,
-        wanted=wanted,
+        wanted=lambda entry: is_chosen(entry.network, entry.date),
         progress=_progress,
     )
     _progress("")

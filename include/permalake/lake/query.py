@@ -28,6 +28,11 @@ from permalake.query_process import DEFAULT_LIMITS, QueryLimits
 _BATCH = 2_048
 _BATCH_BYTES = 8 << 20
 _NO_MEMORY = ("Out of Memory Error", "bad allocation", "bad_alloc")
+_LISTING = ("show", "information_schema", "duckdb_tables", "duckdb_views", "duckdb_columns")
+_SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES\s*;?\s*", re.IGNORECASE)
+_LIST_TABLES = (
+    'SELECT table_schema AS network, table_name AS "table" FROM information_schema.tables ORDER BY ALL'
+)
 _LOCKS = (
     "SET TimeZone = 'UTC'",
     "SET python_enable_replacements = false",
@@ -102,6 +107,12 @@ class QueryResult:
         self.names: list[str] = unique_names(relation.columns)
         self.kinds: list[DuckDBPyType] = list(relation.types)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the rows, before they are read."""
+        empty: pa.Table = self._open().limit(0).to_arrow_table()
+        return empty.rename_columns(self.names).schema
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows, some megabytes at once.
 
@@ -150,11 +161,14 @@ def run_query(
     """Run one reading statement over the published state, as one read of all pointers saw it.
 
     Tables are ``NETWORK.table``, with the views of :mod:`permalake.contracts.views` beside them; only those
-    that the text names are opened. The connection can read no file, load no extension and change no setting.
+    that the text names are opened, and all of them where it lists tables or columns. The connection can read
+    no file, load no extension and change no setting.
 
     Raises:
         PermalakeError: on one line, if the statement is wrong, writes, or exceeds the limits.
     """
+    if _SHOW_TABLES.fullmatch(sql):
+        sql = _LIST_TABLES
     session = _Session(limits)
     connection = session.connection
     published = state(database) if as_of is None else past_state(database, namespaces, as_of)
@@ -169,6 +183,11 @@ def run_query(
             check_history(database, named, as_of)
         for name in named:
             _open(connection, name, namespaces(name[0]).tables, published[name])
+        if any(_stands_in(sql, word) for word in _LISTING):
+            # Columns follow from the contracts: what is only listed needs no file.
+            for name in published.keys() - set(named):
+                _open(connection, name, namespaces(name[0]).tables, None)
+            views = _views_over(published, namespaces)
         for network, view in views:
             _define(connection, network, view)
         session.lock()
@@ -200,12 +219,20 @@ def _stands_in(sql: str, word: str) -> bool:
 
 def _views_in(sql: str, published: LakeState, namespaces: Namespaces) -> list[tuple[str, LakeView]]:
     """Return the views whose network and name stand in the text, each with the tables that it reads."""
-    networks = {network for network, _ in published if _stands_in(sql, network)}
     return [
         (network, view)
-        for network in sorted(networks)
+        for network, view in _views_over(published, namespaces)
+        if _stands_in(sql, network) and _stands_in(sql, view.name)
+    ]
+
+
+def _views_over(published: LakeState, namespaces: Namespaces) -> list[tuple[str, LakeView]]:
+    """Return every view whose tables are published, by network."""
+    return [
+        (network, view)
+        for network in sorted({network for network, _ in published})
         for view in namespaces(network).views
-        if _stands_in(sql, view.name) and all((network, table) in published for table in view.tables)
+        if all((network, table) in published for table in view.tables)
     ]
 
 
