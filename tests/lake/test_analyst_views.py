@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
+from permalake.cli import main as front
 from permalake.contracts import Table
 from permalake.iota.contracts import IOTA_TABLES, analyst_views
 from permalake.python_api import Lake
@@ -46,7 +48,7 @@ def publish(lake, settings, network, day, contracts, rows):
 
 
 @pytest.fixture(scope="module")
-def iota(tmp_path_factory):
+def iota_lake(tmp_path_factory):
     """Two days from milestone 17 on. Bert spends what he got before; Carl's output goes back to Anna."""
     settings = settings_of(tmp_path_factory.mktemp("lake") / "warehouse")
     lake = OpenLake(settings)
@@ -84,7 +86,30 @@ def iota(tmp_path_factory):
                 ],
             },
         )
-    return Lake(settings)
+    return Lake(settings), configuration(settings)
+
+
+def configuration(settings):
+    file = Path(settings.lake.warehouse).parent / "permalake.toml"
+    network = '[networks.shimmer]\nprotocol = "stardust"\nbech32_hrp = "smr"\npath = "archive"\n'
+    file.write_text(f'[lake]\nwarehouse = "{settings.lake.warehouse}"\n{network}')
+    return str(file)
+
+
+@pytest.fixture
+def iota(iota_lake):
+    return iota_lake[0]
+
+
+@pytest.fixture
+def statement(capsys):
+    def call(config, *arguments):
+        with pytest.raises(SystemExit) as end:
+            front.main(["statement", *arguments, "--config", config])
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out, printed.err
+
+    return call
 
 
 def rows_of(lake, sql):
@@ -139,7 +164,24 @@ def test_tags_are_text_where_they_are_text(iota):
     assert rows_of(iota, sql) == [("00", None, 1), ("48656c6c6f", "Hello", 2), ("ff", None, 1)]
 
 
-def test_every_chain_has_its_name(tmp_path_factory):
+def test_the_statement_of_days_goes_on_from_earlier_ones(iota_lake, statement):
+    code, out, err = statement(iota_lake[1], ANNA, "--from", f"{DAY2}", "--to", f"{DAY2}")
+    assert (code, err) == (0, "")
+    head, row = (line.split(",") for line in out.splitlines())
+    assert dict(zip(head, row, strict=True)) == {
+        **{"time": "2022-09-29T12:00:00Z", "milestone_index": "20", "transaction_id": f"{9:064x}"},
+        **{"amount": "3.000000", "balance": "5.000010", "counterparties": ""},
+        **{"amount_base": "3000000", "balance_base": "5000010", "since_milestone": "17"},
+    }
+
+
+def test_wrong_statements_are_one_line(iota_lake, statement):
+    for wrong in ((ANNA, "--from", "2022-10-01", "--to", "2022-09-01"), ("smr1' OR 1=1",)):
+        code, _, err = statement(iota_lake[1], *wrong)
+        assert (code, err.count("\n")) == (2, 1)
+
+
+def test_every_chain_has_its_name(tmp_path_factory, statement):
     listed = load_reference().chains
     settings = settings_of(tmp_path_factory.mktemp("chains") / "warehouse")
     lake = OpenLake(settings)
@@ -159,6 +201,10 @@ def test_every_chain_has_its_name(tmp_path_factory):
                 {"row_key": key, "payload_id": 1, "amount": "1", "origin_address": TOKEN, "origin_chain": 2}
                 | {"target_address": "bb" * 32, "target_chain": 9_999, "date": DAY1}
                 for key in keys
+            ],
+            "chain_details": [
+                {"row_key": key, "sender_address": "So1ana", "receiver_address": "0xAb", "date": DAY1}
+                for key in keys[:1]
             ],
             "token_transfer_details": [
                 {"row_key": key, "amount": amount, "notional_usd": usd, "reason": reason, "date": DAY1}
@@ -184,3 +230,10 @@ def test_every_chain_has_its_name(tmp_path_factory):
     assert rows_of(
         lake, "SELECT transfers, valued, amount, notional_usd FROM wormhole.token_volumes_daily"
     ) == [(3, 1, None, Decimal(25))]
+    config = configuration(settings)
+    sent, received = (statement(config, party)[1].splitlines() for party in ("So1ana", "0xaB"))
+    parts = ("2022-09-28T12:00:00Z", keys[0])
+    assert [",".join((*parts, "sent,solana,,,-12.50000000,-25.00000000,,0xAb,ethereum", TOKEN))] == sent[1:]
+    assert [",".join((*parts, "received,solana,,,12.50000000,25.00000000,,So1ana,ethereum", TOKEN))] == (
+        received[1:]
+    )

@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "Build days by the steps of the DAG, without Airflow.",
     "query": "Query the published lake in SQL.",
     "serve": "Serve the published lake as a REST API.",
+    "statement": "Print the account statement of an address.",
     "status": "Show what is built, audited and published, per network and day.",
     "maintain": "Compact small files, expire old states, remove unneeded files.",
     "relocate": "Make a copied or moved lake whole at its new place.",

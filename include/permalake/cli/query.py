@@ -66,26 +66,33 @@ def command(  # noqa: PLR0917
     """
     limits = QueryLimits(timeout, memory)
     screen = Screen.of(sys.stdout)
-    question = _QueryOrder(
+    question = QueryOrder(
         load_settings(config), _text(sql, file), _moment(as_of), limits, form, screen, parquet
     )
-    streams = {"out": sys.stdout, "log": sys.stderr}
-    for name, text in in_own_process(_answer, (question,), limits):
-        streams[name].write(text)
+    print_answer(question)
 
 
 @dataclass(frozen=True)
-class _QueryOrder:
+class QueryOrder:
+    """A query, its limits, and how to print its rows."""
+
     settings: Settings
     sql: str
     as_of: datetime | None
     limits: QueryLimits
     form: Format
     screen: Screen
-    parquet: Path | None
+    parquet: Path | None = None
 
 
-def _answer(send: Send, question: _QueryOrder) -> None:
+def print_answer(question: QueryOrder) -> None:
+    """Run a query in a process of its own, and print its rows."""
+    streams = {"out": sys.stdout, "log": sys.stderr}
+    for name, text in in_own_process(_answer, (question,), question.limits):
+        streams[name].write(text)
+
+
+def _answer(send: Send, question: QueryOrder) -> None:
     """Send the rows as they are printed: parts of text, each with the name of its stream."""
     from permalake.cli.render import rows, write
     from permalake.domains import open_reader
