@@ -128,8 +128,10 @@ TAGS_DAILY = LakeView(
     ),
     ("tags",),
     "SELECT date, tag, CASE WHEN NOT regexp_matches(text, '[[:cntrl:]]') THEN text END AS tag_text, messages "
-    "FROM (SELECT date, tag, TRY(decode(unhex(tag))) AS text, count(DISTINCT message_id) AS messages "
-    "FROM {network}.tags WHERE date <= CAST(as_of AS DATE) GROUP BY date, tag)",
+    # DuckDB 1.5, which Superset brings along, fails on a TRY beside an aggregate.
+    "FROM (SELECT date, tag, TRY(decode(unhex(tag))) AS text, messages "
+    "FROM (SELECT date, tag, count(DISTINCT message_id) AS messages "
+    "FROM {network}.tags WHERE date <= CAST(as_of AS DATE) GROUP BY date, tag))",
     key=("tag",),
 )
 VIEWS = (ACCOUNT_STATEMENT, ADDRESS_FLOWS, TAGS_DAILY)
