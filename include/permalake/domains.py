@@ -11,6 +11,7 @@ from permalake.pipeline.domain import Domain
 from permalake.wormhole.day import WORMHOLE
 
 if TYPE_CHECKING:
+    from permalake.contracts import Table
     from permalake.lake import Reader
     from permalake.stores.batch import Store
 
@@ -30,6 +31,11 @@ def domain_of(network: str) -> Domain:
     """Return the domain that a lake namespace belongs to, configured or not."""
     fixed = (domain for domain in DOMAINS if domain.namespace == network)
     return next(fixed, None) or next(domain for domain in DOMAINS if domain.namespace is None)
+
+
+def table_of(network: str, name: str) -> Table | None:
+    """Return the contract of a network's table; None where this version has no such table."""
+    return domain_of(network).tables.get(name)
 
 
 def stores_of(settings: Settings, network: str) -> tuple[Store, ...]:

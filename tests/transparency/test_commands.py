@@ -90,3 +90,16 @@ def test_a_day_that_is_not_there_is_said(called):
     called("keys", "create", "--name", NAME)
     assert "no day of the log" in called("verify", "--date", "1999-01-01")[2]
     assert keys.KEY_FILE.exists()
+
+
+def test_an_exported_part_says_how_it_is_checked(called, tmp_path):
+    called("keys", "create", "--name", NAME)
+    target = tmp_path / "part"
+    assert ": 1 day; " in called("export", target, "--date", DAY1)[1]
+    assert f"`permalake verify . --date {DAY1}`" in (target / "README.md").read_text()
+    code, said, _ = called("verify", target, "--date", DAY1)
+    assert code == 0
+    assert ": 1 day is as it was signed." in said
+    code, _, reason = called("verify", target)
+    assert code == 1
+    assert "--network, --date, --to" in reason

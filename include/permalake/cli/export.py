@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -25,7 +26,8 @@ def command(  # noqa: PLR0917
 ) -> None:
     """Write the signed days as Parquet files with manifests and log, for any web server or bucket.
 
-    Only what changed is written again. A README beside the files says how to read and check them.
+    Only what changed is written again. A part, chosen by --network and --date, is checked with the same
+    options: the log names every day. A README beside the files says how to read and check them.
 
     Examples:
       permalake export /var/www/permalake
@@ -34,7 +36,7 @@ def command(  # noqa: PLR0917
     """
     settings = load_settings(config)
 
-    from permalake.domains import domain_of
+    from permalake.domains import domain_of, table_of
     from permalake.lake.identity import open_database
     from permalake.transparency.export import Export
     from permalake.transparency.keys import signing_key
@@ -59,15 +61,22 @@ def command(  # noqa: PLR0917
                 lake,
                 log,
                 key.verifier,
-                lambda name, table: domain_of(name).tables.get(table),
+                table_of,
                 lambda entry: is_chosen(entry.network, entry.date),
+                _options(network, day, last),
             )
             done = export.write(FolderPlace(target))
             sys.stdout.write(
-                f"{target}: {done.days:,} days; {done.written:,} files written ({done.bytes:,} bytes), "
-                f"{done.kept:,} left as they were\n"
+                f"{target}: {done.days:,} day{'s' * (done.days != 1)}; "
+                f"{done.written:,} files written ({done.bytes:,} bytes), {done.kept:,} left as they were\n"
             )
             sys.stdout.flush()
         if not follow:
             return
         time.sleep(_PAUSE)
+
+
+def _options(network: str | None, first: datetime | None, last: datetime | None) -> str:
+    """Return the options that choose the exported part, to be named when it is checked."""
+    chosen = {"network": network, "date": first and first.date(), "to": last and last.date()}
+    return "".join(f" --{name} {value}" for name, value in chosen.items() if value)

@@ -36,7 +36,7 @@ def command(  # noqa: PLR0917
 
       permalake verify /mnt/copy --network shimmer --date 2022-09-28
     """
-    from permalake.domains import domain_of
+    from permalake.domains import domain_of, table_of
     from permalake.lake.identity import open_database
     from permalake.transparency.copies import Copy, ExportCopy
     from permalake.transparency.keys import trusted_key
@@ -56,7 +56,7 @@ def command(  # noqa: PLR0917
         copy = ExportCopy(open_place(source))
     checked = verify(
         copy,
-        lambda name, table: domain_of(name).tables.get(table),
+        table_of,
         key=public,
         wanted=lambda entry: is_chosen(entry.network, entry.date),
         progress=_progress,

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from permalake.config import Settings, load_settings
-from permalake.domains import domain_of, open_reader
+from permalake.domains import domain_of, open_reader, table_of
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus, Reader
 from permalake.lake.identity import open_database
@@ -64,7 +64,7 @@ def summary(settings: Settings) -> str:
 
 def _verified(settings: Settings) -> Checked:
     copy, key = signed_lake(settings, open_database(settings), domain_of)
-    return verify(copy, lambda network, table: domain_of(network).tables.get(table), key=key)
+    return verify(copy, table_of, key=key)
 
 
 def _checked(settings: Settings) -> list[str]:

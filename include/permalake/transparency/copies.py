@@ -77,7 +77,10 @@ class ExportCopy:
         path = data_path(entry, table.name, digest)
         listed = self._sums.get(path)
         if listed is None:
-            raise DamagedCopyError(f"{self.place.location}/{FILES} does not list {path}")
+            raise DamagedCopyError(
+                f"{self.place.location}/{FILES} does not list {path}; of an export of a part, "
+                "check that part alone (--network, --date, --to)"
+            )
         with self.place.on_disk(path) as file:
             if file is None:
                 raise DamagedCopyError(f"{self.place.location}/{path} is missing")

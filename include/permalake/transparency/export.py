@@ -59,6 +59,7 @@ class Export:
         key: The public key of the log.
         table_of: Contracts of tables.
         wanted: Which days are exported.
+        options: Those of the command line that choose them, each after a space.
     """
 
     lake: LakeCopy
@@ -66,6 +67,7 @@ class Export:
     key: VerifierKey
     table_of: TableOf
     wanted: Wanted
+    options: str = ""
 
     def write(self, target: FolderPlace, progress: Callable[[str], None] = lambda _: None) -> Exported:
         """Bring ``target`` up to date; data files that no manifest names any more go one export later."""
@@ -88,7 +90,7 @@ class Export:
                 written, size = written + 1, size + file["bytes"]
         self._write_log(target)
         target.write(FILES, _lines(listed))
-        target.write("README.md", _readme(self.log, self.key, listed).encode())
+        target.write("README.md", _readme(self, listed).encode())
         target.write("croissant.json", json.dumps(_croissant(self.log, listed), indent=1).encode())
         target.write(f"{EXPORTED_LOG}/{CHECKPOINT}", self.log.note)
         _remove_retired(target, set(before), {file["path"] for file in listed})
@@ -169,7 +171,7 @@ def _lines(listed: list[dict[str, Any]]) -> bytes:
     return ("[\n" + ",\n".join(json.dumps(file) for file in listed) + "\n]\n").encode()
 
 
-def _readme(log: SignedLog, key: VerifierKey, listed: list[dict[str, Any]]) -> str:
+def _readme(export: Export, listed: list[dict[str, Any]]) -> str:
     networks = ", ".join(sorted({file["network"] for file in listed}))
     first = next(iter(listed), None)
     table = f"{first['network']}/{first['table']}" if first else ""
@@ -185,10 +187,10 @@ SET VARIABLE files = (SELECT list('./' || path) FROM './files.json' WHERE path L
 SELECT * FROM read_parquet(getvariable('files'));
 ```
 
-Check the copy: `permalake verify .` compares every table with its signed manifest. The log is
-`{log.checkpoint.origin}`, and its key is
+Check the copy: `permalake verify .{export.options}` compares every table with its signed manifest. The log is
+`{export.log.checkpoint.origin}`, and its key is
 
-    {key}
+    {export.key}
 """  # noqa: S608
 
 

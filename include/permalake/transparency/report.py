@@ -11,7 +11,9 @@ from permalake.transparency.verify import Checked
 def report(checked: Checked) -> Iterator[str]:
     """Yield what a check has shown, in words."""
     log = checked.log
-    yield f"{log.checkpoint.origin}: {sum(checked.days.values()):,} days are as they were signed."
+    days = sum(checked.days.values())
+    as_signed = "day is as it was" if days == 1 else "days are as they were"
+    yield f"{log.checkpoint.origin}: {days:,} {as_signed} signed."
     yield "Proven:"
     for network, days in sorted(checked.days.items()):
         yield (
