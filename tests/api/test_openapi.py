@@ -58,13 +58,18 @@ def test_the_document_describes_the_route_that_answers(document):
 
 
 def test_no_request_finds_a_server_error_or_an_undocumented_answer(whole, tmp_path):
-    """All checks, on one prefix of each router; ``PERMALAKE_SCHEMATHESIS=all`` takes every route."""
+    """All checks, on one prefix of each router; ``PERMALAKE_SCHEMATHESIS=all`` takes every route.
+
+    One worker: in Python 3.11 two threads that parse code at once fail ("AST constructor recursion
+    depth mismatch").
+    """
     chosen = () if os.environ.get("PERMALAKE_SCHEMATHESIS") == "all" else ("--include-path-regex", SOME)
     done = subprocess.run(
         [
             *(SCHEMATHESIS, "--config-file", RULES, "run", f"{whole.address}/openapi.json", *chosen),
             *("--checks", "all", "--phases", "examples,coverage", "--generation-deterministic"),
-            *("--continue-on-failure", "--no-color", "--workers", "2", "--suppress-health-check", "all"),
+            *("--continue-on-failure", "--no-color", "--workers", "1", "--suppress-health-check", "all"),
+            *("--warnings", "off"),
         ],
         cwd=tmp_path,
         capture_output=True,
@@ -72,7 +77,7 @@ def test_no_request_finds_a_server_error_or_an_undocumented_answer(whole, tmp_pa
         timeout=900,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr + whole.log.read_text()[-5_000:]
     assert "Traceback" not in whole.log.read_text()
 
 
