@@ -73,4 +73,4 @@ def test_a_running_figure_of_a_cut_history_is_called_a_difference(served):
         "Unspent outputs": 1,
     }
     page = api.get(f"/{NETWORK}", headers={"Accept": "text/html"}).text
-    assert page.count("Counted from milestone 1 on: a difference to the ledger before.") == 1
+    assert page.count("Since milestone 1: a difference to the ledger before it") == 1

@@ -9,7 +9,7 @@ import pytest
 from permalake.hostile_text import LONGEST_TEXT, shown
 from permalake.web.charts import COLUMNS, Flow, bars, sankey
 from permalake.web.lineage import Stage, lineage
-from permalake.web.numbers import amount, dollars, short, signed, size
+from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, signed, size, worth
 from permalake.web.timeline import TimelineBar, duration, waterfall
 
 
@@ -69,7 +69,7 @@ def test_a_year_is_drawn_in_few_columns_of_means():
 
 def test_differences_are_drawn_below_zero():
     drawn = bars(["a", "b"], {"s": [-30.0, 10.0]}, label=short, parts=False, title="t")
-    ticks = [part.split("<")[0] for part in drawn.split('text-anchor="end">')[1:-1]]
+    ticks = [part.split("<")[0] for part in drawn.split('text-anchor="end">')[1:]]
     assert ticks == ["-30", "-20", "-10", "0", "10"]
     first, second = (part.split("V") for part in drawn.split('d="M')[1].split('"')[0].split("M"))
     zero = float(first[0].split()[1])
@@ -99,3 +99,33 @@ def test_pictures_of_runs_and_days_escape_their_text():
     assert "style=" not in drawn
     assert "\u202e" not in drawn
     assert waterfall([], title="none").startswith("<svg")
+
+
+def test_a_gap_stays_a_gap_and_counts_have_whole_ticks():
+    drawn = bars(["a", "b", "c"], {"s": [1.0, None, 2.0]}, label=short, parts=False, title="t", whole=True)
+    ticks = [part.split("<")[0] for part in drawn.split('text-anchor="end">')[1:]]
+    assert ticks == ["0", "1", "2"]
+    assert "<title>b\ns: no figure</title>" in drawn
+    assert drawn.split('d="M')[1].count("V") == 2
+    middles = [float(part.split('"')[0]) for part in drawn.split('<text class="soft" x="')[4:]]
+    lines = [float(part.split()[0]) for part in drawn.split('d="M')[1].split('"')[0].split("M")]
+    assert middles[0] == pytest.approx(lines[0], abs=0.2), "labels stand under their bars"
+
+
+def test_a_sum_says_how_much_it_covers():
+    assert worth(0, 10, None) == "10 transfers, none has a price"
+    assert worth(142, 157, "400000000") == "142 of 157 transfers valued: $400 M"
+    assert worth(1, 1, "2.5") == "1 transfer worth $2.50"
+    assert worth(0, 0, None) == "no transfers"
+
+
+def test_amounts_are_told_in_coins():
+    smr = CoinUnit("SMR", 6)
+    assert coins("97738659308", smr) == "97,738.659308 SMR"
+    assert [coins(n, smr, sign=True) for n in (-1, 0, 1)] == [
+        "−0.000001 SMR",
+        "0.000000 SMR",
+        "+0.000001 SMR",
+    ]
+    assert formatted(97738659308.0, "tokens", smr) == "97.7 k SMR"
+    assert coins(None, smr) == "–"

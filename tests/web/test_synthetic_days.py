@@ -44,8 +44,17 @@ def test_only_days_after_today_count(snapshot):
     assert synthetic_days(snapshot, "shimmer") == []
 
 
-@pytest.mark.parametrize(("network", "notices"), [(None, 1), ("wormhole", 1), ("shimmer", 0)])
-def test_pages_say_so(snapshot, network, notices):
+@pytest.mark.parametrize(
+    ("content", "notices"),
+    [
+        ({}, 1),
+        ({"network": "wormhole", "end": "2100-01-02"}, 1),
+        ({"network": "wormhole", "end": "2025-12-31"}, 0),
+        ({"network": "wormhole"}, 0),
+        ({"network": "shimmer", "end": "2100-01-02"}, 0),
+    ],
+)
+def test_pages_say_so(snapshot, content, notices):
     reader = SimpleNamespace(snapshot=lambda: snapshot)
     scope = {
         "type": "http",
@@ -55,5 +64,5 @@ def test_pages_say_so(snapshot, network, notices):
         "query_string": b"",
         "app": SimpleNamespace(state=SimpleNamespace(reader=reader)),
     }
-    text = page(Request(scope), 1, "base.html", {"network": network}).body.decode()
+    text = page(Request(scope), 1, "base.html", content).body.decode()
     assert text.count("SYNTHETIC:") == notices

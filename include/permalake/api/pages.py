@@ -18,8 +18,9 @@ from permalake.lake.serving import EVERYTHING
 from permalake.lake.status import carried_until, status
 from permalake.pages.days import STATES, months, needs_somebody, reason_of, state_of, trouble_of
 from permalake.web import html
-from permalake.web.daily_charts import daily_chart, formatted
+from permalake.web.daily_charts import daily_chart
 from permalake.web.html import page
+from permalake.web.numbers import CoinUnit, formatted
 from permalake.web.paging import NoQuery
 from permalake.web.problems import ProblemError, documented
 from permalake.web.ranges import DayRange, newest_real
@@ -123,6 +124,11 @@ def _iso(day: date | None) -> str | None:
     return day.isoformat() if day else None
 
 
+def _coin(lake: RequestLake) -> CoinUnit | None:
+    configured = lake.network in lake.settings.networks
+    return domain_of(lake.network).coin_of(lake.settings, lake.network) if configured else None
+
+
 class _Calendar:
     """Months for the template; JSON has the days instead."""
 
@@ -134,11 +140,13 @@ class _Calendar:
 def _figures(lake: RequestLake, until: date | None) -> list[dict[str, Any]]:
     """Figures over all real days; over the synthetic ones where there are no others."""
     found = []
+    coin = _coin(lake)
     for figure in domain_of(lake.network).figures:
         if lake.snapshot.table(lake.network, figure.table) is None:
             continue
         (row,) = lake.kept_rows(
-            f"SELECT {figure.sql} AS value FROM {figure.table} WHERE date <= $until",  # noqa: S608
+            f'SELECT {figure.sql} AS value, {figure.valued or "count(*)"} AS valued, count(*) AS "of" '  # noqa: S608
+            f"FROM {figure.table} WHERE date <= $until",
             {"until": until or date.max},
             **{figure.table: EVERYTHING},
         )
@@ -148,7 +156,8 @@ def _figures(lake: RequestLake, until: date | None) -> list[dict[str, Any]]:
                 "label": figure.label,
                 "unit": figure.unit,
                 "value": None if value is None else str(value),
-                "shown": formatted(value, figure.unit),
+                "shown": formatted(value, figure.unit, coin),
+                **({"valued": row["valued"], "of": row["of"]} if figure.valued else {}),
             }
         )
     return found
@@ -161,8 +170,9 @@ def network_page(request: Request, network: str, query: Annotated[RangeOptions, 
         raise ProblemError(404, "no such route")
     lake = lake_of(request, network)
     first, last = days_of(lake, query)
+    coin = _coin(lake)
     charts = [
-        daily_chart(lake, chart, first, last)
+        daily_chart(lake, chart, first, last, coin)
         for chart in domain_of(network).charts
         if lake.snapshot.table(network, chart.table)
     ]
@@ -171,6 +181,7 @@ def network_page(request: Request, network: str, query: Annotated[RangeOptions, 
         "start": first.isoformat(),
         "end": last.isoformat(),
         "explorer": domain_of(network).explorer,
+        "coin": coin,
         "charts": [chart for chart in charts if chart["days"]],
     }
     return page(request, lake.snapshot.publication, "network.html", shown, SITE)

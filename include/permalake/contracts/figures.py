@@ -10,12 +10,16 @@ Unit = Literal["count", "tokens", "usd", "bytes"]
 
 @dataclass(frozen=True)
 class HeadlineFigure:
-    """A figure of a network's card: ``sql`` is an aggregate over all days of ``table``."""
+    """A figure of a network's card: ``sql`` is an aggregate over all days of ``table``.
+
+    ``valued``: the aggregate that counts the rows which the figure covers, where it may be less than all.
+    """
 
     label: str
     table: str
     sql: str
     unit: Unit = "count"
+    valued: str | None = None
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,7 @@ IOTA = Domain(
     figures=FIGURES,
     charts=CHARTS,
     explorer="explore",
+    coin="permalake.iota.rest.known_networks:coin",
     routes="permalake.iota.rest.mounts:mounts",
     analytics=_ANALYTICS_TABLES,
 )

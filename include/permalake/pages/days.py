@@ -48,6 +48,11 @@ STATES: dict[Name, DayState] = {
 }
 
 
+NO_TIME = date(1970, 1, 1)
+UNTIMED = "messages whose body tells no time"
+"""What stands on the day :data:`NO_TIME`."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """A day of a calendar; ``status`` is None where the lake knows nothing of it."""
@@ -60,6 +65,7 @@ class Cell:
     def tooltip(self) -> str:
         """Date and state, then rows, inputs in quarantine, and why the day is not as it should be."""
         told = [f"{self.date}: {self.state.word}"]
+        told += [UNTIMED] if self.date == NO_TIME else []
         if self.status:
             rows = sum(self.status.rows.values())
             told += [f"{rows:,} rows"] if rows else []

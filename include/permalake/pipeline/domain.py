@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from permalake.audit.laws import Law
     from permalake.transparency.manifest import Rows
     from permalake.web.mount import Mount
+    from permalake.web.numbers import CoinUnit
 
 POOL = "permalake_builds"
 """Airflow's pool of the tasks that build days."""
@@ -44,7 +45,7 @@ class Domain:
     :class:`ConfigError`. ``analytics``: the tables and views that the REST API lists and exports, each with
     the columns that a request must name. ``figures`` and ``charts``: what the pages show of a network;
     ``open_requests``: what its days still wait for; ``explorer``: where, below its page, single items are
-    searched.
+    searched; ``coin``: the function that says in which coin its amounts are told, as ``module:function``.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Domain:
     charts: tuple[DailyChart, ...] = ()
     open_requests: tuple[OpenRequests, ...] = ()
     explorer: str | None = None
+    coin: str | None = None
 
     def mounts(self, settings: Settings) -> tuple[Mount, ...]:
         """Return the routers of the REST API, which loads FastAPI."""
@@ -73,6 +75,14 @@ class Domain:
             return ()
         module, _, function = self.routes.partition(":")
         found: tuple[Mount, ...] = getattr(import_module(module), function)(settings)
+        return found
+
+    def coin_of(self, settings: Settings, network: str) -> CoinUnit | None:
+        """Return the coin of a network's amounts; None where it has none of its own."""
+        if self.coin is None:
+            return None
+        module, _, function = self.coin.partition(":")
+        found: CoinUnit = getattr(import_module(module), function)(settings, network)
         return found
 
     def evidence_of(self, settings: Settings, network: str, rows: Rows) -> dict[str, Any]:

@@ -16,16 +16,18 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 10, 26
 _TICKS = 4
 _FLOOR = _HEIGHT - _BOTTOM
 _ROOM = _FLOOR - _TOP
+_DATE_WIDTH = 130
+"""Room of a date below a bar, in the letters of a phone."""
 
 Label = Callable[[float], str]
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A day, or the mean of several, with a value for each series."""
+    """A day, or the mean of several, with a value for each series; None where no day has one."""
 
     text: str
-    values: tuple[float, ...]
+    values: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,16 @@ def bars(
     label: Label,
     parts: bool,
     title: str,
+    whole: bool = False,
 ) -> Markup:
     """Return bars by day: stacked where the series are parts of a whole, else beside each other.
 
-    More than :data:`COLUMNS` days are gathered into means of as many days each. Parts are not negative; other
-    series may be, as differences to a ledger whose beginning is not known.
+    ``days`` follow each other without a gap; a day without a figure has None. More than :data:`COLUMNS` days
+    are gathered into means of as many days each. Parts are not negative; other series may be, as differences
+    to a ledger whose beginning is not known. ``whole``: the axis has integers alone.
     """
     columns = _columns(days, list(series.values()))
-    axis = _axis(columns, parts=parts)
+    axis = _axis(columns, parts=parts, whole=whole)
     step = (_WIDTH - _LEFT - _RIGHT) / max(len(columns), 1)
     width = min(step * 0.8, 48.0)
     each = width if parts else width / max(len(series), 1)
@@ -63,7 +67,7 @@ def bars(
     for number in range(len(series)):
         lines = []
         for at, column in enumerate(columns):
-            below = sum(column.values[:number]) if parts else 0.0
+            below = sum(value or 0.0 for value in column.values[:number]) if parts else 0.0
             left = _LEFT + step * at + (step - width) / 2 + (0 if parts else each * number)
             if value := column.values[number]:
                 lines.append(f"M{left + each / 2:.1f} {axis.y(below):.1f}V{axis.y(below + value):.1f}")
@@ -73,13 +77,16 @@ def bars(
             )
         )
     for at, column in enumerate(columns):
-        told = "\n".join(f"{name}: {label(value)}" for name, value in zip(series, column.values, strict=True))
+        told = "\n".join(
+            f"{name}: {'no figure' if value is None else label(value)}"
+            for name, value in zip(series, column.values, strict=True)
+        )
         out.append(
             Markup('<path class="day" d="M{:.1f} {}h{:.1f}v{}H{:.1f}z"><title>{}\n{}</title></path>').format(
                 _LEFT + step * at, _TOP, step, _ROOM, _LEFT + step * at, column.text, told
             )
         )
-    out.append(_dates(days, step))
+    out.append(_dates(days, len(columns), step))
     return Markup("").join([*out, Markup("</svg>")])
 
 
@@ -94,19 +101,23 @@ def _column(days: Sequence[str], series: Sequence[Sequence[float | None]], first
     return _Column(text, tuple(_mean(one[first:end]) for one in series))
 
 
-def _mean(values: Sequence[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else 0.0
+def _mean(values: Sequence[float | None]) -> float | None:
+    figures = [value for value in values if value is not None]
+    return sum(figures) / len(figures) if figures else None
 
 
-def _axis(columns: Sequence[_Column], *, parts: bool) -> _Axis:
+def _axis(columns: Sequence[_Column], *, parts: bool, whole: bool) -> _Axis:
     """Return the axis with about :data:`_TICKS` steps, of a round number each, that holds all values."""
-    found = [sum(one.values) for one in columns] if parts else [v for one in columns for v in one.values]
-    highest, lowest = max(found, default=0.0), min(found, default=0.0)
+    filled = [[value or 0.0 for value in column.values] for column in columns]
+    heights = [sum(values) for values in filled] if parts else [one for values in filled for one in values]
+    highest, lowest = max(heights, default=0.0), min(heights, default=0.0)
     highest, lowest = max(highest, 0.0), min(lowest, 0.0)
     step = (highest - lowest or 1.0) / _TICKS
+    if whole:
+        step = max(step, 1.0)
     power: float = 10.0 ** math.floor(math.log10(step))
-    step = next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * 0.9999) * power
+    factors = (1, 2, 5, 10) if whole and power < 10 else (1, 2, 2.5, 5, 10)
+    step = next(factor for factor in factors if factor * power >= step * 0.9999) * power
     bottom, top = math.floor(lowest / step), math.ceil(highest / step * 0.9999)
     return _Axis(step, bottom, max(top, bottom + 1))
 
@@ -130,18 +141,25 @@ def _ticks(axis: _Axis, label: Label) -> list[Markup]:
     return lines
 
 
-def _dates(days: Sequence[str], step: float) -> Markup:
-    shown = {0, len(days) - 1} if len(days) > 1 else {0}
-    return Markup("").join(
-        Markup('<text class="soft" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-            _LEFT + step * (at + 0.5) if len(days) == 1 else (_LEFT if at == 0 else _WIDTH - _RIGHT),
-            _HEIGHT - 8,
-            "middle" if len(days) == 1 else ("start" if at == 0 else "end"),
-            days[at],
+def _dates(days: Sequence[str], columns: int, step: float) -> Markup:
+    """Return the dates of the first, middle and last column, each below its bar."""
+    each = math.ceil(len(days) / max(columns, 1)) or 1
+    places = sorted({0, (columns - 1) // 2, columns - 1}) if len(days) else []
+    texts = []
+    for at in places:
+        middle = _LEFT + step * (at + 0.5)
+        half = _DATE_WIDTH / 2
+        anchor, x = "middle", middle
+        if middle < _LEFT + half:
+            anchor, x = "start", min(middle, _LEFT)
+        elif middle > _WIDTH - half:
+            anchor, x = "end", max(middle, _WIDTH - _RIGHT)
+        texts.append(
+            Markup('<text class="soft" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
+                x, _HEIGHT - 8, anchor, days[min(at * each, len(days) - 1)]
+            )
         )
-        for at in sorted(shown)
-        if days
-    )
+    return Markup("").join(texts)
 
 
 @dataclass(frozen=True)

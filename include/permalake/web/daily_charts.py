@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import date
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 
-from permalake.contracts.figures import DailyChart, Unit
+from markupsafe import Markup
+
+from permalake.contracts.figures import DailyChart
 from permalake.lake.serving import Scan
 from permalake.web.charts import bars
-from permalake.web.numbers import dollars, short, size
+from permalake.web.numbers import CoinUnit, formatted
 from permalake.web.state import RequestLake
 
-_LABELS: Mapping[Unit, Callable[[Any], str]] = {"usd": dollars, "bytes": size}
 
+def daily_chart(
+    lake: RequestLake, chart: DailyChart, first: date, last: date, coin: CoinUnit | None = None
+) -> dict[str, Any]:
+    """Return a chart as ``{title, unit, days, series, since, sql, csv, parquet, svg}``.
 
-def formatted(value: Any, unit: Unit) -> str:
-    """Return a figure as the pages show it."""
-    return _LABELS.get(unit, short)(value)
-
-
-def daily_chart(lake: RequestLake, chart: DailyChart, first: date, last: date) -> dict[str, Any]:
-    """Return a chart as ``{title, days, series, since, sql, csv, parquet, svg}``; no days without rows.
-
-    ``since``: milestone from which on a running figure counts, where history is cut; else None.
+    ``days`` are those with a figure: a chart without any has none. ``since``: milestone from which on a
+    running figure counts, where history is cut; else None. ``svg``: None for a single day.
     """
     rows = lake.kept_rows(chart.sql, {"first": first, "last": last}, **{chart.table: Scan(first, last)})
+    rows = [row for row in rows if any(row[name] is not None for name, _ in chart.series)]
     days = [row["date"].isoformat() for row in rows]
-    series = {label: [row[label] for row in rows] for label, _ in chart.series}
-    label = _LABELS.get(chart.unit, short)
+    series = {name: [row[name] for row in rows] for name, _ in chart.series}
     data = f"/api/analytics/v1/{lake.network}/{chart.table}?start={first}&end={last}&format="
     return {
         "title": chart.title,
@@ -41,8 +39,23 @@ def daily_chart(lake: RequestLake, chart: DailyChart, first: date, last: date) -
         .replace("$last", f"'{last}'"),
         "csv": data + "csv",
         "parquet": data + "parquet",
-        "svg": bars(days, series, label=label, parts=chart.parts, title=chart.title) if days else None,
+        "svg": _drawn(chart, rows, coin) if len(days) > 1 else None,
     }
+
+
+def _drawn(chart: DailyChart, rows: Sequence[Mapping[str, Any]], coin: CoinUnit | None) -> Markup:
+    """Return the bars of every day from the first row to the last one."""
+    first, last = rows[0]["date"], rows[-1]["date"]
+    by_day = {row["date"]: row for row in rows}
+    days = [first + timedelta(number) for number in range((last - first).days + 1)]
+    return bars(
+        [day.isoformat() for day in days],
+        {name: [by_day[day][name] if day in by_day else None for day in days] for name, _ in chart.series},
+        label=lambda value: formatted(value, chart.unit, coin),
+        parts=chart.parts,
+        title=chart.title,
+        whole=chart.unit == "count",
+    )
 
 
 def _since(lake: RequestLake, chart: DailyChart, first: date, last: date) -> int | None:

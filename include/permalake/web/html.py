@@ -7,8 +7,11 @@ escaped; control characters are shown as marks.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +19,13 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from permalake.hostile_text import shown
 from permalake.web.accept import preferred
-from permalake.web.numbers import amount, dollars, short, signed
+from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, signed, worth
 from permalake.web.responses import JSON, current, current_json
 from permalake.web.synthetic import synthetic_days
 from permalake.web.timeline import duration
@@ -61,15 +65,17 @@ def page(
     """Return a page of one published state, or its ``content`` as JSON.
 
     Args:
-        request: Accepts JSON, or names ``format=json``, for JSON.
+        request: Accepts JSON, or names ``format=json``, for JSON; ``format=csv&list=NAME`` for a list of it.
         publication: Number of the state that the JSON is of; None where it also tells of unpublished days.
         template: Name of the template in one of ``folders``.
         content: What the page shows, as JSON values; the template sees each of them.
         folders: Templates beside those of :data:`SITE`.
         scripts: Whether the page may load scripts of this server, and these ask it.
     """
-    snapshot = request.app.state.reader.snapshot()
-    content = {**content, "synthetic": synthetic_days(snapshot, content.get("network"))}
+    content = {**content, "synthetic": _synthetic(request, content)}
+    if request.query_params.get("format") == "csv":
+        text = _list_as_csv(content, request.query_params.get("list", ""))
+        return current(request, publication, text.encode(), "text/csv; charset=utf-8")
     if wants_json(request):
         return current_json(request, publication, _without_markup(content))
     answer = current(request, None, _rendered(request, template, content, folders), _MEDIA_TYPE)
@@ -92,6 +98,7 @@ def _rendered(
 ) -> bytes:
     snapshot = request.app.state.reader.snapshot()
     values = {
+        "coin": None,
         **content,
         "root": request.scope.get("root_path", ""),
         "networks": sorted(snapshot.networks()),
@@ -100,6 +107,38 @@ def _rendered(
         "as_json": "?" + urlencode([*request.query_params.multi_items(), ("format", "json")]),
     }
     return _environment(folders).get_template(template).render(values).encode()
+
+
+def _synthetic(request: Request, content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the synthetic days that a page of days shows; a page of one thing marks it where it stands."""
+    found = synthetic_days(request.app.state.reader.snapshot(), content.get("network"))
+    if content.get("network") and "end" not in content:
+        return []
+    last = content.get("end") or ""
+    return [days for days in found if not last or days["first"] <= last]
+
+
+def _list_as_csv(content: Mapping[str, Any], name: str) -> str:
+    """Return a list of a page, of the page itself or of what it shows, as CSV."""
+    lists = {
+        key: value
+        for part in (content, content.get("found"))
+        if isinstance(part, Mapping)
+        for key, value in part.items()
+        if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value)
+    }
+    if name not in lists:
+        raise HTTPException(400, f"list: choose from {', '.join(sorted(lists)) or 'none'}")
+    columns = list(dict.fromkeys(column for row in lists[name] for column in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({column: _cell(value) for column, value in row.items()} for row in lists[name])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return " ".join(str(part) for part in value) if isinstance(value, list) else value
 
 
 def wants_page(request: Request) -> bool:
@@ -129,6 +168,8 @@ def go_to(request: Request, path: str) -> Response:
 
 def _without_markup(value: Any) -> Any:
     """Leave out drawings: JSON has their figures."""
+    if isinstance(value, CoinUnit):
+        return asdict(value)
     if isinstance(value, Mapping):
         return {name: _without_markup(one) for name, one in value.items() if not isinstance(one, Markup)}
     if isinstance(value, list | tuple):
@@ -157,10 +198,13 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         tidy=_tidy,
         shown=shown,
         usd=dollars,
+        formatted=formatted,
+        coins=coins,
         short=short,
         amount=amount,
         signed=signed,
         moment=_moment,
         duration=duration,
     )
+    made.globals["worth"] = worth
     return made

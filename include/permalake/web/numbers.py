@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
+
+from permalake.contracts.figures import Unit
 
 _STEPS = ((12, "T"), (9, "B"), (6, "M"), (3, "k"))
 
@@ -34,6 +39,39 @@ def dollars(value: float | Decimal | str | None) -> str:
     return f"−${text.removeprefix('-')}" if text.startswith("-") else f"${text}"
 
 
+@dataclass(frozen=True)
+class CoinUnit:
+    """How amounts of a network are told: its ticker, and how many decimals of base tokens a coin has."""
+
+    ticker: str
+    decimals: int
+
+    def of(self, base: float | Decimal | str) -> Decimal:
+        """Return base tokens in coins."""
+        return Decimal(str(base)).scaleb(-self.decimals)
+
+
+def coins(value: float | Decimal | str | None, coin: CoinUnit, *, sign: bool = False) -> str:
+    """Return base tokens in coins, all digits in groups: ``1,234.500000 SMR``; a dash for None."""
+    if value is None:
+        return "–"
+    number = coin.of(value)
+    mark = ("−" if number < 0 else "+" if number else "") if sign else "−" if number < 0 else ""
+    return f"{mark}{abs(number):,.{coin.decimals}f} {coin.ticker}"
+
+
+def worth(valued: int, of: int, usd: float | Decimal | str | None) -> str:
+    """Return a sum with how much it covers: ``142 of 157 transfers valued: $400 M``."""
+    noun = "transfer" if of == 1 else "transfers"
+    if not of:
+        return "no transfers"
+    if not valued:
+        return f"{of:,} {noun}, none has a price"
+    if valued == of:
+        return f"{of:,} {noun} worth {dollars(usd)}"
+    return f"{valued:,} of {of:,} {noun} valued: {dollars(usd)}"
+
+
 def size(value: float | Decimal | str | None) -> str:
     """Return :func:`short` in bytes; a dash for None."""
     text = short(value)
@@ -49,3 +87,13 @@ def signed(value: float | Decimal | str) -> str:
 def amount(value: float | Decimal | str | None) -> str:
     """Return all digits, in groups; a dash for None."""
     return "–" if value is None else f"{Decimal(str(value)):,f}"
+
+
+_FORMATS: Mapping[Unit, Callable[[Any], str]] = {"usd": dollars, "bytes": size}
+
+
+def formatted(value: Any, unit: Unit, coin: CoinUnit | None = None) -> str:
+    """Return a figure as the pages show it; ``coin``: of the network's tokens."""
+    if unit == "tokens" and coin and value is not None:
+        return f"{short(coin.of(value))} {coin.ticker}"
+    return _FORMATS.get(unit, short)(value)

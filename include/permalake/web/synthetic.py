@@ -8,6 +8,11 @@ from typing import Any
 from permalake.lake.serving import LakeSnapshot
 
 
+def is_synthetic(day: date) -> bool:
+    """Return whether a day is after today, so that what it holds is made up."""
+    return day > datetime.now(UTC).date()
+
+
 def synthetic_days(snapshot: LakeSnapshot, network: str | None = None) -> list[dict[str, Any]]:
     """Return first, last and number of the days after today, for each network that has some.
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from decimal import Decimal
 from html.parser import HTMLParser
 
 import pytest
 
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.rest.flows import Corridor, largest_flows
 from permalake.wormhole.rest.rows import exact_sum
 from support.served_wormhole import FAR_CHAIN, FAR_EMITTER, HOSTILE_NAME, SOLANA_TRANSACTION
 
@@ -70,9 +74,13 @@ def test_hostile_names_are_text(world):
 
 def test_flows_are_the_sums_of_the_daily_figures(world):
     found = world.get("/wormhole?format=json")
-    total = exact_sum(r["notional_usd"] or Decimal(0) for r in world.rows["notional_transferred_daily"])
-    assert exact_sum(Decimal(row["sum"]) for row in found["matrix"]["rows"]) == total
-    assert found["transfers"] == sum(r["transfers"] for r in world.rows["notional_transferred_daily"])
+    values = [r["notional_usd"] for r in world.rows["token_transfer_details"]]
+    total = exact_sum(value or Decimal(0) for value in values)
+    assert Decimal(found["total_usd"]) == total
+    assert found["valued"] == sum(value is not None for value in values) < found["of"]
+    assert f"{found['valued']} of {found['of']} transfers valued: $" in read(world, "/wormhole")[1].text
+    assert exact_sum(Decimal(row["sum"] or 0) for row in found["matrix"]["rows"]) == total
+    assert found["of"] == len(values)
     _, page = read(world, "/wormhole")
     assert "svg" in page.tags
     for one in found["corridors"][:5]:
@@ -138,8 +146,8 @@ def test_an_empty_lake_has_an_overview(no_days):
 def test_the_operations_page_counts_what_has_no_answer(world):
     lists = world.get("/operations?network=wormhole&format=json")["open"]
     found = {one["title"]: one["rows"] for one in lists}
-    unpriced = [row for row in world.rows["token_transfer_details"] if row["token_price_usd"] is None]
-    assert sum(row["requests"] for row in found["Transfers without a price"]) == len(unpriced) > 0
+    unpriced = [row for row in world.rows["token_transfer_details"] if row["notional_usd"] is None]
+    assert sum(row["requests"] for row in found["Transfers without a value"]) == len(unpriced) > 0
     unknown = [row for row in world.rows["chain_details"] if row["sender_address"] is None]
     told = [
         row
@@ -162,3 +170,25 @@ def test_a_message_tells_its_redemption(world):
     facts = {one["title"]: dict(one["facts"]) for one in whole["sections"]}["Redemption"]
     assert (facts["Status"], facts["Transaction"]) == ("completed", row["target_tx_id"])
     assert facts["Time"] == "2024-03-12T12:30:00Z"
+
+
+def test_a_list_is_whole_as_csv(world):
+    found = world.get("/wormhole?format=json")
+    text = world.client.get("/wormhole?format=csv&list=corridors").text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["transfers"] for row in rows] == [str(one["transfers"]) for one in found["corridors"]]
+    assert (rows[0]["source"], rows[0]["usd"]) == (
+        found["corridors"][0]["source"],
+        found["corridors"][0]["usd"],
+    )
+    answer = world.client.get("/wormhole?format=csv&list=nothing")
+    assert answer.status_code == 400
+    assert "corridors" in answer.json()["detail"]
+
+
+def test_the_picture_of_flows_adds_up_to_the_table():
+    pairs = [Corridor(2, chain, 1, 1, Decimal(100 - chain)) for chain in range(3, 40)]
+    drawn = largest_flows(pairs, load_reference(None), 30)
+    assert len(drawn) == 31
+    assert drawn[-1].source == drawn[-1].target == "others"
+    assert sum(one.value for one in drawn) == sum(one.usd for one in pairs)

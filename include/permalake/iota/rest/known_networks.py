@@ -6,8 +6,9 @@ Sources: TIP-32 and TIP-33 (Shimmer), the configurations that Hornet 1.2.4 and 2
 
 from __future__ import annotations
 
-from permalake.config import BaseToken, NetworkSettings, NodeParameters
+from permalake.config import BaseToken, NetworkSettings, NodeParameters, Settings
 from permalake.iota.contracts.ledger_changes import DATA_WEIGHT, KEY_WEIGHT
+from permalake.web.numbers import CoinUnit
 
 _IOTA = BaseToken(name="IOTA", ticker_symbol="IOTA", unit="IOTA", subunit="micro", decimals=6)
 _SHIMMER = BaseToken(name="Shimmer", ticker_symbol="SMR", unit="SMR", subunit="glow", decimals=6)
@@ -49,3 +50,15 @@ def node_parameters(name: str, network: NetworkSettings) -> NodeParameters:
     return NodeParameters.model_validate(
         known | {key: value for key, value in given.items() if value is not None}
     )
+
+
+_MEGA = 6
+"""Zeros of the prefix that wallets of networks with metric prefixes tell amounts in: MIOTA."""
+
+
+def coin(settings: Settings, name: str) -> CoinUnit:
+    """Return the coin in which pages tell amounts of a network."""
+    token = node_parameters(name, settings.network(name)).base_token
+    assert token is not None  # noqa: S101
+    decimals = _MEGA if token.use_metric_prefix and not token.decimals else token.decimals
+    return CoinUnit(token.ticker_symbol, decimals)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from permalake.contracts.figures import DailyChart, HeadlineFigure, OpenRequests
 from permalake.wormhole.contracts.value_reasons import MEANING
 
-_USD = "CAST(sum(notional_usd) AS DOUBLE)"
+_USD = "sum(CAST(notional_usd AS DOUBLE))"
 FIGURES = (
     HeadlineFigure("Messages", "messages_daily", "sum(verified)"),
     HeadlineFigure("Transfers", "notional_transferred_daily", "sum(transfers)"),
-    HeadlineFigure("USD moved", "notional_transferred_daily", _USD, "usd"),
+    HeadlineFigure("USD moved", "token_transfer_details", _USD, "usd", "count(notional_usd)"),
 )
 CHARTS = (
     DailyChart(
@@ -31,12 +31,12 @@ _REASONS = " ".join(f"WHEN '{name}' THEN '{text}'" for name, text in MEANING.ite
 _CHAIN = "'chain ' || split_part(row_key, ':', 1)"
 OPEN_REQUESTS = (
     OpenRequests(
-        "Transfers without a price",
+        "Transfers without a value",
         "A run with --only enrich asks the provider again for its days.",
         "token_transfer_details",
         "SELECT coalesce(origin_symbol, '?') || ' ' || coalesce(origin_token_address, '') AS what, "  # noqa: S608
         f"CASE reason {_REASONS} ELSE 'built before reasons were stored' END AS reason, {_ROWS} "
-        f"FROM token_transfer_details WHERE token_price_usd IS NULL {_MOST}",
+        f"FROM token_transfer_details WHERE notional_usd IS NULL {_MOST}",
     ),
     OpenRequests(
         "Transfers without a sender or receiver",

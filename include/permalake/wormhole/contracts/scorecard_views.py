@@ -81,28 +81,32 @@ days AS (
 ),
 sides AS ({_SIDES}),
 sums AS (
-    SELECT days.date AS date, messages, transfers, dollars, fractions, nfts FROM days
-    LEFT JOIN (SELECT date, count(*) AS transfers, {SUMMED} FROM transfers GROUP BY date) AS sent
+    SELECT days.date AS date, messages, transfers, valued, dollars, fractions, nfts FROM days
+    LEFT JOIN (
+        SELECT date, count(*) AS transfers, count(notional_usd) AS valued, {SUMMED}
+        FROM transfers GROUP BY date
+    ) AS sent
         ON sent.date = days.date
     LEFT JOIN (SELECT date, count(*) AS nfts FROM {{network}}.nft_transfer_payload GROUP BY date) AS nfts
         ON nfts.date = days.date
 ),
 running AS (
     SELECT sums.date AS date, lengths.period AS period, sum(other.messages) AS messages,
-        sum(other.transfers) AS transfers, sum(other.dollars) AS dollars, sum(other.fractions) AS fractions,
-        sum(other.nfts) AS nfts
+        sum(other.transfers) AS transfers, sum(other.valued) AS valued, sum(other.dollars) AS dollars,
+        sum(other.fractions) AS fractions, sum(other.nfts) AS nfts
     FROM sums CROSS JOIN {_PERIODS} JOIN sums AS other
         ON other.date <= sums.date AND (lengths.days IS NULL OR other.date > sums.date - lengths.days)
     GROUP BY ALL
 )
 SELECT running.date AS date, running.period AS period, CAST(messages AS BIGINT) AS messages,
-    CAST(coalesce(transfers, 0) AS BIGINT) AS transfers, {TOTAL},
-    senders, receivers, CAST(coalesce(nfts, 0) AS BIGINT) AS nft_transfers
+    CAST(coalesce(transfers, 0) AS BIGINT) AS transfers, CAST(coalesce(valued, 0) AS BIGINT) AS valued,
+    {TOTAL}, CASE WHEN senders > 0 OR coalesce(transfers, 0) = 0 THEN senders END AS senders, receivers,
+    CAST(coalesce(nfts, 0) AS BIGINT) AS nft_transfers
 FROM running JOIN sides ON sides.date = running.date AND sides.period = running.period
 """  # noqa: S608
 _FIGURES = (
-    f"any_value(last) AS date, period, count(*) AS transfers, {SUMMED}, "
-    "count(DISTINCT sender) AS senders, count(DISTINCT receiver) AS receivers"
+    f"any_value(last) AS date, period, count(*) AS transfers, count(notional_usd) AS valued, {SUMMED}, "
+    "nullif(count(DISTINCT sender), 0) AS senders, count(DISTINCT receiver) AS receivers"
 )
 _RANKED = f"""
 WITH transfers AS ({_TRANSFERS}),
@@ -115,8 +119,8 @@ SELECT date, period,
     CASE WHEN app_id IS NOT NULL THEN 'application' WHEN target_chain IS NOT NULL THEN 'corridor'
         WHEN emitter_chain IS NOT NULL THEN 'chain' WHEN origin_address IS NOT NULL THEN 'token'
         ELSE 'symbol' END AS dimension,
-    emitter_chain, target_chain, origin_chain, origin_address, symbol, app_id, transfers, {TOTAL}, senders,
-    receivers
+    emitter_chain, target_chain, origin_chain, origin_address, symbol, app_id, transfers, valued, {TOTAL},
+    senders, receivers
 FROM (
     SELECT {_FIGURES}, emitter_chain, target_chain, origin_chain, origin_address,
         CASE WHEN grouping(origin_address) = 0 THEN max(transfers.symbol) ELSE transfers.symbol END AS symbol
@@ -129,9 +133,15 @@ FROM (
     SELECT {_FIGURES}, app_id FROM applied JOIN periods ON applied.date > before GROUP BY period, app_id
 )
 """  # noqa: S608
+_VALUED = Column("valued", "long", "Those with a value: notional_usd is the sum of these.")
 _PERIOD = Column("period", "string", "1d, 7d, 30d or all: the days that end with the date.")
 _SIDE_COLUMNS = (
-    Column("senders", "long", "Distinct senders of token transfers, as far as they are known."),
+    Column(
+        "senders",
+        "long",
+        "Distinct senders of token transfers, as far as they are known; null where none of them is.",
+        required=False,
+    ),
     Column("receivers", "long", "Distinct receivers of token transfers."),
 )
 
@@ -149,6 +159,7 @@ SCORECARDS = LakeView(
         _PERIOD,
         Column("messages", "long", "Published VAAs."),
         Column("transfers", "long", "Token transfers."),
+        _VALUED,
         NOTIONAL_SUM,
         *_SIDE_COLUMNS,
         Column("nft_transfers", "long", "NFT transfers."),
@@ -198,6 +209,7 @@ SCORECARDS_BY = LakeView(
             required=False,
         ),
         Column("transfers", "long", "Token transfers."),
+        _VALUED,
         NOTIONAL_SUM,
         *_SIDE_COLUMNS,
     ),

@@ -9,44 +9,53 @@ from decimal import Decimal
 from typing import Any
 
 from permalake.lake.serving import Scan
+from permalake.web.charts import Flow
+from permalake.wormhole.contracts.analyst_views import TOKEN_VOLUMES
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.rows import Row, Rows, exact_sum, plain_decimal
 
 CORRIDORS = """SELECT emitter_chain, target_chain, CAST(sum(transfers) AS BIGINT) AS transfers,
+  CAST(sum(valued) AS BIGINT) AS valued,
   sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions
-FROM notional_transferred_daily WHERE date BETWEEN $first AND $last
+FROM token_volumes_daily WHERE date BETWEEN $first AND $last
 GROUP BY emitter_chain, target_chain"""
 TOKENS = """SELECT origin_chain, origin_address, max(symbol) AS symbol,
-  CAST(sum(transfers) AS BIGINT) AS transfers,
+  CAST(sum(transfers) AS BIGINT) AS transfers, CAST(sum(valued) AS BIGINT) AS valued,
   sum(trunc(notional_usd)) AS dollars, sum(notional_usd - trunc(notional_usd)) AS fractions
-FROM notional_transferred_daily WHERE date BETWEEN $first AND $last
+FROM token_volumes_daily WHERE date BETWEEN $first AND $last
 GROUP BY origin_chain, origin_address"""
 _HEAT = (Decimal("0.01"), Decimal("0.05"), Decimal("0.2"))
 
 
 @dataclass(frozen=True)
 class Corridor:
-    """What one chain sent to another; ``usd`` is None where nothing has a value."""
+    """What one chain sent to another; ``usd`` is the value of ``valued`` transfers, None where they are 0."""
 
     source: int
     target: int
     transfers: int
+    valued: int
     usd: Decimal | None
 
 
 def corridors(rows: Rows, first: date, last: date) -> list[Corridor]:
     """Return every pair of chains with a transfer, the most valuable first."""
-    found = rows(CORRIDORS, {"first": first, "last": last}, notional_transferred_daily=Scan(first, last))
     pairs = [
-        Corridor(one["emitter_chain"], one["target_chain"], one["transfers"], _usd(one)) for one in found
+        Corridor(row["emitter_chain"], row["target_chain"], row["transfers"], row["valued"], _usd(row))
+        for row in _volumes(rows, CORRIDORS, first, last)
     ]
     return sorted(pairs, key=lambda one: (-(one.usd or Decimal(0)), -one.transfers, one.source, one.target))
 
 
-def top_tokens(rows: Rows, first: date, last: date, reference: Reference, count: int) -> list[dict[str, Any]]:
-    """Return the tokens with the highest value moved."""
-    found = rows(TOKENS, {"first": first, "last": last}, notional_transferred_daily=Scan(first, last))
-    ranked = sorted(found, key=lambda one: (-(_usd(one) or Decimal(0)), -one["transfers"]))[:count]
+def _volumes(rows: Rows, sql: str, first: date, last: date) -> list[Row]:
+    scans = dict.fromkeys((TOKEN_VOLUMES.name, *TOKEN_VOLUMES.tables), Scan(first, last))
+    return rows(sql, {"first": first, "last": last}, **scans)
+
+
+def tokens_by_value(rows: Rows, first: date, last: date, reference: Reference) -> list[dict[str, Any]]:
+    """Return the tokens that moved, the most valuable first."""
+    found = _volumes(rows, TOKENS, first, last)
+    ranked = sorted(found, key=lambda one: (-(_usd(one) or Decimal(0)), -one["transfers"]))
     return [
         {
             "chain": chain_name(reference, one["origin_chain"]),
@@ -54,15 +63,28 @@ def top_tokens(rows: Rows, first: date, last: date, reference: Reference, count:
             "address": one["origin_address"],
             "symbol": one["symbol"] or "",
             "transfers": one["transfers"],
+            "valued": one["valued"],
             "usd": _text(_usd(one)),
         }
         for one in ranked
     ]
 
 
+def largest_flows(pairs: list[Corridor], reference: Reference, most: int) -> list[Flow]:
+    """Return the first corridors as flows, and the sum of all others as one more."""
+    flows = [
+        Flow(chain_name(reference, one.source), chain_name(reference, one.target), float(one.usd or 0))
+        for one in pairs[:most]
+    ]
+    if others := pairs[most:]:
+        flows.append(Flow("others", "others", float(exact_sum(one.usd or Decimal(0) for one in others))))
+    return flows
+
+
 def matrix(found: list[Corridor], reference: Reference) -> dict[str, Any]:
     """Return USD by source and target, largest sums first; ``heat`` is 0 to 4 by share of the largest."""
     sent, received = defaultdict[int, Decimal](Decimal), defaultdict[int, Decimal](Decimal)
+    valued = {one.source for one in found if one.valued}
     cells: dict[tuple[int, int], Corridor] = {}
     for one in found:
         cells[one.source, one.target] = one
@@ -75,7 +97,7 @@ def matrix(found: list[Corridor], reference: Reference) -> dict[str, Any]:
         "rows": [
             {
                 "source": chain_name(reference, source),
-                "sum": plain_decimal(sent[source]),
+                "sum": plain_decimal(sent[source]) if source in valued else None,
                 "cells": [_cell(cells.get((source, target)), most) for target in columns],
             }
             for source in sorted(sent, key=lambda chain: (-sent[chain], chain))
@@ -95,6 +117,12 @@ def chain_name(reference: Reference, chain: int) -> str:
     """Return a chain's name, else its number."""
     known = reference.chains.get(chain)
     return known.name if known and known.name else str(chain)
+
+
+def chain_with_id(reference: Reference, chain: int) -> str:
+    """Return a chain's name with its Wormhole chain id."""
+    name = chain_name(reference, chain)
+    return name if name == str(chain) else f"{name} ({chain})"
 
 
 def _usd(row: Row) -> Decimal | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from permalake.web.synthetic import is_synthetic
 from permalake.web.table_pages import json_value
 from permalake.wormhole.contracts.value_reasons import MEANING
 from permalake.wormhole.reference import Reference
-from permalake.wormhole.rest.flows import chain_name
+from permalake.wormhole.rest.flows import chain_with_id
 from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.operations import application_ids, best_redemption
 from permalake.wormhole.rest.rows import Row, plain_decimal
@@ -42,6 +44,7 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
     return {
         "id": message.text,
         "kind": kind,
+        "is_synthetic": is_synthetic(published["date"]),
         "sections": [{"title": title, "facts": facts} for title, facts in sections.items() if facts],
         "guardian_set": published["guardian_set_index"],
         "guardians_of_set": len(reference.guardian_sets.get(published["guardian_set_index"], ())),
@@ -63,16 +66,28 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
 def _message(published: Row, reference: Reference) -> Facts:
     chain = published["emitter_chain"]
     return [
-        ("Time", json_value(published["timestamp"])),
-        ("Chain", f"{chain_name(reference, chain)} ({chain})"),
+        ("Time", time_of(published["timestamp"])),
+        ("Chain", chain_with_id(reference, chain)),
         ("Emitter", native_address(reference, chain, published["emitter_address"])),
         ("Emitter, 32 bytes", published["emitter_address"]),
         ("Sequence", str(published["sequence"])),
         ("Transaction", published["initiating_tx_id"]),
         ("Applications", ", ".join(application_ids(published, reference))),
         ("Nonce", published["nonce"]),
-        ("Published on", published["date"].isoformat()),
+        ("Published on", _day(published)),
     ]
+
+
+def time_of(moment: datetime) -> str:
+    """Return the time in a message's body as pages show it."""
+    return moment.strftime("%Y-%m-%d %H:%M:%S") if moment.timestamp() else "no time"
+
+
+def _day(published: Row) -> str:
+    day: str = published["date"].isoformat()
+    if published["timestamp"].timestamp():
+        return day
+    return f"no time: the body has none, so that the message is kept under {day}"
 
 
 def _transfer(tables: Tables, reference: Reference) -> Facts:
@@ -97,10 +112,10 @@ def _transfer(tables: Tables, reference: Reference) -> Facts:
         ("Stand-in for the price", details.get("stand_in")),
         ("Value by stand-in, USD", _plain(details.get("stand_in_notional_usd"))),
         ("Token", details.get("origin_name") or payload.get("name")),
-        ("Token's chain", chain_name(reference, payload["origin_chain"])),
+        ("Token's chain", chain_with_id(reference, payload["origin_chain"])),
         ("Token's address", details.get("origin_token_address") or payload["origin_address"]),
         ("Token id", payload.get("token_id")),
-        ("To chain", chain_name(reference, payload["target_chain"])),
+        ("To chain", chain_with_id(reference, payload["target_chain"])),
         ("Sender", chain.get("sender_address")),
         ("Receiver", chain.get("receiver_address") or payload["target_address"]),
         ("Recipient", _row(tables, "application_transfer_details").get("recipient_native_address")),
@@ -143,9 +158,9 @@ def _moved(tables: Tables, reference: Reference) -> Facts:
         ("Price from", details.get("price_source")),
         ("Price of", json_value(details.get("price_timestamp"))),
         ("Token", details.get("token_name")),
-        ("Token's chain", None if token_chain is None else chain_name(reference, token_chain)),
+        ("Token's chain", None if token_chain is None else chain_with_id(reference, token_chain)),
         ("Token's address", details.get("token_native_address") or moved["token_address"]),
-        ("To chain", None if target_chain is None else chain_name(reference, target_chain)),
+        ("To chain", None if target_chain is None else chain_with_id(reference, target_chain)),
         ("Sender", moved["sender_address"]),
         ("Recipient", details.get("recipient_native_address") or moved["recipient_address"]),
     ]

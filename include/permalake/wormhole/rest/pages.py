@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
-from permalake.web.charts import Flow, sankey
+from permalake.web.charts import sankey
 from permalake.web.daily_charts import daily_chart
 from permalake.web.html import go_to, page
 from permalake.web.numbers import dollars
@@ -18,6 +19,8 @@ from permalake.web.paging import NoQuery
 from permalake.web.problems import not_found
 from permalake.web.ranges import DayRange
 from permalake.web.state import PublishedLake, RequestLake
+from permalake.web.synthetic import is_synthetic
+from permalake.wormhole.contracts.analyst_views import TOKEN_VOLUMES
 from permalake.wormhole.contracts.figures import CHARTS
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import BundledReference, read
@@ -28,16 +31,18 @@ from permalake.wormhole.rest.flows import (
     Corridor,
     chain_name,
     corridors,
+    largest_flows,
     matrix,
-    top_tokens,
+    tokens_by_value,
 )
-from permalake.wormhole.rest.message_page import described
+from permalake.wormhole.rest.message_page import described, time_of
+from permalake.wormhole.rest.rows import exact_sum, plain_decimal
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 _SITE = Path(__file__).parent / "site"
 _FLOWS = 30
 _LISTED = 25
-_FLOWS_TABLE = "notional_transferred_daily"
+_FLOWS_TABLE = TOKEN_VOLUMES.name
 
 
 class _FlowsQuery(NoQuery, DayRange):
@@ -53,30 +58,37 @@ def flows(
     """Show flows between chains in USD, corridors, top tokens and daily figures."""
     if query.q:
         return _search(request, lake, reference, query.q.strip())
-    first, last = query.of(lake.snapshot.days(lake.network, _FLOWS_TABLE))
+    first, last = query.of(lake.snapshot.days(lake.network, "notional_transferred_daily"))
     pairs = corridors(lake.kept_rows, first, last)
-    valued = [one for one in pairs if one.usd]
+    drawn = [one for one in pairs if one.usd]
+    valued = sum(one.valued for one in pairs)
     data = f"/api/analytics/v1/{lake.network}/{_FLOWS_TABLE}?start={first}&end={last}&format="
     charts = [daily_chart(lake, chart, first, last) for chart in CHARTS]
     content = {
         "network": lake.network,
         "start": first.isoformat(),
         "end": last.isoformat(),
-        "total_usd": str(sum(one.usd or 0 for one in pairs)),
-        "transfers": sum(one.transfers for one in pairs),
-        "sankey": _drawn(valued[:_FLOWS], reference),
-        "shown_flows": min(len(valued), _FLOWS),
+        "total_usd": plain_decimal(exact_sum(one.usd or Decimal(0) for one in pairs)) if valued else None,
+        "valued": valued,
+        "of": sum(one.transfers for one in pairs),
+        "sankey": _drawn(drawn, reference),
+        "shown_flows": min(len(drawn), _FLOWS),
+        "flows": len(drawn),
         "corridors": [
             {
                 "source": chain_name(reference, one.source),
                 "target": chain_name(reference, one.target),
+                "source_id": one.source,
+                "target_id": one.target,
                 "transfers": one.transfers,
-                "usd": None if one.usd is None else str(one.usd),
+                "valued": one.valued,
+                "usd": None if one.usd is None else plain_decimal(one.usd),
             }
-            for one in pairs[:_LISTED]
+            for one in pairs
         ],
-        "matrix": matrix(pairs, reference),
-        "tokens": top_tokens(lake.kept_rows, first, last, reference, _LISTED),
+        "matrix": matrix(pairs, reference) if valued else None,
+        "tokens": tokens_by_value(lake.kept_rows, first, last, reference),
+        "listed": _LISTED,
         "charts": [chart for chart in charts if chart["days"]],
         "recent": _recent(lake, reference, first, last, is_chosen=bool(query.start or query.end)),
         "sql": {"corridors": _statement(CORRIDORS, first, last), "tokens": _statement(TOKENS, first, last)},
@@ -103,10 +115,7 @@ def _statement(sql: str, first: date, last: date) -> str:
 
 
 def _drawn(pairs: list[Corridor], reference: BundledReference) -> Any:
-    flows = [
-        Flow(chain_name(reference, one.source), chain_name(reference, one.target), float(one.usd or 0))
-        for one in pairs
-    ]
+    flows = largest_flows(pairs, reference, _FLOWS)
     return sankey(flows, label=dollars, title="Flows between chains in US dollars") if flows else None
 
 
@@ -122,7 +131,8 @@ def _listed(lake: RequestLake, reference: BundledReference, wanted: EventFilter)
         found.append(
             {
                 "id": message.text,
-                "time": own["message_publication"][0]["timestamp"].strftime("%Y-%m-%d %H:%M:%S"),
+                "time": time_of(own["message_publication"][0]["timestamp"]),
+                "is_synthetic": is_synthetic(own["message_publication"][0]["date"]),
                 "chain": chain_name(reference, message.chain),
                 "target": chain_name(reference, transfer["target_chain"]) if transfer else None,
                 "amount": details.get("amount"),

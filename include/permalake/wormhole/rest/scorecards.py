@@ -71,8 +71,11 @@ def _aware(moment: datetime | date) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def scorecards(rows: Rows) -> dict[str, str]:
-    """Return the figures of ``/api/v1/scorecards`` as text; zeros for an empty lake."""
+def scorecards(rows: Rows) -> dict[str, Any]:
+    """Return the figures of ``/api/v1/scorecards`` as text; zeros for an empty lake.
+
+    ``valued`` and ``of``: how many transfers ``total_volume`` covers, and how many there are.
+    """
     last = last_day(rows) or date.min
     messages = rows(
         "SELECT coalesce(sum(verified), 0) AS every, "
@@ -82,7 +85,7 @@ def scorecards(rows: Rows) -> dict[str, str]:
         {"pyth": _PYTH, "last": last},
         messages_daily=Scan(),
     )[0]
-    found = {
+    found: dict[str, Any] = {
         "24h_messages": str(messages["day"]),
         "total_messages": str(messages["every"]),
         "total_tx_count": str(messages["total"]),
@@ -92,7 +95,13 @@ def scorecards(rows: Rows) -> dict[str, str]:
     for name, days in (("24h", 1), ("7d", 7), ("30d", 30)):
         first = date.min if last == date.min else last - timedelta(days - 1)
         found[f"{name}_volume"] = plain_decimal(_sum(rows, "notional_transferred_daily", first, last))
-    return found
+    [covered] = rows(
+        "SELECT count(notional_usd) AS valued, count(*) AS all_of_them FROM token_transfer_details "
+        "WHERE date <= $last",
+        {"last": last},
+        token_transfer_details=Scan(None, last),
+    )
+    return found | {"valued": covered["valued"], "of": covered["all_of_them"]}
 
 
 def _sum(rows: Rows, table: str, first: date, last: date) -> Decimal:
