@@ -9,12 +9,11 @@ from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Mount
 
 from permalake.api.analytics import router as analytics
 from permalake.api.at_once import AtOnce
-from permalake.api.compression import GZIP_LEVEL, LEAST_BYTES, ZstdText
+from permalake.api.compression import compressed
 from permalake.api.cors import ApiCors
 from permalake.api.docs import add_docs
 from permalake.api.health import router as health
@@ -119,6 +118,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
 
 def _add_middleware(app: FastAPI, settings: Settings, at_once: AtOnce) -> None:
     """Add what surrounds every request; the last one added is the outermost."""
+    app.add_middleware(compressed)
     app.add_middleware(
         RequestLimits,
         settings=settings.serve,
@@ -126,8 +126,6 @@ def _add_middleware(app: FastAPI, settings: Settings, at_once: AtOnce) -> None:
         metrics=app.state.metrics,
         at_once=at_once,
     )
-    app.add_middleware(ZstdText)
-    app.add_middleware(GZipMiddleware, minimum_size=LEAST_BYTES, compresslevel=GZIP_LEVEL)
     app.add_middleware(ApiCors, settings=settings.serve)
     folders = [f"{settings.serve.root_path}{route.path}" for route in app.routes if isinstance(route, Mount)]
     app.add_middleware(LenientRequests, folders=folders)

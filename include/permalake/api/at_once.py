@@ -16,6 +16,7 @@ from starlette.types import Scope
 
 from permalake.config import Settings
 from permalake.lake.serving import LakeReader
+from permalake.web.batches import BatchedAnswer, Batches
 from permalake.web.mount import Mount
 from permalake.web.problems import ProblemError
 from permalake.web.responses import not_modified
@@ -32,6 +33,7 @@ class AtOnce:
         self._app = app
         self._settings = settings
         self._reader = reader
+        self._batches = Batches()
         self._routes = {
             place: (mount, route, answer)
             for mount in mounts
@@ -41,7 +43,7 @@ class AtOnce:
             and (place := _place(mount.prefix + route.path))
         }
 
-    def answer(self, scope: Scope) -> Response | None:
+    async def answer(self, scope: Scope) -> Response | None:
         """Return the answer to a request; None leaves it to the application."""
         if scope["method"] != "GET":
             return None
@@ -55,13 +57,13 @@ class AtOnce:
         for count in (1, 3):
             prefix, *ids = path.rsplit("/", count)
             if found := self._routes.get((prefix, count)):
-                mount, route, answer = found
-                return self._row(request, mount, route, answer, ids)
+                row = self._row(request, *found, ids)
+                return await self._batches.answer(row) if isinstance(row, BatchedAnswer) else row
         return None
 
     def _row(
         self, request: Request, mount: Mount, route: APIRoute, answer: AnswerAtOnce, ids: list[str]
-    ) -> Response | None:
+    ) -> Response | BatchedAnswer | None:
         lake = RequestLake(request, self._reader, self._settings, mount.network)
         try:
             response = try_at_once(lake, lambda: answer(lake, *ids))

@@ -6,17 +6,24 @@ import re
 
 import pyarrow as pa
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LEAST_BYTES = 2048
 """Size below which compressing costs more than it saves."""
-GZIP_LEVEL = 5
+_GZIP_LEVEL = 5
 _TEXT = re.compile(r"text/|application/(problem\+)?json|application/javascript|image/svg")
 _LEVEL = 3
 
 
-class ZstdText:
-    """Middleware below one for gzip, which leaves what is encoded already as it is."""
+def compressed(app: ASGIApp) -> ASGIApp:
+    """Return an application whose answers of text are compressed, where that saves something."""
+    # Starlette's middleware leaves what is encoded already as it is.
+    return GZipMiddleware(_ZstdText(app), minimum_size=LEAST_BYTES, compresslevel=_GZIP_LEVEL)
+
+
+class _ZstdText:
+    """Middleware that compresses whole answers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from permalake.api.at_once import AtOnce
+from permalake.api.compression import LEAST_BYTES, compressed
 from permalake.api.shared_counts import RateLimit
 from permalake.config import ServeSettings
 from permalake.pages.metrics import ApiMetrics
@@ -27,6 +28,8 @@ FEED, FEED_SLOTS = "/api/publications", 64
 """The feed of publications, and how many requests may wait for the next one."""
 HEALTH_SLOTS = 4
 """Requests for ``/health`` that are answered at once, beside the others."""
+_COUNTERS = 4096
+"""Counters of routes, methods, statuses and networks that are kept at hand."""
 _CLIENT_GONE = 499
 """What nginx logs for a client that left before its answer."""
 _LOG = logging.getLogger(__name__)
@@ -131,6 +134,7 @@ class RequestLimits:
         self._health_slots = _Slots(HEALTH_SLOTS, settings.queue)
         # Whoever waits for the next publication keeps nobody else waiting.
         self._feed_slots = _Slots(FEED_SLOTS, 0)
+        self._counters = lru_cache(_COUNTERS)(metrics.of_requests)
         self._bodies = 0
         """Bytes of bodies that are read and not answered."""
 
@@ -145,8 +149,9 @@ class RequestLimits:
         try:
             self._check(scope, began)
             # What needs no query waits for none.
-            if response := self._at_once.answer(scope):
-                await response(scope, receive, answer.send)
+            if response := await self._at_once.answer(scope):
+                large = len(response.body) >= LEAST_BYTES
+                await (compressed(response) if large else response)(scope, receive, answer.send)
                 return
             slots = self._slots_of(scope)
             # A body that comes slowly takes no slot.
@@ -236,10 +241,9 @@ class RequestLimits:
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         network = scope["state"].get("network", "")
         route = getattr(scope.get("route"), "path", "none")
-        if network:
-            route = f"{route}/".replace(f"/{network}/", "/{network}/").rstrip("/")
-        self._metrics.requests.labels(route, scope["method"], str(status), network).inc()
-        self._metrics.seconds.labels(route, network).observe(seconds)
+        requests, times = self._counters(route, scope["method"], status, network)
+        requests.inc()
+        times.observe(seconds)
 
 
 class _Answer:

@@ -109,7 +109,7 @@ class Table:
             return self.body
         return (*self.body, Column("date", "date", self.date_doc))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(column.name for column in self.columns)

@@ -136,6 +136,12 @@ class ApiMetrics(LakeRegistry):
         for name, store in stores.by_name.items():
             store.observe = partial(self._query, name)
 
+    def of_requests(self, route: str, method: str, status: int, network: str) -> tuple[Counter, Histogram]:
+        """Return the counter and the times of a route's requests."""
+        if network:
+            route = f"{route}/".replace(f"/{network}/", "/{network}/").rstrip("/")
+        return self.requests.labels(route, method, str(status), network), self.seconds.labels(route, network)
+
     def _query(self, backend: str, tables: str, seconds: float, error: str | None) -> None:
         self.backend.labels(backend, tables).observe(seconds)
         self.waiting.set(self._reader.waiting)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import methodcaller
 from typing import Annotated, Any, TypeVar
 
@@ -19,6 +19,7 @@ from starlette.responses import Response
 from permalake.config import Settings
 from permalake.lake.serving import LakeQuery, LakeReader, LakeSnapshot, Scan
 from permalake.web import responses
+from permalake.web.batches import BatchedAnswer
 from permalake.web.paging import ListPage, PageQuery, page_of
 
 T = TypeVar("T")
@@ -53,9 +54,13 @@ class RequestLake:
         self.network = network
         self.snapshot: LakeSnapshot = reader.snapshot()
         self.reader = reader
-        self._expired = threading.Event()
         self.may_wait = True
         self._deadline: float = getattr(request.state, "deadline", time.monotonic() + settings.serve.timeout)
+
+    @cached_property
+    def _expired(self) -> threading.Event:
+        """Set when the client has left."""
+        return threading.Event()
 
     @property
     def deadline(self) -> float:
@@ -151,7 +156,7 @@ class _WaitError(Exception):
     """Raised where an answer that is to be given at once would wait."""
 
 
-AnswerAtOnce = Callable[..., Response]
+AnswerAtOnce = Callable[..., Response | BatchedAnswer]
 """Answers from the lake and the ids of a path, in order."""
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 _ANSWERS: dict[Callable[..., Any], AnswerAtOnce] = {}

@@ -6,8 +6,9 @@ malformed. Addresses inside the JSON are hex, as in the nodes' JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -24,10 +25,21 @@ Json = dict[str, Any]
 
 def block_json(raw: bytes, protocol: Protocol) -> Json:
     """Return the JSON of a block or message (``messages.message``)."""
-    blocks = decode_blocks(pa.array([raw], pa.binary()), protocol)
-    _raise_fault(blocks.error[0])
-    record = block_record(blocks, 0, protocol)
-    return json_chrysalis.message(record) if protocol == "chrysalis" else json_stardust.block(record)
+    return BLOCKS_JSON[protocol]([raw])[0]
+
+
+def _blocks_json(raw: Sequence[bytes], protocol: Protocol) -> list[Json]:
+    blocks = decode_blocks(pa.array(raw, pa.binary()), protocol)
+    _raise_fault(blocks.error.max())
+    records = (block_record(blocks, row, protocol) for row in range(len(blocks)))
+    as_json = json_chrysalis.message if protocol == "chrysalis" else json_stardust.block
+    return [as_json(record) for record in records]
+
+
+BLOCKS_JSON: dict[Protocol, Callable[[Sequence[bytes]], list[Json]]] = {
+    protocol: partial(_blocks_json, protocol=protocol) for protocol in get_args(Protocol)
+}
+"""The :func:`block_json` of several blocks by protocol; it raises if any of them is malformed."""
 
 
 def milestone_payload_json(raw: bytes, protocol: Protocol) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -9,7 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from permalake.iota.codec.milestones import decode_milestone
-from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json, receipts_json
+from permalake.iota.codec.to_json import (
+    BLOCKS_JSON,
+    block_json,
+    milestone_payload_json,
+    output_json,
+    receipts_json,
+)
 from permalake.iota.rest import ledger
 from permalake.iota.rest.known_networks import node_parameters
 from permalake.iota.rest.parameters import (
@@ -23,6 +30,7 @@ from permalake.iota.rest.parameters import (
 )
 from permalake.lake.serving import Scan
 from permalake.version import VERSION
+from permalake.web.batches import BatchedAnswer, alone
 from permalake.web.params import hex_id, output_id
 from permalake.web.problems import documented, not_found
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
@@ -83,7 +91,7 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     )
 
 
-def _block_of_id(lake: RequestLake, block_id: str) -> Response:
+def _block_of_id(lake: RequestLake, block_id: str) -> Response | BatchedAnswer:
     return _block(lake.request, ledger.message(lake, hex_id(block_id, "blockId")))
 
 
@@ -91,7 +99,7 @@ def _block_of_id(lake: RequestLake, block_id: str) -> Response:
 @at_once(_block_of_id)
 async def block(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return a block, as JSON or as its bytes."""
-    return await promptly(lake, lambda: _block_of_id(lake, block_id))
+    return await promptly(lake, lambda: alone(_block_of_id(lake, block_id)))
 
 
 @router.get("/blocks/{blockId}/metadata")
@@ -109,7 +117,7 @@ def included_block(
     query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the block with which a transaction was included."""
-    return _block(request, ledger.included_message(lake, hex_id(transaction_id, "transactionId")))
+    return alone(_block(request, ledger.included_message(lake, hex_id(transaction_id, "transactionId"))))
 
 
 @router.get("/transactions/{transactionId}/included-block/metadata")
@@ -213,10 +221,10 @@ def milestone_payload(request: Request, row: ledger.Row) -> Response:
     return immutable_json(request, milestone_payload_json(row["payload"], "stardust"))
 
 
-def _block(request: Request, row: ledger.Row) -> Response:
+def _block(request: Request, row: ledger.Row) -> Response | BatchedAnswer:
     if raw := wants_raw(request):
         return immutable_bytes(request, row["message"], raw)
-    return immutable_json(request, block_json(row["message"], "stardust"))
+    return BatchedAnswer(BLOCKS_JSON["stardust"], row["message"], partial(immutable_json, request))
 
 
 def _metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:

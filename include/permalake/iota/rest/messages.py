@@ -10,9 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.codec.to_json import block_json
+from permalake.iota.codec.to_json import BLOCKS_JSON, block_json
 from permalake.iota.rest import ledger
 from permalake.iota.rest.parameters import MessageId, NodePage, Nothing, TransactionId
+from permalake.web.batches import BatchedAnswer, alone
 from permalake.web.paging import ListPage
 from permalake.web.params import hex_id, tag_hex
 from permalake.web.problems import documented
@@ -41,7 +42,7 @@ class TagQuery(ChildrenQuery):
     utf8: bool = Field(False, description="The index is text, not hex.")
 
 
-def _message_of_id(lake: RequestLake, message_id: str) -> Response:
+def _message_of_id(lake: RequestLake, message_id: str) -> Response | BatchedAnswer:
     return _message(lake.request, lake, ledger.message(lake, hex_id(message_id, "messageId")))
 
 
@@ -49,7 +50,7 @@ def _message_of_id(lake: RequestLake, message_id: str) -> Response:
 @at_once(_message_of_id)
 async def message(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return a message, as JSON or as its bytes."""
-    return await promptly(lake, lambda: _message_of_id(lake, message_id))
+    return await promptly(lake, lambda: alone(_message_of_id(lake, message_id)))
 
 
 @router.get("/messages/{messageId}/metadata")
@@ -96,7 +97,7 @@ def included_message(
     query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the message with which a transaction was included."""
-    return _message(request, lake, _included(lake, transaction_id))
+    return alone(_message(request, lake, _included(lake, transaction_id)))
 
 
 @router.get("/transactions/{transactionId}/included-message/metadata")
@@ -133,11 +134,11 @@ def _included(lake: RequestLake, transaction_id: str) -> ledger.Row:
     return ledger.included_message(lake, hex_id(transaction_id, "transactionId"))
 
 
-def _message(request: Request, lake: RequestLake, row: ledger.Row) -> Response:
+def _message(request: Request, lake: RequestLake, row: ledger.Row) -> Response | BatchedAnswer:
     if wanted := wants_raw(request):
         return immutable_bytes(request, row["message"], wanted)
-    content = {"data": block_json(row["message"], protocol_of(lake))}
-    return immutable_json(request, content)
+    compute = BLOCKS_JSON[protocol_of(lake)]
+    return BatchedAnswer(compute, row["message"], lambda content: immutable_json(request, {"data": content}))
 
 
 def _raw(request: Request, row: ledger.Row) -> Response:

@@ -36,6 +36,8 @@ _LOG = logging.getLogger(__name__)
 Batches = Callable[[str, str, str, Scan], Iterator[pa.RecordBatch]]
 """Yields the rows of a statement: network, SQL, the table that it reads, and what of it."""
 Row = dict[str, Any]
+_CopyName = tuple[str, str, date, str]
+"""Network, table, day, and the digest of the day's files."""
 _PLACE = "_place"
 
 
@@ -47,21 +49,27 @@ class _Portion:
     places: NDArray[np.int32]
     first: int
     last: int
+    ordered: bool
 
     def find(self, column: str, value: object, place: int) -> Row | None:
         """Return the row at a place with a value; None where there is none."""
         if not self.first <= place <= self.last:
             return None
-        among = np.flatnonzero(self.places == place)
-        if not len(among):
-            return None
-        begin = int(among[0])
-        at = pc.index(self.rows.column(column).slice(begin, int(among[-1]) + 1 - begin), value).as_py()
+        begin, end = self._around(place)
+        at = pc.index(self.rows.column(column).slice(begin, end - begin), value).as_py()
         if at < 0:
             return None
         found: Row = self.rows.slice(begin + at, 1).to_pylist()[0]
         del found[_PLACE]
         return found
+
+    def _around(self, place: int) -> tuple[int, int]:
+        """Return the bounds of the rows among which are all of a place."""
+        if self.ordered:
+            begin = self.places.searchsorted(place, "left")
+            return int(begin), int(self.places.searchsorted(place, "right"))
+        among = np.flatnonzero(self.places == place)
+        return (int(among[0]), int(among[-1]) + 1) if len(among) else (0, 0)
 
 
 class RowCopies:
@@ -69,7 +77,7 @@ class RowCopies:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._mapped: OrderedDict[Path, tuple[_Portion, ...] | None] = OrderedDict()
+        self._mapped: OrderedDict[_CopyName, tuple[_Portion, ...]] = OrderedDict()
 
     def find(
         self, network: str, table: ServedTable, scan: Scan, column: str, value: object
@@ -80,7 +88,7 @@ class RowCopies:
         """
         found = []
         for day, place in _days(table, scan):
-            portions = self._opened(self._file(network, table, day))
+            portions = self._opened(network, table, day)
             if portions is None:
                 return None
             found += [row for portion in portions if (row := portion.find(column, value, place))]
@@ -125,10 +133,12 @@ class RowCopies:
             os.fsync(sink.fileno())
         draft.replace(file)
 
-    def _opened(self, file: Path) -> tuple[_Portion, ...] | None:
+    def _opened(self, network: str, table: ServedTable, day: date) -> tuple[_Portion, ...] | None:
         """Return the batches of a copy; None where there is none."""
-        if (kept := self._mapped.get(file)) is not None:
+        name = (network, table.contract.name, day, table.digests[day])
+        if (kept := self._mapped.get(name)) is not None:
             return kept
+        file = self._file(network, table, day)
         try:
             with pa.memory_map(str(file)) as source:
                 opened = pa.ipc.open_file(source)
@@ -141,13 +151,13 @@ class RowCopies:
         except OSError:
             return None
         portions = tuple(_portion(batch) for batch in batches if len(batch))
-        self._mapped[file] = portions
+        self._mapped[name] = portions
         if len(self._mapped) > _MAPPED:
             self._mapped.popitem(last=False)
         return portions
 
     def _file(self, network: str, table: ServedTable, day: date) -> Path:
-        return self._folder_of(network, table) / f"{day}.{table.digests.get(day, '')}.arrow"
+        return self._folder_of(network, table) / f"{day}.{table.digests[day]}.arrow"
 
     def _folder_of(self, network: str, table: ServedTable) -> Path:
         return self._folder / network / f"{table.contract.name}.rows"
@@ -173,7 +183,8 @@ class RowCopies:
 
 def _portion(batch: pa.RecordBatch) -> _Portion:
     places = batch.column(_PLACE).to_numpy()
-    return _Portion(batch, places, int(places.min()), int(places.max()))
+    ordered = bool((places[1:] >= places[:-1]).all())
+    return _Portion(batch, places, int(places.min()), int(places.max()), ordered)
 
 
 def _days(table: ServedTable, scan: Scan) -> Iterator[tuple[date, int]]:
