@@ -142,7 +142,7 @@ def test_what_is_only_spent_was_held_before(iota):
         "SELECT milestone_index, amount_base, balance_base, opening_base, since_milestone "
         f"FROM shimmer.account_statement WHERE address = '{BERT}' ORDER BY milestone_index"
     )
-    assert rows_of(iota, sql) == [(19, -10, 0, 10, 17), (21, 0, 0, 10, 17)]
+    assert rows_of(iota, sql) == [(19, -10, 90, 100, 17), (21, 0, 90, 100, 17)]
     assert rows_of(iota, "SELECT min(balance_base) FROM shimmer.account_statement") == [(0,)]
 
 

@@ -81,6 +81,7 @@ def tables(protocol):
         row["message_id"] = included.get(row["output_id"][:64])
     raw["richest_addresses"], raw["token_distribution"] = _holders(raw["date_cache"])
     raw["consumed_outputs"] = list(_consumed(protocol, raw["transactions"], times, hrp))
+    raw["ledger_updates"] = list(_updates(raw, times, included))
     return {
         name: [
             _typed(IOTA_TABLES[name], {"date": dates.get(row.get("milestone_index")), **row}) for row in found
@@ -135,6 +136,27 @@ def _consumed(protocol, transactions, times, hrp):
             "milestone_index": row["milestone_index"],
             "ms_timestamp": time,
         }
+
+
+def _updates(raw, times, included):
+    """Rows of ledger_updates: what is created for an address, and what it consumes."""
+    for kind in ("basic", "alias", "foundry", "nft", "legacy"):
+        owner = "state_controller" if kind == "alias" else "address"
+        for row in raw[f"{kind}_outputs"]:
+            transaction = row["output_id"][:64]
+            yield {
+                "address": row[owner],
+                "milestone_index": row["milestone_index"],
+                "ms_timestamp": times[row["milestone_index"]],
+                "output_id": row["output_id"],
+                "is_spent": 0,
+                "kind": kind,
+                "amount": row["amount"],
+                "transaction_id": transaction if transaction in included else None,
+                "counterparties": 0,
+            }
+    for row in raw["consumed_outputs"]:
+        yield {**row, "is_spent": 1, "counterparties": 0}
 
 
 def _typed(table, row):

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 
+import httpx
 import pytest
 
 from permalake.api.app import create_app
@@ -16,7 +17,7 @@ from permalake.config import load_settings
 from permalake.domains import domain_of
 from permalake.lake.serving import LakeReader
 from permalake.paths import SAMPLE
-from support import official_clients
+from support import held_amounts, official_clients
 from support.live_api import live_api
 
 SHIMMER = SAMPLE / "shimmer"
@@ -161,3 +162,16 @@ def test_iota_js_reads_the_same(address):
         assert {"metadata": "0x", "options": [], **next(found)} == row["payload"]
     for row in CHANGES:
         assert sorted(next(found)["consumedOutputs"]) == sorted(row["consumedOutputs"])
+
+
+def test_page_api_and_sql_tell_the_same_of_every_address(address, undisturbed_settings):
+    of_sql = held_amounts.by_sql(load_settings(undisturbed_settings), "shimmer")
+    assert len(of_sql) > 40
+
+    def ask(path):
+        answer = httpx.get(address + path, headers={"Accept": "application/json"}, timeout=60)
+        assert answer.status_code == 200, (path, answer.text)
+        return answer.json()
+
+    for way in (held_amounts.by_api, held_amounts.by_page):
+        assert {one: way(ask, "shimmer", one) for one in of_sql} == of_sql

@@ -33,6 +33,7 @@ WITH moves AS (
         coalesce(moved.transaction_id, moved.output_id) AS cause,
         CAST(sum(CASE moved.is_spent WHEN 0 THEN moved.amount ELSE 0 END) AS BIGINT) AS received,
         CAST(sum(CASE moved.is_spent WHEN 1 THEN moved.amount ELSE 0 END) AS BIGINT) AS sent,
+        CAST(sum(CASE WHEN created.output_id IS NULL THEN moved.amount ELSE 0 END) AS BIGINT) AS from_before,
         moved.date AS date
     FROM {{network}}.ledger_updates AS moved
     LEFT JOIN (SELECT output_id, address FROM {{network}}.ledger_updates WHERE is_spent = 0) AS created
@@ -46,7 +47,7 @@ running AS (
     FROM moves
 ),
 opened AS (
-    SELECT *, greatest(0, -min(change) OVER (PARTITION BY address)) AS opening FROM running
+    SELECT *, CAST(sum(from_before) OVER (PARTITION BY address) AS BIGINT) AS opening FROM running
 ),
 parties AS (
     SELECT transaction_id, list_sort(list(DISTINCT address)) AS addresses FROM {{network}}.ledger_updates
@@ -77,7 +78,11 @@ ACCOUNT_STATEMENT = LakeView(
         *_coins("received", "Outputs created for it"),
         *_coins("sent", "Its outputs consumed"),
         *_coins("balance", "Balance after the milestone, at least"),
-        *_coins("opening", "What it must have held before its first row, at least; part of every balance"),
+        *_coins(
+            "opening",
+            "Outputs that it spent and whose creation the lake does not hold: it held them before its first "
+            "row; part of every balance",
+        ),
         Column(
             "counterparties",
             "string",
@@ -90,7 +95,8 @@ ACCOUNT_STATEMENT = LakeView(
     ("ledger_updates", "date_cache"),
     _STATEMENT,
     note="Where the lake begins in the middle, outputs from before are known only once they are spent: a "
-    "balance is at least the one that is told, since `since_milestone`.",
+    "balance is at least the one that is told, since `since_milestone`. The last one is the sum of unspent "
+    "outputs that the API and the page of the address tell.",
     key=("address", "milestone_index", "cause"),
     runs_on=True,
 )

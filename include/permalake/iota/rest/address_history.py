@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from permalake.iota.rest import ledger
+from permalake.iota.rest.holdings import since
 from permalake.iota.rest.parameters import NodePage
 from permalake.lake.serving import Scan
 from permalake.web.paging import ListPage
@@ -41,6 +42,7 @@ def history_of(request: Request, lake: RequestLake, target: tuple[str, str], que
         "maxResults": page.size,
         "count": len(entries),
         "ledgerIndex": last,
+        "sinceMilestone": since(lake),
         "history": entries,
         **({"cursor": cursor} if cursor else {}),
     }

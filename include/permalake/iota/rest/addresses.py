@@ -12,6 +12,7 @@ from starlette.responses import Response
 from permalake.iota.codec.bech32 import encode_address
 from permalake.iota.rest import ledger
 from permalake.iota.rest.address_history import history_of
+from permalake.iota.rest.holdings import since
 from permalake.iota.rest.parameters import BECH32_SCHEMA, NodePage, Nothing, bech32_address
 from permalake.web.paging import ListPage
 from permalake.web.params import hex_id, hex_schema
@@ -108,7 +109,10 @@ def _balance(lake: RequestLake, target: Target) -> Response:
     row = lake.rows(
         "SELECT coalesce(sum(amount), 0) AS balance, "
         "coalesce(sum(amount) FILTER (output_type = 1), 0) AS allowance, "
-        "count(*) FILTER (output_type = 0 AND amount < $dust) AS dust FROM legacy_outputs AS created "
+        "count(*) FILTER (output_type = 0 AND amount < $dust) AS dust, "
+        "(SELECT coalesce(sum(amount), 0) FROM consumed_outputs AS consumed WHERE address = $address AND "
+        "milestone_index <= $last AND kind = 'legacy' AND NOT EXISTS (SELECT 1 FROM legacy_outputs AS made "
+        "WHERE made.output_id = consumed.output_id)) AS before FROM legacy_outputs AS created "
         "WHERE address = $address AND milestone_index <= $last AND NOT EXISTS (SELECT 1 FROM "
         "consumed_outputs AS consumed WHERE consumed.address = $address AND "
         "consumed.output_id = created.output_id AND consumed.milestone_index <= $last)",
@@ -122,6 +126,8 @@ def _balance(lake: RequestLake, target: Target) -> Response:
         "address": target[1],
         "balance": int(row["balance"]),
         "dustAllowed": allowed > row["dust"],
+        "spentFromBefore": int(row["before"]),
+        "sinceMilestone": since(lake),
         "ledgerIndex": last,
     }
     return lake.current({"data": data})

@@ -29,7 +29,7 @@ def balance_of(lake: RequestLake, address: str) -> tuple[int, int] | None:
     last = ledger.ledger_index(lake)
     time = ledger.milestone(lake, last)["timestamp"]
     outputs = decode_outputs(pa.array(_unspent(lake, address, last), pa.binary()), "stardust")
-    if not len(outputs) and not _ids(lake, address, last, spent_too=True, size=1):
+    if not len(outputs) and not _is_seen(lake, address, last):
         return None
     return balances_at(outputs, address, time)
 
@@ -57,6 +57,11 @@ def _ids(lake: RequestLake, address: str, last: int, *, spent_too: bool, size: i
     filters = tuple(filter_of(kind, query, lambda text: text) for kind in _KINDS)
     listing = Listing(filters, last, spent_too, newest_first=False, after=None, size=size)
     return [output_id for _, output_id in positions(lake, listing)]
+
+
+def _is_seen(lake: RequestLake, address: str, last: int) -> bool:
+    spent = lake.find("consumed_outputs", "address", address).milestones or ()
+    return any(index <= last for index in spent) or bool(_ids(lake, address, last, spent_too=True, size=1))
 
 
 def _unspent(lake: RequestLake, address: str, last: int) -> list[bytes]:

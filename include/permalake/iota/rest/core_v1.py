@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from permalake.iota.codec.to_json import output_json, receipts_json
 from permalake.iota.rest import ledger
+from permalake.iota.rest.holdings import since
 from permalake.iota.rest.known_networks import node_parameters
 from permalake.iota.rest.parameters import Index, Nothing, OutputId
 from permalake.version import VERSION
@@ -50,7 +51,7 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
         "latestMilestoneTimestamp": last["timestamp"],
         "latestMilestoneIndex": last["milestone_index"],
         "confirmedMilestoneIndex": last["milestone_index"],
-        "pruningIndex": 0,
+        "pruningIndex": since(lake) - 1,
         "features": [],
     }
     return lake.current({"data": data})

@@ -18,6 +18,7 @@ from permalake.iota.codec.to_json import (
     receipts_json,
 )
 from permalake.iota.rest import ledger
+from permalake.iota.rest.holdings import since
 from permalake.iota.rest.known_networks import node_parameters
 from permalake.iota.rest.parameters import (
     BlockId,
@@ -60,7 +61,7 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
                 "isHealthy": True,
                 "latestMilestone": latest,
                 "confirmedMilestone": latest,
-                "pruningIndex": 0,
+                "pruningIndex": since(lake) - 1,
             },
             "supportedProtocolVersions": [known.protocol_version],
             "protocol": {

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
 from permalake.iota.rest.core_v2 import milestone_by_id
+from permalake.iota.rest.holdings import holdings, since
 from permalake.iota.rest.index_pages import day_of
 from permalake.iota.rest.parameters import (
     MAX_INDEX,
@@ -50,16 +51,24 @@ class MilestonesQuery(PageQuery):
 
 @router.get("/balance/{address}")
 def balance(lake: PublishedLake, address: StardustAddress, query: Nothing) -> Response:  # noqa: ARG001
-    """Return what an address owns, in all and without running timelocks."""
+    """Return what an address owns, in all and without running timelocks.
+
+    ``ownedAmount``: unspent outputs created for it, as in the SQL view ``account_statement``. All are at
+    least that much, since ``sinceMilestone``; ``spentFromBefore`` it held before.
+    """
     bech32_address(address, lake.settings.network(lake.network))
     found = balance_of(lake, address.lower())
     if found is None:
         raise not_found(address.lower())
     total, available = found
+    held = holdings(lake, address.lower())
     return lake.current(
         {
             "totalBalance": str(total),
             "availableBalance": str(available),
+            "ownedAmount": str(held.amount),
+            "spentFromBefore": str(held.opening),
+            "sinceMilestone": since(lake),
             "ledgerIndex": ledger.ledger_index(lake),
         }
     )

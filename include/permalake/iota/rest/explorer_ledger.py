@@ -12,14 +12,15 @@ from starlette.responses import Response
 
 from permalake.iota.rest import ledger
 from permalake.iota.rest.core_v2 import milestone_by_id
+from permalake.iota.rest.holdings import since
 from permalake.iota.rest.parameters import MAX_INDEX, MilestoneId, StardustAddress, bech32_address
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.paging import ListPage, NoQuery, PageQuery, Text, Unsigned
 from permalake.web.params import hex_id
-from permalake.web.problems import bad_request, documented, not_found, not_served
+from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 
-router = APIRouter(tags=["explorer"], responses=documented(501))
+router = APIRouter(tags=["explorer"], responses=documented())
 # By kind of outputs: the column of whoever owns a created one.
 _OWNERS = {"basic": "address", "alias": "state_controller", "nft": "address", "foundry": "address"}
 _TABLES = (*(f"{kind}_outputs" for kind in _OWNERS), "consumed_outputs")
@@ -102,7 +103,8 @@ def updates_by_address(
         }
         for row in shown
     ]
-    return lake.current({"address": owner, "items": items, **({"cursor": cursor} if cursor else {})})
+    body = {"address": owner, "sinceMilestone": since(lake), "items": items}
+    return lake.current(body | ({"cursor": cursor} if cursor else {}))
 
 
 @router.get("/ledger/updates/by-milestone/{milestoneId}")
@@ -126,20 +128,21 @@ def updates_by_milestone(
 @router.get("/ledger/richest-addresses")
 def richest_addresses(lake: PublishedLake, query: Annotated[RichestQuery, Query()]) -> Response:
     """Return the addresses with the largest balances at the end of a day, as many as the lake keeps."""
-    day, index = _day_with(lake, "richest_addresses", query.wanted())
+    day, index, known_from = _day_with(lake, "richest_addresses", query.wanted())
     rows = lake.rows(
-        "SELECT address, balance FROM richest_addresses WHERE date = $day ORDER BY rank LIMIT $top",
+        "SELECT address, balance FROM richest_addresses WHERE date = $day AND balance > 0 "
+        "ORDER BY rank LIMIT $top",
         {"day": day, "top": query.top},
         richest_addresses=Scan(first=day, last=day),
     )
     top = [{"address": row["address"], "balance": str(row["balance"])} for row in rows]
-    return lake.current({"top": top, "ledgerIndex": index})
+    return lake.current({"top": top, "ledgerIndex": index, "sinceMilestone": known_from})
 
 
 @router.get("/ledger/token-distribution")
 def token_distribution(lake: PublishedLake, query: Annotated[LedgerQuery, Query()]) -> Response:
     """Return how many addresses hold balances of each power of ten at the end of a day."""
-    day, index = _day_with(lake, "token_distribution", query.wanted())
+    day, index, known_from = _day_with(lake, "token_distribution", query.wanted())
     rows = lake.rows(
         "SELECT bucket, addresses, amount FROM token_distribution WHERE date = $day ORDER BY bucket",
         {"day": day},
@@ -153,7 +156,7 @@ def token_distribution(lake: PublishedLake, query: Annotated[LedgerQuery, Query(
         }
         for row in rows
     ]
-    return lake.current({"distribution": distribution, "ledgerIndex": index})
+    return lake.current({"distribution": distribution, "ledgerIndex": index, "sinceMilestone": known_from})
 
 
 def _places(lake: RequestLake, table: str, owner: str) -> Sequence[int]:
@@ -189,11 +192,11 @@ def _updates(
     return rows
 
 
-def _day_with(lake: RequestLake, table: str, wanted: int) -> tuple[date, int]:
+def _day_with(lake: RequestLake, table: str, wanted: int) -> tuple[date, int, int | None]:
     """Return the last day of a table that ends at or before a milestone, and that day's last milestone.
 
-    Raises:
-        ProblemError: 404 if there is none, 501 if the figures count from some milestone on only.
+    With them the milestone from which on its figures count, so that each is at least that much; None where
+    the whole ledger is known. 404 if there is no such day.
     """
     known = set(lake.snapshot.days(lake.network, table))
     days = lake.rows(
@@ -210,9 +213,4 @@ def _day_with(lake: RequestLake, table: str, wanted: int) -> tuple[date, int]:
         {"day": day},
         **{table: Scan(first=day, last=day)},
     )
-    if cut["since"] is not None:
-        raise not_served(
-            f"balances are known since milestone {cut['since']} only; give the ledger before it "
-            "([networks.NAME.ledger])"
-        )
-    return day, found["end_ms"]
+    return day, found["end_ms"], cut["since"]

@@ -14,6 +14,7 @@ from permalake.iota.rest import ledger, page_facts
 from permalake.iota.rest.browser_proof import browser_proof
 from permalake.iota.rest.chain_facts import CHAINS, chain_facts, is_known
 from permalake.iota.rest.core_v2 import milestone_by_id
+from permalake.iota.rest.known_networks import coin
 from permalake.iota.rest.parameters import bech32_address
 from permalake.web.html import go_to, page
 from permalake.web.paging import NoQuery
@@ -161,5 +162,5 @@ def chain(
 def _shown(
     request: Request, lake: RequestLake, template: str, found: dict[str, Any], *, scripts: bool = False
 ) -> Response:
-    content = {"network": lake.network, "found": found}
+    content = {"network": lake.network, "coin": coin(lake.settings, lake.network), "found": found}
     return page(request, lake.snapshot.publication, template, content, _SITE, scripts=scripts)

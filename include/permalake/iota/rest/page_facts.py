@@ -11,7 +11,8 @@ from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
 from permalake.iota.rest.chain_facts import CHAINS
 from permalake.iota.rest.conditions import conditions_in_words
-from permalake.iota.rest.page_moves import address_history, ledger_effect
+from permalake.iota.rest.holdings import holdings, since
+from permalake.iota.rest.page_moves import history_of_holdings, ledger_effect
 from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
 
@@ -149,11 +150,15 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
     newest = sorted({row["output_id"]: row for row in rows}.values(), key=_place, reverse=True)
     shown = newest[:MOST_OWNED]
     spenders = ledger.spent(lake, [row["output_id"] for row in shown])
+    held = holdings(lake, address)
     return {
         "address": address,
         "balance": _balance(lake, address),
         "ledger_index": last,
-        "unspent": str(sum(int(row["amount"]) for row in shown if row["output_id"] not in spenders)),
+        "is_seen": held.is_seen,
+        "unspent": str(held.amount),
+        "opening": str(held.opening),
+        "since": since(lake),
         "complete": len(newest) <= MOST_OWNED,
         "outputs": [
             {
@@ -168,7 +173,7 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
             }
             for row in shown
         ],
-        "history": address_history(lake, address),
+        "history": history_of_holdings(held),
     }
 
 
