@@ -181,6 +181,11 @@ def _moment(text: str | None) -> str:
     return f"{text[:10]} {text[11:19]}" if text else "–"
 
 
+def _shown_text(text: str, most: int) -> str:
+    """Return text of several lines as :func:`shown` has each line."""
+    return "\n".join(shown(line, most) for line in text[:most].splitlines())
+
+
 def _tidy(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False)
 
@@ -197,6 +202,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     made.filters.update(
         tidy=_tidy,
         shown=shown,
+        shown_text=_shown_text,
         usd=dollars,
         formatted=formatted,
         coins=coins,

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from permalake.iota.rest.conditions import conditions_in_words
+from permalake.web.numbers import CoinUnit
 
 # The examples of TIP-11 and TIP-31: the same 32 bytes as an Ed25519, an alias and an NFT address.
 HEX = "0xefdc112efe262b304bcf379b26c31bad029f616ee3ec4aa6345a366e4c9e43a3"
 PERSON = {"type": 0, "pubKeyHash": HEX}
 ALIAS = {"type": 8, "aliasId": HEX}
+SMR = CoinUnit("SMR", 6)
 AT = 1_660_000_000
 WHEN = "2022-08-08 23:06:40 UTC"
 
 
 def words(*conditions):
-    return conditions_in_words({"type": 3, "unlockConditions": list(conditions)}, "smr")
+    return conditions_in_words({"type": 3, "unlockConditions": list(conditions)}, "smr", SMR)
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def test_a_timelock_and_a_storage_deposit(key):
     )
     assert told[1:] == [
         f"Nobody may before {WHEN}.",
-        f"Who receives it has to return 1,000,000 to {key}.",
+        f"Who receives it has to return 1.000000 SMR to {key}.",
     ]
 
 
@@ -60,7 +62,7 @@ def test_the_roles_of_an_alias_and_a_foundry(key):
 
 def test_a_chrysalis_output_and_the_treasury():
     address = {"type": 0, "address": HEX.removeprefix("0x")}
-    [told] = conditions_in_words({"type": 0, "address": address, "amount": 1}, "iota")
+    [told] = conditions_in_words({"type": 0, "address": address, "amount": 1}, "iota", SMR)
     # TIP-11 states this text for these bytes.
     assert told == "iota1qrhacyfwlcnzkvzteumekfkrrwks98mpdm37cj4xx3drvmjvnep6xqgyzyx may spend it."
-    assert conditions_in_words({"type": 2, "amount": "1"}, "smr") == []
+    assert conditions_in_words({"type": 2, "amount": "1"}, "smr", SMR) == []

@@ -120,6 +120,24 @@ def test_page_api_and_sql_tell_the_same_of_every_address(synthetic_api, syntheti
         assert {address: way(ask, network, address) for address in of_sql} == of_sql
 
 
+TICKERS = {"shimmer": "SMR", "iota": "MIOTA"}
+
+
+def test_pages_tell_times_in_utc_and_amounts_in_coins(synthetic_api, network, newest):
+    milestones = expected(PROTOCOLS[network], "milestones")
+    seconds = next(row["timestamp"] for row in milestones if row["milestone_index"] == newest["index"])
+    when = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    output = get(synthetic_api, f"/{network}/explore/output/{newest['created'][0]}")["found"]
+    coins = f"{int(output['amount']) / 10**6:,.6f} {TICKERS[network]}"
+    for path in (f"output/{output['id']}", f"address/{output['conditions'][0].split()[0]}"):
+        text = synthetic_api.get(f"/{network}/explore/{path}", headers={"Accept": "text/html"}).text
+        assert when in text
+        assert f'<span title="{int(output["amount"]):,} base tokens">{coins}</span>' in text
+    for message in newest["messages"][:3]:
+        found = get(synthetic_api, f"/{network}/explore/message/{message['id']}")["found"]
+        assert (found["time"], found["payload"]) == (f"{when} UTC", message["payload"])
+
+
 @pytest.mark.parametrize(("state", "told"), [(0, "conflict reason "), (2, "it carries no transaction")])
 def test_a_message_without_effect_says_why(synthetic_api, network, state, told):
     row = next(one for one in expected(PROTOCOLS[network], "messages") if one["inclusion_state"] == state)

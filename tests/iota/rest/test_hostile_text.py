@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from permalake.api.app import create_app
 from permalake.config import Settings
 from support import lakes
+from support.iota_days import expected
 from support.lakes import DAY1, NETWORK
 
 TAG = '<img src=x onerror=alert(1)>\u202e\u200f\x1b[31m\x00"&'.encode()
@@ -36,6 +37,9 @@ def api(tmp_path_factory):
     lakes.stage_day(settings, attempt, DAY1, 1, 1)
     [message] = lakes.messages(DAY1, 1, 1)
     lakes.put(settings, attempt, "messages", [message | {"message": block()}])
+    milestone = expected("stardust", "milestones")[0] | {"milestone_index": 1, "date": DAY1}
+    payload = bytes.fromhex(milestone["payload"])
+    lakes.put(settings, attempt, "milestones", [milestone | {"payload": payload}])
     row = {"tag": TAG.hex(), "message_id": message["message_id"], "date": DAY1}
     rest = {
         "ms_range_id": 0,

@@ -7,7 +7,7 @@ from permalake.contracts.figures import DailyChart, HeadlineFigure
 FIGURES = (
     HeadlineFigure("Messages", "daily_extended", "sum(message_count)"),
     HeadlineFigure("Transactions", "daily_extended", "sum(included_transaction_count)"),
-    HeadlineFigure("Tokens moved", "daily_extended", "sum(CAST(transferred_tokens AS HUGEINT))", "tokens"),
+    HeadlineFigure("Tokens moved", "daily_activity", "sum(CAST(moved_tokens AS HUGEINT))", "tokens"),
 )
 
 
@@ -46,7 +46,7 @@ CHARTS = (
         ),
         parts=True,
     ),
-    DailyChart("Tokens moved", "daily_extended", _sums(("tokens", "transferred_tokens")), "tokens"),
+    DailyChart("Tokens moved", "daily_activity", _sums(("to other addresses", "moved_tokens")), "tokens"),
     DailyChart(
         "Active addresses",
         "daily_analytics",

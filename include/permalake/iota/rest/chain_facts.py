@@ -8,9 +8,12 @@ from permalake.iota.codec.outputs import ALIAS_ADDRESS, NFT_ADDRESS
 from permalake.iota.codec.to_json import output_json
 from permalake.iota.rest import ledger
 from permalake.iota.rest.conditions import bech32_of, conditions_in_words
+from permalake.iota.rest.content_words import metadata
+from permalake.iota.rest.known_networks import coin
 from permalake.web.problems import not_found
 from permalake.web.state import RequestLake
 
+_SECONDS = "%Y-%m-%d %H:%M:%S"
 MOST = 100
 """States, and foundries of an alias, that a page lists."""
 CHAINS = {"alias": ("alias_id", 32), "nft": ("nft_id", 32), "foundry": ("foundry_id", 38)}
@@ -40,20 +43,28 @@ def chain_facts(lake: RequestLake, kind: str, chain_id: str) -> dict[str, Any]:
         "alias": bech32_of(ALIAS_ADDRESS, chain_id[2:66], hrp) if kind == "foundry" else None,
         "foundries": _foundries(lake, address) if kind == "alias" and address else [],
         "ledger_index": ledger.ledger_index(lake),
-        "conditions": conditions_in_words(newest, hrp),
+        "conditions": conditions_in_words(newest, hrp, coin(lake.settings, lake.network)),
+        "metadata": metadata(newest),
         "json": newest,
         "complete": len(states) <= MOST,
         "outputs": [
             {
                 "id": row["output_id"],
                 "amount": str(row["amount"]),
-                "created_in": row["milestone_index"],
-                "spent_in": spenders[row["output_id"]]["milestone_index"]
-                if row["output_id"] in spenders
-                else None,
+                **life_of(row, spenders.get(row["output_id"])),
             }
             for row in shown
         ],
+    }
+
+
+def life_of(row: ledger.Row, spender: ledger.Row | None) -> dict[str, Any]:
+    """Return when an output was created and spent: milestones, and times in UTC."""
+    return {
+        "created_in": row["milestone_index"],
+        "created_at": row["ms_timestamp"].strftime(_SECONDS),
+        "spent_in": spender and spender["milestone_index"],
+        "spent_at": spender and spender["ms_timestamp"].strftime(_SECONDS),
     }
 
 
@@ -63,7 +74,7 @@ def _states(lake: RequestLake, kind: str, chain_id: str, most: int) -> list[ledg
     if scan.is_empty:
         return []
     return lake.rows(
-        f"SELECT output_id, amount, milestone_index, data FROM {table} "  # noqa: S608
+        f"SELECT output_id, amount, milestone_index, ms_timestamp, data FROM {table} "  # noqa: S608
         f"WHERE {column} = $id AND milestone_index <= $last ORDER BY milestone_index DESC, output_id DESC "
         "LIMIT $most",
         {"id": chain_id, "last": ledger.ledger_index(lake), "most": most},

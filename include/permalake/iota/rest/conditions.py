@@ -18,6 +18,7 @@ from permalake.iota.codec.unlock_conditions import (
     STORAGE_RETURN,
     TIMELOCK,
 )
+from permalake.web.numbers import CoinUnit, coins
 
 Json = dict[str, Any]
 
@@ -29,16 +30,16 @@ def bech32_of(kind: int, value: str, hrp: str) -> str:
     return found
 
 
-def conditions_in_words(output: Json, hrp: str) -> list[str]:
+def conditions_in_words(output: Json, hrp: str, coin: CoinUnit) -> list[str]:
     """Return who may unlock an output and when, a sentence each.
 
-    ``output``: its JSON as nodes answer it; without conditions for the treasury.
+    ``output``: its JSON as nodes answer it; without conditions for the treasury. ``coin``: of its amounts.
     """
     if "unlockConditions" not in output:
         own = output.get("address")
         return [f"{_text(own, hrp)} may spend it."] if own else []
     found = {one["type"]: one for one in output["unlockConditions"]}
-    return [*_owner(found, hrp), *_limits(found, hrp), *_roles(found, hrp)]
+    return [*_owner(found, hrp), *_limits(found, hrp, coin), *_roles(found, hrp)]
 
 
 def _text(address: Json, hrp: str) -> str:
@@ -62,13 +63,13 @@ def _owner(found: dict[int, Json], hrp: str) -> list[str]:
     return [f"Before {_time(expiry['unixTime'])} {owner} may unlock it, from then on {back} alone."]
 
 
-def _limits(found: dict[int, Json], hrp: str) -> list[str]:
+def _limits(found: dict[int, Json], hrp: str, coin: CoinUnit) -> list[str]:
     told = []
     if TIMELOCK in found:
         told.append(f"Nobody may before {_time(found[TIMELOCK]['unixTime'])}.")
     if STORAGE_RETURN in found:
         back = found[STORAGE_RETURN]
-        amount = f"{int(back['amount']):,}"
+        amount = coins(back["amount"], coin)
         told.append(f"Who receives it has to return {amount} to {_text(back['returnAddress'], hrp)}.")
     return told
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
+from permalake.iota.rest.content_words import payload_type
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.holdings import holdings, since
 from permalake.iota.rest.index_pages import day_of
@@ -149,10 +150,8 @@ def _blocks(lake: RequestLake, index: int, query: PageQuery) -> Response:
 
 
 def _payload_type(block: bytes) -> dict[str, int]:
-    """Return the type of a block's payload: it follows version, parents and the payload's length (TIP-24)."""
-    at = 2 + 32 * block[1]
-    length = int.from_bytes(block[at : at + 4], "little")
-    return {"payloadType": int.from_bytes(block[at + 4 : at + 8], "little")} if length else {}
+    code = payload_type(block, "stardust")
+    return {} if code is None else {"payloadType": code}
 
 
 def _behind(

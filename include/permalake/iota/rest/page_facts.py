@@ -6,16 +6,27 @@ from datetime import UTC, datetime
 from typing import Any
 
 from permalake.iota.codec.outputs import Protocol
+from permalake.iota.codec.reasons import described
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
 from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
-from permalake.iota.rest.chain_facts import CHAINS
+from permalake.iota.rest.chain_facts import CHAINS, life_of
 from permalake.iota.rest.conditions import conditions_in_words
+from permalake.iota.rest.content_words import (
+    KINDS,
+    metadata,
+    payload_in_words,
+    payload_type,
+    tagged_data,
+)
 from permalake.iota.rest.holdings import holdings, since
+from permalake.iota.rest.known_networks import coin
 from permalake.iota.rest.page_moves import history_of_holdings, ledger_effect
 from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
+from permalake.web.synthetic import is_synthetic
 
+_SECONDS = "%Y-%m-%d %H:%M:%S"
 MOST = 200
 """Rows of a list on a page."""
 MOST_OWNED = 100
@@ -40,17 +51,28 @@ def noun_of(lake: RequestLake) -> str:
     return "block" if protocol_of(lake) == "stardust" else "message"
 
 
+def words_of(lake: RequestLake, output: dict[str, Any]) -> list[str]:
+    """Return the conditions of an output in words."""
+    return conditions_in_words(output, _hrp(lake), coin(lake.settings, lake.network))
+
+
 def message_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     """Return a message: its place, state, effect on the ledger, parents, children, JSON and bytes."""
     found = block_json(row["message"], protocol_of(lake))
     parents: list[str] = found.get("parents") or found.get("parentMessageIds") or []
+    protocol = protocol_of(lake)
+    is_conflicting = row["inclusion_state"] == 0
     return {
         "id": row["message_id"],
         "noun": noun_of(lake),
         "milestone_index": row["milestone_index"],
         "white_flag_index": ledger.white_flag_index(lake, row),
+        **time_of(ledger.milestone(lake, row["milestone_index"])["timestamp"]),
         "state": ledger.STATES[row["inclusion_state"]],
-        "conflict_reason": row["conflict_reason"] if row["inclusion_state"] == 0 else None,
+        "conflict_reason": row["conflict_reason"] if is_conflicting else None,
+        "conflict": described(row["conflict_reason"]) if is_conflicting else None,
+        "payload": payload_in_words(payload_type(row["message"], protocol), protocol),
+        "tagged": tagged_data(found),
         "parents": [parent.removeprefix("0x") for parent in parents],
         "children": _children(lake, row["message_id"]),
         "effect": ledger_effect(lake, row),
@@ -69,25 +91,37 @@ def _children(lake: RequestLake, message_id: str) -> list[str]:
     return [row["message_id"] for row in rows]
 
 
+def time_of(moment: int | datetime) -> dict[str, Any]:
+    """Return the time of a milestone (unix seconds, or as rows have it), and whether it is made up."""
+    when = moment if isinstance(moment, datetime) else datetime.fromtimestamp(moment, UTC)
+    return {"time": when.strftime("%Y-%m-%d %H:%M:%S UTC"), "is_synthetic": is_synthetic(when.date())}
+
+
 def milestone_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     """Return a milestone: its messages in white-flag order, its ledger changes, JSON."""
     index = row["milestone_index"]
     messages = lake.rows(
-        "SELECT message_id, inclusion_state FROM messages WHERE milestone_index = $index "
-        "ORDER BY white_flag_index",
-        {"index": index},
+        "SELECT message_id, message, inclusion_state, conflict_reason, count(*) OVER () AS of_milestone "
+        "FROM messages WHERE milestone_index = $index ORDER BY white_flag_index LIMIT $most",
+        {"index": index, "most": MOST},
         messages=Scan(milestones=[index]),
     )
     created, consumed = ledger.utxo_changes(lake, index)
+    protocol = protocol_of(lake)
     return {
         "index": index,
-        "time": datetime.fromtimestamp(row["timestamp"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        **time_of(row["timestamp"]),
         "message_id": row["message_id"],
         "messages": [
-            {"id": one["message_id"], "state": ledger.STATES[one["inclusion_state"]]}
-            for one in messages[:MOST]
+            {
+                "id": one["message_id"],
+                "payload": payload_in_words(payload_type(one["message"], protocol), protocol),
+                "state": ledger.STATES[one["inclusion_state"]],
+                "conflict": described(one["conflict_reason"]) if one["inclusion_state"] == 0 else None,
+            }
+            for one in messages
         ],
-        "message_count": len(messages),
+        "message_count": messages[0]["of_milestone"] if messages else 0,
         "created": created[:MOST],
         "created_count": len(created),
         "consumed": consumed[:MOST],
@@ -103,13 +137,17 @@ def output_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     return {
         "id": row["output_id"],
         "kind": row["kind"],
+        "kind_words": KINDS[row["kind"]],
         "amount": str(row["amount"]),
         "created_in": row["milestone_index"],
+        **time_of(row["ms_timestamp"]),
         "transaction_id": row["output_id"][:64],
         "spent_in": spender and spender["milestone_index"],
+        "spent_at": spender and time_of(spender["ms_timestamp"])["time"],
         "spent_by": spender and spender["transaction_id"],
         "chain": _chain_id(lake, row),
-        "conditions": conditions_in_words(found, _hrp(lake)),
+        "conditions": words_of(lake, found),
+        "metadata": metadata(found),
         "json": found,
         "bytes": row["data"].hex(),
     }
@@ -142,7 +180,7 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
             if not scan.is_empty:
                 rows += lake.rows(
                     f"SELECT output_id, '{table.removesuffix('_outputs')}' AS kind, amount, milestone_index, "  # noqa: S608
-                    f"data FROM {table} WHERE {column} = $address AND milestone_index <= $last "
+                    f"ms_timestamp, data FROM {table} WHERE {column} = $address AND milestone_index <= $last "
                     "ORDER BY milestone_index DESC, output_id DESC LIMIT $most",
                     {"address": address, "last": last, "most": MOST_OWNED + 1},
                     **{table: scan},
@@ -164,12 +202,10 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
             {
                 "id": row["output_id"],
                 "kind": row["kind"],
+                "kind_words": KINDS[row["kind"]],
                 "amount": str(row["amount"]),
-                "created_in": row["milestone_index"],
-                "spent_in": spenders[row["output_id"]]["milestone_index"]
-                if row["output_id"] in spenders
-                else None,
-                "conditions": conditions_in_words(output_json(row["data"], protocol_of(lake)), _hrp(lake)),
+                **life_of(row, spenders.get(row["output_id"])),
+                "conditions": words_of(lake, output_json(row["data"], protocol_of(lake))),
             }
             for row in shown
         ],
@@ -190,7 +226,7 @@ def _place(row: ledger.Row) -> tuple[int, str]:
 def tag_facts(lake: RequestLake, tag: str) -> dict[str, Any]:
     """Return the newest messages with a tag."""
     rows = lake.rows(
-        "SELECT message_id, milestone_index, inclusion_state FROM tags WHERE tag = $tag "
+        "SELECT message_id, milestone_index, ms_timestamp, inclusion_state FROM tags WHERE tag = $tag "
         "ORDER BY milestone_index DESC, message_id DESC LIMIT $most",
         {"tag": tag, "most": MOST},
         tags=lake.find("tags", "tag", tag),
@@ -202,6 +238,7 @@ def tag_facts(lake: RequestLake, tag: str) -> dict[str, Any]:
             {
                 "id": row["message_id"],
                 "milestone_index": row["milestone_index"],
+                "time": row["ms_timestamp"].strftime(_SECONDS),
                 "state": ledger.STATES[row["inclusion_state"]],
             }
             for row in rows

@@ -6,6 +6,7 @@ from typing import Any
 
 from permalake.iota.codec.reasons import described
 from permalake.iota.rest import ledger
+from permalake.iota.rest.content_words import KINDS
 from permalake.iota.rest.holdings import OWNERS, Holdings
 from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
@@ -59,6 +60,7 @@ def _listed(rows: list[ledger.Row]) -> dict[str, Any]:
             {
                 "id": row["output_id"],
                 "kind": row["kind"],
+                "kind_words": KINDS[row["kind"]],
                 "amount": str(row["amount"]),
                 "address": row["address"],
             }

@@ -1,0 +1,119 @@
+"""Content of messages and outputs as people read it: kinds in words, tags, data and metadata as text.
+
+Metadata: IRC-27 of NFTs and IRC-30 of native tokens (https://github.com/iotaledger/tips, TIP-27 and TIP-30).
+Nothing that it points to is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+
+from permalake.iota.codec.features import METADATA
+from permalake.iota.codec.outputs import Protocol
+
+Json = dict[str, Any]
+KINDS = {
+    "basic": "basic output",
+    "alias": "alias",
+    "nft": "NFT",
+    "foundry": "foundry of a native token",
+    "legacy": "signature-locked output",
+    "treasury": "treasury",
+}
+"""Kinds of outputs in words, by ``kind``."""
+_NO_PAYLOAD = "no payload"
+_PAYLOADS: dict[Protocol, dict[int | None, str]] = {
+    "stardust": {
+        None: _NO_PAYLOAD,
+        5: "tagged data",
+        6: "transaction",
+        7: "milestone",
+    },
+    "chrysalis": {None: _NO_PAYLOAD, 0: "transaction", 1: "milestone", 2: "indexation"},
+}
+_LABELS = {
+    "name": "Name",
+    "symbol": "Symbol",
+    "decimals": "Decimals",
+    "description": "Description",
+    "collectionName": "Collection",
+    "issuerName": "Issuer",
+    "type": "Media type",
+    "uri": "Content",
+    "url": "Link",
+    "logoUrl": "Logo",
+}
+"""Members of both standards that a page tells, and what it calls them."""
+_SPACES = "\n\r\t"
+
+
+def payload_type(message: bytes, protocol: Protocol) -> int | None:
+    """Return the type of a message's payload; None where it carries none (TIP-6, TIP-24)."""
+    count = 1 if protocol == "stardust" else 8
+    at = count + 1 + 32 * message[count]
+    length = int.from_bytes(message[at : at + 4], "little")
+    return int.from_bytes(message[at + 4 : at + 8], "little") if length else None
+
+
+def payload_in_words(code: int | None, protocol: Protocol) -> str:
+    """Return the kind of a payload, with its code where it has one."""
+    words = _PAYLOADS[protocol].get(code, "payload")
+    return words if code is None else f"{words} ({code})"
+
+
+def readable(raw: bytes) -> Json:
+    """Return bytes as ``{bytes, text, json}``: ``text`` is None where they are no UTF-8 that can be shown."""
+    try:
+        text: str | None = raw.decode()
+    except UnicodeDecodeError:
+        text = None
+    if text and any(unicodedata.category(letter) == "Cc" and letter not in _SPACES for letter in text):
+        text = None
+    found: Any = None
+    if text and text.lstrip()[:1] in ("{", "["):
+        try:
+            found = json.loads(text, parse_constant=str)
+        except (ValueError, RecursionError):
+            found = None
+    return {"bytes": len(raw), "text": text, "json": found}
+
+
+def tagged_data(message: Json) -> Json | None:
+    """Return tag and data of a message or of its transaction; None where it has none."""
+    payload = message.get("payload") or {}
+    inner = (payload.get("essence") or {}).get("payload") or {}
+    for one in (payload, inner):
+        tag = one.get("tag", one.get("index"))
+        if isinstance(tag, str) and isinstance(one.get("data", ""), str):
+            data = one.get("data", "")
+            bare = tag.removeprefix("0x")
+            return {
+                "tag": bare,
+                "tag_text": readable(bytes.fromhex(bare))["text"],
+                **readable(bytes.fromhex(data.removeprefix("0x"))),
+            }
+    return None
+
+
+def metadata(output: Json) -> list[Json]:
+    """Return the metadata of an output as ``{of, standard, facts, bytes, text, json}``, immutable first."""
+    return [
+        {"of": place, **_described(readable(bytes.fromhex(feature["data"].removeprefix("0x"))))}
+        for place, name in (("immutable", "immutableFeatures"), ("of this state", "features"))
+        for feature in output.get(name) or ()
+        if feature["type"] == METADATA
+    ]
+
+
+def _described(found: Json) -> Json:
+    content = found["json"] if isinstance(found["json"], dict) else {}
+    standard = str(content.get("standard", "")).upper().replace("-", "")
+    is_known = standard in ("IRC27", "IRC30")
+    facts = [
+        [label, str(content[name])]
+        for name, label in _LABELS.items()
+        if is_known and isinstance(content.get(name), str | int | float)
+    ]
+    return {"standard": f"{standard[:3]}-{standard[3:]}" if is_known else None, "facts": facts, **found}
