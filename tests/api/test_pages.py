@@ -65,6 +65,14 @@ def test_pages_read_figures_once_per_published_state(served):
     assert "daily_extended" in asked
 
 
+def test_the_search_leads_to_that_of_the_network(served):
+    api, _ = served
+    answer = api.get("/search", params={"q": "a b&c", "in": NETWORK}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/{NETWORK}/explore?q=a+b%26c")
+    assert api.get("/search", params={"q": "a", "in": "//elsewhere"}).status_code == 404
+    assert 'action="/search"' in api.get("/", headers={"Accept": "text/html"}).text
+
+
 def test_a_running_figure_of_a_cut_history_is_called_a_difference(served):
     api, _ = served
     charts = {one["title"]: one for one in api.get(f"/{NETWORK}", headers=JSON).json()["charts"]}

@@ -34,6 +34,9 @@ def pages_of(address: str) -> dict[str, str]:
         found |= {"flows": "/wormhole", "message": f"/wormhole/vaa/{flows['recent'][0]['id']}"}
         if flows["tokens"]:
             token = flows["tokens"][0]
+            found["token"] = f"/wormhole/token/{token['chain_id']}/{token['address']}"
+            found["chain"] = f"/wormhole/chain/{flows['corridors'][0]['source_id']}"
+            found["application"] = "/wormhole/application/PORTAL_TOKEN_BRIDGE"
             found["search"] = f"/wormhole?q={token['chain_id']}:{token['address']}"
     return found
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from starlette.responses import FileResponse, Response
 
 from permalake import pages as calendar
@@ -19,7 +20,7 @@ from permalake.lake.status import carried_until, status
 from permalake.pages.days import STATES, months, needs_somebody, reason_of, state_of, trouble_of
 from permalake.web import html
 from permalake.web.daily_charts import daily_chart
-from permalake.web.html import page
+from permalake.web.html import go_to, page
 from permalake.web.numbers import CoinUnit, formatted
 from permalake.web.paging import NoQuery
 from permalake.web.problems import ProblemError, documented
@@ -163,6 +164,23 @@ def _figures(lake: RequestLake, until: date | None) -> list[dict[str, Any]]:
     return found
 
 
+class SearchOptions(PageOptions):
+    """Parameters of the search at the top of every page."""
+
+    q: str = Field("", max_length=400)
+    network: str = Field("", max_length=64, alias="in")
+
+
+@router.get("/search", responses=documented())
+def search(request: Request, query: Annotated[SearchOptions, Query()]) -> Response:
+    """Go to the search of the network that was chosen."""
+    if query.network not in request.app.state.reader.snapshot().networks():
+        raise ProblemError(404, f"{query.network}: nothing of this network is published")
+    explorer = domain_of(query.network).explorer
+    path = f"{query.network}/{explorer}" if explorer else query.network
+    return go_to(request, f"/{quote(path)}", q=query.q)
+
+
 @router.get("/{network}", responses=documented())
 def network_page(request: Request, network: str, query: Annotated[RangeOptions, Query()]) -> Response:
     """Show charts of a network's daily analytics over a range of days."""
@@ -180,7 +198,6 @@ def network_page(request: Request, network: str, query: Annotated[RangeOptions, 
         "network": network,
         "start": first.isoformat(),
         "end": last.isoformat(),
-        "explorer": domain_of(network).explorer,
         "coin": coin,
         "charts": [chart for chart in charts if chart["days"]],
     }

@@ -31,6 +31,7 @@ class DailyChart:
         parts: Whether the series add up, and are stacked.
         running: Whether the figures count from ``since_milestone`` of ``table`` on: where that is not null,
             they are differences to the ledger before.
+        note: What a reader has to know of the figures.
     """
 
     title: str
@@ -39,6 +40,7 @@ class DailyChart:
     unit: Unit = "count"
     parts: bool = False
     running: bool = False
+    note: str = ""
 
     @property
     def sql(self) -> str:

@@ -23,22 +23,43 @@ def daily_chart(
     ``days`` are those with a figure: a chart without any has none. ``since``: milestone from which on a
     running figure counts, where history is cut; else None. ``svg``: None for a single day.
     """
-    rows = lake.kept_rows(chart.sql, {"first": first, "last": last}, **{chart.table: Scan(first, last)})
+    bound = {"first": first, "last": last}
+    rows = lake.kept_rows(chart.sql, bound, **{chart.table: Scan(first, last)})
+    data = f"/api/analytics/v1/{lake.network}/{chart.table}?start={first}&end={last}&format="
+    return {
+        **chart_of(lake, chart, rows, chart.sql, bound, coin),
+        "since": _since(lake, chart, first, last) if chart.running else None,
+        "csv": data + "csv",
+        "parquet": data + "parquet",
+    }
+
+
+def chart_of(  # noqa: PLR0917
+    lake: RequestLake,
+    chart: DailyChart,
+    rows: Sequence[Mapping[str, Any]],
+    sql: str,
+    bound: Mapping[str, Any],
+    coin: CoinUnit | None = None,
+) -> dict[str, Any]:
+    """Return :func:`daily_chart` of the rows of a statement, without files that hold them."""
     rows = [row for row in rows if any(row[name] is not None for name, _ in chart.series)]
     days = [row["date"].isoformat() for row in rows]
     series = {name: [row[name] for row in rows] for name, _ in chart.series}
-    data = f"/api/analytics/v1/{lake.network}/{chart.table}?start={first}&end={last}&format="
+    shown = sql.replace("FROM ", f'FROM "{lake.network}".')
+    for name, value in bound.items():
+        text = str(value).replace("'", "''")
+        shown = shown.replace(f"${name}", text if isinstance(value, int) else f"'{text}'")
     return {
         "title": chart.title,
         "unit": chart.unit,
+        "note": chart.note,
         "days": days,
         "series": series,
-        "since": _since(lake, chart, first, last) if chart.running else None,
-        "sql": chart.sql.replace("FROM ", f'FROM "{lake.network}".')
-        .replace("$first", f"'{first}'")
-        .replace("$last", f"'{last}'"),
-        "csv": data + "csv",
-        "parquet": data + "parquet",
+        "since": None,
+        "sql": shown,
+        "csv": "",
+        "parquet": "",
         "svg": _drawn(chart, rows, coin) if len(days) > 1 else None,
     }
 

@@ -99,6 +99,7 @@ def _rendered(
     snapshot = request.app.state.reader.snapshot()
     values = {
         "coin": None,
+        "query": None,
         **content,
         "root": request.scope.get("root_path", ""),
         "networks": sorted(snapshot.networks()),
@@ -154,16 +155,18 @@ def wants_json(request: Request) -> bool:
     return preferred(request, (HTML, JSON)) == JSON
 
 
-def go_to(request: Request, path: str) -> Response:
+def go_to(request: Request, path: str, **parameters: str) -> Response:
     """Redirect to another page of this server, in the form that was asked for.
 
     Args:
         request: The request; its ``format`` goes along.
         path: Absolute path below the server's root.
+        parameters: Its query.
     """
     form = request.query_params.get("format")
-    query = f"?{urlencode({'format': form})}" if form else ""
-    return RedirectResponse(f"{request.scope.get('root_path', '')}{path}{query}", 303)
+    query = parameters | ({"format": form} if form else {})
+    query_string = f"?{urlencode(query)}" if query else ""
+    return RedirectResponse(f"{request.scope.get('root_path', '')}{path}{query_string}", 303)
 
 
 def _without_markup(value: Any) -> Any:

@@ -87,7 +87,8 @@ def test_a_message_page_tells_what_an_application_moves(dai):
     assert page["kind"] == "Transfer of an application"
     facts = {name: value for section in page["sections"] for name, value in section["facts"]}
     assert facts["Amount"] == "1 DAI"
-    assert facts["Applications"] == facts["app id"] == "NATIVE_TOKEN_TRANSFER"
+    words = "native token transfers, NATIVE_TOKEN_TRANSFER"
+    assert facts["Applications"] == facts["application"] == words
     assert facts["Token's address"].lower() == "0x6b175474e89094c44da98b954eedeac495271d0f"
     assert json.loads(facts["fields"])["amount"] == "100000000"
 

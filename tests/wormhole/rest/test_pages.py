@@ -24,10 +24,14 @@ class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.tags, self.links, self.names, self.text = [], [], [], ""
+        self.left = set()  # what a click opens in a new tab, without a word of where it comes from
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
+        given = dict(attributes)
+        if tag == "a" and (given.get("target"), given.get("rel")) == ("_blank", "noopener noreferrer"):
+            self.left.add(given["href"])
         for name, value in attributes:
             self.names.append(name)
             if name in ("href", "src", "action"):
@@ -51,7 +55,7 @@ def test_a_page_loads_nothing_from_elsewhere(world, path):
     assert "script" not in page.tags
     assert "style" not in page.tags
     assert not [name for name in page.names if name == "style" or name.startswith("on")]
-    assert not [link for link in page.links if "//" in link]
+    assert not [link for link in page.links if "//" in link and link not in page.left]
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -168,8 +172,64 @@ def test_a_message_tells_its_redemption(world):
     chain, emitter, sequence = row["row_key"].split(":")
     whole = world.get(f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}?format=json")
     facts = {one["title"]: dict(one["facts"]) for one in whole["sections"]}["Redemption"]
-    assert (facts["Status"], facts["Transaction"]) == ("completed", row["target_tx_id"])
+    assert (facts["Status"], facts["Paid out by"]) == ("completed", row["target_tx_id"])
     assert facts["Time"] == "2024-03-12T12:30:00Z"
+    last = whole["timeline"][-1]
+    assert (last["step"], last["time"], last["is_done"]) == ("Redeemed", facts["Time"], True)
+
+
+def test_a_transfer_in_flight_says_so(world):
+    row = next(r for r in world.rows["redemptions"] if r["status"] == "in_flight")
+    chain, emitter, sequence = row["row_key"].split(":")
+    whole = world.get(f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}?format=json")
+    assert [one["step"] for one in whole["timeline"]] == ["Emitted", "Observed", "Quorum", "In flight"]
+
+
+def test_a_message_leads_to_what_it_names(world):
+    row = next(r for r in world.rows["token_transfer_payload"] if r["origin_chain"] == 2)
+    chain, emitter, sequence = row["row_key"].split(":")
+    path = f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}"
+    links = world.get(f"{path}?format=json")["links"]
+    assert links["Token's address"][0] == ["", f"/wormhole/token/2/{row['origin_address']}"]
+    assert links["To chain"][0] == ["", f"/wormhole/chain/{row['target_chain']}"]
+    _, page = read(world, path)
+    ours = {href for some in links.values() for label, href in some if not label}
+    assert ours <= set(page.links)
+    for href in ours:
+        read(world, href)
+
+
+def test_a_token_and_a_chain_have_pages_of_their_own(world):
+    row = next(r for r in world.rows["notional_transferred_daily"] if r["notional_usd"])
+    same = ("origin_chain", "origin_address")
+    every = [r for r in world.rows["notional_transferred_daily"] if all(r[n] == row[n] for n in same)]
+    path = f"/wormhole/token/{row['origin_chain']}/{row['origin_address']}"
+    found = world.get(f"{path}?start=2000-01-01&end=2999-01-01&format=json")
+    assert found["of"] == sum(r["transfers"] for r in every)
+    assert sum(one["transfers"] for one in found["corridors"]) == found["of"]
+    assert {"Transfers", "USD moved"} <= {one["title"] for one in found["charts"]}
+    chain = row["emitter_chain"]
+    found = world.get(f"/wormhole/chain/{chain}?start=2000-01-01&end=2999-01-01&format=json")
+    assert found["corridors"]
+    assert all(chain in (one["source_id"], one["target_id"]) for one in found["corridors"])
+    world.get("/wormhole/chain/59999", 404)
+    world.get(f"/wormhole/token/2/{'07' * 32}", 404)
+
+
+def test_chains_may_be_given_by_name(world):
+    by_name = world.get("/wormhole/chain/Ethereum?format=json")
+    assert by_name["facts"] == world.get("/wormhole/chain/2?format=json")["facts"]
+    path = "/api/wormhole/v1/notional-transferred?pageSize=5"
+    named = world.get(f"{path}&chain=ethereum&targetChain=solana")
+    assert named == world.get(f"{path}&chain=2&targetChain=1")
+    world.get(f"{path}&chain=nowhere", 400)
+
+
+def test_an_application_has_a_page(world):
+    app = next(r["app_id"] for r in world.rows["applications_daily"])
+    found = world.get(f"/wormhole/application/{app}?start=2000-01-01&end=2999-01-01&format=json")
+    assert {one["title"] for one in found["charts"]} >= {"Messages"}
+    world.get("/wormhole/application/nothing", 404)
 
 
 def test_a_list_is_whole_as_csv(world):

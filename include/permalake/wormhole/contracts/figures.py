@@ -11,6 +11,13 @@ FIGURES = (
     HeadlineFigure("Transfers", "notional_transferred_daily", "sum(transfers)"),
     HeadlineFigure("USD moved", "token_transfer_details", _USD, "usd", "count(notional_usd)"),
 )
+VALUE_LOCKED = DailyChart(
+    "Value locked at the day's end",
+    "tvl_daily",
+    (("USD", _USD),),
+    "usd",
+    note="Of transfers since the lake's first day: below zero, more came back than the lake saw leaving.",
+)
 CHARTS = (
     DailyChart(
         "Messages",
@@ -22,7 +29,7 @@ CHARTS = (
         parts=True,
     ),
     DailyChart("USD moved", "notional_transferred_daily", (("USD", _USD),), "usd"),
-    DailyChart("Value locked at the day's end", "tvl_daily", (("USD", _USD),), "usd"),
+    VALUE_LOCKED,
     DailyChart("Receivers", "addresses_daily", (("receivers", "CAST(sum(addresses) AS DOUBLE)"),)),
 )
 _ROWS = "count(*) AS requests, min(date) AS first, max(date) AS last"

@@ -17,7 +17,7 @@ from permalake.web.state import PublishedLake, RequestLake
 from permalake.web.table_pages import ListedTable, json_value, table_page
 from permalake.wormhole.contracts import tables
 from permalake.wormhole.rest import identifiers
-from permalake.wormhole.rest.dependencies import NamedMessage, Nothing, read
+from permalake.wormhole.rest.dependencies import ChainNumber, NamedMessage, Nothing, read
 from permalake.wormhole.rest.events import EventFilter, EventKey, find, list_events, load
 from permalake.wormhole.rest.rows import Row
 
@@ -33,15 +33,21 @@ class _Dates(PageQuery):
 
 
 class _ByChain(_Dates):
-    chain: int | None = Field(None, ge=0, le=65535, description="Wormhole chain id of the emitter.")
+    chain: ChainNumber | None = Field(
+        None, ge=0, le=65535, description="Chain of the emitter: Wormhole chain id, or name."
+    )
 
 
 class _ByTarget(_Dates):
-    target_chain: int | None = Field(None, ge=0, le=65535, alias="targetChain")
+    target_chain: ChainNumber | None = Field(
+        None, ge=0, le=65535, alias="targetChain", description="Wormhole chain id, or name."
+    )
 
 
 class _Transfers(_ByChain):
-    target_chain: int | None = Field(None, ge=0, le=65535, alias="targetChain")
+    target_chain: ChainNumber | None = Field(
+        None, ge=0, le=65535, alias="targetChain", description="Wormhole chain id, or name."
+    )
     token: str | None = Field(
         None, max_length=80, description="CHAIN:HEX64, the token's own chain and its address there."
     )
@@ -52,7 +58,9 @@ class _Transfers(_ByChain):
 
 
 class _TokenDays(_ByChain):
-    chain: int | None = Field(None, ge=0, le=65535, description="The tokens' own chain.")
+    chain: ChainNumber | None = Field(
+        None, ge=0, le=65535, description="The tokens' own chain: Wormhole chain id, or name."
+    )
     token: str | None = Field(None, max_length=80, description="CHAIN:HEX64.")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path, Query
+from pydantic import BeforeValidator
 from starlette.requests import Request
 
 from permalake.config import Settings
@@ -43,7 +44,11 @@ def read(function: Callable[..., _Read], *text: Any) -> _Read:
 _ADDRESS = {"pattern": "^((0[xX])?([0-9a-fA-F]{40}|[0-9a-fA-F]{64})|[1-9A-HJ-NP-Za-km-z]{32,44})$"}
 Chain = Annotated[
     str,
-    Path(description="Wormhole chain id.", examples=["2"], json_schema_extra={"pattern": "^[0-9]{1,4}$"}),
+    Path(
+        description="Wormhole chain id, or a chain's name.",
+        examples=["2"],
+        json_schema_extra={"pattern": "^[0-9]{1,4}$"},
+    ),
 ]
 Emitter = Annotated[
     str,
@@ -56,6 +61,17 @@ MessageSequence = Annotated[
     Path(description="Sequence (u64).", examples=["85075"], json_schema_extra={"pattern": "^[0-9]{1,19}$"}),
 ]
 Nothing = Annotated[NoQuery, Query()]
+
+
+def _number_of(value: Any) -> Any:
+    try:
+        return identifiers.chain_id(value) if isinstance(value, str) else value
+    except ValueError:
+        return value  # the field says what it takes
+
+
+ChainNumber = Annotated[int, BeforeValidator(_number_of)]
+"""A parameter: a Wormhole chain id, or the name of a chain."""
 
 
 # A coroutine: FastAPI would give another function a thread of its own.

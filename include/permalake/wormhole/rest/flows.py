@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -28,6 +29,17 @@ _HEAT = (Decimal("0.01"), Decimal("0.05"), Decimal("0.2"))
 
 
 @dataclass(frozen=True)
+class MovedPart:
+    """Which transfers count: a condition on the columns of ``token_volumes_daily``, and its values."""
+
+    condition: str
+    values: Mapping[str, Any]
+
+
+EVERYTHING_MOVED = MovedPart("true", {})
+
+
+@dataclass(frozen=True)
 class Corridor:
     """What one chain sent to another; ``usd`` is the value of ``valued`` transfers, None where they are 0."""
 
@@ -38,23 +50,26 @@ class Corridor:
     usd: Decimal | None
 
 
-def corridors(rows: Rows, first: date, last: date) -> list[Corridor]:
+def corridors(rows: Rows, first: date, last: date, part: MovedPart = EVERYTHING_MOVED) -> list[Corridor]:
     """Return every pair of chains with a transfer, the most valuable first."""
     pairs = [
         Corridor(row["emitter_chain"], row["target_chain"], row["transfers"], row["valued"], _usd(row))
-        for row in _volumes(rows, CORRIDORS, first, last)
+        for row in _volumes(rows, CORRIDORS, first, last, part)
     ]
     return sorted(pairs, key=lambda one: (-(one.usd or Decimal(0)), -one.transfers, one.source, one.target))
 
 
-def _volumes(rows: Rows, sql: str, first: date, last: date) -> list[Row]:
+def _volumes(rows: Rows, sql: str, first: date, last: date, part: MovedPart) -> list[Row]:
     scans = dict.fromkeys((TOKEN_VOLUMES.name, *TOKEN_VOLUMES.tables), Scan(first, last))
-    return rows(sql, {"first": first, "last": last}, **scans)
+    sql = sql.replace("\nGROUP BY", f" AND {part.condition}\nGROUP BY")
+    return rows(sql, {"first": first, "last": last, **part.values}, **scans)
 
 
-def tokens_by_value(rows: Rows, first: date, last: date, reference: Reference) -> list[dict[str, Any]]:
+def tokens_by_value(
+    rows: Rows, first: date, last: date, reference: Reference, part: MovedPart = EVERYTHING_MOVED
+) -> list[dict[str, Any]]:
     """Return the tokens that moved, the most valuable first."""
-    found = _volumes(rows, TOKENS, first, last)
+    found = _volumes(rows, TOKENS, first, last, part)
     ranked = sorted(found, key=lambda one: (-(_usd(one) or Decimal(0)), -one["transfers"]))
     return [
         {
@@ -79,6 +94,28 @@ def largest_flows(pairs: list[Corridor], reference: Reference, most: int) -> lis
     if others := pairs[most:]:
         flows.append(Flow("others", "others", float(exact_sum(one.usd or Decimal(0) for one in others))))
     return flows
+
+
+def corridor_facts(pairs: list[Corridor], reference: Reference) -> list[dict[str, Any]]:
+    """Return corridors with names of their chains, as JSON values."""
+    return [
+        {
+            "source": chain_name(reference, one.source),
+            "target": chain_name(reference, one.target),
+            "source_id": one.source,
+            "target_id": one.target,
+            "transfers": one.transfers,
+            "valued": one.valued,
+            "usd": _text(one.usd),
+        }
+        for one in pairs
+    ]
+
+
+def total_usd(pairs: list[Corridor]) -> str | None:
+    """Return the value of all corridors; None where no transfer has one."""
+    values = [one.usd for one in pairs if one.usd is not None]
+    return plain_decimal(exact_sum(values)) if values else None
 
 
 def matrix(found: list[Corridor], reference: Reference) -> dict[str, Any]:

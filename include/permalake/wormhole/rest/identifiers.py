@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from permalake.wormhole.codec.native_addresses import BASE58, base58
 from permalake.wormhole.codec.vaa import SEQUENCE_WIDTH
+from permalake.wormhole.reference import load_reference
 
 _WORD = 32
 _ACCOUNT = 20
@@ -53,9 +55,11 @@ def of_row_key(row_key: str) -> MessageId:
 
 
 def chain_id(text: str) -> int:
-    """Read a Wormhole chain id, any u16."""
+    """Read a Wormhole chain id, any u16, or the name of a bundled chain."""
+    if (number := _numbers().get(text.lower())) is not None:
+        return number
     if not _NUMBER.fullmatch(text) or int(text) > 65535:
-        raise ValueError(f"chain {_shown(text)}: not a number from 0 to 65535")
+        raise ValueError(f"chain {_shown(text)}: neither a number from 0 to 65535 nor the name of a chain")
     return int(text)
 
 
@@ -105,6 +109,11 @@ def address_spellings(text: str) -> tuple[str, ...]:
     if found := _HEX.fullmatch(text):
         return tuple(dict.fromkeys((text, text.lower(), f"0x{found[1].lower()}")))
     return (text,)
+
+
+@cache
+def _numbers() -> dict[str, int]:
+    return {chain.name: number for number, chain in load_reference().chains.items() if chain.name}
 
 
 def _from_base58(text: str) -> bytes | None:

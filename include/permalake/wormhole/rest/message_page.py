@@ -10,15 +10,19 @@ from typing import Any
 
 from permalake.web.synthetic import is_synthetic
 from permalake.web.table_pages import json_value
+from permalake.wormhole.contracts.redemption_tables import COMPLETED
 from permalake.wormhole.contracts.value_reasons import MEANING
 from permalake.wormhole.reference import Reference
+from permalake.wormhole.rest import links
 from permalake.wormhole.rest.flows import chain_with_id
 from permalake.wormhole.rest.identifiers import of_row_key
+from permalake.wormhole.rest.links import Links, application_in_words
 from permalake.wormhole.rest.operations import application_ids, best_redemption
 from permalake.wormhole.rest.rows import Row, plain_decimal
 from permalake.wormhole.rest.vaa_documents import Tables, native_address, signatures, single_digest
 
 Facts = list[tuple[str, Any]]
+_PAYLOADS = {1: "transfer", 2: "attestation", 3: "transfer with payload"}
 _KINDS = {
     "token_transfer_payload": "Token transfer",
     "nft_transfer_payload": "NFT transfer",
@@ -39,13 +43,15 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
         "Transfer": _transfer(tables, reference),
         "Redemption": _redemption(tables),
         "Message": _message(published, reference),
-        "Payload": _payload(tables, published),
+        "Payload": _payload(tables, reference),
     }
     return {
         "id": message.text,
         "kind": kind,
         "is_synthetic": is_synthetic(published["date"]),
+        "timeline": _timeline(tables, reference),
         "sections": [{"title": title, "facts": facts} for title, facts in sections.items() if facts],
+        "links": _links(tables, reference),
         "guardian_set": published["guardian_set_index"],
         "guardians_of_set": len(reference.guardian_sets.get(published["guardian_set_index"], ())),
         "guardians": [
@@ -59,6 +65,7 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
         ],
         "digest": published["digest"],
         "hash": single_digest(raw),
+        "payload": published["payload"].hex(),
         "vaa": raw.hex(),
     }
 
@@ -72,7 +79,7 @@ def _message(published: Row, reference: Reference) -> Facts:
         ("Emitter, 32 bytes", published["emitter_address"]),
         ("Sequence", str(published["sequence"])),
         ("Transaction", published["initiating_tx_id"]),
-        ("Applications", ", ".join(application_ids(published, reference))),
+        ("Applications", "; ".join(map(application_in_words, application_ids(published, reference)))),
         ("Nonce", published["nonce"]),
         ("Published on", _day(published)),
     ]
@@ -135,7 +142,7 @@ def _redemption(tables: Tables) -> Facts:
         return []
     return [
         ("Status", known["status"].replace("_", " ")),
-        ("Transaction", known["target_tx_id"]),
+        ("Paid out by", known["target_tx_id"]),
         ("Time", json_value(known["redeemed_at"])),
         ("Redeemer", known["redeemer"]),
         ("Fee, in the chain's coin", known["fee"]),
@@ -166,13 +173,87 @@ def _moved(tables: Tables, reference: Reference) -> Facts:
     ]
 
 
-def _payload(tables: Tables, published: Row) -> Facts:
+def _payload(tables: Tables, reference: Reference) -> Facts:
     facts: Facts = []
     for name in (*_KINDS, "application_messages"):
         for column, value in _row(tables, name).items():
-            if column not in ("row_key", "date"):
+            if column.endswith("chain") and isinstance(value, int):
+                facts.append((column.replace("_", " "), chain_with_id(reference, value)))
+            elif column == "payload_id":
+                facts.append(("payload", f"{_PAYLOADS.get(value, 'kind')} ({value})"))
+            elif column == "app_id" and value:
+                facts.append(("application", application_in_words(value)))
+            elif column not in ("row_key", "date"):
                 facts.append((column.replace("_", " "), _readable(json_value(value))))
-    return [*facts, ("raw bytes", published["payload"].hex())]
+    return facts
+
+
+def _timeline(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
+    """Return the steps of a message: ``{step, time, text, is_done}``; ``time``: None if not known."""
+    published = tables["message_publication"][0]
+    chain, guardians = published["emitter_chain"], signatures(tables, reference)
+    of_set = len(reference.guardian_sets.get(published["guardian_set_index"], ()))
+    quorum = of_set * 2 // 3 + 1
+    seen = [one.observed_at for one in guardians if one.observed_at]
+    signers = sum(one.is_signer for one in guardians)
+    steps = [
+        ("Emitted", time_of(published["timestamp"]), f"on {chain_with_id(reference, chain)}", True),
+        (
+            "Observed",
+            json_value(seen[0]) if seen else None,
+            f"by {len(seen)} of {of_set} guardians" if seen else "nobody recorded when",
+            bool(seen),
+        ),
+        (
+            "Quorum",
+            json_value(seen[quorum - 1]) if len(seen) >= quorum else None,
+            f"{signers} of {of_set} guardians signed the VAA; {quorum} have to",
+            True,
+        ),
+    ]
+    if transfer := _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload"):
+        steps.append(_paid_out(tables, chain_with_id(reference, transfer["target_chain"])))
+    return [
+        {"step": step, "time": time, "text": text, "is_done": is_done} for step, time, text, is_done in steps
+    ]
+
+
+def _paid_out(tables: Tables, target: str) -> tuple[str, str | None, str, bool]:
+    answer = best_redemption(tables.get("redemptions") or ())
+    if answer is None:
+        return "Redeemed?", None, f"nobody told whether it was redeemed on {target}", False
+    if answer["status"] == COMPLETED:
+        return "Redeemed", json_value(answer["redeemed_at"]), f"on {target}", True
+    asked = json_value(answer["asked_at"])
+    return "In flight", None, f"not redeemed on {target} when it was asked, {asked}", False
+
+
+def _links(tables: Tables, reference: Reference) -> dict[str, Links]:
+    """Return the links of facts, by their names."""
+    published, chain = tables["message_publication"][0], _row(tables, "chain_details")
+    source = published["emitter_chain"]
+    emitter = native_address(reference, source, published["emitter_address"])
+    found: dict[str, Links] = {
+        "Chain": links.of_chain(source),
+        "Transaction": links.of_transaction(reference, source, published["initiating_tx_id"]),
+        "Emitter": links.of_account(reference, source, emitter)[1:],
+        "Sender": links.of_account(reference, source, chain.get("sender_address")),
+    }
+    payload = _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload")
+    if payload:
+        target, origin = payload["target_chain"], payload["origin_chain"]
+        native = _row(tables, "token_transfer_details").get("origin_token_address")
+        found |= {
+            "To chain": links.of_chain(target),
+            "Token's chain": links.of_chain(origin),
+            "Token's address": links.of_token(reference, origin, payload["origin_address"], native),
+            "Receiver": links.of_account(reference, target, chain.get("receiver_address")),
+            "Resulting token": links.of_account(reference, target, chain.get("resulting_token_address"))[1:],
+        }
+        if answer := best_redemption(tables.get("redemptions") or ()):
+            paid = links.of_transaction(reference, target, answer["target_tx_id"])
+            found["Paid out by"] = paid[1:]
+    return {name: some for name, some in found.items() if some}
 
 
 def _plain(value: Decimal | None) -> str | None:

@@ -12,6 +12,7 @@ from permalake.wormhole.rest import (
     edb_routes,
     not_served,
     pages,
+    part_pages,
     wormholescan_figures,
     wormholescan_vaas,
 )
@@ -24,6 +25,7 @@ _ROUTERS: tuple[tuple[str, APIRouter], ...] = (
     ("/wormhole/edb", edb_routes.router),
     ("/wormhole/edb", not_served.event_database),
     ("/wormhole", pages.router),
+    ("/wormhole", part_pages.router),
 )
 """Prefix and router."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,29 +18,28 @@ from permalake.web.paging import NoQuery
 from permalake.web.problems import not_found
 from permalake.web.ranges import DayRange
 from permalake.web.state import PublishedLake, RequestLake
-from permalake.web.synthetic import is_synthetic
 from permalake.wormhole.contracts.analyst_views import TOKEN_VOLUMES
 from permalake.wormhole.contracts.figures import CHARTS
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import BundledReference, read
-from permalake.wormhole.rest.events import EventFilter, find, list_events, load
+from permalake.wormhole.rest.events import EventFilter, find, load
 from permalake.wormhole.rest.flows import (
     CORRIDORS,
     TOKENS,
     Corridor,
-    chain_name,
+    corridor_facts,
     corridors,
     largest_flows,
     matrix,
     tokens_by_value,
+    total_usd,
 )
-from permalake.wormhole.rest.message_page import described, time_of
-from permalake.wormhole.rest.rows import exact_sum, plain_decimal
+from permalake.wormhole.rest.message_list import LISTED, newest_messages
+from permalake.wormhole.rest.message_page import described
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 _SITE = Path(__file__).parent / "site"
 _FLOWS = 30
-_LISTED = 25
 _FLOWS_TABLE = TOKEN_VOLUMES.name
 
 
@@ -68,27 +66,16 @@ def flows(
         "network": lake.network,
         "start": first.isoformat(),
         "end": last.isoformat(),
-        "total_usd": plain_decimal(exact_sum(one.usd or Decimal(0) for one in pairs)) if valued else None,
+        "total_usd": total_usd(pairs),
         "valued": valued,
         "of": sum(one.transfers for one in pairs),
         "sankey": _drawn(drawn, reference),
         "shown_flows": min(len(drawn), _FLOWS),
         "flows": len(drawn),
-        "corridors": [
-            {
-                "source": chain_name(reference, one.source),
-                "target": chain_name(reference, one.target),
-                "source_id": one.source,
-                "target_id": one.target,
-                "transfers": one.transfers,
-                "valued": one.valued,
-                "usd": None if one.usd is None else plain_decimal(one.usd),
-            }
-            for one in pairs
-        ],
+        "corridors": corridor_facts(pairs, reference),
         "matrix": matrix(pairs, reference) if valued else None,
         "tokens": tokens_by_value(lake.kept_rows, first, last, reference),
-        "listed": _LISTED,
+        "listed": LISTED,
         "charts": [chart for chart in charts if chart["days"]],
         "recent": _recent(lake, reference, first, last, is_chosen=bool(query.start or query.end)),
         "sql": {"corridors": _statement(CORRIDORS, first, last), "tokens": _statement(TOKENS, first, last)},
@@ -104,7 +91,7 @@ def _recent(
     """Newest messages of a range; those of the range that the page opens with are kept."""
 
     def listed() -> list[dict[str, Any]]:
-        return _listed(lake, reference, EventFilter(start=first, end=last))
+        return newest_messages(lake, reference, EventFilter(start=first, end=last))
 
     return listed() if is_chosen else lake.once("newest messages", listed)
 
@@ -119,30 +106,6 @@ def _drawn(pairs: list[Corridor], reference: BundledReference) -> Any:
     return sankey(flows, label=dollars, title="Flows between chains in US dollars") if flows else None
 
 
-def _listed(lake: RequestLake, reference: BundledReference, wanted: EventFilter) -> list[dict[str, Any]]:
-    keys = list_events(lake, wanted, _LISTED)
-    tables = ("message_publication", "token_transfer_payload", "token_transfer_details")
-    found = []
-    for key, own in zip(keys, load(lake, keys, tables, prices=False), strict=True):
-        message = identifiers.of_row_key(key.row_key)
-        transfer = (own.get("token_transfer_payload") or [{}])[0]
-        details = (own.get("token_transfer_details") or [{}])[0]
-        notional = details.get("notional_usd")
-        found.append(
-            {
-                "id": message.text,
-                "time": time_of(own["message_publication"][0]["timestamp"]),
-                "is_synthetic": is_synthetic(own["message_publication"][0]["date"]),
-                "chain": chain_name(reference, message.chain),
-                "target": chain_name(reference, transfer["target_chain"]) if transfer else None,
-                "amount": details.get("amount"),
-                "symbol": details.get("origin_symbol"),
-                "usd": None if notional is None else str(notional),
-            }
-        )
-    return found
-
-
 def _search(request: Request, lake: RequestLake, reference: BundledReference, text: str) -> Response:
     """Go to the message that the text names, else list what matches it as transaction, address or token."""
     parts = text.replace(":", "/").split("/")
@@ -150,12 +113,16 @@ def _search(request: Request, lake: RequestLake, reference: BundledReference, te
         message = read(identifiers.message_id, *parts)
         return go_to(request, f"/{lake.network}/vaa/{message.text}")
     if len(parts) == 2:
-        found = _listed(lake, reference, EventFilter(token=read(identifiers.token_id, ":".join(parts))))
+        found = newest_messages(
+            lake, reference, EventFilter(token=read(identifiers.token_id, ":".join(parts)))
+        )
     else:
         spellings = read(identifiers.transaction_spellings, text)
-        found = _listed(lake, reference, EventFilter(transactions=spellings))
+        found = newest_messages(lake, reference, EventFilter(transactions=spellings))
         if not found:
-            found = _listed(lake, reference, EventFilter(addresses=read(identifiers.address_spellings, text)))
+            found = newest_messages(
+                lake, reference, EventFilter(addresses=read(identifiers.address_spellings, text))
+            )
     content = {"network": lake.network, "query": text, "found": found}
     return page(request, lake.snapshot.publication, "search.html", content, _SITE)
 
@@ -174,5 +141,19 @@ def vaa(  # noqa: PLR0917
     key = find(lake, message)
     if key is None:
         raise not_found(f"message {message.text}")
-    content = {"network": lake.network, **described(load(lake, [key])[0], reference)}
+    content = {
+        "network": lake.network,
+        **described(load(lake, [key])[0], reference),
+        "previous": _neighbour(lake, message, -1),
+        "next": _neighbour(lake, message, 1),
+    }
     return page(request, lake.snapshot.publication, "vaa.html", content, _SITE)
+
+
+def _neighbour(lake: RequestLake, message: identifiers.MessageId, step: int) -> str | None:
+    """Return the id of the emitter's message before or after one; None where it is not published."""
+    sequence = message.sequence + step
+    if not 0 <= sequence < 2**64:
+        return None
+    other = identifiers.MessageId(message.chain, message.emitter, sequence)
+    return other.text if find(lake, other) else None

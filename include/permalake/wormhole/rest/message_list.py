@@ -1,0 +1,41 @@
+"""Lists of messages on pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from permalake.web.state import RequestLake
+from permalake.web.synthetic import is_synthetic
+from permalake.wormhole.reference import Reference
+from permalake.wormhole.rest import identifiers
+from permalake.wormhole.rest.events import EventFilter, list_events, load
+from permalake.wormhole.rest.flows import chain_name
+from permalake.wormhole.rest.message_page import time_of
+
+LISTED = 25
+"""Rows of a list on a page."""
+
+
+def newest_messages(lake: RequestLake, reference: Reference, wanted: EventFilter) -> list[dict[str, Any]]:
+    """Return the newest messages that a filter lets through, at most :data:`LISTED`."""
+    keys = list_events(lake, wanted, LISTED)
+    tables = ("message_publication", "token_transfer_payload", "token_transfer_details")
+    found = []
+    for key, own in zip(keys, load(lake, keys, tables, prices=False), strict=True):
+        message = identifiers.of_row_key(key.row_key)
+        transfer = (own.get("token_transfer_payload") or [{}])[0]
+        details = (own.get("token_transfer_details") or [{}])[0]
+        notional = details.get("notional_usd")
+        found.append(
+            {
+                "id": message.text,
+                "time": time_of(own["message_publication"][0]["timestamp"]),
+                "is_synthetic": is_synthetic(own["message_publication"][0]["date"]),
+                "chain": chain_name(reference, message.chain),
+                "target": chain_name(reference, transfer["target_chain"]) if transfer else None,
+                "amount": details.get("amount"),
+                "symbol": details.get("origin_symbol"),
+                "usd": None if notional is None else str(notional),
+            }
+        )
+    return found
