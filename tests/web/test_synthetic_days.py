@@ -19,7 +19,7 @@ LATER = [TODAY + timedelta(days=days) for days in (2, 3)]
 
 def table(network, name, *days):
     files = tuple(ServedFile(f"{day}.parquet", day, 1, {}) for day in days)
-    return (network, name), ServedTable(domain_of(network).tables[name], "", {}, files)
+    return (network, name), ServedTable(domain_of(network).tables[name], "", {}, files, is_uniform=True)
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ import os
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from heapq import heapify, heappop, heappush
+from itertools import count
 
 import duckdb
 
@@ -27,6 +28,10 @@ _SETTINGS = (
     "SET max_temp_directory_size = '20GiB'",
 )
 _LOCKS = ("SET enable_external_access = false", "SET lock_configuration = true")
+
+
+_Turn = tuple[float, int, Future[duckdb.DuckDBPyConnection]]
+"""A deadline, a number in order, and who gets the connection."""
 
 
 class QueryTimeoutError(PermalakeError):
@@ -65,7 +70,8 @@ class QueryPool:
         for lock in _LOCKS:
             self._database.execute(lock)
         self._free = [self._database.cursor() for _ in range(size)]
-        self._queue: deque[Future[duckdb.DuckDBPyConnection]] = deque()
+        self._queue: list[_Turn] = []
+        self._number = count()
         self._lock = threading.Lock()
         self._watchdog = QueryWatchdog()
 
@@ -112,25 +118,30 @@ class QueryPool:
         return len(self._queue)
 
     def _take(self, deadline: float) -> duckdb.DuckDBPyConnection:
-        """Return a connection in turn: whoever comes later must not pass those who wait."""
+        """Return a connection in turn: a query of a later request must not pass those that wait.
+
+        Requests that began earlier have earlier deadlines. A request of many queries waits once.
+        """
         turn: Future[duckdb.DuckDBPyConnection] = Future()
+        waiting = (deadline, next(self._number), turn)
         with self._lock:
             if self._free:
                 return self._free.pop()
-            self._queue.append(turn)
+            heappush(self._queue, waiting)
         try:
             return turn.result(max(min(deadline - time.monotonic(), self._patience), 0))
         except TimeoutError:
             with self._lock:
                 if turn.done():  # given meanwhile
                     return turn.result()
-                self._queue.remove(turn)
+                self._queue.remove(waiting)
+                heapify(self._queue)
             raise PoolBusyError("the server is busy; try again") from None
 
     def _give(self, connection: duckdb.DuckDBPyConnection) -> None:
         with self._lock:
             if self._queue:
-                self._queue.popleft().set_result(connection)
+                heappop(self._queue)[-1].set_result(connection)
             else:
                 self._free.append(connection)
 

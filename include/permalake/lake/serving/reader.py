@@ -257,6 +257,9 @@ def _relation(
         source = f"scan of {contract.name}"
         connection.register(source, _dataset(contract, locations))
         return f"FROM {_quoted(source)}"
+    if table.is_uniform:
+        names = ", ".join(map(_quoted, kinds))
+        return f"SELECT {names} FROM read_parquet($files_{contract.name})"  # noqa: S608
     ids = ((table.field_ids.get(name, _UNUSED_ID + at), name) for at, name in enumerate(kinds))
     fields = ", ".join(
         f"{field_id}: {{name: '{name}', type: '{kinds[name]}', default_value: NULL}}"

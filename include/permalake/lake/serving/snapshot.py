@@ -102,6 +102,8 @@ class ServedTable:
     location: str
     field_ids: Mapping[str, int]
     files: tuple[ServedFile, ...]
+    is_uniform: bool
+    """Whether all files have the contract's columns by name: the table never had another schema."""
 
     def kept(self, scan: Scan) -> list[ServedFile]:
         """Return the files that a scan has to read, by day."""
@@ -194,7 +196,8 @@ def _read_table(contract: Table, location: str) -> ServedTable:
     table = open_table(location)
     ids = {field.name: field.field_id for field in table.schema().fields}
     found = sorted(_files(table), key=lambda file: (file.day, file.location))
-    return ServedTable(contract, location, ids, tuple(found))
+    is_uniform = len(table.metadata.schemas) == 1 and set(contract.names) <= ids.keys()
+    return ServedTable(contract, location, ids, tuple(found), is_uniform)
 
 
 def _files(table: IcebergTable) -> Iterator[ServedFile]:

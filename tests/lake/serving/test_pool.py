@@ -1,0 +1,61 @@
+"""Connections in turn: the queries of an earlier request go before those of a later one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from permalake.lake.serving.pool import PoolBusyError, QueryPool
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[QueryPool]:
+    pool = QueryPool(str(tmp_path), 1, 1)
+    yield pool
+    pool.close()
+
+
+def _ask(pool: QueryPool, deadline: float, name: str, served: list[str]) -> threading.Thread:
+    def ask() -> None:
+        with pool.connection(deadline):
+            served.append(name)
+
+    waiting = pool.waiting
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until = time.monotonic() + 10
+    while pool.waiting == waiting and time.monotonic() < until:
+        time.sleep(0.001)
+    return thread
+
+
+def test_an_earlier_request_goes_first(pool: QueryPool) -> None:
+    now = time.monotonic()
+    served: list[str] = []
+    with pool.connection(now + 60):
+        threads = [
+            _ask(pool, now + seconds, name, served)
+            for name, seconds in (("later", 30), ("earlier", 10), ("later still", 40), ("as early", 10))
+        ]
+    for thread in threads:
+        thread.join(10)
+    assert served == ["earlier", "as early", "later", "later still"]
+
+
+def test_who_gives_up_leaves_the_order(tmp_path: Path) -> None:
+    pool = QueryPool(str(tmp_path), 1, 1, patience=0.2)
+    now = time.monotonic()
+    served: list[str] = []
+    with pool.connection(now + 60):
+        with pytest.raises(PoolBusyError), pool.connection(now + 5):
+            raise AssertionError("nothing was free")
+        threads = [_ask(pool, now + seconds, str(seconds), served) for seconds in (30, 20)]
+    for thread in threads:
+        thread.join(10)
+    pool.close()
+    assert served == ["20", "30"]
+    assert pool.waiting == 0
