@@ -19,7 +19,18 @@ def test_every_page_is_accessible_and_asks_nobody(site, pages, browser):
     pages = {**pages, "hostile": HOSTILE}
     kinds = {name.split("-")[0] for name in pages}
     assert {"overview", "operations", "quality", "network", "explore", "milestone", "message"} <= kinds
-    assert {"output", "address", "flows", "search", "hostile", "token", "chain", "application"} <= kinds
+    assert {
+        "output",
+        "address",
+        "flows",
+        "search",
+        "hostile",
+        "token",
+        "chain",
+        "application",
+        "transaction",
+        "day",
+    } <= kinds
     assert {"alias", "nft", "foundry"} <= kinds
     wrong = {}
     for name, path in pages.items():

@@ -62,6 +62,8 @@ def _explorer(address: str, network: str) -> dict[str, str]:
         "message": f"/message/{included['id']}",
         "output": f"/output/{output['id']}",
         "address": f"/address/{owner}",
+        "transaction": f"/transaction/{output['transaction_id']}",
+        "day": f"/day/{milestone['time'][:10]}",
     }
     for kind in ("alias", "nft", "foundry"):
         index_of = f"{address}/{network}/api/indexer/v1/outputs/{kind}?state=all&pageSize=1"

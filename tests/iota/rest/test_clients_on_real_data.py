@@ -175,3 +175,14 @@ def test_page_api_and_sql_tell_the_same_of_every_address(address, undisturbed_se
 
     for way in (held_amounts.by_api, held_amounts.by_page):
         assert {one: way(ask, "shimmer", one) for one in of_sql} == of_sql
+
+
+def test_the_page_of_the_day_adds_up(address):
+    answer = httpx.get(f"{address}/shimmer/explore/day/2022-09-28?format=json", timeout=60).json()["found"]
+    figures = {one["label"]: one["value"] for one in answer["figures"]}
+    assert figures["Messages"] == len(BLOCKS) == sum(row["messages"] for row in answer["hours"])
+    assert figures["Included transactions"] == len(set(TRANSACTIONS))
+    page = httpx.get(f"{address}/shimmer/explore/day/2022-09-28", headers={"Accept": "text/html"}, timeout=60)
+    assert page.text.count('<svg class="bars"') == 2
+    rows = httpx.get(f"{address}/shimmer/explore/day/2022-09-28?format=csv&list=hours", timeout=60).text
+    assert rows.startswith("hour,messages,included,conflicting,moved\n17,")

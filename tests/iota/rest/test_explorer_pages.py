@@ -69,8 +69,9 @@ def test_an_output_page_says_where_it_came_from_and_went(synthetic_api, network,
     spent = get(synthetic_api, f"/{network}/explore/output/{newest['consumed'][0]}")["found"]
     assert spent["spent_in"] == newest["index"]
     assert lands(synthetic_api, network, spent["id"]).endswith(f"/output/{spent['id']}")
-    included = lands(synthetic_api, network, spent["spent_by"])
-    page = get(synthetic_api, included)["found"]
+    transaction = lands(synthetic_api, network, spent["spent_by"])
+    assert transaction.endswith(f"/transaction/{spent['spent_by']}")
+    page = get(synthetic_api, transaction)["found"]["message"]
     assert (page["state"], page["milestone_index"]) == ("included", newest["index"])
     created = get(synthetic_api, f"/{network}/explore/output/{newest['created'][0]}")["found"]
     assert created["created_in"] == newest["index"]
@@ -159,7 +160,41 @@ def test_an_address_page_has_the_history(synthetic_api, network):
     for one in moves:
         assert one["received"] + one["spent"] > 0
         landed = lands(synthetic_api, network, one["transaction_id"]) if one["message_id"] else ""
-        assert landed.endswith(one["message_id"] or "")
+        assert landed.endswith(one["transaction_id"] if one["message_id"] else "")
+
+
+@pytest.mark.parametrize("state", [0, 1])
+def test_a_transaction_has_a_page_with_every_message_that_carries_it(synthetic_api, network, state):
+    rows = expected(PROTOCOLS[network], "transactions")
+    transaction = next(row["transaction_id"] for row in rows if row["inclusion_state"] == state)
+    carriers = {row["message_id"] for row in rows if row["transaction_id"] == transaction}
+    found = get(synthetic_api, f"/{network}/explore/transaction/{transaction}")["found"]
+    assert {one["id"] for one in found["messages"]} == carriers
+    states = {one["state"] for one in found["messages"]}
+    included = "included" in states
+    assert found["message"]["state"] == ("included" if included else "conflicting")
+    assert all(one["conflict"] for one in found["messages"] if one["state"] == "conflicting")
+    page = synthetic_api.get(f"/{network}/explore/transaction/{transaction}", headers={"Accept": "text/html"})
+    assert "<script" not in page.text
+    get(synthetic_api, f"/{network}/explore/transaction/{'0' * 64}", 404)
+
+
+def test_a_day_has_a_page(synthetic_api, network):
+    days = expected(PROTOCOLS[network], "date_cache")
+    day = days[0]["date"]
+    assert lands(synthetic_api, network, day).endswith(f"/day/{day}")
+    found = get(synthetic_api, f"/{network}/explore/day/{day}")["found"]
+    assert (found["first"], found["last"]) == (days[0]["start_ms"], days[0]["end_ms"])
+    assert (found["hours"], found["figures"]) == ([], []), "what is not held is not zero"
+    get(synthetic_api, f"/{network}/explore/day/1999-01-01", 404)
+    get(synthetic_api, f"/{network}/explore/day/x", 400)
+
+
+def test_a_foundry_tells_the_supply_of_its_token(synthetic_api):
+    row = expected("stardust", "foundry_outputs")[-1]
+    supply = get(synthetic_api, f"/shimmer/explore/foundry/{row['foundry_id']}")["found"]["supply"]
+    assert int(supply["supply"]) == int(supply["minted"]) - int(supply["melted"])
+    assert int(supply["maximum"]) >= int(supply["supply"])
 
 
 def test_a_chrysalis_history_is_that_of_the_api(synthetic_api):

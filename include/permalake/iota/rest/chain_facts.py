@@ -6,10 +6,12 @@ from typing import Any
 
 from permalake.iota.codec.outputs import ALIAS_ADDRESS, NFT_ADDRESS
 from permalake.iota.codec.to_json import output_json
+from permalake.iota.contracts.running_views import TOKEN_SUPPLY
 from permalake.iota.rest import ledger
 from permalake.iota.rest.conditions import bech32_of, conditions_in_words
 from permalake.iota.rest.content_words import metadata
 from permalake.iota.rest.known_networks import coin
+from permalake.lake.serving import EVERYTHING
 from permalake.web.problems import not_found
 from permalake.web.state import RequestLake
 
@@ -41,6 +43,7 @@ def chain_facts(lake: RequestLake, kind: str, chain_id: str) -> dict[str, Any]:
         "id": chain_id,
         "address": address,
         "alias": bech32_of(ALIAS_ADDRESS, chain_id[2:66], hrp) if kind == "foundry" else None,
+        "supply": _supply(lake, chain_id, newest) if kind == "foundry" else None,
         "foundries": _foundries(lake, address) if kind == "alias" and address else [],
         "ledger_index": ledger.ledger_index(lake),
         "conditions": conditions_in_words(newest, hrp, coin(lake.settings, lake.network)),
@@ -80,6 +83,31 @@ def _states(lake: RequestLake, kind: str, chain_id: str, most: int) -> list[ledg
         {"id": chain_id, "last": ledger.ledger_index(lake), "most": most},
         **{table: scan},
     )
+
+
+def _supply(lake: RequestLake, token_id: str, foundry: dict[str, Any]) -> dict[str, Any]:
+    """Return the supply of a native token (TIP-18) by its foundry's newest state, and its holders."""
+    scheme = foundry["tokenScheme"]
+    minted, melted, most = (
+        int(scheme[name], 16) for name in ("mintedTokens", "meltedTokens", "maximumSupply")
+    )
+    scans = dict.fromkeys((TOKEN_SUPPLY.name, *TOKEN_SUPPLY.tables), EVERYTHING)
+    rows = lake.kept_rows(
+        "SELECT holders, circulating, transfers, date FROM token_supply_daily WHERE token_id = $id "
+        "ORDER BY date DESC LIMIT 1",
+        {"id": token_id},
+        **scans,
+    )
+    last = rows[0] if rows else None
+    return {
+        "minted": str(minted),
+        "melted": str(melted),
+        "supply": str(minted - melted),
+        "maximum": str(most),
+        "holders": last and last["holders"],
+        "in_outputs": last and last["circulating"],
+        "as_of": last and last["date"].isoformat(),
+    }
 
 
 def _foundries(lake: RequestLake, address: str) -> list[str]:

@@ -1,8 +1,10 @@
-"""Pages of an IOTA network: search, message, milestone, output, address and tag."""
+"""Pages of an IOTA network: search, message, transaction, milestone, day, output, address and tag."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,8 +16,10 @@ from permalake.iota.rest import ledger, page_facts
 from permalake.iota.rest.browser_proof import browser_proof
 from permalake.iota.rest.chain_facts import CHAINS, chain_facts, is_known
 from permalake.iota.rest.core_v2 import milestone_by_id
+from permalake.iota.rest.day_facts import day_facts
 from permalake.iota.rest.known_networks import coin
 from permalake.iota.rest.parameters import bech32_address
+from permalake.iota.rest.transaction_facts import is_transaction, transaction_facts
 from permalake.web.html import go_to, page
 from permalake.web.paging import NoQuery
 from permalake.web.params import MAX_TAG_BYTES, hex_id, output_id, tag_hex
@@ -26,6 +30,7 @@ router = APIRouter(tags=["pages"], include_in_schema=False)
 _SITE = Path(__file__).parent / "site"
 _SCRIPTS = ("verify.js", "proof.js", "blake2b.js")
 _DIGITS = 10
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class _Search(NoQuery):
@@ -36,7 +41,7 @@ class _Search(NoQuery):
 
 @router.get("")
 def search(request: Request, lake: PublishedLake, query: Annotated[_Search, Query()]) -> Response:
-    """Go to what the text names: milestone index, id of any kind, address, or tag as text or hex.
+    """Go to what the text names: milestone index, day, id of any kind, address, or tag as text or hex.
 
     A text that names several, such as a tag of digits, gets a page with a link to each.
     """
@@ -59,6 +64,10 @@ def _places(lake: RequestLake, text: str) -> Iterator[str]:
         and _exists(ledger.milestone, lake, int(text))
     ):
         yield f"milestone/{int(text)}"
+    if _DAY.fullmatch(text) and text in {
+        one.isoformat() for one in lake.snapshot.days(lake.network, "date_cache")
+    }:
+        yield f"day/{text}"
     if text.lower().startswith(f"{lake.settings.network(lake.network).bech32_hrp}1"):
         yield f"address/{text.lower()}"
     is_hex = bool(bare) and len(bare) % 2 == 0 and all(letter in "0123456789abcdef" for letter in bare)
@@ -80,8 +89,8 @@ def _by_id(lake: RequestLake, bare: str) -> str | None:
 def _by_hash(lake: RequestLake, bare: str) -> str | None:
     if _exists(ledger.message, lake, bare):
         return f"message/{bare}"
-    if included := _exists(ledger.included_message, lake, bare):
-        return f"message/{included['message_id']}"
+    if is_transaction(lake, bare):
+        return f"transaction/{bare}"
     if milestone := _exists(milestone_by_id, lake, bare):
         return f"milestone/{milestone['milestone_index']}"
     return next((f"{kind}/{bare}" for kind in ("alias", "nft") if is_known(lake, kind, bare)), None)
@@ -124,6 +133,19 @@ def milestone(request: Request, lake: PublishedLake, index: int) -> Response:
     return _shown(
         request, lake, "milestone.html", page_facts.milestone_facts(lake, ledger.milestone(lake, index))
     )
+
+
+@router.get("/transaction/{transaction_id}")
+def transaction(request: Request, lake: PublishedLake, transaction_id: str) -> Response:
+    """Show a transaction with every message that carries it."""
+    found = transaction_facts(lake, hex_id(transaction_id, "transactionId"))
+    return _shown(request, lake, "transaction.html", found)
+
+
+@router.get("/day/{day}")
+def day(request: Request, lake: PublishedLake, day: date) -> Response:
+    """Show a day: its milestones, hours and tags."""
+    return _shown(request, lake, "day.html", day_facts(lake, day, coin(lake.settings, lake.network)))
 
 
 @router.get("/output/{wanted}")

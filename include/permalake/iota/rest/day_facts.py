@@ -1,0 +1,73 @@
+"""What the explorer's page of a day shows: its milestones, hours and most frequent tags."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from permalake.lake.serving import Scan
+from permalake.web.charts import bars
+from permalake.web.numbers import CoinUnit, formatted, short
+from permalake.web.problems import not_found
+from permalake.web.state import RequestLake
+
+_HOURS = range(24)
+_FIGURES = (
+    ("Messages", "messages", "count"),
+    ("Included transactions", "included", "count"),
+    ("Conflicting transactions", "conflicting", "count"),
+    ("Tokens moved", "moved", "tokens"),
+)
+
+
+def day_facts(lake: RequestLake, day: date, coin: CoinUnit) -> dict[str, Any]:
+    """Return a published day: ``first`` and ``last`` milestone, sums, hours, tags; 404 for another day."""
+    bound, scan = {"day": day}, Scan(day, day)
+    rows = lake.kept_rows("SELECT start_ms, end_ms FROM date_cache WHERE date = $day", bound, date_cache=scan)
+    if not rows:
+        raise not_found(f"the day {day}")
+    hours = lake.kept_rows(
+        "SELECT hour, CAST(sum(messages) AS BIGINT) AS messages, "
+        "CAST(sum(included_transactions) AS BIGINT) AS included, "
+        "CAST(sum(conflicting_transactions) AS BIGINT) AS conflicting, "
+        "CAST(sum(moved_tokens) AS BIGINT) AS moved "
+        "FROM hourly_activity WHERE date = $day GROUP BY hour ORDER BY hour",
+        bound,
+        hourly_activity=scan,
+    )
+    tags = lake.kept_rows(
+        "SELECT rank, tag, text, value FROM top_tags WHERE date = $day AND metric = 'messages' ORDER BY rank",
+        bound,
+        top_tags=scan,
+    )
+    days = lake.snapshot.days(lake.network, "date_cache")
+    return {
+        "date": day.isoformat(),
+        "previous": max((one.isoformat() for one in days if one < day), default=None),
+        "next": min((one.isoformat() for one in days if one > day), default=None),
+        "first": rows[0]["start_ms"],
+        "last": rows[0]["end_ms"],
+        "figures": [
+            {"label": label, "value": value, "shown": formatted(value, unit, coin)}  # type: ignore[arg-type]
+            for label, name, unit in (_FIGURES if hours else ())
+            for value in [sum(row[name] for row in hours)]
+        ],
+        "hours": [dict(row) for row in hours],
+        "messages_by_hour": _by_hour(hours, day, "messages", short, "Messages by hour"),
+        "moved_by_hour": _by_hour(
+            hours, day, "moved", lambda value: formatted(value, "tokens", coin), "Tokens moved by hour"
+        ),
+        "tags": [dict(row) for row in tags],
+    }
+
+
+def _by_hour(hours: Any, day: date, name: str, label: Any, title: str) -> Any:
+    """Draw a figure of the hours; None where the lake does not hold any."""
+    if not hours:
+        return None
+    by_hour = {row["hour"]: row[name] for row in hours}
+    times = [f"{hour:02d}:00" for hour in _HOURS]
+    values = [by_hour.get(hour) for hour in _HOURS]
+    return bars(
+        times, {name: values}, label=label, parts=False, title=f"{title} of {day}", whole=name != "moved"
+    )
