@@ -38,6 +38,8 @@ _POLICY = (
     "frame-ancestors 'none'"
 )
 _SCRIPTS = "script-src 'self'; connect-src 'self'; "
+_NOT_LISTED = ("cards", "charts", "matrix", "metadata", "sections", "states", "synthetic", "timeline")
+"""Lists of pages that are no tables: they have no link to CSV."""
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -105,7 +107,12 @@ def _rendered(
         "networks": sorted(snapshot.networks()),
         "here": content.get("network"),
         "publication": snapshot.publication,
-        "as_json": "?" + urlencode([*request.query_params.multi_items(), ("format", "json")]),
+        "as_json": _asked_as(request, format="json"),
+        "as_csv": {
+            name: _asked_as(request, format="csv", list=name)
+            for name in _lists(content)
+            if not name.startswith(_NOT_LISTED)
+        },
     }
     return _environment(folders).get_template(template).render(values).encode()
 
@@ -119,20 +126,30 @@ def _synthetic(request: Request, content: Mapping[str, Any]) -> list[dict[str, A
     return [days for days in found if not last or days["first"] <= last]
 
 
+def _lists(content: Mapping[str, Any], above: str = "") -> dict[str, list[Mapping[str, Any]]]:
+    """Return the lists of rows of a page by name, inner ones by path: ``history.moves``."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for key, value in content.items():
+        name = above if key == "found" else f"{above}{key}"
+        if isinstance(value, Mapping) and key != "json":
+            found |= _lists(value, f"{name}." if name else "")
+        elif isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+            found[name or key] = value
+    return found
+
+
 def _list_as_csv(content: Mapping[str, Any], name: str) -> str:
-    """Return a list of a page, of the page itself or of what it shows, as CSV."""
-    lists = {
-        key: value
-        for part in (content, content.get("found"))
-        if isinstance(part, Mapping)
-        for key, value in part.items()
-        if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value)
-    }
+    """Return a list of a page as CSV."""
+    lists = _lists(content)
     if name not in lists:
         raise HTTPException(400, f"list: choose from {', '.join(sorted(lists)) or 'none'}")
-    columns = list(dict.fromkeys(column for row in lists[name] for column in row))
+    columns = [
+        column
+        for column in dict.fromkeys(column for row in lists[name] for column in row)
+        if not any(isinstance(row.get(column), Markup | Mapping) for row in lists[name])
+    ]
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows({column: _cell(value) for column, value in row.items()} for row in lists[name])
     return text.getvalue()
@@ -140,6 +157,12 @@ def _list_as_csv(content: Mapping[str, Any], name: str) -> str:
 
 def _cell(value: Any) -> Any:
     return " ".join(str(part) for part in value) if isinstance(value, list) else value
+
+
+def _asked_as(request: Request, **parameters: str) -> str:
+    """Return the query of the request with other parameters."""
+    kept = [pair for pair in request.query_params.multi_items() if pair[0] not in parameters]
+    return "?" + urlencode([*kept, *parameters.items()])
 
 
 def wants_page(request: Request) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from datetime import UTC, datetime, time
 
@@ -195,6 +197,18 @@ def test_a_foundry_tells_the_supply_of_its_token(synthetic_api):
     supply = get(synthetic_api, f"/shimmer/explore/foundry/{row['foundry_id']}")["found"]["supply"]
     assert int(supply["supply"]) == int(supply["minted"]) - int(supply["melted"])
     assert int(supply["maximum"]) >= int(supply["supply"])
+
+
+def test_a_history_is_a_file(synthetic_api, network):
+    address = expected(PROTOCOLS[network], OWNED[PROTOCOLS[network]])[-1]["address"]
+    path = f"/{network}/explore/address/{address}"
+    moves = get(synthetic_api, path)["found"]["history"]["moves"]
+    assert (
+        "format=csv&amp;list=history.moves" in synthetic_api.get(path, headers={"Accept": "text/html"}).text
+    )
+    text = synthetic_api.get(f"{path}?format=csv&list=history.moves").text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["time"], row["change"]) for row in rows] == [(one["time"], one["change"]) for one in moves]
 
 
 def test_a_chrysalis_history_is_that_of_the_api(synthetic_api):

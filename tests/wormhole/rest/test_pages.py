@@ -241,6 +241,11 @@ def test_a_list_is_whole_as_csv(world):
         found["corridors"][0]["source"],
         found["corridors"][0]["usd"],
     )
+    _, page = read(world, "/wormhole?start=2000-01-01&end=2999-01-01")
+    [link] = [one for one in page.links if one.endswith("format=csv&list=recent")]
+    text = world.client.get(f"/wormhole{link}").text
+    whole = world.get("/wormhole?start=2000-01-01&end=2999-01-01&format=json")["recent"]
+    assert [row["id"] for row in csv.DictReader(io.StringIO(text))] == [one["id"] for one in whole]
     answer = world.client.get("/wormhole?format=csv&list=nothing")
     assert answer.status_code == 400
     assert "corridors" in answer.json()["detail"]

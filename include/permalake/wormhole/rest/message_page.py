@@ -239,6 +239,8 @@ def _links(tables: Tables, reference: Reference) -> dict[str, Links]:
         "Emitter": links.of_account(reference, source, emitter)[1:],
         "Sender": links.of_account(reference, source, chain.get("sender_address")),
     }
+    if app_id := _row(tables, "application_messages").get("app_id"):
+        found["application"] = [("", f"/wormhole/application/{app_id}")]
     payload = _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload")
     if payload:
         target, origin = payload["target_chain"], payload["origin_chain"]

@@ -123,7 +123,7 @@ def _search(request: Request, lake: RequestLake, reference: BundledReference, te
             found = newest_messages(
                 lake, reference, EventFilter(addresses=read(identifiers.address_spellings, text))
             )
-    content = {"network": lake.network, "query": text, "found": found}
+    content = {"network": lake.network, "query": text, "found": found, "listed": LISTED}
     return page(request, lake.snapshot.publication, "search.html", content, _SITE)
 
 
