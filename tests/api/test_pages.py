@@ -73,6 +73,17 @@ def test_the_search_leads_to_that_of_the_network(served):
     assert 'action="/search"' in api.get("/", headers={"Accept": "text/html"}).text
 
 
+def test_the_overview_draws_the_years_of_days_that_exist(served):
+    api, publish_next = served
+    text = api.get("/", headers={"Accept": "text/html"}).text
+    assert f'aria-label="{DAY1.year}: 1 published"' in text
+    publish_next()
+    assert api.app.state.reader.refresh() or api.app.state.reader.snapshot().publication > 1
+    text = api.get("/", headers={"Accept": "text/html"}).text
+    assert f'aria-label="{DAY1.year}: 1 gap, 1 published"' in text
+    assert text.count('<svg class="year"') == 1
+
+
 def test_a_running_figure_of_a_cut_history_is_called_a_difference(served):
     api, _ = served
     charts = {one["title"]: one for one in api.get(f"/{NETWORK}", headers=JSON).json()["charts"]}

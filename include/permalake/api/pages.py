@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
+from markupsafe import Markup
 from pydantic import ConfigDict, Field
 from starlette.responses import FileResponse, Response
 
@@ -17,7 +18,7 @@ from permalake.domains import domain_of, stores_of
 from permalake.lake import DayStatus
 from permalake.lake.serving import EVERYTHING
 from permalake.lake.status import carried_until, status
-from permalake.pages.days import STATES, months, needs_somebody, reason_of, state_of, trouble_of
+from permalake.pages.days import STATES, DayState, months, needs_somebody, reason_of, state_of, trouble_of
 from permalake.web import html
 from permalake.web.daily_charts import daily_chart
 from permalake.web.html import go_to, page
@@ -26,6 +27,7 @@ from permalake.web.paging import NoQuery
 from permalake.web.problems import ProblemError, documented
 from permalake.web.ranges import DayRange, newest_real
 from permalake.web.state import RequestLake, set_network
+from permalake.web.year_strip import year_strip
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 style_router = APIRouter(include_in_schema=False)
@@ -33,9 +35,10 @@ style_router = APIRouter(include_in_schema=False)
 SITE = Path(__file__).parent / "site"
 """Templates of this package."""
 _CALENDAR = Path(calendar.__file__).parent
-_MONTHS = 6
-_MONTHS_OF_ALL = 12
-"""Months of all networks together: a day takes some 250 bytes of the page."""
+_MONTHS, _MONTHS_OF_ALL = 3, 8
+"""Months of a network, and of all: a day takes some 250 bytes of the page."""
+_YEARS, _YEARS_OF_ALL = 4, 8
+"""Years of a network, and of all: one takes some 8 kB of the page."""
 _TROUBLES = 30
 
 
@@ -66,8 +69,7 @@ def overview(request: Request, query: Annotated[PageOptions, Query()]) -> Respon
         days.setdefault(day.network, []).append(day)
     for network in reader.snapshot().networks():
         days.setdefault(network, [])
-    months_of_each = max(1, min(_MONTHS, _MONTHS_OF_ALL // max(len(days), 1)))
-    found = [_network(lake_of(request, name), own, months_of_each) for name, own in sorted(days.items())]
+    found = [_network(lake_of(request, name), own, max(len(days), 1)) for name, own in sorted(days.items())]
     shown = {
         "cards": found,
         "states": [
@@ -81,7 +83,7 @@ def overview(request: Request, query: Annotated[PageOptions, Query()]) -> Respon
     return page(request, None, "overview.html", shown, SITE, _CALENDAR)
 
 
-def _network(lake: RequestLake, days: Sequence[DayStatus], most_months: int) -> dict[str, Any]:
+def _network(lake: RequestLake, days: Sequence[DayStatus], networks: int) -> dict[str, Any]:
     stores = [store.name for store in stores_of(lake.settings, lake.network)]
     states = [(day, state_of(day, stores)) for day in days]
     published = [day.date for day in days if day.published]
@@ -117,7 +119,10 @@ def _network(lake: RequestLake, days: Sequence[DayStatus], most_months: int) -> 
             for day, state in reversed(states)
             if needs_somebody(state)
         ],
-        "calendar": _Calendar(*months(days, stores, most_months)),
+        "calendar": _Calendar(
+            *months(days, stores, max(1, min(_MONTHS, _MONTHS_OF_ALL // networks))),
+            _years(states, max(1, min(_YEARS, _YEARS_OF_ALL // networks))),
+        ),
     }
 
 
@@ -131,11 +136,20 @@ def _coin(lake: RequestLake) -> CoinUnit | None:
 
 
 class _Calendar:
-    """Months for the template; JSON has the days instead."""
+    """Months and years for the template; JSON has the days instead."""
 
-    def __init__(self, shown: Sequence[Any], more: int) -> None:
+    def __init__(self, shown: Sequence[Any], more: int, years: Mapping[int, Markup]) -> None:
         self.shown = shown
         self.more = more
+        self.years = years
+
+
+def _years(states: Sequence[tuple[DayStatus, DayState]], most: int) -> dict[int, Markup]:
+    """Return the newest years that have a day, as pictures; synthetic ones only where there are no others."""
+    told = {day.date: (state.name, state.word) for day, state in states}
+    this_year = datetime.now(UTC).year
+    every = sorted({day.year for day in told}, key=lambda year: (year <= this_year, year), reverse=True)
+    return {year: year_strip(year, told) for year in every[:most]}
 
 
 def _figures(lake: RequestLake, until: date | None) -> list[dict[str, Any]]:
