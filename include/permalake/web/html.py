@@ -12,6 +12,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,12 @@ def _shown_text(text: str, most: int) -> str:
     return "\n".join(shown(line, most) for line in text[:most].splitlines())
 
 
+def _days_before(day: str, days: int) -> str:
+    """Return the date so many days before one, both as text."""
+    number = date.fromisoformat(day).toordinal() - days
+    return date.fromordinal(max(number, 1)).isoformat()
+
+
 def _tidy(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False)
 
@@ -227,6 +234,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     )
     made.filters.update(
         tidy=_tidy,
+        days_before=_days_before,
         shown=shown,
         shown_text=_shown_text,
         usd=dollars,

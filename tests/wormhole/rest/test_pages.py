@@ -110,6 +110,9 @@ def test_search_goes_to_a_message_or_lists_what_matches(world):
     assert [one["id"].rpartition("/")[2] for one in found] == ["8", "7"]
     token = world.get(f"/wormhole?q=2:{row['origin_address']}&format=json")["found"]
     assert name in [one["id"] for one in token] or len(token) == 25
+    _, page = read(world, f"/wormhole?q=2:{row['origin_address']}")
+    assert f"/wormhole/token/2/{row['origin_address']}" in page.links
+    assert "?start=2024-03-09&end=2024-03-15" in read(world, "/wormhole?end=2024-03-15")[1].links
     assert world.get("/wormhole?q=nothing&format=json")["found"] == []
     assert world.client.get("/wormhole?q=%00").status_code == 400
 

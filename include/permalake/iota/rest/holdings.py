@@ -7,19 +7,30 @@ before the lake's first milestone. So a balance is at least what is told, since 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from permalake.iota.rest import ledger
-from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
 
 OWNERS = {
     f"{kind}_outputs": "state_controller" if kind == "alias" else "address" for kind in ledger.OWNED_KINDS
 }
 """Tables of outputs, and the column of whom an output is created for."""
+_UNLOCKED_BY_OTHERS = dict.fromkeys(OWNERS, "false") | {
+    "basic_outputs": "expiration_time IS NOT NULL",
+    "nft_outputs": "expiration_time IS NOT NULL",
+    "alias_outputs": "true",
+}
+"""By table: whether another address than an output's own may consume it, as SQL."""
+_OF_OTHERS: tuple[Mapping[str, str], ...] = (
+    {"basic_outputs": "expiration_return_address", "nft_outputs": "expiration_return_address"},
+    {"alias_outputs": "governor"},
+)
+"""Tables and columns of outputs that an address may consume although they are another one's."""
+_CONSUMED = "output_id, kind, amount, milestone_index, ms_timestamp, transaction_id, message_id"
 
 
 @dataclass(frozen=True)
@@ -96,48 +107,43 @@ def _move(transaction: str, row: ledger.Row) -> dict[str, Any]:
 def holdings(lake: RequestLake, address: str) -> Holdings:
     """Return the outputs of an address (bech32) at the ledger index."""
     bound = {"address": address, "last": ledger.ledger_index(lake)}
-    scans = {table: lake.find(table, owner, address) for table, owner in OWNERS.items()}
-    parts = [
-        f"SELECT output_id, amount, milestone_index, ms_timestamp, message_id FROM {table} "  # noqa: S608
-        f"WHERE {OWNERS[table]} = $address AND milestone_index <= $last"
-        for table, scan in scans.items()
-        if not scan.is_empty
+    created = _rows(lake, _created, OWNERS, bound)
+    ids = {row["output_id"] for row in created}
+    consumed = [
+        row
+        for row in _rows(lake, lambda _: _CONSUMED, {"consumed_outputs": "address"}, bound)
+        if row["kind"] != "treasury"
     ]
+    spent = {row["output_id"]: row for row in consumed if row["output_id"] in ids}
+    # Another one may unlock these: by an expiration, or as governor of an alias.
+    others = [row["output_id"] for row in created if row["has_others"] and row["output_id"] not in spent]
+    spent |= ledger.spent(lake, others)
+    of_others = {
+        row["output_id"] for way in _OF_OTHERS for row in _rows(lake, lambda _: "output_id", way, bound)
+    }
+    before = [row for row in consumed if row["output_id"] not in ids | of_others]
+    return Holdings(created, spent, before)
+
+
+def _rows(
+    lake: RequestLake, columns: Callable[[str], str], owners: Mapping[str, str], bound: dict[str, Any]
+) -> list[ledger.Row]:
+    """Return rows of an address up to a milestone; ``owners``: the column with the address, by table."""
+    scans = {table: lake.find(table, owner, bound["address"]) for table, owner in owners.items()}
     used = {table: scan for table, scan in scans.items() if not scan.is_empty}
-    created = lake.rows(" UNION ALL ".join(parts), bound, **used) if parts else []
-    spent = ledger.spent(lake, [row["output_id"] for row in created])
-    return Holdings(created, spent, _before(lake, bound, {row["output_id"] for row in created}))
-
-
-def _before(lake: RequestLake, bound: dict[str, Any], created: set[str]) -> list[ledger.Row]:
-    scan = lake.find("consumed_outputs", "address", bound["address"])
-    if scan.is_empty:
+    if not used:
         return []
-    consumed = lake.rows(
-        "SELECT output_id, kind, amount, milestone_index, ms_timestamp, transaction_id, message_id "
-        "FROM consumed_outputs WHERE address = $address AND milestone_index <= $last AND kind <> 'treasury'",
-        bound,
-        consumed_outputs=scan,
+    parts = (
+        f"SELECT {columns(table)} FROM {table} "  # noqa: S608
+        f"WHERE {owners[table]} = $address AND milestone_index <= $last"
+        for table in used
     )
-    others = [row for row in consumed if row["output_id"] not in created]
-    held = _held(lake, others)
-    return [row for row in others if row["output_id"] not in held]
+    return lake.rows(" UNION ALL ".join(parts), bound, **used)
 
 
-def _held(lake: RequestLake, rows: list[ledger.Row]) -> set[str]:
-    """Return the outputs among consumed ones whose creation the lake holds."""
-    found: set[str] = set()
-    for kind in {row["kind"] for row in rows}:
-        table, ids = f"{kind}_outputs", [row["output_id"] for row in rows if row["kind"] == kind]
-        places = {index for one in ids for index in lake.find(table, "output_id", one).milestones or ()}
-        if places:
-            same = lake.rows(
-                f"SELECT output_id FROM {table} WHERE output_id IN (SELECT unnest($ids))",  # noqa: S608
-                {"ids": ids},
-                **{table: Scan(milestones=sorted(places))},
-            )
-            found.update(row["output_id"] for row in same)
-    return found
+def _created(table: str) -> str:
+    has_others = f"{_UNLOCKED_BY_OTHERS[table]} AS has_others"
+    return f"output_id, amount, milestone_index, ms_timestamp, message_id, {has_others}"
 
 
 def since(lake: RequestLake) -> int:

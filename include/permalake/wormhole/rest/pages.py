@@ -112,10 +112,9 @@ def _search(request: Request, lake: RequestLake, reference: BundledReference, te
     if len(parts) == 3:
         message = read(identifiers.message_id, *parts)
         return go_to(request, f"/{lake.network}/vaa/{message.text}")
-    if len(parts) == 2:
-        found = newest_messages(
-            lake, reference, EventFilter(token=read(identifiers.token_id, ":".join(parts)))
-        )
+    token = read(identifiers.token_id, ":".join(parts)) if len(parts) == 2 else None
+    if token:
+        found = newest_messages(lake, reference, EventFilter(token=token))
     else:
         spellings = read(identifiers.transaction_spellings, text)
         found = newest_messages(lake, reference, EventFilter(transactions=spellings))
@@ -123,7 +122,13 @@ def _search(request: Request, lake: RequestLake, reference: BundledReference, te
             found = newest_messages(
                 lake, reference, EventFilter(addresses=read(identifiers.address_spellings, text))
             )
-    content = {"network": lake.network, "query": text, "found": found, "listed": LISTED}
+    content = {
+        "network": lake.network,
+        "query": text,
+        "found": found,
+        "listed": LISTED,
+        "token": f"{lake.network}/token/{token[0]}/{token[1]}" if token and found else None,
+    }
     return page(request, lake.snapshot.publication, "search.html", content, _SITE)
 
 
