@@ -162,6 +162,11 @@ def test_the_operations_page_counts_what_has_no_answer(world):
         if row["reason"] == "sender not known"
     ]
     assert sum(row["requests"] for row in told) == len(unknown)
+    flying = {row["what"] for row in found["Transfers in flight"]}
+    assert flying
+    assert all(what.startswith("to ") and what.endswith(")") for what in flying), (
+        "chains by name, with their ids"
+    )
 
 
 def test_the_quality_page_tells_of_the_quarantine(world):

@@ -17,6 +17,11 @@ _NAMES = (
 )
 
 
+def chain_in_words(number: str) -> str:
+    """Return SQL for a chain's name with its id; ``number``: SQL for the id."""
+    return f"coalesce({_NAMES}[CAST({number} AS INT)] || ' (' || {number} || ')', 'chain ' || {number})"
+
+
 def _listed(value: str | None) -> str:
     return "CAST(NULL AS VARCHAR)" if value is None else f"'{value}'"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from permalake.contracts.figures import DailyChart, HeadlineFigure, OpenRequests
+from permalake.wormhole.contracts.analyst_views import chain_in_words
 from permalake.wormhole.contracts.value_reasons import MEANING
 
 _USD = "sum(CAST(notional_usd AS DOUBLE))"
@@ -35,7 +36,7 @@ CHARTS = (
 _ROWS = "count(*) AS requests, min(date) AS first, max(date) AS last"
 _MOST = "GROUP BY 1, 2 ORDER BY requests DESC, what LIMIT 50"
 _REASONS = " ".join(f"WHEN '{name}' THEN '{text}'" for name, text in MEANING.items())
-_CHAIN = "'chain ' || split_part(row_key, ':', 1)"
+_CHAIN = chain_in_words("split_part(row_key, ':', 1)")
 OPEN_REQUESTS = (
     OpenRequests(
         "Transfers without a value",
@@ -59,7 +60,7 @@ OPEN_REQUESTS = (
         "Transfers in flight",
         "A run with --only enrich asks the source and the target chains again for those of its days.",
         "redemptions",
-        "SELECT 'to chain ' || target_chain AS what, 'not redeemed when asked' AS reason, "  # noqa: S608
+        f"SELECT 'to ' || {chain_in_words('target_chain')} AS what, 'not redeemed when asked' AS reason, "  # noqa: S608
         f"{_ROWS} FROM (SELECT date, row_key, target_chain FROM redemptions GROUP BY ALL "
         f"HAVING NOT bool_or(status = 'completed')) {_MOST}",
     ),
@@ -67,7 +68,7 @@ OPEN_REQUESTS = (
         "Balances of bridges that a node did not tell",
         "A run with --only enrich asks again for those of its days; earlier blocks need an archive node.",
         "token_custody",
-        "SELECT 'chain ' || origin_chain AS what, reason, "  # noqa: S608
+        f"SELECT {chain_in_words('origin_chain')} AS what, reason, "  # noqa: S608
         f"{_ROWS} FROM (SELECT date, origin_chain, origin_address, min(reason) AS reason FROM token_custody "
         f"GROUP BY ALL HAVING bool_and(status = 'unknown')) {_MOST}",
     ),
@@ -75,7 +76,7 @@ OPEN_REQUESTS = (
         "Questions that a chain could not answer",
         "A run with --only enrich asks again for those of its days.",
         "chain_answers",
-        "SELECT 'chain ' || chain || ', ' || question AS what, reason, "  # noqa: S608
+        f"SELECT {chain_in_words('chain')} || ', ' || question AS what, reason, "  # noqa: S608
         f"{_ROWS} FROM chain_answers WHERE told = 0 {_MOST}",
     ),
 )
