@@ -89,11 +89,21 @@ def page(
 
 
 def problem_page(request: Request, status: int, title: str, detail: str) -> Response:
-    """Return a problem as a page with the way back."""
+    """Return a problem as a page with the way back, and with the range of days that was asked for."""
     network = getattr(request.state, "network", None)
     content: dict[str, Any] = {"network": network, "title": title, "detail": detail, "synthetic": []}
+    content["range"] = _range_of(request)
     text = _rendered(request, "problem.html", content, ())
     return Response(text, status, {**_HEADERS, "Cache-Control": "no-store"}, _MEDIA_TYPE)
+
+
+def _range_of(request: Request) -> tuple[str, str] | None:
+    """Return the dates ``start`` and ``end`` of a request; None where they are not given as such."""
+    try:
+        first, last = (date.fromisoformat(request.query_params[name]) for name in ("start", "end"))
+    except (KeyError, ValueError):
+        return None
+    return first.isoformat(), last.isoformat()
 
 
 def _rendered(

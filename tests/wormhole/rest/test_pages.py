@@ -265,3 +265,14 @@ def test_the_picture_of_flows_adds_up_to_the_table():
     assert len(drawn) == 31
     assert drawn[-1].source == drawn[-1].target == "others"
     assert sum(one.value for one in drawn) == sum(one.usd for one in pairs)
+
+
+@pytest.mark.parametrize("path", ["/wormhole", "/wormhole/chain/2"])
+def test_a_range_that_ends_before_it_begins_is_an_error_beside_its_form(world, path):
+    answer = world.client.get(f"{path}?start=2025-01-02&end=2025-01-01", headers={"Accept": "text/html"})
+    assert answer.status_code == 400
+    assert "end: 2025-01-01 lies before the start, 2025-01-02; exchange the two" in answer.text
+    assert 'name="start"' in answer.text
+    assert 'value="2025-01-02"' in answer.text
+    answer = world.client.get(f"{path}?start=x&end=2025-01-01", headers={"Accept": "text/html"})
+    assert (answer.status_code, 'name="start"' in answer.text) == (400, False)
