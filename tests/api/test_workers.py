@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import csv
 import http.client
+import io
+import json
 import os
 import re
 import signal
@@ -15,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+import pyarrow.parquet as pq
 import pytest
 
 from permalake.api import workers
@@ -23,9 +28,12 @@ from permalake.api.workers import shared
 from permalake.config import Settings
 from permalake.local.services.daemon import free_port
 from support import lakes
+from support.load_client import Connection
 
 PERMALAKE = Path(sys.executable).with_name("permalake")
 WORKERS, CLIENTS = 3, 8
+LOAD_SECONDS = float(os.environ.get("PERMALAKE_LOAD_SECONDS", "8"))
+PUBLISH_SECONDS = 20 if LOAD_SECONDS > 100 else 1
 PATH = "/api/analytics/v1/shimmer/ms_analytics?start=2022-09-28&end=2022-09-28"
 
 
@@ -149,6 +157,92 @@ def test_a_killed_worker_costs_no_request_but_its_own(settings, tmp_path):
         # What the dead worker had counted stays, and the others' is added.
         assert counted(port) >= before + load.answers[200]
         assert "gauge" not in [file.name for file in tmp_path.glob(f"permalake-workers-*/*_{victim.pid}.db")]
+
+
+class _Reader:
+    """Asks for a range of two days, which every publication replaces together, in all its forms."""
+
+    def __init__(self, port, until):
+        self._client = Connection("127.0.0.1", port)
+        self._until = until
+        self.counts, self.statuses, self.wrong = set(), Counter(), []
+
+    async def run(self):
+        while time.monotonic() < self._until:
+            for path, read in _FORMS.items():
+                answer = await self._client.get(path)
+                self.statuses[answer.status] += 1
+                if answer.status == 503 and int(answer.headers["retry-after"]) > 0:
+                    continue
+                counts = read(bytes(answer.body)) if answer.status == 200 else answer.status
+                if answer.status != 200 or len(counts) != 2 or counts[0] != counts[1]:
+                    self.wrong.append((path, answer.status, counts))
+                else:
+                    self.counts.add(counts[0])
+        self._client.close()
+
+
+_RANGE = "/api/analytics/v1/shimmer/ms_analytics?start=2022-09-28&end=2022-09-29"
+_FORMS = {
+    _RANGE: lambda body: [int(row["message_count"]) for row in json.loads(body)["items"]],
+    f"{_RANGE}&format=csv": lambda body: [
+        int(row["message_count"]) for row in csv.DictReader(body.decode().splitlines())
+    ],
+    f"{_RANGE}&format=parquet": lambda body: [
+        int(count) for count in pq.read_table(io.BytesIO(body))["message_count"].to_pylist()
+    ],
+}
+
+
+def _publish(settings, lake, number):
+    """Replace two days in one publication: every milestone has ``number`` messages."""
+    attempt = lake.begin(lakes.NETWORK, lakes.DAY1, lakes.DAY2, f"load-{number}")
+    days = ((lakes.DAY1, 1), (lakes.DAY2, 2))
+    for table, rows in (("messages", lakes.messages), ("ms_analytics", lakes.analytics)):
+        content = [row for day, milestone in days for row in rows(day, milestone, number)]
+        lakes.put(settings, attempt, table, content)
+    lakes.put(settings, attempt, "date_cache", [row for day, at in days for row in lakes.cache(day, at, at)])
+    lake.builds.publish(lakes.pass_audit(attempt))
+
+
+def test_every_answer_is_of_one_publication_while_others_follow(tmp_path):
+    networks = {lakes.NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
+    settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)
+    lake = lakes.OpenLake(settings)
+    _publish(settings, lake, 1)
+    with serving(settings, tmp_path, "--workers", "4") as (supervisor, port):
+        _until(lambda: len(workers_of(supervisor)) == 4)
+        readers = [_Reader(port, time.monotonic() + LOAD_SECONDS) for _ in range(CLIENTS)]
+
+        async def read():
+            await asyncio.gather(*(reader.run() for reader in readers))
+
+        thread = threading.Thread(target=asyncio.run, args=(read(),))
+        thread.start()
+        number = 1
+        while thread.is_alive():
+            number += 1
+            _publish(settings, lake, number)
+            thread.join(PUBLISH_SECONDS)
+        statuses = sum((reader.statuses for reader in readers), Counter())
+        wrong = [one for reader in readers for one in reader.wrong]
+        assert not wrong, wrong[:5]
+        assert set(statuses) <= {200, 503}
+        assert statuses[200] > 100
+        seen = {count for reader in readers for count in reader.counts}
+        assert len(seen) > 1
+        assert seen <= set(range(1, number + 1))
+        # Every worker comes to serve the last one.
+        _until(lambda: {_count(port) for _ in range(40)} == {number})
+
+
+def _count(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", _RANGE)
+    first, second = _FORMS[_RANGE](connection.getresponse().read())
+    connection.close()
+    assert first == second
+    return first
 
 
 def test_a_server_that_is_asked_to_end_finishes_what_it_has_begun(settings, tmp_path):
