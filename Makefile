@@ -32,7 +32,7 @@ test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in three processes
 	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 $(addprefix --ignore ,$(ON_STORAGE))
 
 long: install ## tests at full length: ten days under a killed scheduler, kills at every point, ten minutes of load, S3, GCS
-	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all PERMALAKE_LOAD_SECONDS=600 PERMALAKE_SCHEMATHESIS=all $(PYTHON) -m pytest tests/operators tests/faults tests/api/test_load.py tests/api/test_workers.py tests/api/test_openapi.py $(ON_STORAGE)
+	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all PERMALAKE_LOAD_SECONDS=600 PERMALAKE_TEST_WORKERS=4 PERMALAKE_SCHEMATHESIS=all $(PYTHON) -m pytest tests/operators tests/faults tests/api/test_load.py tests/api/test_workers.py tests/api/test_openapi.py tests/iota/rest/test_official_clients.py $(ON_STORAGE)
 
 bench: install $(BROWSER) ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench

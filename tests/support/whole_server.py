@@ -47,7 +47,7 @@ def whole_server(folder: Path, **serve: object):
     config = folder / "permalake.toml"
     config.write_text("".join(f"[{name}]\n{_lines(body)}" for name, body in {**told, "serve": serve}.items()))
     port = free_port()
-    command = [PERMALAKE, "serve", "--port", str(port), "--config", str(config)]
+    command = serve_command(port, config)
     log = folder / "serve.log"
     with log.open("w") as written:
         environment = {**os.environ, "PERMALAKE_HOME": str(folder / "home")}
@@ -59,6 +59,13 @@ def whole_server(folder: Path, **serve: object):
     finally:
         process.terminate()
         process.wait(30)
+
+
+def serve_command(port: int, config: Path) -> list[str]:
+    """Return the command of a server; ``PERMALAKE_TEST_WORKERS``: its workers, else one per core."""
+    workers = os.environ.get("PERMALAKE_TEST_WORKERS")
+    more = ["--workers", workers] if workers else []
+    return [str(PERMALAKE), "serve", "--port", str(port), "--config", str(config), *more]
 
 
 def _wait(address, process, log):

@@ -19,6 +19,7 @@ from permalake.iota.codec.milestones import milestone_id
 from permalake.local.services.daemon import free_port
 from support import official_clients
 from support.served_lakes import DATA, consumed, expected
+from support.whole_server import serve_command
 
 CONFIG = """
 [lake]
@@ -46,7 +47,7 @@ def served(served_settings, tmp_path_factory):
     config = folder / "permalake.toml"
     config.write_text(CONFIG.format(warehouse=served_settings.lake.warehouse, path=DATA))
     port = free_port()
-    command = [official_clients.BIN / "permalake", "serve", "--port", str(port), "--config", str(config)]
+    command = serve_command(port, config)
     environment = {**os.environ, "PERMALAKE_HOME": str(folder)}
     with (folder / "serve.log").open("w") as log:
         server = subprocess.Popen(command, env=environment, stderr=log, stdout=log)
