@@ -49,13 +49,13 @@ def settings_of(folder: Path, **more: str) -> Settings:
     return load_settings(file)
 
 
-def publish(settings: Settings, network: str, days: int, rows: int) -> None:
-    """Publish ``rows`` messages in ``days`` days, in one publication."""
-    last = FIRST + timedelta(days - 1)
+def publish(settings: Settings, network: str, days: int, rows: int, after: int = 0) -> None:
+    """Publish ``rows`` messages in ``days`` days, in one publication; ``after``: days before the first."""
+    first, last = FIRST + timedelta(after), FIRST + timedelta(after + days - 1)
     builds = Workspace.open(settings, domain_of(network), network).builds
-    with builds.begin(network, FIRST, last, "bench") as attempt:
+    with builds.begin(network, first, last, f"bench after {after}") as attempt:
         catalog = open_catalog(settings, attempt.id)
-        for tables in _portions(network, days, rows // days):
+        for tables in _portions(network, range(after, after + days), rows // days):
             for name, frame in tables.items():
                 with warnings.catch_warnings():
                     # PyIceberg cannot size row groups by bytes; a day's file here is one group either way.
@@ -68,13 +68,13 @@ def publish(settings: Settings, network: str, days: int, rows: int) -> None:
     say(f"{network}: {days} days published")
 
 
-def _portions(network: str, days: int, rows: int) -> Iterator[dict[str, pa.Table]]:
+def _portions(network: str, days: range, rows: int) -> Iterator[dict[str, pa.Table]]:
     """Yield the tables of some days at a time: a commit for each day would take longer than its rows."""
     contracts = domain_of(network).tables
     make = _blocks_of if network == NETWORK else _vaas_of
-    rng = np.random.default_rng(_SEED)
-    for first in range(0, days, _DAYS_AT_ONCE):
-        made = [make(rng, number, rows) for number in range(first, min(first + _DAYS_AT_ONCE, days))]
+    rng = np.random.default_rng(_SEED + days.start)
+    for at in range(0, len(days), _DAYS_AT_ONCE):
+        made = [make(rng, number, rows) for number in days[at : at + _DAYS_AT_ONCE]]
         yield {
             name: pa.concat_tables([_frame(contracts[name].arrow, one[name]) for one in made])
             for name in made[0]
