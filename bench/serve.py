@@ -124,7 +124,7 @@ def _figures(found: dict[str, list[float]], days: int, blocks: int, held: int, l
 
     driver = "the bare Cassandra driver, the same rows"
     return [
-        figure(f"block by id over HTTP from {lake}", "lake", "driver", driver, target="p50 15, p99 60"),
+        figure(f"block by id over HTTP from {lake}", "lake", "driver", driver, target="p50 5, p99 15"),
         figure(
             f"block by id over HTTP from {lake}",
             "lake",
@@ -136,7 +136,7 @@ def _figures(found: dict[str, list[float]], days: int, blocks: int, held: int, l
             "stores",
             "driver",
             driver,
-            target="3 above the driver",
+            target="2 above the driver",
         ),
         figure(
             "signed VAA by id over HTTP from Bigtable",
