@@ -41,7 +41,9 @@ _FROM_ENVIRONMENT_ONLY = (
     ("cassandra", "password"),
     ("bigtable", "credentials"),
 )
-RESERVED_NAMES = ("api", "audit", "docs", "health", "metrics", "operations", "quality", "search", "static")
+RESERVED_NAMES = (
+    *("api", "audit", "docs", "health", "iceberg", "metrics", "operations", "quality", "search", "static"),
+)
 """Names that no network may have: first parts of the REST API's own paths."""
 
 PRICE_WINDOW_HOURS = 12.0

@@ -17,6 +17,7 @@ from permalake.api.compression import compressed
 from permalake.api.cors import ApiCors
 from permalake.api.docs import add_docs
 from permalake.api.health import router as health
+from permalake.api.iceberg import router as iceberg
 from permalake.api.lenient_requests import LenientRequests
 from permalake.api.limits import HEALTH_SLOTS, RequestLimits
 from permalake.api.operations import router as operations
@@ -100,6 +101,7 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.include_router(health)
     app.include_router(analytics)
     app.include_router(publications)
+    app.include_router(iceberg)
     mounts = [mount for domain in DOMAINS for mount in domain.mounts(settings)]
     for mount in mounts:
         app.include_router(

@@ -9,6 +9,8 @@ from collections.abc import Collection
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+HEAD = "permalake.head"
+"""Key of the scope of a GET that answers HEAD."""
 _SLASHES = re.compile("/{2,}")
 
 
@@ -35,7 +37,7 @@ class LenientRequests:
             return
         headers = _Headers(receive, send)
         try:
-            await self._app({**plain, "method": "GET"}, headers.receive, headers.send)
+            await self._app({**plain, "method": "GET", HEAD: True}, headers.receive, headers.send)
         except ClientDisconnect:
             return
 

@@ -1,7 +1,8 @@
 """The OpenAPI document: what FastAPI derives from the handlers, corrected where the server answers otherwise.
 
 FastAPI documents the last of several routes of one path, but the first one answers; it announces 422, which
-is 400 here; and it shows problems as plain JSON. The limits of the server hold for every route.
+is 400 here; and it shows problems as plain JSON, which only errors of the Iceberg catalog are. The limits of
+the server hold for every route.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
+from permalake.api.iceberg import CatalogErrorDocument
 from permalake.web.problems import PROBLEM_JSON, ProblemDocument
 
 _LIMITS = {
@@ -73,5 +75,5 @@ def _correct_responses(responses: dict[str, Any]) -> None:
     for status, description in _LIMITS.items():
         responses.setdefault(status, {"description": description})
     for status, response in responses.items():
-        if status >= "400":
+        if status >= "400" and CatalogErrorDocument.__name__ not in str(response.get("content")):
             response["content"] = {PROBLEM_JSON: {"schema": {"$ref": _PROBLEM}}}

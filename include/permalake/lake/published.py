@@ -40,7 +40,7 @@ def state(database: Database) -> LakeState:
 def past_state(database: Database, namespaces: Namespaces, as_of: datetime) -> LakeState:
     """Return every table's pointer as of the last publication at or before ``as_of``."""
     with database.read() as connection:
-        return _then(connection, namespaces, stamp(as_of))
+        return state_at(connection, namespaces, last_publication(connection, as_of))
 
 
 def check_history(database: Database, names: Iterable[TableName], as_of: datetime) -> None:
@@ -70,18 +70,33 @@ def state_in(connection: Connection) -> LakeState:
     return {(row.table_namespace, row.table_name): row.metadata_location for row in rows}
 
 
-def _then(connection: Connection, namespaces: Namespaces, moment: str) -> LakeState:
+def last_publication(connection: Connection, as_of: datetime | None = None) -> int:
+    """Return the number of the last publication, of all or of those at or before a moment; 0: none."""
     # By number: it is what rises with every publication, whatever the clock showed.
-    latest = (
-        select(func.max(publications.c.id)).where(publications.c.published_at <= moment).scalar_subquery()
-    )
+    query = select(func.max(publications.c.id))
+    if as_of is not None:
+        query = query.where(publications.c.published_at <= stamp(as_of))
+    return connection.execute(query).scalar() or 0
+
+
+def is_kept(connection: Connection, network: str, number: int) -> bool:
+    """Return whether maintenance has kept the state that a network had after a publication."""
+    kept = select(networks.c.history_from).where(networks.c.network == network)
+    history_from = connection.execute(kept).scalar()
+    later = (publications.c.network == network) & (publications.c.id > number)
+    until = connection.execute(select(func.min(publications.c.published_at)).where(later)).scalar()
+    return history_from is None or until is None or until > history_from
+
+
+def state_at(connection: Connection, namespaces: Namespaces, number: int) -> LakeState:
+    """Return every table's pointer after the publication of that number."""
     last = (
         select(
             publication_tables.c.network,
             publication_tables.c.table_name,
             func.max(publication_tables.c.publication_id).label("publication_id"),
         )
-        .where(publication_tables.c.publication_id <= latest)
+        .where(publication_tables.c.publication_id <= number)
         .group_by(publication_tables.c.network, publication_tables.c.table_name)
         .subquery()
     )
