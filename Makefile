@@ -10,7 +10,8 @@ PYTHON := $(VENV)/bin/python
 ON_STORAGE := tests/cluster/test_warehouse_on_object_storage.py tests/cluster/test_task_logs_on_gcs.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
-LOCKED := requirements-dev.in --output-file requirements.txt --python-version 3.11 --generate-hashes --no-header
+LOCKED := requirements.in requirements-airflow.in requirements-notebook.in requirements-dev.in \
+  --output-file requirements.txt --python-version 3.11 --generate-hashes --no-header
 JARS := $(HOME_FOLDER)/jars/.fetched
 # Official client libraries in JavaScript, for tests that compare with them; what tests of the pages need.
 CLIENTS := tests/support/clients/node_modules/.package-lock.json

@@ -17,6 +17,8 @@ from permalake.paths import ROOT
 from permalake.spark import jars
 from support import lakes
 
+FILES = tuple(file.name for file in ROOT.glob("requirements*.in"))
+
 # A module of a package that is not listed is not there. The client of the test itself needs httpx2.
 READER = """
 import sys
@@ -112,7 +114,7 @@ def needed_by_the_test_client() -> set[str]:
 
 def test_the_lock_has_every_requirement_with_its_digests():
     lock = (ROOT / "requirements.txt").read_text("utf-8")
-    for file in ("requirements.in", "requirements-airflow.in", "requirements-dev.in"):
+    for file in FILES:
         for one in requirements(file):
             name = re.escape(canonicalize_name(one.name))
             entry = re.search(rf"^{name}(\[.*\])?==.*\n    --hash=sha256:", lock, re.MULTILINE)

@@ -24,7 +24,7 @@ from packaging.utils import canonicalize_name
 from permalake.paths import ROOT
 from permalake.spark import jars
 
-FILES = ("requirements.in", "requirements-airflow.in", "requirements-dev.in")
+FILES = tuple(sorted(file.name for file in ROOT.glob("requirements*.in")))
 UV = str(Path(sys.executable).parent / "uv")
 _CONNECTOR = "the connector was built with it"
 HELD_JARS = {
