@@ -56,6 +56,17 @@ def test_a_copy_has_the_row_of_the_lake(reader):
             assert copied(reader, value, scan) == reader.rows(query) != []
 
 
+@pytest.mark.parametrize("count", [64, 65, 300])
+def test_a_row_is_found_among_few_and_many_of_its_milestone(reader, lake_settings, count):
+    lakes.build(lake_settings, lakes.OpenLake(lake_settings), lakes.DAY1, 1, count, "crowded")
+    reader.refresh()
+    reader.copy_rows()
+    for at in (0, count // 2, count - 1):
+        (row,) = copied(reader, message_id(1, at), FIRST)
+        assert (row["message_id"], row["white_flag_index"]) == (message_id(1, at), at)
+    assert copied(reader, message_id(1, count), FIRST) == []
+
+
 def test_a_value_elsewhere_or_nowhere_is_no_row(reader):
     reader.copy_rows()
     assert copied(reader, message_id(2, 0), FIRST) == []
