@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from fastapi.testclient import TestClient
 
+from permalake import paths
 from permalake.api.app import create_app
-from permalake.config import Settings
+from permalake.config import Settings, load_settings
 from permalake.domains import domain_of
 from permalake.lake.published import dataset
 from permalake.transparency import keys
 from permalake.transparency.digest import table_digest
 from permalake.transparency.manifest import hashed_tables
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build
+from support.carried_days import CARRIED, LedgerDay, carry, history, publish
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, put
 from support.signed_lakes import NAME, at_home, sign
 
+SENT = ("smr1q0qqqqq", "smr1q2qqqqq", 1000)
 HISTORY = ((DAY2, 2, 5), (DAY1, 1, 4), (DAY3, 3, 2), (DAY1, 1, 7), (DAY3, 3, 0))
 
 
@@ -58,12 +63,12 @@ def replayed(feed):
     return {(day, name): said for (_, day), tables in state.items() for name, said in tables.items()}
 
 
-def present(lake, *, digests):
+def present(lake, days=(DAY1, DAY2, DAY3), *, digests):
     """Rows and digests of what is published, read table by table."""
     found = {}
     for table in hashed_tables(domain_of(NETWORK)):
         location = lake.reader.published()[NETWORK, table.name]
-        for day in (DAY1, DAY2, DAY3):
+        for day in days:
             digest = table_digest(dataset(table, location, day, day), table)
             if digest.rows:
                 hexed = digest.hex if digests else None
@@ -83,6 +88,55 @@ def test_the_feed_applied_from_the_beginning_is_the_published_state(built, setti
     signed = keys.signing_key() is not None
     assert state == present(built, digests=signed)
     assert (str(DAY3), "messages") not in state
+
+
+@pytest.fixture(params=["signed", "unsigned"])
+def carried_world(request, tmp_path, monkeypatch, spark):
+    """A lake with carried tables, corrections below them, and a day that was withheld."""
+    at_home(monkeypatch, tmp_path / "home")
+    config = tmp_path / "permalake.toml"
+    config.write_text(
+        f'[lake]\nwarehouse = "{tmp_path}/lake"\n[networks.{NETWORK}]\nprotocol = "stardust"\n'
+        f'bech32_hrp = "smr"\npath = "{tmp_path}"\nv_byte_cost = 100\n'
+    )
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    monkeypatch.setattr(paths, "HOME", tmp_path / "home")
+    settings = load_settings()
+    lake = OpenLake(settings)
+    if request.param == "signed":
+        keys.create_key(NAME)
+    first, second, third = history(3)
+    publish(settings, lake, [first, second, third], "all")
+    sign(settings, lake)
+    carry(spark, "carry")
+    sign(settings, lake)
+    publish(settings, lake, [replace(second, moves=[*second.moves, *first.moves, SENT])], "corrected")
+    sign(settings, lake)
+    after = LedgerDay(third.day + timedelta(days=1), third.milestone + 1, [SENT])
+    with lake.builds.begin(NETWORK, third.day, after.day, "withheld") as attempt:
+        wrong = replace(third, moves=[*third.moves, SENT, SENT]).rows()
+        for name, rows in after.rows().items():
+            put(settings, attempt, name, [*wrong[name], *rows])
+        pinned = attempt.pin()
+        pinned.verdict(third.day, False, ["balance_changes: adds_up: expected 7, found 5"])
+        pinned.verdict(after.day, True)
+        assert lake.builds.publish(pinned).withheld.keys() == {third.day}
+    sign(settings, lake)
+    carry(spark, "carry again")
+    sign(settings, lake)
+    days = [first.day + timedelta(days=at) for at in range((third.day - first.day).days + 2)]
+    return settings, lake, days
+
+
+def test_the_feed_gives_carried_tables_and_leaves_withheld_days(carried_world):
+    settings, lake, days = carried_world
+    with TestClient(create_app(settings)) as api:
+        feed = pages(api, 2)
+    assert [one["kind"] for one in feed].count("carry") == 2
+    signed = keys.signing_key() is not None
+    expected = present(lake, days, digests=signed)
+    assert replayed(feed) == expected
+    assert {table for _, table in expected} & set(CARRIED)
 
 
 def test_a_waiting_request_is_answered_with_the_next_publication(settings):

@@ -47,7 +47,7 @@ class LedgerDay:
                     "milestone_index": self.milestone,
                     "message_id": None,
                     "timestamp": int(noon.timestamp()),
-                    "payload": b"synthetic",
+                    "payload": None,
                     "milestone_id": f"{self.milestone:064x}",
                     "date": self.day,
                 }
