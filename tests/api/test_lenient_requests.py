@@ -31,8 +31,12 @@ def test_head_is_answered_like_get_on_every_route(troubled):
     paths += ["/", "/shimmer", "/shimmer/explore?q=1", "/quality", "/operations", "/docs", "/static/docs.js"]
     for path in paths:
         get, head = (troubled.api.request(method, path, follow_redirects=False) for method in ("GET", "HEAD"))
-        assert head.status_code == get.status_code, path
         assert head.content == b"", path
+        if re.match("/iceberg/v1/publication/1/namespaces/[^/]+(/tables/.+)?$", path):  # an existence check
+            assert (get.status_code, head.status_code) == (200, 204), path
+            assert head.headers["etag"] == get.headers["etag"], path
+            continue
+        assert head.status_code == get.status_code, path
         for answer in (get, head):
             if path == "/metrics":  # it counts these requests
                 del answer.headers["content-length"]

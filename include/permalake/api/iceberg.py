@@ -75,7 +75,7 @@ class _CatalogRoute(APIRoute):
 
         async def answer(request: Request) -> Response:
             try:
-                response = await handle(request)
+                return await handle(request)
             except _CatalogError as error:
                 return _refusal(error.status, error.kind, str(error))
             except RequestValidationError as error:
@@ -90,12 +90,6 @@ class _CatalogRoute(APIRoute):
                 return _refusal(
                     503, "ServiceUnavailableException", "the table's metadata cannot be read; try again"
                 )
-            # The existence checks of the specification answer without a body.
-            return (
-                Response(status_code=204)
-                if HEAD in request.scope and response.status_code == 200
-                else response
-            )
 
         return answer
 
@@ -205,7 +199,7 @@ def namespaces(
 def load_namespace(request: Request, number: _Number, namespace: _Network) -> Response:
     """Return a namespace, which has no properties; HEAD says whether it exists."""
     _in_namespace(_tables(request, number), namespace)
-    return current_json(request, None, {"namespace": [namespace], "properties": {}})
+    return _checked(request, {"namespace": [namespace], "properties": {}})
 
 
 @router.get("/v1/publication/{number}/namespaces/{namespace}/tables")
@@ -243,7 +237,15 @@ def load_table(request: Request, number: _Number, namespace: _Network, table: _N
     }
     if not pinned.is_empty:
         answer["metadata-location"] = pinned.location
-    return current_json(request, None, answer)
+    return _checked(request, answer)
+
+
+def _checked(request: Request, content: dict[str, Any]) -> Response:
+    """Return what exists; the specification's existence check, HEAD, gets 204 and the tag."""
+    response = current_json(request, None, content)
+    if HEAD in request.scope and response.status_code == 200:
+        return Response(status_code=204, headers={"ETag": response.headers["etag"]})
+    return response
 
 
 def _tables(request: Request, number: int) -> dict[tuple[str, str], _PinnedTable]:
