@@ -305,6 +305,12 @@ def unknown() -> Response:
     raise _CatalogError(404, "NotFoundException", "no such route; GET /iceberg/v1/config lists them")
 
 
+@router.options("/{path:path}", include_in_schema=False)
+def methods() -> Response:
+    """Say that the catalog is read: writes have a route that refuses them."""
+    return Response(status_code=204, headers={"Allow": "GET, HEAD"})
+
+
 @router.api_route("/{path:path}", methods=["POST", "PUT", "PATCH", "DELETE"], include_in_schema=False)
 def write() -> Response:
     """Refuse every write."""
