@@ -8,11 +8,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.outcomes import failing_rows, law_outcomes, rule_outcomes
 from permalake.audit.suspects import suspects
 from permalake.audit.validation import rules_of
 from permalake.domains import domain_of
+from permalake.engine.duckdb_engine import DuckDBEngine
 from support.audit_days import DAYS, scope, small_network, spark_scope
 from support.law_cases import CASES, DamagedDay
 from support.violating_rows import DAY, EVERY, violating

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.runner import Auditor
-from permalake.audit.spark_engine import SparkEngine
 from permalake.domains import domain_of
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.spark_engine import SparkEngine
 from permalake.iota.contracts import IOTA_TABLES
 from support.audit_days import DAYS, FIRST, arrow, find, frame, scope, small_network
 

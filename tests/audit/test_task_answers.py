@@ -8,10 +8,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.runner import Auditor
 from permalake.audit.task_answers import TaskAnswers
 from permalake.domains import domain_of
+from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.iota.contracts import IOTA_TABLES
 from support.audit_days import DAYS, arrow, find, scope, small_network
 

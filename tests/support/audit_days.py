@@ -11,10 +11,10 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from permalake.audit.configuration import Configuration
-from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.outcomes import law_outcomes
 from permalake.audit.scope import Scope
-from permalake.audit.spark_engine import SparkEngine
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.spark_engine import SparkEngine
 from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.contracts import IOTA_TABLES

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from permalake.audit.duckdb_engine import DuckDBEngine
-from permalake.audit.spark_engine import SparkEngine
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.spark_engine import SparkEngine
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.tables.carried_tables import carried_tables, published_state, spans
 from permalake.iota.tables.day_sums import SUMS

@@ -7,8 +7,8 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from permalake.audit.duckdb_engine import DuckDBEngine
-from permalake.audit.spark_engine import SparkEngine
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.spark_engine import SparkEngine
 from permalake.pipeline import query_frames
 from permalake.pipeline.day_queries import DayQueries, KnownFrames, cast, levels, names_in
 from permalake.pipeline.query_frames import DayTables

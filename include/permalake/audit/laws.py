@@ -3,17 +3,18 @@
 Most laws state that two ways of counting agree, per day and place (a milestone, a transaction, a row key).
 Each side returns entries, and a law is violated where the sums of its sides differ. A law of another form
 returns its violations. Sides are text: the helpers below compose it, and whoever evaluates a law chooses the
-engine (:mod:`permalake.audit.scope`). :mod:`permalake.audit.duckdb_engine` lists what the two engines share.
+engine (:mod:`permalake.audit.scope`). :mod:`permalake.engine.duckdb_engine` lists what the two engines share.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from permalake.audit.suite import CRITICAL, WARNING, Severity
+from permalake.engine.protocol import Check
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 VALUE_TYPE = "decimal(38,8)"
 Kind = Literal["balance", "covered", "violations"]
-Check = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-"""What Python finds wrong in rows: batches of (date, place, expected, found), the last three text."""
 Given = Callable[["Configuration"], "pa.Table"]
 
 SHARED: dict[str, str | Given] = {}

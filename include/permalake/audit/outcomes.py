@@ -10,10 +10,11 @@ from typing import Any
 
 from permalake.audit.findings import one_line
 from permalake.audit.laws import Law, violations_of
-from permalake.audit.scope import Engine, Scope
+from permalake.audit.scope import Scope
 from permalake.audit.suite import Rule, shown
 from permalake.audit.suspects import suspects
 from permalake.contracts.schema import Table
+from permalake.engine.protocol import Engine
 
 SAMPLE = 5
 """Failing rows to report of each day."""

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from permalake.audit.configuration import Configuration
-from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.scope import Scope
 from permalake.audit.task_answers import TaskAnswers
 from permalake.config import window_days
 from permalake.contracts.schema import Table
+from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.spark.sizes import fits_driver
 from permalake.spark.submit import driver_memory, is_local
 

@@ -2,7 +2,7 @@
 
 A rule is a SQL predicate over one row with the semantics of a CHECK constraint: a row fails where the
 predicate is false, not where it is null. A column that must not be null has a rule for that. Spark and DuckDB
-both execute it: :mod:`permalake.audit.duckdb_engine` lists the functions that they share.
+both execute it: :mod:`permalake.engine.duckdb_engine` lists the functions that they share.
 """
 
 from __future__ import annotations

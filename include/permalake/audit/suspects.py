@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from permalake.audit.laws import VALUE_TYPE, Law, union
-from permalake.audit.scope import Engine, Scope
+from permalake.audit.scope import Scope
+from permalake.engine.protocol import Engine
 
 _BITS = 63
 """Sides that fit the mask of a place."""

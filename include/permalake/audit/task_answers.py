@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from permalake.audit.configuration import Configuration
-from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.laws import SHARED
-from permalake.audit.local_files import sendable
 from permalake.audit.outcomes import Outcome, Outcomes
 from permalake.audit.questions import AuditQuestion, answer
-from permalake.audit.scope import PREVIOUS, Scope
+from permalake.audit.scope import Scope
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.local_files import sendable
+from permalake.engine.protocol import PREVIOUS
 from permalake.spark.sizes import TASK_MEMORY
 
 if TYPE_CHECKING:

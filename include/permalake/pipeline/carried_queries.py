@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from permalake.audit.duckdb_engine import DuckDBEngine
-from permalake.audit.local_files import sendable
 from permalake.contracts import Table
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.local_files import sendable
 from permalake.lake import CarryAttempt
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from permalake.audit.duckdb_engine import DuckDBEngine, Rows
-from permalake.audit.local_files import sendable
-from permalake.audit.spark_engine import SparkEngine
 from permalake.contracts import Table
 from permalake.contracts.schema import DUCKDB_TYPES
 from permalake.contracts.sql_functions import SqlFunction
+from permalake.engine.duckdb_engine import DuckDBEngine, Rows
+from permalake.engine.local_files import sendable
+from permalake.engine.spark_engine import SparkEngine
 from permalake.lake import Attempt
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from permalake.audit.local_files import sendable
 from permalake.contracts import QUARANTINE
 from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
+from permalake.engine.local_files import sendable
 from permalake.lake import Attempt
 from permalake.lake.day_rows import DayRows
 from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile

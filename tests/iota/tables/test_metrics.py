@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.audit.scope import Scope
 from permalake.domains import domain_of
+from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.errors import PermalakeError
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from permalake.audit.duckdb_engine import DuckDBEngine
 from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeSettings
 from permalake.domains import stores_of
+from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.errors import PermalakeError
 from permalake.stores import bigtable
 from permalake.stores import serve as serving

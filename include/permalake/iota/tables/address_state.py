@@ -5,7 +5,7 @@ Makes the carried ``address_balances``, ``token_distribution``, ``richest_addres
 (as in inx-chronicle).
 
 What grows with addresses is SQL that DuckDB and Spark both execute
-(:mod:`permalake.audit.duckdb_engine`). Queries read ``days`` (:data:`DAYS`), ``balance_changes`` of the days
+(:mod:`permalake.engine.duckdb_engine`). Queries read ``days`` (:data:`DAYS`), ``balance_changes`` of the days
 and ``balances_before``: rows of ``address_balances`` since the last checkpoint before them. :func:`steps` are
 kept under their names, as later ones read them.
 """

@@ -2,7 +2,7 @@
 
 A query reads base tables of the days, sums that ingest landed (:mod:`permalake.iota.tables.day_sums`) and
 tables of queries before it, all under their names. The shared part of the language is described in
-:mod:`permalake.audit.duckdb_engine`; columns are cast to the table's contract by whoever runs the query.
+:mod:`permalake.engine.duckdb_engine`; columns are cast to the table's contract by whoever runs the query.
 """
 
 from __future__ import annotations

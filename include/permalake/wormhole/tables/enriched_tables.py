@@ -2,7 +2,7 @@
 
 A query reads staged tables of the days, tables of queries before it, and by the names in :data:`KNOWN` what
 was found out about their tokens; functions are those of :mod:`permalake.wormhole.tables.amount_queries`. The
-shared part of the language is described in :mod:`permalake.audit.duckdb_engine`; columns are cast to the
+shared part of the language is described in :mod:`permalake.engine.duckdb_engine`; columns are cast to the
 table's contract by whoever runs the query.
 """
 

@@ -14,9 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from permalake.audit.laws import Check
-from permalake.audit.scope import PREVIOUS, VIOLATIONS
 from permalake.contracts.sql_functions import SqlFunction
+from permalake.engine.protocol import PREVIOUS, VIOLATIONS, Check
 
 Frame = Callable[[SparkSession, str], DataFrame]
 _NUMBERS = count(1)

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from permalake.audit.duckdb_engine import DuckDBEngine
-from permalake.audit.local_files import local_files
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.local_files import local_files
 
 _TYPES = {
     "date": pa.date32(),

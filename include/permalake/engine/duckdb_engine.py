@@ -22,11 +22,10 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyspark.sql.pandas.types import from_arrow_type
 
 from permalake.arrays.spark_hash import spark_xxhash64
-from permalake.audit.laws import Check
-from permalake.audit.local_files import local_files, read_by_duckdb
-from permalake.audit.scope import PREVIOUS, VIOLATIONS
 from permalake.contracts.schema import DUCKDB_TYPES
 from permalake.contracts.sql_functions import SqlFunction
+from permalake.engine.local_files import local_files, read_by_duckdb
+from permalake.engine.protocol import PREVIOUS, VIOLATIONS, Check
 
 Rows = Callable[[str], pa.Table | ds.Dataset]
 _SETTINGS = (

@@ -1,0 +1,1 @@
+"""Execution of queries over the files of days."""
