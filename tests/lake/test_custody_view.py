@@ -122,7 +122,7 @@ def test_open_requests_count_what_is_still_unknown(made):
     final = {row["origin_address"] for row in told if row["status"] != "unknown"}
     (request,) = [one for one in OPEN_REQUESTS if one.table == "token_custody"]
     (found,) = query(request.sql.replace("FROM token_custody", "FROM wormhole.token_custody"))
-    assert (found["what"], found["reason"]) == ("chain 2", "why")
+    assert (found["what"], found["reason"]) == ("ethereum (2)", "why")
     assert found["requests"] == len({row["origin_address"] for row in told} - final) > 10
 
 
