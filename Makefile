@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 # It builds servers of S3 and GCS and fetches jars that nothing else in the suite needs.
-ON_STORAGE := tests/cluster/test_warehouse_on_object_storage.py tests/cluster/test_task_logs_on_gcs.py
+ON_STORAGE := tests/cluster/test_warehouse_on_object_storage.py tests/cluster/test_exports_on_object_storage.py tests/cluster/test_task_logs_on_gcs.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 LOCKED := requirements.in requirements-airflow.in requirements-notebook.in requirements-dev.in \
@@ -30,7 +30,7 @@ fast: install ## tests without JVM, server or other process: run them before eac
 
 # A third process works while the others wait for a server or a starting job.
 test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in three processes
-	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 $(addprefix --ignore ,$(ON_STORAGE))
+	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 --cov --cov-report= $(addprefix --ignore ,$(ON_STORAGE))
 
 long: install ## tests at full length: ten days under a killed scheduler, kills at every point, ten minutes of load, S3, GCS
 	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all PERMALAKE_LOAD_SECONDS=600 PERMALAKE_TEST_WORKERS=4 PERMALAKE_SCHEMATHESIS=all $(PYTHON) -m pytest tests/operators tests/faults tests/api/test_load.py tests/api/test_workers.py tests/api/test_openapi.py tests/iota/rest/test_official_clients.py $(ON_STORAGE)
@@ -57,7 +57,7 @@ site-tour: install $(BROWSER) ## the pages of permalake serve in a real browser,
 
 lint: install ## style, types, direction of imports, generated docs
 	@$(VENV)/bin/ruff check && $(VENV)/bin/ruff format --check --quiet
-	@$(VENV)/bin/mypy
+	@$(VENV)/bin/mypy && $(VENV)/bin/mypy --config-file tests/mypy.ini tests
 	@$(VENV)/bin/lint-imports
 	@$(PYTHON) -m permalake.cli.docs --check
 	@$(PYTHON) -m bench.scale --check

@@ -6,7 +6,7 @@ from permalake.audit.suite import Rule, rule
 
 TEXT_OF_32_BYTES = rule(
     "symbol_fits",
-    "octet_length(symbol) <= 96 AND octet_length(name) <= 96",
+    "strlen(symbol) <= 96 AND strlen(name) <= 96",
     "Symbol and name come from 32 bytes each.",
 )
 VALUE_NEEDS_AMOUNT = rule(
@@ -41,10 +41,10 @@ _BUCKETS = 11
 
 def buckets_add_up(side: str) -> Rule:
     """Return the rule of ``input_buckets`` or ``output_buckets``: they count included transactions."""
-    total = " + ".join(f"coalesce(try_element_at({side}_buckets, {at}), 0)" for at in range(1, _BUCKETS + 1))
+    total = " + ".join(f"coalesce({side}_buckets[{at}], 0)" for at in range(1, _BUCKETS + 1))
     return rule(
         f"{side}_buckets_add_up",
-        f"array_size({side}_buckets) = {_BUCKETS} AND {total} = confirmed_count",
+        f"len({side}_buckets) = {_BUCKETS} AND {total} = confirmed_count",
         f"Every included transaction is in one bucket of {side}s.",
     )
 
@@ -83,4 +83,4 @@ def little_endian(column: str, start: int, size: int) -> str:
 
 def unsigned(digits: str) -> str:
     """Return SQL for the integer that hex digits write."""
-    return f"CAST(conv({digits}, 16, 10) AS decimal(20,0))"
+    return f"CAST(try_cast('0x' || {digits} AS UBIGINT) AS decimal(20,0))"

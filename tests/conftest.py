@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+import hypothesis
 import pytest
 import sqlalchemy
 
@@ -29,6 +30,12 @@ HERE = Path(__file__).parent
 
 # With collected tests, looking for garbage took a sixth of the time of tests without a server.
 gc.set_threshold(50_000)
+
+# A busy machine is no defect: examples may take as long as they take.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 # Settings from the environment outrank a test's own: tests would publish into a warehouse that the shell has
 # exported.
@@ -83,7 +90,26 @@ TIERS = {
         {"permalake.local.services.control"},
     ),
     "spark": (("cluster", "faults"), {"spark", "undisturbed", "undisturbed_settings"}, set()),
-    "lake": (("lake", "iota/rest", "wormhole/rest", "api", "analysts", "local"), set(), set()),
+    "lake": (
+        (
+            "lake",
+            "iota/rest",
+            "wormhole/rest",
+            "api",
+            "analysts",
+            "local",
+            "transparency/test_commands.py",
+            "transparency/test_deep.py",
+            "transparency/test_export.py",
+            "transparency/test_landed.py",
+            "transparency/test_manipulations.py",
+            "transparency/test_mirror.py",
+            "transparency/test_mirrored_worlds.py",
+            "transparency/test_signing.py",
+        ),
+        set(),
+        set(),
+    ),
     "search": (
         (
             "iota/codec/test_fuzz.py",
@@ -127,7 +153,7 @@ def _without_waiting_for_the_disk(connection, _record):
         connection.execute("PRAGMA synchronous=OFF")
 
 
-def pytest_ignore_collect(collection_path, config):
+def pytest_ignore_collect(collection_path, config) -> bool | None:
     """Do not even import the folders of other tiers when only fast tests are asked for."""
     path = collection_path.relative_to(HERE) if collection_path.is_relative_to(HERE) else None
     slow = {folder for folders, _, _ in TIERS.values() for folder in folders}
@@ -137,7 +163,7 @@ def pytest_ignore_collect(collection_path, config):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_terminal_summary(terminalreporter, config) -> None:
     """List the modules that took longest, where durations were asked for."""
     if not config.option.durations:
         return
@@ -152,7 +178,7 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.line(" ".join(f"{one:52}" for one in listed[at : at + 3]).rstrip())
 
 
-def pytest_sessionstart(session):
+def pytest_sessionstart(session) -> None:
     """Bring the stores while tests are collected and the first ones of the whole suite do without."""
     option = session.config.option
     if getattr(option, "numprocesses", None) and not option.markexpr:
@@ -162,23 +188,28 @@ def pytest_sessionstart(session):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish():
+def pytest_sessionfinish() -> None:
     """Take away what Airflow's import logs to: pytest's capture, which ends before the last threads do."""
     for handler in logging.root.handlers[:]:
         if type(handler) is logging.StreamHandler:
             logging.root.removeHandler(handler)
 
 
-def pytest_collection_finish():
+def pytest_collection_finish() -> None:
     """Leave what is collected out of every later search for garbage."""
     gc.collect()
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items):
-    """Mark each test with its tier, and run the folders of :data:`LONG` first, in that order."""
+def pytest_collection_modifyitems(items) -> None:
+    """Mark each test with its tier, and run the folders of :data:`LONG` first, in that order.
+
+    Coverage is that of the fast tests: it slows the others, and most of what these do is done elsewhere.
+    """
     for item in items:
-        item.add_marker(tier(item))
+        item.add_marker(name := tier(item))
+        if name != "fast":
+            item.add_marker("no_cover")
     items.sort(key=turn)
 
 
@@ -312,6 +343,24 @@ def undisturbed_settings(tmp_path_factory):
             whole_runs.finish(whole_runs.configuration(folder))
             (folder / "built").touch()
     return folder / "permalake.toml"
+
+
+@pytest.fixture(scope="session")
+def extended_duckdb(tmp_path_factory):
+    """A DuckDB with the extensions httpfs and iceberg: installed once, for all test processes."""
+    from support.extended_duckdb import ExtendedDuckDB
+
+    with _locked(tmp_path_factory, "duckdb"):
+        return ExtendedDuckDB(_shared(tmp_path_factory) / "duckdb")
+
+
+@pytest.fixture(scope="session")
+def whole_lake(tmp_path_factory):
+    """A lake of both synthetic tangles and Wormhole's world: built once, for all test processes."""
+    from support import whole_server
+
+    with _locked(tmp_path_factory, "whole"):
+        return whole_server.whole_lake(_shared(tmp_path_factory) / "whole")
 
 
 def _shared(tmp_path_factory):

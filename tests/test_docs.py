@@ -96,7 +96,7 @@ def headings(page: Path) -> set[str]:
 def options(command: str) -> set[str]:
     """Return the options of a command of ``permalake`` and of its own commands."""
     group = typer.main.get_command(app)
-    verb = group.get_command(None, command)
+    verb = group.get_command(None, command)  # type: ignore[attr-defined]
     below = getattr(verb, "commands", {}).values()
     return {"--help"} | {
         option

@@ -34,7 +34,7 @@ def imported(file: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("folder", ALLOWED, ids=lambda folder: folder.name)
-def test_an_entry_point_imports_its_layer_only(folder):
+def test_an_entry_point_imports_its_layer_only(folder) -> None:
     files = sorted(folder.rglob("*.py"))
     assert files
     allowed = re.compile(f"{ALLOWED[folder]}|{STANDARD}")
@@ -51,7 +51,7 @@ print(*(name for name in sys.modules if name in heavy or "simulate" in name and 
 
 
 @pytest.mark.parametrize("file", sorted(paths.DAGS.glob("*.py")), ids=lambda file: file.stem)
-def test_parsing_a_dag_file_loads_nothing_heavy(file, tmp_path):
+def test_parsing_a_dag_file_loads_nothing_heavy(file, tmp_path) -> None:
     environment = {**os.environ, "AIRFLOW_HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", PARSED, str(file)], env=environment, capture_output=True, text=True, check=True

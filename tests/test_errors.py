@@ -31,7 +31,7 @@ pyarrow.lib.ArrowInvalid: Regular expression contains
         (PythonException("lost\nTraceback (most recent call last):\n"), "PythonException: lost"),
     ],
 )
-def test_an_error_on_one_line(error, line):
+def test_an_error_on_one_line(error, line) -> None:
     assert line_of(error) == line
 
 
@@ -69,7 +69,7 @@ def test_an_error_on_one_line(error, line):
     ],
     ids=str,
 )
-def test_a_machine_at_its_limits_is_told_with_what_to_do(error, beginning):
+def test_a_machine_at_its_limits_is_told_with_what_to_do(error, beginning) -> None:
     line = line_of(error)
     assert line.startswith(beginning)
     assert "\n" not in line

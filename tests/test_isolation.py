@@ -15,7 +15,7 @@ def test_probe(tmp_path):
 """
 
 
-def test_an_exported_warehouse_does_not_reach_the_tests(tmp_path):
+def test_an_exported_warehouse_does_not_reach_the_tests(tmp_path) -> None:
     probe = ROOT / "tests" / f"test_probe_{os.getpid()}.py"
     probe.write_text(PROBE)
     try:
@@ -33,7 +33,7 @@ def test_an_exported_warehouse_does_not_reach_the_tests(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
-def test_a_domains_declaration_loads_no_router():
+def test_a_domains_declaration_loads_no_router() -> None:
     """What Airflow parses every few seconds must not load the API."""
     code = (
         "import sys, permalake.domains;"

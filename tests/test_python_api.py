@@ -43,12 +43,12 @@ def counts(rows):
     return [(row["date"], row["message_count"]) for row in rows.arrow().to_pylist()]
 
 
-def test_importing_the_package_is_light():
+def test_importing_the_package_is_light() -> None:
     done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
 
-def test_open_reads_the_configuration_file(tmp_path):
+def test_open_reads_the_configuration_file(tmp_path) -> None:
     warehouse = tmp_path / "warehouse"
     lake = OpenLake(settings_of(warehouse))
     build(settings_of(warehouse), lake, DAY1, 1, 3, "run")
@@ -69,7 +69,7 @@ def test_open_reads_the_configuration_file(tmp_path):
         ({"start": DAY3 + timedelta(days=1)}, []),
     ],
 )
-def test_a_range_of_days_in_order(lake, limits, expected):
+def test_a_range_of_days_in_order(lake, limits, expected) -> None:
     assert counts(lake.table(TABLE, **limits)) == expected
     assert lake.table(TABLE, **limits).pandas()["message_count"].tolist() == [n for _, n in expected]
     assert lake.table(TABLE, **limits).polars()["message_count"].to_list() == [n for _, n in expected]
@@ -79,11 +79,11 @@ def test_a_range_of_days_in_order(lake, limits, expected):
     assert sum(batch.num_rows for batch in lake.table(TABLE, **limits).batches()) == len(expected)
 
 
-def test_days_outside_the_range_are_not_opened(lake):
+def test_days_outside_the_range_are_not_opened(lake) -> None:
     assert len(list(lake._reader.dataset(NETWORK, "messages", DAY2, DAY2).get_fragments())) == 1
 
 
-def test_an_earlier_state(built):
+def test_an_earlier_state(built) -> None:
     lake, times = built
     assert [len(counts(lake.table(TABLE, as_of=time))) for time in times] == [1, 2, 3, 3]
     assert counts(lake.table(TABLE, end=DAY1, as_of=times[2].isoformat())) == [(DAY1, 4)]
@@ -94,14 +94,14 @@ def test_an_earlier_state(built):
     assert lake.query(sql).pandas()["n"][0] == 14
 
 
-def test_chosen_columns_in_their_order(lake):
+def test_chosen_columns_in_their_order(lake) -> None:
     rows = lake.table("shimmer.messages", end=DAY1, columns=["white_flag_index", "message_id"])
     assert rows.columns == rows.arrow().column_names == ["white_flag_index", "message_id"]
     assert rows.duckdb().columns == rows.columns
     assert list(rows.pandas().columns) == rows.polars().columns == rows.columns
 
 
-def test_types_are_kept(lake):
+def test_types_are_kept(lake) -> None:
     rows = lake.table("shimmer.messages", end=DAY1)
     assert rows.arrow()["message"][0].as_py() == b"synthetic"
     assert str(rows.pandas()["date"].dtype).startswith("datetime64")
@@ -109,7 +109,7 @@ def test_types_are_kept(lake):
     assert rows.duckdb().limit(1).fetchall()[0][-1] == DAY1
 
 
-def test_relations_join_in_a_connection(lake):
+def test_relations_join_in_a_connection(lake) -> None:
     connection = duckdb.connect()
     analytics = lake.table(TABLE).duckdb(connection)
     lake.table("shimmer.messages").duckdb(connection).create_view("messages")
@@ -121,13 +121,13 @@ def test_relations_join_in_a_connection(lake):
     assert counted == [(DAY1, 7, 7), (DAY2, 5, 5), (DAY3, 2, 2)]
 
 
-def test_the_default_connection_sees_a_variable(lake):
+def test_the_default_connection_sees_a_variable(lake) -> None:
     rows = lake.table(TABLE, start=DAY2).duckdb()
     assert rows.columns[-1] == "date"
     assert duckdb.sql("SELECT sum(message_count) FROM rows").fetchall() == [(7,)]
 
 
-def test_views_are_tables_too(lake):
+def test_views_are_tables_too(lake) -> None:
     assert "shimmer.unspent_outputs" in lake.tables()
     assert TABLE in lake.tables()
     rows = lake.table("shimmer.unspent_outputs", start=DAY1, columns=["amount"])
@@ -146,24 +146,24 @@ def test_views_are_tables_too(lake):
         (TABLE, {"columns": ["day"]}, "no column day; it has ms_range_id, "),
     ],
 )
-def test_what_is_wrong_is_told_on_one_line(lake, name, arguments, message):
+def test_what_is_wrong_is_told_on_one_line(lake, name, arguments, message) -> None:
     with pytest.raises(PermalakeError, match=message) as told:
         lake.table(name, **arguments)
     assert "\n" not in str(told.value)
 
 
-def test_a_query_cannot_write(lake):
+def test_a_query_cannot_write(lake) -> None:
     with pytest.raises(PermalakeError):
         lake.query("DELETE FROM shimmer.messages")
 
 
-def test_without_polars_the_error_says_what_to_do(lake, monkeypatch):
+def test_without_polars_the_error_says_what_to_do(lake, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(PermalakeError, match="pip install polars"):
         lake.table(TABLE).polars()
 
 
-def test_no_day_is_a_date_of_its_own(lake):
+def test_no_day_is_a_date_of_its_own(lake) -> None:
     assert counts(lake.table(TABLE, start=date.min, end=date.max)) == counts(lake.table(TABLE))
 
 
@@ -181,7 +181,7 @@ QUESTIONS = (
 )
 
 
-def test_a_duckdb_file_is_read_by_another_process(lake, tmp_path):
+def test_a_duckdb_file_is_read_by_another_process(lake, tmp_path) -> None:
     file = tmp_path / "it's a lake.duckdb"
     count = lake.write_duckdb(file)
     assert count == len(lake.tables())

@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Never
 
 import pytest
 
@@ -34,49 +35,49 @@ time.sleep(600)
 """
 
 
-def counting(send, last):
+def counting(send, last) -> None:
     for number in range(last):
         send(number)
 
 
-def failing(_send, code):
+def failing(_send, code) -> Never:
     raise ConfigError("wrong key") if code == 2 else ValueError("first line\nsecond")
 
 
-def sleeping(send):
+def sleeping(send) -> None:
     send(os.getpid())
     time.sleep(600)
 
 
-def grasping(send, limits):
+def grasping(send, limits) -> None:
     limit_memory(limits)
     send(len(bytes(3_000 * MIB)))
 
 
-def killed(_send):
+def killed(_send) -> None:
     os.kill(os.getpid(), 9)
 
 
-def scratch(send):
+def scratch(send) -> None:
     import tempfile
 
     send(tempfile.mkdtemp())
 
 
-def test_what_is_sent_comes_in_order():
+def test_what_is_sent_comes_in_order() -> None:
     assert list(in_own_process(counting, (5,), QueryLimits())) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
     ("code", "error", "text"), [(2, ConfigError, "wrong key"), (1, PermalakeError, "ValueError: first line")]
 )
-def test_an_error_is_that_of_the_work(code, error, text):
+def test_an_error_is_that_of_the_work(code, error, text) -> None:
     with pytest.raises(PermalakeError, match=f"^{text}$") as raised:
         list(in_own_process(failing, (code,), QueryLimits()))
     assert raised.value.exit_code == error.exit_code
 
 
-def test_work_that_does_not_look_at_the_clock_is_killed(monkeypatch):
+def test_work_that_does_not_look_at_the_clock_is_killed(monkeypatch) -> None:
     monkeypatch.setattr("permalake.query_process._GRACE", 0.0)
     sent = in_own_process(sleeping, (), QueryLimits(timeout=5.0))
     process = next(sent)
@@ -85,7 +86,7 @@ def test_work_that_does_not_look_at_the_clock_is_killed(monkeypatch):
     assert not Path(f"/proc/{process}").exists()
 
 
-def test_a_query_ends_with_the_process_that_waits_for_it():
+def test_a_query_ends_with_the_process_that_waits_for_it() -> None:
     """Killed, or ended by ``timeout`` or a service manager, the command left the query behind for ever."""
     with subprocess.Popen([sys.executable, "-c", CALLER], stdout=subprocess.PIPE, text=True) as caller:
         query = int(caller.stdout.readline())
@@ -99,7 +100,7 @@ def test_a_query_ends_with_the_process_that_waits_for_it():
 
 
 @pytest.mark.parametrize(("work", "has_limits"), [(grasping, True), (killed, False)])
-def test_work_that_takes_too_much_memory_ends_with_the_limit(work, has_limits):
+def test_work_that_takes_too_much_memory_ends_with_the_limit(work, has_limits) -> None:
     limits = QueryLimits(memory="100MiB")
     with pytest.raises(
         PermalakeError, match=r"needs more than 100MiB of memory; narrow it, or raise --memory"
@@ -107,12 +108,12 @@ def test_work_that_takes_too_much_memory_ends_with_the_limit(work, has_limits):
         list(in_own_process(work, (limits,) if has_limits else (), limits))
 
 
-def test_what_work_leaves_on_disk_is_removed():
+def test_what_work_leaves_on_disk_is_removed() -> None:
     [folder] = in_own_process(scratch, (), QueryLimits())
     assert not Path(folder).parent.exists()
 
 
-def test_sizes_are_those_of_duckdb():
+def test_sizes_are_those_of_duckdb() -> None:
     sizes = ("500MiB", "2GiB", "1.5 GB", "10kb")
     assert [QueryLimits(memory=size).memory_bytes for size in sizes] == [
         500 * MIB, 2**31, 1_500_000_000, 10_000,
@@ -126,7 +127,7 @@ def test_sizes_are_those_of_duckdb():
         "select repeat(chr(97 + (i % 26)::int), 1000000) t from range(5000) s(i)",
     ],
 )
-def test_the_command_holds_its_memory(tmp_path, sql):
+def test_the_command_holds_its_memory(tmp_path, sql) -> None:
     """Text that an expression makes is none of DuckDB's buffers: the first took 5.96 GB, the second 4.2."""
     environment = {**os.environ, "PERMALAKE_LAKE__WAREHOUSE": str(tmp_path / "lake")}
     command = [PERMALAKE, "query", "--timeout", "60", "--memory", "300MiB", sql]

@@ -83,7 +83,7 @@ def warehouse(tmp_path_factory):
     return folder
 
 
-def test_a_lake_is_queried_and_served_by_what_requirements_in_lists(warehouse, tmp_path):
+def test_a_lake_is_queried_and_served_by_what_requirements_in_lists(warehouse, tmp_path) -> None:
     kept = needed("requirements.in") | {"permalake"} | needed_by_the_test_client()
     absent = [
         module
@@ -112,7 +112,7 @@ def needed_by_the_test_client() -> set[str]:
     return {"httpx2", "httpcore2"}
 
 
-def test_the_lock_has_every_requirement_with_its_digests():
+def test_the_lock_has_every_requirement_with_its_digests() -> None:
     lock = (ROOT / "requirements.txt").read_text("utf-8")
     for file in FILES:
         for one in requirements(file):
@@ -127,7 +127,7 @@ def outdated():
     return runpy.run_path(str(ROOT / "tools" / "outdated.py"))
 
 
-def test_what_keeps_a_package_back_is_what_installed_packages_say(outdated):
+def test_what_keeps_a_package_back_is_what_installed_packages_say(outdated) -> None:
     against = outdated["bounds"]({"pyspark": "4.2.0", "fastapi": "0.137.0", "pytest": "9.9.9"})
     assert against.keys() == {"pyspark", "fastapi"}
     assert [reason.split()[0] for reason in against["pyspark"]] == ["great_expectations"]
@@ -135,5 +135,5 @@ def test_what_keeps_a_package_back_is_what_installed_packages_say(outdated):
     assert outdated["pins"]()["pyspark"] == "requirements-airflow.in"
 
 
-def test_a_jar_that_is_held_is_a_jar_of_ours(outdated):
+def test_a_jar_that_is_held_is_a_jar_of_ours(outdated) -> None:
     assert outdated["HELD_JARS"].keys() <= set(jars.EVERY)

@@ -1,7 +1,7 @@
 """An example of your own DAG: it runs whenever days of an IOTA network are published.
 
-Copy it into a folder that your Airflow reads. The event's extra says which network and which days; the tables
-are read with DuckDB, without Spark, in the state that readers see.
+Copy it into a folder that your Airflow reads. There is an event per day (of a long range one for several),
+whose extra says network and days; the tables are read with DuckDB, without Spark, as readers see them.
 """
 
 from datetime import timedelta

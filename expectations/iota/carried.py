@@ -15,14 +15,14 @@ SUITES = (
             "period_begins",
             # DuckDB stops at a period that it does not know.
             "start_date = CASE period WHEN 'day' THEN date "
-            "WHEN 'week' THEN to_date(date_trunc('week', date)) "
-            "WHEN 'month' THEN to_date(date_trunc('month', date)) "
-            "WHEN 'year' THEN to_date(date_trunc('year', date)) END",
+            "WHEN 'week' THEN CAST(date_trunc('week', date) AS DATE) "
+            "WHEN 'month' THEN CAST(date_trunc('month', date) AS DATE) "
+            "WHEN 'year' THEN CAST(date_trunc('year', date) AS DATE) END",
             "start_date is the first date of the period that date lies in.",
         ),
         rule(
             "days_within_period",
-            "days <= datediff(date, start_date) + 1",
+            "days <= date_diff('day', start_date, date) + 1",
             "No more days count than have passed.",
         ),
     ),

@@ -40,13 +40,13 @@ def _conditions(return_address: str) -> tuple[Rule, ...]:
 
 _METADATA = rule(
     "metadata_in_data",
-    "(metadata IS NULL OR contains(data, metadata)) "
-    "AND (immutable_metadata IS NULL OR contains(data, immutable_metadata))",
+    "(metadata IS NULL OR bytes_contain(data, metadata)) "
+    "AND (immutable_metadata IS NULL OR bytes_contain(data, immutable_metadata))",
     "Metadata are bytes of data.",
 )
 _STATE = rule(
     "state_metadata_in_data",
-    "contains(data, state_metadata)",
+    "bytes_contain(data, state_metadata)",
     "State metadata are bytes of data.",
 )
 _SCHEME = rule(

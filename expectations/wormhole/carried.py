@@ -17,7 +17,7 @@ SUITES = (
         "tvl_daily",
         rule(
             "amount_not_negative",
-            "NOT startswith(amount, '-')",
+            "NOT starts_with(amount, '-')",
             "No more of a token came back than went out (history may begin in between).",
             WARNING,
         ),

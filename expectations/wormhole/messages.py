@@ -13,7 +13,7 @@ SUITES = (
         ),
         rule(
             "date_of_timestamp",
-            "date = to_date(timestamp) OR timestamp < TIMESTAMP'2020-08-01 00:00:00Z'",
+            "date = CAST(timestamp AS DATE) OR timestamp < TIMESTAMP'2020-08-01 00:00:00Z'",
             "date is that of the body's timestamp, where it has one.",
         ),
     ),

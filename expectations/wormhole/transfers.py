@@ -42,7 +42,7 @@ SUITES = (
     ),
     suite(
         "token_prices",
-        rule("date_of_quote", "date = to_date(quote_time)", "date is the UTC date of quote_time."),
+        rule("date_of_quote", "date = CAST(quote_time AS DATE)", "date is the UTC date of quote_time."),
         rule(
             "correction_is_whole",
             "(former_price_usd IS NULL) = (corrected_at IS NULL)",

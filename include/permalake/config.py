@@ -9,6 +9,7 @@ import hashlib
 import math
 import os
 import pkgutil
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +43,8 @@ _FROM_ENVIRONMENT_ONLY = (
     ("bigtable", "credentials"),
 )
 RESERVED_NAMES = (
-    *("api", "audit", "docs", "health", "iceberg", "metrics", "operations", "quality", "search", "static"),
+    *("api", "audit", "data", "day", "docs", "freshness", "health", "iceberg", "metrics", "operations"),
+    *("quality", "reasons", "search", "static", "verify"),
 )
 """Names that no network may have: first parts of the REST API's own paths."""
 
@@ -161,7 +163,28 @@ class NodeParameters(_Section):
     base_token: BaseToken | None = None
 
 
-class NetworkSettings(NodeParameters):
+class MirrorSettings(_Section):
+    """Keys of ``[networks.NAME]`` and ``[wormhole]`` with source ``permalake``: whose days are copied.
+
+    ``url`` is the address of an export, ``fallback`` lists those that are asked in order when it lies or
+    lags, and ``publisher_keys`` holds the lines of the public keys of which one must have signed.
+    """
+
+    url: str | None = Field(default=None, repr=False)
+    fallback: tuple[str, ...] = ()
+    publisher_keys: tuple[str, ...] = ()
+
+    def check_publishers(self) -> None:
+        """Check that it is said whose days are copied."""
+        if not self.url or not self.publisher_keys:
+            raise ValueError("source 'permalake' needs url and publisher_keys")
+
+
+OF_MIRRORS = frozenset({"fallback", "publisher_keys"})
+"""Keys that nothing but a mirror reads."""
+
+
+class NetworkSettings(NodeParameters, MirrorSettings):
     """``[networks.NAME]``: an IOTA network and the source of its milestones."""
 
     protocol: Literal["chrysalis", "stardust"]
@@ -173,9 +196,8 @@ class NetworkSettings(NodeParameters):
     """How many milestones back a cone may reach, and how far from a source's first milestone an absent parent
     counts as a solid entry point. More than ``below_max_depth``: a block may be referenced some milestones
     after it was attached."""
-    source: Literal["archive_rest", "chronicle", "node"] = "archive_rest"
+    source: Literal["archive_rest", "chronicle", "node", "permalake"] = "archive_rest"
     path: Path | None = None
-    url: str | None = Field(default=None, repr=False)
     rate_per_second: float = Field(default=200.0, gt=0)
     concurrency: int = Field(default=16, ge=1, le=256)
     timeout: float = Field(default=30.0, gt=0)
@@ -195,17 +217,18 @@ class NetworkSettings(NodeParameters):
             raise ValueError("source 'node' needs url")
         if self.look_back < self.below_max_depth:
             raise ValueError("look_back must not be below below_max_depth")
-        if self.source != "node" and not self.path:
+        if self.source == "permalake":
+            self.check_publishers()
+        elif self.source != "node" and not self.path:
             raise ValueError(f"source '{self.source}' needs path")
         return self
 
 
-class WormholeSettings(_Section):
+class WormholeSettings(MirrorSettings):
     """``[wormhole]``: the source of VAAs and additional reference data."""
 
-    source: Literal["files", "wormholescan"] = "files"
+    source: Literal["files", "wormholescan", "permalake"] = "files"
     path: Path | None = None
-    url: str | None = Field(default=None, repr=False)
     guardian_url: str | None = Field(default=None, repr=False)
     reference: Path | None = None
     observations: Path | None = None
@@ -213,6 +236,12 @@ class WormholeSettings(_Section):
     """Requests for observations that a run may send to Wormholescan; 0 asks for none."""
     operations: Path | None = None
     rate_per_second: float = Field(default=5.0, gt=0)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> WormholeSettings:
+        if self.source == "permalake":
+            self.check_publishers()
+        return self
 
 
 class PriceSource(_Section):
@@ -339,9 +368,11 @@ class BigtableSettings(_Section):
 
 
 class AlertsSettings(_Section):
-    """``[alerts]``: the receivers of failures and missed deadlines."""
+    """``[alerts]``: the receivers of failures, missed deadlines and publications."""
 
     webhook: SecretStr | None = None
+    publications: bool = True
+    """Whether the webhook is also told what was published."""
     smtp_host: str | None = None
     smtp_port: int = Field(default=25, ge=1, le=65535)
     smtp_user: str | None = None
@@ -395,6 +426,14 @@ class ServeSettings(_Section):
     cors_origins: tuple[str, ...] = ("*",)
     tokens: tuple[SecretStr, ...] = ()
     """Bearer tokens; with any, every route but health needs one. From the environment only."""
+    sql: bool | None = None
+    """Whether the server takes SQL; unset: where it listens on the loopback and no proxy is configured."""
+    sql_seconds: float = Field(default=10.0, gt=0, le=3600)
+    """Seconds that a statement may take; it never takes longer than ``timeout``."""
+    sql_memory: str = Field(default="512MiB", pattern=r"^[0-9]+(\.[0-9]+)?[KMGT]i?B$")
+    """Memory of a statement; beyond it, temporary files."""
+    sql_rows: int = Field(default=10_000, ge=1, le=1_000_000)
+    """Rows that a statement may give; the others are left out."""
 
     @property
     def catalog_wait(self) -> float:
@@ -407,6 +446,32 @@ class ServeSettings(_Section):
         for proxy in proxies:
             ip_network(proxy)
         return proxies
+
+
+class LiveSettings(_Section):
+    """``[live]``: how a network is followed between the days that are built."""
+
+    poll_seconds: float = Field(default=2.0, gt=0, le=3600)
+    """Seconds until a source that has nothing new is asked again."""
+    batch_milestones: int = Field(default=64, ge=1, le=10_000)
+    """How many milestones are read, proven and added at once."""
+    days: int = Field(default=2, ge=1, le=31)
+    """Days, the newest included, that a head may hold; what is older and unpublished leaves it."""
+    attempts: int = Field(default=20, ge=1)
+    """Batches that may fail one after the other until the run ends with the last reason."""
+    max_lag_seconds: float = Field(default=600.0, gt=0)
+    """A head whose last milestone or VAA is older than that for as long again is told to alerts' targets."""
+    walk_seconds: float = Field(default=5.0, ge=0, le=60)
+    """How long a walk over what no milestone references yet may take, from an IOTA node's tips; 0: none."""
+    spy: str | None = None
+    """A guardian's spy as HOST:PORT, or https://HOST:PORT, that tells VAAs instead of Wormhole's source."""
+
+    @field_validator("spy")
+    @classmethod
+    def _names_a_port(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"(https://)?[^/\s]+:[0-9]{1,5}", value):
+            raise ValueError("not HOST:PORT or https://HOST:PORT, such as 127.0.0.1:7073")
+        return value
 
 
 class Settings(BaseSettings):
@@ -424,6 +489,7 @@ class Settings(BaseSettings):
     cassandra: CassandraSettings = CassandraSettings()
     bigtable: BigtableSettings = BigtableSettings()
     alerts: AlertsSettings = AlertsSettings()
+    live: LiveSettings = LiveSettings()
     serve: ServeSettings = ServeSettings()
 
     @classmethod
@@ -447,6 +513,9 @@ class Settings(BaseSettings):
         for name in RESERVED_NAMES:
             if name in self.networks:
                 raise ValueError(f"networks.{name}: this name is a path of the REST API; take another")
+        for name in self.networks:
+            if name.endswith("_live"):
+                raise ValueError(f"networks.{name}: names that end in _live are those of heads; take another")
         default = self.serve.default_network
         if default is not None and default not in self.networks:
             known = ", ".join(sorted(self.networks)) or "none"
@@ -555,9 +624,25 @@ def _anchor_paths(values: dict[str, Any], folder: Path) -> None:
     for key in ("ssl_ca_file", "ssl_cert_file", "ssl_key_file"):
         anchor(values.get("cassandra"), key)
     networks = values.get("networks")
+    for section in (*(networks.values() if isinstance(networks, dict) else ()), values.get("wormhole")):
+        _anchor_exports(section, folder)
     for network in networks.values() if isinstance(networks, dict) else ():
         anchor(network, "path")
         anchor(network.get("ledger") if isinstance(network, dict) else None, "path")
+
+
+def _anchor_exports(section: Any, folder: Path) -> None:
+    """Let the folders of exports start at the file's folder."""
+    if not isinstance(section, dict) or section.get("source") != "permalake":
+        return
+
+    def anchored(url: Any) -> Any:
+        is_path = isinstance(url, str) and "://" not in url
+        return str((folder / Path(url).expanduser()).resolve()) if is_path else url
+
+    section["url"] = anchored(section.get("url"))
+    if isinstance(section.get("fallback"), list):
+        section["fallback"] = [anchored(url) for url in section["fallback"]]
 
 
 def _first_fault(error: ValidationError) -> str:

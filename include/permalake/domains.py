@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from permalake.config import Settings
+from permalake.contracts.namespaces import LIVE_SUFFIX
 from permalake.errors import ConfigError
 from permalake.iota.day import IOTA
 from permalake.pipeline.domain import Domain
@@ -28,7 +29,8 @@ def named(name: str) -> Domain:
 
 
 def domain_of(network: str) -> Domain:
-    """Return the domain that a lake namespace belongs to, configured or not."""
+    """Return the domain that a lake namespace, or that of a head, belongs to, configured or not."""
+    network = network.removesuffix(LIVE_SUFFIX)
     fixed = (domain for domain in DOMAINS if domain.namespace == network)
     return next(fixed, None) or next(domain for domain in DOMAINS if domain.namespace is None)
 

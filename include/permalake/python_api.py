@@ -1,6 +1,7 @@
 """The Python API of the published lake: tables as Arrow, pandas, Polars or DuckDB, without Spark.
 
-Start with :func:`permalake.open`. pandas, Polars and DuckDB are imported when they are asked for.
+Start with :func:`permalake.open`. pandas, Polars and DuckDB are imported when they are asked for. A test runs
+the examples over the lake of ``make demo``.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from permalake.config import Settings
+from permalake.contracts.sql_text import identifier
 from permalake.contracts.views import LakeView
 from permalake.domains import domain_of, open_reader
 from permalake.errors import PermalakeError
 from permalake.lake.duckdb_file import write_duckdb_file
+from permalake.lake.published import AsOf
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,14 +30,18 @@ if TYPE_CHECKING:
 
 Day = date | str
 """A UTC date, or its text ``YYYY-MM-DD``."""
-Moment = datetime | str
-"""A time, or its text by RFC 3339; UTC where it names no zone."""
+Moment = datetime | str | int
+"""A time, or its text by RFC 3339 (UTC where it names no zone), or the number of a publication."""
 
 
 class LakeRows:
     """Rows of a table, a view or a query. A table's rows are read each time they are asked for.
 
     Decimals stay exact, binary columns are bytes, times are UTC. ``columns`` are the names in order.
+
+    >>> rows = lake.table("shimmer.ms_analytics", columns=["milestone_index", "message_count"])
+    >>> rows.columns
+    ['milestone_index', 'message_count']
     """
 
     def __init__(self, dataset: ds.Dataset, columns: Sequence[str] | None = None) -> None:
@@ -42,11 +49,20 @@ class LakeRows:
         self.columns = list(dataset.schema.names if columns is None else columns)
 
     def arrow(self) -> pa.Table:
-        """Return all rows as an Arrow table, in order of ``date``."""
+        """Return all rows as an Arrow table, in order of ``date``.
+
+        >>> rows = lake.table("shimmer.ms_analytics", columns=["milestone_index", "message_count"])
+        >>> rows.arrow().to_pylist()[0]
+        {'milestone_index': 17339, 'message_count': 38}
+        """
         return self._dataset.to_table(columns=self.columns)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows batch by batch, for more than memory holds."""
+        """Yield the rows batch by batch, for more than memory holds.
+
+        >>> sum(batch.num_rows for batch in lake.table("shimmer.messages").batches())
+        81
+        """
         yield from self._dataset.to_batches(columns=self.columns)
 
     def pandas(self) -> pd.DataFrame:
@@ -54,6 +70,9 @@ class LakeRows:
 
         Dates and times are ``datetime64``. Decimals are ``decimal.Decimal``, and integers with gaps are
         Python integers, for a float would round them.
+
+        >>> int(lake.table("shimmer.ms_analytics").pandas()["message_count"].sum())
+        81
         """
         return self.arrow().to_pandas(date_as_object=False, integer_object_nulls=True)
 
@@ -62,6 +81,9 @@ class LakeRows:
 
         Raises:
             PermalakeError: if Polars is not installed.
+
+        >>> lake.table("shimmer.ms_analytics").polars()["message_count"].sum()
+        81
         """
         try:
             import polars
@@ -75,23 +97,37 @@ class LakeRows:
         Args:
             connection: Where the relation belongs; DuckDB's default connection if not given, so that
                 ``duckdb.sql("SELECT … FROM rows")`` finds a variable ``rows``.
+
+        >>> rows = lake.table("shimmer.ms_analytics", columns=["milestone_index", "message_count"])
+        >>> rows.duckdb().filter("message_count > 40").fetchall()
+        [(17340, 43)]
         """
         import duckdb
 
         relation = (connection or duckdb.default_connection()).from_arrow(self._dataset)
         if self.columns == self._dataset.schema.names:
             return relation
-        return relation.project(", ".join(_quoted(name) for name in self.columns))
+        return relation.project(", ".join(identifier(name) for name in self.columns))
 
 
 class Lake:
-    """The published lake. Each call reads one published state, whatever is published meanwhile."""
+    """The published lake. Each call reads one published state, whatever is published meanwhile.
+
+    >>> import permalake
+    >>> lake = permalake.open()
+    >>> lake.query("SELECT max(date) AS newest FROM shimmer.ms_analytics").arrow().to_pylist()
+    [{'newest': datetime.date(2022, 9, 28)}]
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._reader = open_reader(settings)
 
     def tables(self) -> list[str]:
-        """Return the names of the published tables and of the views over them, ``NETWORK.table``."""
+        """Return the names of the published tables and of the views over them, ``NETWORK.table``.
+
+        >>> [name for name in lake.tables() if name.startswith("wormhole.tvl")]
+        ['wormhole.tvl_compared', 'wormhole.tvl_daily', 'wormhole.tvl_totals']
+        """
         published = self._reader.published()
         views = {
             f"{network}.{view.name}"
@@ -116,12 +152,19 @@ class Lake:
             name: ``NETWORK.table``, such as ``shimmer.ms_analytics``.
             start: First day, inclusive; without it, from the first one.
             end: Last day, inclusive; without it, up to the last one.
-            as_of: Read the table as it was published at that time.
+            as_of: Read the table as it was published at that time, or by the publication of that number.
             columns: Columns to read; without them, all.
 
         Raises:
             PermalakeError: if there is no such table or column, a day or time is malformed, or maintenance
                 has forgotten that time.
+
+        >>> day = lake.table("shimmer.ms_analytics", start="2022-09-28", end="2022-09-28")
+        >>> day.arrow().num_rows
+        2
+        >>> lake.table("shimmer.ms_analytics", columns=["messages"])
+        Traceback (most recent call last):
+        permalake.errors.PermalakeError: shimmer.ms_analytics: no column messages; it has ms_range_id, ...
         """
         network, _, table = name.rpartition(".")
         first, last = _day("start", start, date.min), _day("end", end, date.max)
@@ -138,13 +181,11 @@ class Lake:
             found = found.filter((pc.field("date") >= first) & (pc.field("date") <= last))
         return LakeRows(found, columns)
 
-    def _view(
-        self, network: str, view: LakeView, first: date, last: date, as_of: datetime | None
-    ) -> ds.Dataset:
+    def _view(self, network: str, view: LakeView, first: date, last: date, as_of: AsOf | None) -> ds.Dataset:
         of_days = f" WHERE date BETWEEN DATE '{first}' AND DATE '{last}' ORDER BY date"
         is_dated = any(column.name == "date" for column in view.columns)
         rows = self._reader.query(
-            f"SELECT * FROM {_quoted(network)}.{_quoted(view.name)}{of_days if is_dated else ''}",  # noqa: S608
+            f"SELECT * FROM {identifier(network)}.{identifier(view.name)}{of_days if is_dated else ''}",  # noqa: S608
             as_of,
         )
         return ds.dataset(rows)
@@ -154,6 +195,10 @@ class Lake:
 
         Raises:
             PermalakeError: on one line, if the statement is wrong, writes, or takes too long.
+
+        >>> sql = "SELECT count(*) AS vaas FROM wormhole.message_publication WHERE date < '2100-01-01'"
+        >>> lake.query(sql).arrow().to_pylist()
+        [{'vaas': 127}]
         """
         return LakeRows(ds.dataset(self._reader.query(sql, _moment(as_of))))
 
@@ -165,12 +210,11 @@ class Lake:
 
         Returns:
             The number of tables and views.
+
+        >>> lake.write_duckdb("lake.duckdb") == len(lake.tables())
+        True
         """
         return write_duckdb_file(self._reader.published(), domain_of, Path(file))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _day(argument: str, given: Day | None, default: date) -> date:
@@ -184,9 +228,9 @@ def _day(argument: str, given: Day | None, default: date) -> date:
         raise PermalakeError(f"{argument}={given!r}: not a day; write it as 2022-09-28") from None
 
 
-def _moment(given: Moment | None) -> datetime | None:
-    if given is None:
-        return None
+def _moment(given: Moment | None) -> AsOf | None:
+    if given is None or isinstance(given, int):
+        return given
     try:
         moment = given if isinstance(given, datetime) else datetime.fromisoformat(given)
     except ValueError:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,15 @@ _GRACE = 3.0
 _RESULT, _THREAD = 256 << 20, 24 << 20
 # What a query loads, and the process at the side of a server has loaded before.
 _LOADED = [
-    "permalake.lake",
+    "permalake.cli.main",  # the main module of a server, which multiprocessing runs again in each process
+    "sqlalchemy.dialects.sqlite",
+    "permalake.lake.query",
+    "permalake.lake.counts",
+    "permalake.lake.json_rows",
     "permalake.iota.contracts",
     "permalake.wormhole.contracts",
     "permalake.cli.render",
+    "permalake.api.sql_process",
 ]
 _DATA = re.compile(r"^VmData:\s+(\d+) kB$", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", re.IGNORECASE)
@@ -47,12 +53,13 @@ class QueryLimits:
     """Limits of one query.
 
     ``timeout`` is in seconds (None: no limit); ``memory`` and ``spill`` (space for temporary files) are sizes
-    as DuckDB writes them, such as ``2GiB``.
+    as DuckDB writes them, such as ``2GiB``. ``names`` are what errors call the first two.
     """
 
     timeout: float | None = 300.0
     memory: str = "2GiB"
     spill: str = "20GiB"
+    names: tuple[str, str] = ("--timeout", "--memory")
 
     def __post_init__(self) -> None:
         for size in (self.memory, self.spill):
@@ -72,12 +79,14 @@ class QueryLimits:
 
     def too_slow(self) -> PermalakeError:
         """Return the error of a query whose time is up."""
-        return PermalakeError(f"the query took longer than {self.timeout:g} s; narrow it, or raise --timeout")
+        return PermalakeError(
+            f"the query took longer than {self.timeout:g} s; narrow it, or raise {self.names[0]}"
+        )
 
     def too_large(self) -> PermalakeError:
         """Return the error of a query that needs more memory."""
         return PermalakeError(
-            f"the query needs more than {self.memory} of memory; narrow it, or raise --memory"
+            f"the query needs more than {self.memory} of memory; narrow it, or raise {self.names[1]}"
         )
 
 
@@ -96,10 +105,11 @@ def in_own_process(work: Work, arguments: tuple[Any, ...], limits: QueryLimits) 
     """
     context = multiprocessing.get_context("fork") if _is_single() else _server()
     receiver, sender = context.Pipe(duplex=False)
-    deadline = None if limits.timeout is None else time.monotonic() + limits.timeout + _GRACE
     with tempfile.TemporaryDirectory(prefix="permalake-query-", ignore_cleanup_errors=True) as scratch:
         process = context.Process(target=_run, args=(sender, scratch, work, arguments), daemon=True)
         process.start()
+        # From here on: the process at the side of a server may have to load what it forks with.
+        deadline = None if limits.timeout is None else time.monotonic() + limits.timeout + _GRACE
         sender.close()
         try:
             yield from _received(receiver, deadline, limits)
@@ -107,6 +117,12 @@ def in_own_process(work: Work, arguments: tuple[Any, ...], limits: QueryLimits) 
             process.kill()
             process.join()
             receiver.close()
+
+
+def prepare() -> None:
+    """Start the process at the side of a server, so that its first query need not wait for it."""
+    _server()
+    ensure_running()
 
 
 def limit_memory(limits: QueryLimits) -> None:

@@ -79,20 +79,20 @@ def questions(run):
 
 
 @pytest.mark.parametrize("state", ["as it is kept", "on another lake"])
-def test_every_question_has_a_chart(questions, state):
+def test_every_question_has_a_chart(questions, state) -> None:
     outputs = questions if state == "on another lake" else shown(NOTEBOOKS / "analysts.ipynb")
     for title, [[output]] in numbered(outputs).items():
         assert base64.b64decode(output["data"]["image/png"]).startswith(PNG), title
 
 
-def test_every_engine_reads_the_same(questions, both):
+def test_every_engine_reads_the_same(questions, both) -> None:
     [row] = both.query("SELECT sum(message_count) AS n FROM shimmer.ms_analytics").arrow().to_pylist()
     for engine in ("PyIceberg and DuckDB", "Polars", "Spark"):
         [[output]] = questions[engine]
         assert str(int(row["n"])) in "".join(output["data"]["text/plain"]), engine
 
 
-def test_every_measurement_has_an_example_with_rows():
+def test_every_measurement_has_an_example_with_rows() -> None:
     kept = numbered(shown(NOTEBOOKS / "measurements.ipynb"))
     assert [title.partition(". ")[2].removesuffix(" (synthetic)") for title in kept] == list(MEASUREMENTS)
     for title, cells in kept.items():
@@ -102,7 +102,7 @@ def test_every_measurement_has_an_example_with_rows():
             assert not table.startswith("shape: (0,"), title
 
 
-def test_every_example_runs_on_another_lake(run):
+def test_every_example_runs_on_another_lake(run) -> None:
     found, kept = run("measurements.ipynb"), shown(NOTEBOOKS / "measurements.ipynb")
     columns = {title: [_columns(output) for [output] in cells] for title, cells in found.items()}
     assert columns == {title: [_columns(output) for [output] in cells] for title, cells in kept.items()}

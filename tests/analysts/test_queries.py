@@ -20,13 +20,13 @@ PAGE = (ROOT / "docs" / "analysts.md").read_text()
 QUERIES = dict(re.findall(r"^### (\d+\. .*?)\n\n```sql\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL))
 
 
-def test_every_query_is_numbered_and_found():
+def test_every_query_is_numbered_and_found() -> None:
     assert [int(title.split(".")[0]) for title in QUERIES] == list(range(1, len(QUERIES) + 1))
     assert PAGE.count("```sql") == len(QUERIES) > 20
 
 
 @pytest.mark.parametrize("title", QUERIES)
-def test_a_query_has_rows_and_values(both, title):
+def test_a_query_has_rows_and_values(both, title) -> None:
     rows = both.query(QUERIES[title]).arrow()
     assert rows.num_rows > 0
     for name in rows.column_names:
@@ -42,13 +42,13 @@ def file(both, tmp_path_factory):
         yield connection
 
 
-def test_a_bi_tool_sees_every_table(both, file):
+def test_a_bi_tool_sees_every_table(both, file) -> None:
     listed = file.sql("SELECT table_schema || '.' || table_name FROM information_schema.tables").fetchall()
     assert sorted(name for (name,) in listed) == both.tables()
 
 
 @pytest.mark.parametrize("title", QUERIES)
-def test_a_bi_tool_gets_the_same_rows(both, file, title):
+def test_a_bi_tool_gets_the_same_rows(both, file, title) -> None:
     found = file.sql(QUERIES[title]).to_arrow_table().to_pylist()
     own = both.query(QUERIES[title]).arrow().to_pylist()
     if "LIMIT" in QUERIES[title]:
@@ -79,7 +79,7 @@ def superset(both, tmp_path_factory):
     return json.loads(told.stdout)
 
 
-def test_superset_lists_schemas_tables_and_columns(both, superset):
+def test_superset_lists_schemas_tables_and_columns(both, superset) -> None:
     assert {"lake.wormhole", "lake.shimmer"} <= set(superset["schemas"])
     listed = [f"{schema}.{name}" for schema, names in superset["views"].items() for name in names]
     assert sorted(listed) == both.tables()
@@ -87,7 +87,7 @@ def test_superset_lists_schemas_tables_and_columns(both, superset):
 
 
 @pytest.mark.parametrize("title", QUERIES)
-def test_superset_gets_the_same_rows(file, superset, title):
+def test_superset_gets_the_same_rows(file, superset, title) -> None:
     found = file.sql(QUERIES[title]).to_arrow_table().to_pylist()
     own = [[str(value) for value in row.values()] for row in found]
     if "LIMIT" in QUERIES[title]:

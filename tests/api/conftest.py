@@ -11,12 +11,13 @@ from sqlalchemy import update
 
 from permalake.api.app import create_app
 from permalake.audit import docs
-from permalake.audit.findings import AuditReport
+from permalake.audit.findings import AuditReport, Finding
 from permalake.config import Settings
 from permalake.contracts.steps import StepResult
 from permalake.lake.state import stamp, step_runs
 from permalake.lake.step_ledger import StepLedger
 from support import lakes
+from support.conformance import conforming_answers  # noqa: F401 - autouse
 from support.lakes import DAY1, DAY2, NETWORK
 from support.whole_server import whole_server
 
@@ -26,6 +27,10 @@ FAILURES = (
     "ms_analytics: messages_add_up: milestone 2 expected 7, found 5",
     f"tags: tag_well_formed: {HOSTILE}{LONG}",
     "a line of another shape",
+)
+WARNED = (
+    Finding("tags", "tags_are_text", "tags are text", "warning", ok=False, count=1, days={DAY2: 1}),
+    Finding("tags", "tags_are_short", "tags are short", "warning", ok=False, count=1, days={DAY1: 1}),
 )
 BEGAN = datetime(2022, 9, 30, 6, 0, tzinfo=UTC)
 STEPS = (
@@ -62,7 +67,7 @@ def troubled(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(docs, "root", lambda: folder / "audit")
         target = docs.folder(NETWORK, second.id)
-        docs.write(AuditReport((DAY2,), ()), target, title=f"{NETWORK} {DAY2}", run_id="second")
+        docs.write(AuditReport((DAY2,), WARNED), target, title=f"{NETWORK} {DAY2}", run_id="second")
         with TestClient(create_app(settings)) as api:
             yield SimpleNamespace(api=api, attempt=second.id, lake=lake, settings=settings)
 
@@ -80,7 +85,7 @@ def _record(lake):
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory):
+def whole(whole_lake, tmp_path_factory):
     """A server in a process of its own, over both synthetic tangles and the Wormhole world."""
-    with whole_server(tmp_path_factory.mktemp("whole")) as server:
+    with whole_server(whole_lake, tmp_path_factory.mktemp("whole")) as server:
         yield server

@@ -39,17 +39,17 @@ def client(settings):
         yield client
 
 
-def test_a_lake_without_published_days_is_not_healthy(empty):
+def test_a_lake_without_published_days_is_not_healthy(empty) -> None:
     assert empty.get("/health").status_code == 503
     assert empty.get("/shimmer/health").status_code == 503
 
 
-def test_health_is_empty_once_a_day_is_published(client):
+def test_health_is_empty_once_a_day_is_published(client) -> None:
     answer = client.get("/health")
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-def test_an_unknown_path_or_network_is_a_problem_document(client):
+def test_an_unknown_path_or_network_is_a_problem_document(client) -> None:
     for path in ("/nosuch", "/nosuch/health", "/nosuch/api/routes"):
         answer = client.get(path)
         assert answer.status_code == 404
@@ -57,7 +57,7 @@ def test_an_unknown_path_or_network_is_a_problem_document(client):
         assert answer.json()["error"] == {"code": "404", "message": answer.json()["detail"]}
 
 
-def test_an_unknown_parameter_is_a_bad_request_that_names_it(client):
+def test_an_unknown_parameter_is_a_bad_request_that_names_it(client) -> None:
     answer = client.get("/shimmer/api/routes?nosuch=1")
     assert answer.status_code == 400
     assert "nosuch" in answer.json()["detail"]
@@ -71,7 +71,7 @@ def tags(settings, cache):
     return {answer.headers["etag"] for answer in answers}
 
 
-def test_an_entity_tag_follows_the_configuration(settings, tmp_path):
+def test_an_entity_tag_follows_the_configuration(settings, tmp_path) -> None:
     first = tags(settings, tmp_path)
     assert tags(settings, tmp_path) == first
     for key, value in (("network_name", "another"), ("token_supply", 7)):
@@ -79,11 +79,11 @@ def test_an_entity_tag_follows_the_configuration(settings, tmp_path):
         assert not first & tags(settings.model_copy(update={"networks": {"shimmer": changed}}), tmp_path)
 
 
-def test_an_entity_tag_is_of_one_lake(settings, tmp_path):
+def test_an_entity_tag_is_of_one_lake(settings, tmp_path) -> None:
     assert not tags(settings, tmp_path) & tags(published(tmp_path / "again"), tmp_path)
 
 
-def test_an_entity_tag_of_wormhole_follows_its_reference(tmp_path):
+def test_an_entity_tag_of_wormhole_follows_its_reference(tmp_path) -> None:
     folder = tmp_path / "reference"
     folder.mkdir()
     wormhole = {"source": "files", "path": ".", "reference": str(folder)}
@@ -99,7 +99,7 @@ def test_an_entity_tag_of_wormhole_follows_its_reference(tmp_path):
         assert tag() != before
 
 
-def test_an_unchanged_answer_is_not_sent_again(client):
+def test_an_unchanged_answer_is_not_sent_again(client) -> None:
     first = client.get("/shimmer/api/routes")
     again = client.get("/shimmer/api/routes", headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")

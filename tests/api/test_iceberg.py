@@ -1,7 +1,8 @@
-"""The Iceberg REST catalog, read by real clients: PyIceberg and Spark."""
+"""The Iceberg REST catalog, read by real clients: PyIceberg, Spark and DuckDB."""
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import httpx
@@ -14,6 +15,7 @@ from sqlalchemy import update
 from permalake.api.app import create_app
 from permalake.config import Settings
 from permalake.lake.state import networks, publications
+from permalake.paths import ROOT
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build
 from support.live_api import live_api
 
@@ -52,7 +54,7 @@ def counted(lake, table, network=NETWORK):
     return lake.query(f'select count(*) n from "{network}".{table}').to_pylist()[0]["n"]
 
 
-def test_a_client_stays_on_its_publication_while_others_publish(served):
+def test_a_client_stays_on_its_publication_while_others_publish(served) -> None:
     pinned = connect(served.uri)
     before = {table: counted(served.lake, table) for table in TABLES}
     assert {table: rows_of(pinned, table) for table in TABLES} == before
@@ -64,7 +66,7 @@ def test_a_client_stays_on_its_publication_while_others_publish(served):
     assert {table: rows_of(connect(served.uri), table) for table in TABLES} == after
 
 
-def test_numbers_and_times_travel(served):
+def test_numbers_and_times_travel(served) -> None:
     first, second = served.first, served.second
     assert rows_of(connect(served.uri, first.id), "messages") == 4
     assert rows_of(connect(served.uri, second.id), "messages") == 9
@@ -73,7 +75,7 @@ def test_numbers_and_times_travel(served):
     assert rows_of(connect(served.uri, 0), "messages") == 0
 
 
-def test_a_table_tells_of_no_snapshot_but_that_of_its_publication(served):
+def test_a_table_tells_of_no_snapshot_but_that_of_its_publication(served) -> None:
     for number in (served.first.id, served.second.id):
         metadata = connect(served.uri, number).load_table((NETWORK, "messages")).metadata
         assert [one.snapshot_id for one in metadata.snapshots] == [metadata.current_snapshot_id]
@@ -81,7 +83,7 @@ def test_a_table_tells_of_no_snapshot_but_that_of_its_publication(served):
         assert not metadata.metadata_log
 
 
-def test_namespaces_and_tables_are_listed_and_checked(served):
+def test_namespaces_and_tables_are_listed_and_checked(served) -> None:
     catalog = connect(served.uri)
     assert catalog.list_namespaces() == [(NETWORK,)]
     listed = {name for _, name in catalog.list_tables(NETWORK)}
@@ -100,7 +102,7 @@ def test_namespaces_and_tables_are_listed_and_checked(served):
     assert httpx.head(f"{root}/tables/nosuch").status_code == 404
 
 
-def test_an_entity_tag_saves_the_answer_until_the_publication_differs(served):
+def test_an_entity_tag_saves_the_answer_until_the_publication_differs(served) -> None:
     addresses = [
         f"{served.uri}/v1/publication/{publication.id}/namespaces/{NETWORK}/tables/messages"
         for publication in (served.first, served.second)
@@ -111,7 +113,7 @@ def test_an_entity_tag_saves_the_answer_until_the_publication_differs(served):
     assert httpx.get(addresses[1], headers={"If-None-Match": tag}).status_code == 200
 
 
-def assert_refused(answer, status, kind):
+def assert_refused(answer, status, kind) -> None:
     assert answer.status_code == status
     error = answer.json()["error"]
     assert answer.json().keys() == {"error"}
@@ -122,12 +124,12 @@ def assert_refused(answer, status, kind):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("path", ["namespaces", "namespaces/shimmer", "namespaces/shimmer/tables/messages"])
-def test_writes_are_refused(served, method, path):
+def test_writes_are_refused(served, method, path) -> None:
     answer = httpx.request(method, f"{served.uri}/v1/publication/1/{path}", content=b"{")
     assert_refused(answer, 406, "UnsupportedOperationException")
 
 
-def test_writes_of_a_client_change_nothing(served):
+def test_writes_of_a_client_change_nothing(served) -> None:
     catalog = connect(served.uri)
     with pytest.raises((RESTError, NotImplementedError)):
         catalog.create_namespace("more")
@@ -156,11 +158,11 @@ def test_writes_of_a_client_change_nothing(served):
         ("/v1/config?warehouse=0001-01-01T00:00:00%2B14:00", 400, "BadRequestException"),
     ],
 )
-def test_what_the_catalog_does_not_have_is_refused_in_its_form(served, path, status, kind):
+def test_what_the_catalog_does_not_have_is_refused_in_its_form(served, path, status, kind) -> None:
     assert_refused(httpx.get(f"{served.uri}{path}"), status, kind)
 
 
-def test_a_forgotten_publication_is_refused_and_the_current_one_is_not(served):
+def test_a_forgotten_publication_is_refused_and_the_current_one_is_not(served) -> None:
     forgotten = served.first.id
     with served.lake.database.write() as connection:
         second = publications.c.id == served.second.id
@@ -184,7 +186,7 @@ def test_a_forgotten_publication_is_refused_and_the_current_one_is_not(served):
             connection.execute(update(networks).values(history_from=None))
 
 
-def test_no_secret_leaves_the_server(monkeypatch):
+def test_no_secret_leaves_the_server(monkeypatch) -> None:
     from permalake.api.iceberg import _access
 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "synthetic-key")
@@ -201,7 +203,7 @@ def test_no_secret_leaves_the_server(monkeypatch):
     assert _access("/lake/shimmer/messages/metadata/1.json") == {}
 
 
-def test_every_table_of_a_whole_lake_has_the_rows_that_sql_counts(whole):
+def test_every_table_of_a_whole_lake_has_the_rows_that_sql_counts(whole) -> None:
     catalog = connect(f"{whole.address}/iceberg")
     names = {network for (network,) in catalog.list_namespaces()}
     assert {"shimmer", "iota", "wormhole"} <= names
@@ -209,7 +211,7 @@ def test_every_table_of_a_whole_lake_has_the_rows_that_sql_counts(whole):
         assert rows_of(catalog, table, "wormhole") == len(rows), table
 
 
-def test_spark_reads_the_publication_that_it_is_pinned_to(served, spark):
+def test_spark_reads_the_publication_that_it_is_pinned_to(served, spark) -> None:
     for name, warehouse in (("rest_first", served.first.id), ("rest_latest", "latest")):
         at = f"spark.sql.catalog.{name}"
         spark.conf.set(at, "org.apache.iceberg.spark.SparkCatalog")
@@ -224,4 +226,18 @@ def test_spark_reads_the_publication_that_it_is_pinned_to(served, spark):
         assert counted_there == counted(served.lake, table)
     with pytest.raises(Exception, match="does not support endpoint"):
         spark.sql(f"drop table rest_latest.{NETWORK}.messages")
+    assert rows_of(connect(served.uri), "messages") == counted(served.lake, "messages")
+
+
+def test_duckdb_reads_the_publication_that_it_is_pinned_to(served, extended_duckdb) -> None:
+    page = (ROOT / "docs" / "analysts.md").read_text()
+    (lines,) = re.findall(r"\nDuckDB:\n\n```text\n(.*?)```", page, re.DOTALL)
+
+    def answer(warehouse, statement=""):
+        there = lines.replace("http://localhost:8042", served.address).replace("'latest'", f"'{warehouse}'")
+        return extended_duckdb.answer(there + statement)
+
+    assert answer("latest")["rows"] == [[counted(served.lake, "messages")]]
+    assert answer(served.first.id)["rows"] == [[4]]
+    assert "this catalog is read-only" in answer("latest", "DROP TABLE permalake.shimmer.messages")["error"]
     assert rows_of(connect(served.uri), "messages") == counted(served.lake, "messages")

@@ -25,7 +25,7 @@ def example(parameters: list[dict[str, Any]], name: re.Match[str]) -> str:
     return quote(str(parameter["schema"]["examples"][0]), safe="")
 
 
-def test_head_is_answered_like_get_on_every_route(troubled):
+def test_head_is_answered_like_get_on_every_route(troubled) -> None:
     paths = examples(troubled.api.get("/openapi.json").json())
     assert len(paths) > 60
     paths += ["/", "/shimmer", "/shimmer/explore?q=1", "/quality", "/operations", "/docs", "/static/docs.js"]
@@ -43,7 +43,7 @@ def test_head_is_answered_like_get_on_every_route(troubled):
         assert head.headers == get.headers, path
 
 
-def test_head_of_an_export_writes_no_file_and_frees_its_slot(troubled):
+def test_head_of_an_export_writes_no_file_and_frees_its_slot(troubled) -> None:
     path = "/api/analytics/v1/shimmer/ms_analytics?format=csv"
     for _ in range(5):
         answer = troubled.api.head(path)
@@ -54,7 +54,7 @@ def test_head_of_an_export_writes_no_file_and_frees_its_slot(troubled):
 @pytest.mark.parametrize(
     ("path", "allow"), [("/wormhole/edb/totals", "GET, HEAD, POST"), ("/api/poi/v1/shimmer/validate", "POST")]
 )
-def test_head_is_allowed_where_get_is(whole, path, allow):
+def test_head_is_allowed_where_get_is(whole, path, allow) -> None:
     connection = http.client.HTTPConnection(urlsplit(whole.address).netloc, timeout=30)
     connection.request("DELETE", path)
     refused = connection.getresponse()
@@ -81,7 +81,7 @@ def test_head_is_allowed_where_get_is(whole, path, allow):
         "//",
     ],
 )
-def test_slashes_too_many_do_no_harm(troubled, path):
+def test_slashes_too_many_do_no_harm(troubled, path) -> None:
     plain = re.sub("/+", "/", path).rstrip("/") or "/"
     expected, answer = (
         troubled.api.get(f"http://testserver{one}", follow_redirects=False) for one in (plain, path)
@@ -91,7 +91,7 @@ def test_slashes_too_many_do_no_harm(troubled, path):
     assert answer.text.count("no such route") == 0
 
 
-def test_a_folder_of_files_keeps_its_slash(troubled):
+def test_a_folder_of_files_keeps_its_slash(troubled) -> None:
     folder = f"/audit/shimmer/{troubled.attempt}"
     assert troubled.api.get(f"{folder}/", follow_redirects=False).status_code == 200
     without = troubled.api.get(folder, follow_redirects=False)

@@ -129,7 +129,7 @@ def _own_memory(server):
     return [round((size.rss - size.shared) / 2**20) for size in memory]
 
 
-def test_many_clients_with_malformed_requests(whole, wellformed, capsys):
+def test_many_clients_with_malformed_requests(whole, wellformed, capsys) -> None:
     server = psutil.Process(whole.pid)
     warm, seen = _Seen(), _Seen()
     asyncio.run(_load(whole.address, wellformed, SECONDS / 4, warm))

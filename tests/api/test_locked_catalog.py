@@ -16,7 +16,7 @@ from permalake.lake.identity import open_database
 from support import lakes
 
 NETWORKS = {"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
-TIMEOUT = 1.5
+TIMEOUT = 4
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def locked(settings):
         other.execute("ROLLBACK")
 
 
-def test_pages_answer_in_time(settings):
+def test_pages_answer_in_time(settings) -> None:
     with TestClient(create_app(settings)) as api:
         for path in ("/", "/operations", "/quality", "/quality?network=shimmer"):
             with locked(settings):
@@ -52,13 +52,13 @@ def test_pages_answer_in_time(settings):
             assert api.get(path).status_code == 200, path
 
 
-def test_the_lake_is_served_all_the_same(settings):
+def test_the_lake_is_served_all_the_same(settings) -> None:
     with TestClient(create_app(settings)) as api, locked(settings):
         assert api.get("/health").status_code == 200
         assert api.get("/api/analytics/v1/shimmer/ms_analytics").status_code == 200
 
 
-def test_a_command_names_the_lock(settings):
+def test_a_command_names_the_lock(settings) -> None:
     with locked(settings), pytest.raises(CatalogUnavailableError) as error:
         open_database(settings, wait=0.2)
     assert str(error.value) == (

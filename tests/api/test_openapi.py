@@ -10,19 +10,23 @@ from pathlib import Path
 import httpx
 import pytest
 
+from permalake.domains import DOMAINS
+from permalake.iota.contracts import IOTA_TABLES
 from support import places
 
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 SOME = (
-    "^/(health|metrics|iceberg|api/(analytics|indexer|poi|wormhole)|api/permanode/v1/shimmer|iota/api/v1/addresses"
-    "|wormhole/(api/)?v1|wormhole/edb/(recent|readrow|totals))"
+    "^/(health|metrics|iceberg|api/(indexer|poi|sql|proofs|wormhole)|api/permanode/v1/shimmer"
+    "|api/analytics/v1($|/{network}/[r-t])|iota/api/v1/addresses|wormhole/(api/)?v1"
+    "|wormhole/edb/(recent|readrow|totals))"
 )
 RULES = places.DATA.parent / "support" / "schemathesis.toml"
 
 
 @pytest.fixture(scope="module")
 def document(whole):
-    return httpx.get(f"{whole.address}/openapi.json").json()
+    # It is made when it is first asked for.
+    return httpx.get(f"{whole.address}/openapi.json", timeout=60).json()
 
 
 def operations(document):
@@ -31,7 +35,7 @@ def operations(document):
             yield f"{method} {path}", operation
 
 
-def test_every_operation_has_a_name_of_its_own_and_an_example(document):
+def test_every_operation_has_a_name_of_its_own_and_an_example(document) -> None:
     found = dict(operations(document))
     assert len({one["operationId"] for one in found.values()}) == len(found) > 250
     for name, operation in found.items():
@@ -42,7 +46,65 @@ def test_every_operation_has_a_name_of_its_own_and_an_example(document):
                 assert parameter["schema"].get("examples"), (name, parameter["name"])
 
 
-def test_errors_are_documented_as_they_are_answered(document):
+def test_every_answer_has_a_schema(document) -> None:
+    """Health has no body, and what is not served has no answer but 501."""
+    without = set()
+    for name, operation in operations(document):
+        answers = {status: one for status, one in operation["responses"].items() if status < "300"}
+        if not answers:
+            assert operation["responses"].keys() & {"501"}, name
+            assert operation["summary"].startswith("Not served: "), name
+            continue
+        assert answers.keys() == {"200"}, name
+        content = answers["200"].get("content")
+        if content is None:
+            without.add(name)
+            continue
+        for media_type, one in content.items():
+            assert one["schema"], (name, media_type)
+    assert without == {
+        "get /health",
+        *(f"get /{network}/health" for network in ("shimmer", "iota", "wormhole")),
+    }
+
+
+def test_types_have_names_of_their_own(document) -> None:
+    """A name with a module's path in it is one of two types that share it."""
+    names = document["components"]["schemas"]
+    assert len(names) > 200
+    assert not [name for name in names if "permalake" in name.lower()]
+    # Generators of clients name classes by titles.
+    assert [name for name, schema in names.items() if schema["title"] != name] == []
+
+
+def test_groups_and_operations_are_told_in_words(document) -> None:
+    told = {group["name"] for group in document["tags"] if group["description"]}
+    used = {tag for _, operation in operations(document) for tag in operation["tags"]}
+    assert told == used
+    for name, operation in operations(document):
+        assert operation["summary"] == operation["summary"].strip(" ."), name
+        assert "{" not in operation["summary"], name
+
+
+def test_a_table_of_analytics_has_its_columns_and_key(document) -> None:
+    operation = document["paths"]["/api/analytics/v1/{network}/native_tokens"]["get"]
+    parameters = {one["name"]: one["required"] for one in operation["parameters"] if one["in"] == "query"}
+    assert parameters["token_id"]
+    assert not parameters["output_id"]
+    page = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    row = document["components"]["schemas"][page]["properties"]["items"]["items"]["$ref"].rpartition("/")[2]
+    columns = document["components"]["schemas"][row]["properties"]
+    contract = IOTA_TABLES["native_tokens"]
+    assert {name: one["description"] for name, one in columns.items()} == {
+        column.name: column.doc for column in contract.columns
+    }
+    analytics = {path for path in document["paths"] if path.startswith("/api/analytics/v1/{network}/")}
+    assert {path.rpartition("/")[2] for path in analytics} == {
+        name for domain in DOMAINS for name in domain.analytics
+    }
+
+
+def test_errors_are_documented_as_they_are_answered(document) -> None:
     for name, operation in operations(document):
         assert "422" not in operation["responses"], name
         assert {"413", "414", "429", "503"} <= operation["responses"].keys(), name
@@ -56,13 +118,13 @@ def test_errors_are_documented_as_they_are_answered(document):
                 assert list(response["content"]) == [form], (name, status)
 
 
-def test_the_document_describes_the_route_that_answers(document):
+def test_the_document_describes_the_route_that_answers(document) -> None:
     """Of two routes of one path the first one answers; both protocols have such."""
     operation = document["paths"]["/api/permanode/v1/iota/milestones/{index}"]["get"]
     assert "white-flag order" in operation["description"]
 
 
-def test_no_request_finds_a_server_error_or_an_undocumented_answer(whole, tmp_path):
+def test_no_request_finds_a_server_error_or_an_undocumented_answer(whole, tmp_path) -> None:
     """All checks, on one prefix of each router; ``PERMALAKE_SCHEMATHESIS=all`` takes every route.
 
     One worker: in Python 3.11 two threads that parse code at once fail ("AST constructor recursion
@@ -94,7 +156,7 @@ def test_no_request_finds_a_server_error_or_an_undocumented_answer(whole, tmp_pa
         ("/health", "GET, HEAD"),
     ],
 )
-def test_a_wrong_method_is_told_which_are_right(whole, path, methods):
+def test_a_wrong_method_is_told_which_are_right(whole, path, methods) -> None:
     answer = httpx.delete(f"{whole.address}{path}")
     assert (answer.status_code, answer.headers["allow"]) == (405, methods)
 
@@ -107,7 +169,7 @@ def test_a_wrong_method_is_told_which_are_right(whole, path, methods):
         "/wormhole/api/v1/operations?from=1700000000",
     ],
 )
-def test_a_number_is_no_date(whole, path):
+def test_a_number_is_no_date(whole, path) -> None:
     answer = httpx.get(f"{whole.address}{path}")
     assert answer.status_code == 400
     assert "ISO 8601" in answer.json()["detail"]

@@ -13,14 +13,14 @@ def operations(troubled, query=""):
     return answer.json()
 
 
-def test_a_run_is_told_by_its_last_tries(troubled):
+def test_a_run_is_told_by_its_last_tries(troubled) -> None:
     [run] = operations(troubled)["runs"]
     assert (run["run"], run["network"], run["start"], run["end"]) == ("second", NETWORK, f"{DAY2}", f"{DAY2}")
     assert (run["state"], run["last_step"], run["seconds"]) == ("invalid", "audit", 191.0)
     assert run["began"] == "2022-09-30T06:00:00.000000Z"
 
 
-def test_every_try_of_a_step_has_its_time(troubled):
+def test_every_try_of_a_step_has_its_time(troubled) -> None:
     steps = operations(troubled, "run=second")["run"]["steps"]
     assert [(one["step"], one["try"], one["state"], one["seconds"]) for one in steps] == [
         ("ingest_decode", 1, "done", 40.0),
@@ -32,7 +32,7 @@ def test_every_try_of_a_step_has_its_time(troubled):
     assert steps[1]["reason"] == "the node was away"
 
 
-def test_bars_are_as_long_as_their_steps(troubled):
+def test_bars_are_as_long_as_their_steps(troubled) -> None:
     text = troubled.api.get("/operations", headers={"Accept": "text/html"}).text
     drawn = text[text.index('<svg class="waterfall"') : text.index("</svg>")]
     places = re.findall(r'x="([\d.]+)" y="\d+" width="([\d.]+)"', drawn)
@@ -44,6 +44,6 @@ def test_bars_are_as_long_as_their_steps(troubled):
     assert "2 min 05 s" in drawn
 
 
-def test_what_is_unknown(troubled):
+def test_what_is_unknown(troubled) -> None:
     assert troubled.api.get("/operations?run=nosuch").status_code == 404
     assert operations(troubled, "network=nosuch")["runs"] == []

@@ -14,7 +14,7 @@ from support.lakes import DAY1, DAY2, NETWORK
 JSON = {"Accept": "application/json"}
 
 
-def publish(settings, lake, day, milestone, messages):
+def publish(settings, lake, day, milestone, messages) -> None:
     attempt = lake.begin(NETWORK, day, day, f"run {day}")
     lakes.stage_day(settings, attempt, day, milestone, messages)
     for table, told in (
@@ -44,7 +44,7 @@ def overview(api):
     return {figure["label"]: figure["value"] for figure in card["figures"]}, card["days"]
 
 
-def test_pages_read_figures_once_per_published_state(served):
+def test_pages_read_figures_once_per_published_state(served) -> None:
     api, publish_next = served
     assert overview(api)[0]["Messages"] == "5"
     charts = api.get(f"/{NETWORK}", headers=JSON).json()["charts"]
@@ -65,7 +65,7 @@ def test_pages_read_figures_once_per_published_state(served):
     assert "daily_extended" in asked
 
 
-def test_the_search_leads_to_that_of_the_network(served):
+def test_the_search_leads_to_that_of_the_network(served) -> None:
     api, _ = served
     answer = api.get("/search", params={"q": "a b&c", "in": NETWORK}, follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/{NETWORK}/explore?q=a+b%26c")
@@ -73,7 +73,7 @@ def test_the_search_leads_to_that_of_the_network(served):
     assert 'action="/search"' in api.get("/", headers={"Accept": "text/html"}).text
 
 
-def test_the_overview_draws_the_years_of_days_that_exist(served):
+def test_the_overview_draws_the_years_of_days_that_exist(served) -> None:
     api, publish_next = served
     text = api.get("/", headers={"Accept": "text/html"}).text
     assert f'aria-label="{DAY1.year}: 1 published"' in text
@@ -84,7 +84,16 @@ def test_the_overview_draws_the_years_of_days_that_exist(served):
     assert text.count('<svg class="year"') == 1
 
 
-def test_a_running_figure_of_a_cut_history_is_called_a_difference(served):
+def test_the_overview_shows_as_many_months_of_a_network_as_asked(served) -> None:
+    api, _ = served
+    answer = api.get("/", params={"network": "nosuch"}, headers=JSON)
+    assert answer.json()["cards"] == []
+    text = api.get("/", params={"network": NETWORK, "months": 1}, headers={"Accept": "text/html"}).text
+    assert text.count('<div class="month">') == 1
+    assert [api.get("/", params={"months": months}).status_code for months in (0, 241)] == [400, 400]
+
+
+def test_a_running_figure_of_a_cut_history_is_called_a_difference(served) -> None:
     api, _ = served
     charts = {one["title"]: one for one in api.get(f"/{NETWORK}", headers=JSON).json()["charts"]}
     assert charts["Unspent outputs"]["series"] == {"outputs": [-5.0]}
@@ -94,3 +103,19 @@ def test_a_running_figure_of_a_cut_history_is_called_a_difference(served):
     }
     page = api.get(f"/{NETWORK}", headers={"Accept": "text/html"}).text
     assert page.count("Since milestone 1: a difference to the ledger before it") == 1
+
+
+def test_an_unexpected_error_of_a_page_is_a_page(served, monkeypatch) -> None:
+    api, _ = served
+
+    def broken(*_):
+        raise RuntimeError("inside")
+
+    monkeypatch.setattr("permalake.api.pages.daily_chart", broken)
+    quiet = TestClient(api.app, raise_server_exceptions=False)
+    answer = quiet.get(f"/{NETWORK}?start=2022-09-01&end=2022-09-28", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (500, "text/html")
+    assert "internal error" in answer.text
+    assert "inside" not in answer.text
+    told = quiet.get(f"/{NETWORK}", headers=JSON)
+    assert (told.status_code, told.json()["title"]) == (500, "Internal Server Error")

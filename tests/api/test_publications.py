@@ -6,20 +6,24 @@ import threading
 import time
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 
 from permalake import paths
 from permalake.api.app import create_app
-from permalake.config import Settings, load_settings
+from permalake.config import NetworkSettings, Settings, load_settings
 from permalake.domains import domain_of
 from permalake.lake.published import dataset
+from permalake.lake.restore import restore
+from permalake.lake.state import publications
 from permalake.transparency import keys
 from permalake.transparency.digest import table_digest
 from permalake.transparency.manifest import hashed_tables
 from support.carried_days import CARRIED, LedgerDay, carry, history, publish
-from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, put
+from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build, pass_audit, put, stage_day
 from support.signed_lakes import NAME, at_home, sign
 
 SENT = ("smr1q0qqqqq", "smr1q2qqqqq", 1000)
@@ -63,6 +67,20 @@ def replayed(feed):
     return {(day, name): said for (_, day), tables in state.items() for name, said in tables.items()}
 
 
+def lost(feed):
+    """Per publication the tables that lose their rows of a day, from what the feed says of rows alone."""
+    state, found = {}, []
+    for publication in feed:
+        removed = []
+        for day in publication["days"]:
+            key = publication["network"], day["date"]
+            if gone := sorted(state.get(key, {}).keys() - day["tables"].keys()):
+                removed.append({"date": day["date"], "tables": gone})
+            state[key] = day["tables"]
+        found.append(removed)
+    return found
+
+
 def present(lake, days=(DAY1, DAY2, DAY3), *, digests):
     """Rows and digests of what is published, read table by table."""
     found = {}
@@ -77,7 +95,7 @@ def present(lake, days=(DAY1, DAY2, DAY3), *, digests):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
-def test_the_feed_applied_from_the_beginning_is_the_published_state(built, settings, limit):
+def test_the_feed_applied_from_the_beginning_is_the_published_state(built, settings, limit) -> None:
     with TestClient(create_app(settings)) as api:
         feed = pages(api, limit)
         assert pages(api, limit, network="nosuch") == []
@@ -88,6 +106,9 @@ def test_the_feed_applied_from_the_beginning_is_the_published_state(built, setti
     signed = keys.signing_key() is not None
     assert state == present(built, digests=signed)
     assert (str(DAY3), "messages") not in state
+    assert [one["withdrawn"] for one in feed] == lost(feed)
+    assert feed[-1]["withdrawn"] == [{"date": str(DAY3), "tables": ["messages"]}]
+    assert [one["withheld"] for one in feed] == [[]] * len(HISTORY)
 
 
 @pytest.fixture(params=["signed", "unsigned"])
@@ -128,7 +149,7 @@ def carried_world(request, tmp_path, monkeypatch, spark):
     return settings, lake, days
 
 
-def test_the_feed_gives_carried_tables_and_leaves_withheld_days(carried_world):
+def test_the_feed_gives_carried_tables_and_leaves_withheld_days(carried_world) -> None:
     settings, lake, days = carried_world
     with TestClient(create_app(settings)) as api:
         feed = pages(api, 2)
@@ -137,9 +158,36 @@ def test_the_feed_gives_carried_tables_and_leaves_withheld_days(carried_world):
     expected = present(lake, days, digests=signed)
     assert replayed(feed) == expected
     assert {table for _, table in expected} & set(CARRIED)
+    assert all(one["withdrawn"] == [] for one in feed), "carried tables are carried again, not withdrawn"
+    withheld = [(one["number"], *day.values()) for one in feed for day in one["withheld"]]
+    reason = "audit failed: balance_changes: adds_up: expected 7, found 5"
+    assert [told[1:] for told in withheld] == [(str(days[-2]), reason)]
 
 
-def test_a_waiting_request_is_answered_with_the_next_publication(settings):
+def test_what_an_earlier_release_did_not_record_is_not_known(settings) -> None:
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 4, "first")
+    with lake.database.write() as connection:
+        connection.execute(update(publications).values(withdrawn=None, withheld=None))
+    with TestClient(create_app(settings)) as api:
+        (entry,) = pages(api, 10)
+    assert (entry["withdrawn"], entry["withheld"]) == (None, None)
+
+
+def test_what_is_withdrawn_survives_the_loss_of_the_catalog(settings) -> None:
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 4, "first")
+    build(settings, lake, DAY1, 1, 0, "second")
+    with TestClient(create_app(settings)) as api:
+        before = pages(api, 10)
+    assert before[-1]["withdrawn"]
+    Path(settings.lake.warehouse, "catalog.db").unlink()
+    restore(settings)
+    with TestClient(create_app(settings)) as api:
+        assert pages(api, 10) == before
+
+
+def test_a_waiting_request_is_answered_with_the_next_publication(settings) -> None:
     lake = OpenLake(settings)
     build(settings, lake, DAY1, 1, 4, "first")
     with TestClient(create_app(settings)) as api:
@@ -152,8 +200,35 @@ def test_a_waiting_request_is_answered_with_the_next_publication(settings):
     assert answer["next"] > last
 
 
-@pytest.mark.parametrize("query", ["since=-1", "wait=31", "limit=0", "limit=1001", "nosuch=1", "since=x"])
-def test_what_is_no_request_is_refused(settings, query):
+def test_publications_of_other_networks_wake_nobody_who_asked_for_one(settings) -> None:
+    other = {"protocol": "stardust", "bech32_hrp": "rms", "path": "."}
+    settings = settings.model_copy(
+        update={"networks": {**settings.networks, "testnet": NetworkSettings.model_validate(other)}}
+    )
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 4, "first")
+
+    def publish_other():
+        attempt = lake.begin("testnet", DAY1, DAY1, "other")
+        stage_day(settings, attempt, DAY1, 1, 3)
+        lake.builds.publish(pass_audit(attempt))
+
+    with TestClient(create_app(settings)) as api:
+        last = api.get("/api/publications").json()["next"]
+        threading.Timer(0.3, publish_other).start()
+        query = {"since": last, "network": NETWORK, "wait": 6}
+        began = time.monotonic()
+        answer = api.get("/api/publications", params=query).json()
+        assert time.monotonic() - began >= 6
+        assert answer["publications"] == []
+        assert answer["next"] == last + 1, "the next request need not look at it again"
+        threading.Timer(0.3, build, (settings, lake, DAY2, 2, 3, "second")).start()
+        answer = api.get("/api/publications", params=query | {"wait": 25}).json()
+        assert [(one["number"], one["network"]) for one in answer["publications"]] == [(last + 2, NETWORK)]
+
+
+@pytest.mark.parametrize("query", ["since=-1", "wait=31", "limit=0", "nosuch=1", "since=x"])
+def test_what_is_no_request_is_refused(settings, query) -> None:
     build(settings, OpenLake(settings), DAY1, 1, 4, "first")
     with TestClient(create_app(settings)) as api:
         assert api.get(f"/api/publications?{query}").status_code in (400, 422)

@@ -65,7 +65,7 @@ def serving(settings, folder, *arguments, **environment):
             yield supervisor, port
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(120)
 
 
 def _until(condition, seconds=60):
@@ -81,7 +81,7 @@ def _until(condition, seconds=60):
 
 
 def _ask(port, path):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -128,7 +128,7 @@ class Load:
 
 
 def counted(port):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
     connection.close()
@@ -136,7 +136,7 @@ def counted(port):
     return sum(float(number) for number in found)
 
 
-def test_a_killed_worker_costs_no_request_but_its_own(settings, tmp_path):
+def test_a_killed_worker_costs_no_request_but_its_own(settings, tmp_path) -> None:
     with serving(settings, tmp_path, "--workers", str(WORKERS)) as (supervisor, port):
         _until(lambda: len(workers_of(supervisor)) == WORKERS)
         before = counted(port)
@@ -168,7 +168,8 @@ class _Reader:
         self.counts, self.statuses, self.wrong = set(), Counter(), []
 
     async def run(self):
-        while time.monotonic() < self._until:
+        # A machine that is busy may not have shown it a second publication by then.
+        while (now := time.monotonic()) < self._until or (len(self.counts) < 2 and now < self._until + 120):
             for path, read in _FORMS.items():
                 answer = await self._client.get(path)
                 self.statuses[answer.status] += 1
@@ -205,7 +206,7 @@ def _publish(settings, lake, number):
     lake.builds.publish(lakes.pass_audit(attempt))
 
 
-def test_every_answer_is_of_one_publication_while_others_follow(tmp_path):
+def test_every_answer_is_of_one_publication_while_others_follow(tmp_path) -> None:
     networks = {lakes.NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
     settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)
     lake = lakes.OpenLake(settings)
@@ -237,7 +238,7 @@ def test_every_answer_is_of_one_publication_while_others_follow(tmp_path):
 
 
 def _count(port):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", _RANGE)
     first, second = _FORMS[_RANGE](connection.getresponse().read())
     connection.close()
@@ -245,40 +246,40 @@ def _count(port):
     return first
 
 
-def test_a_server_that_is_asked_to_end_finishes_what_it_has_begun(settings, tmp_path):
+def test_a_server_that_is_asked_to_end_finishes_what_it_has_begun(settings, tmp_path) -> None:
     with serving(settings, tmp_path, "--workers", "2") as (supervisor, port):
         workers = workers_of(supervisor)
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", PATH)
         supervisor.send_signal(signal.SIGTERM)
         assert connection.getresponse().status in (200, 503)
-        _, alive = psutil.wait_procs([supervisor, *workers], timeout=20)
+        _, alive = psutil.wait_procs([supervisor, *workers], timeout=60)
         assert alive == []
     assert list(tmp_path.glob("permalake-workers-*")) == []
 
 
-def test_workers_end_with_a_supervisor_that_was_killed(settings, tmp_path):
+def test_workers_end_with_a_supervisor_that_was_killed(settings, tmp_path) -> None:
     with serving(settings, tmp_path, "--workers", "2") as (supervisor, _):
         workers = workers_of(supervisor)
         supervisor.kill()
-        _, alive = psutil.wait_procs(workers, timeout=30)
+        _, alive = psutil.wait_procs(workers, timeout=60)
         assert alive == []
 
 
-def test_a_client_s_rate_counts_over_all_workers(settings, tmp_path):
+def test_a_client_s_rate_counts_over_all_workers(settings, tmp_path) -> None:
     with serving(settings, tmp_path, "--workers", "3", PERMALAKE_SERVE__RATE_PER_MINUTE="40") as (_, port):
         answers = Counter(_ask(port, PATH) for _ in range(80))
     assert 20 <= answers[200] <= 42
     assert set(answers) == {200, 429}
 
 
-def test_workers_share_what_the_limits_allow(settings):
+def test_workers_share_what_the_limits_allow(settings) -> None:
     serve = shared(settings, 4).serve
     assert (serve.concurrency, serve.queue, serve.connections) == (16, 64, 256)
     assert (serve.lake_pool, shared(settings, 300).serve.concurrency) == (2, 1)
 
 
-def test_two_processes_of_one_file_count_together(tmp_path, monkeypatch):
+def test_two_processes_of_one_file_count_together(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(RATES_FILE, str(tmp_path / "rates"))
     one, other = RateLimit(2), RateLimit(2)
     assert [one.wait("a", 0.0), other.wait("a", 0.0)] == [0.0, 0.0]
@@ -287,7 +288,7 @@ def test_two_processes_of_one_file_count_together(tmp_path, monkeypatch):
     assert one.wait("a", 30.0) == 0.0
 
 
-def test_a_dead_worker_s_gauges_go_and_its_counters_stay(tmp_path, monkeypatch):
+def test_a_dead_worker_s_gauges_go_and_its_counters_stay(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
     for name in ("gauge_livesum_7.db", "counter_7.db", "gauge_livesum_8.db"):
         (tmp_path / name).touch()
@@ -298,7 +299,7 @@ def test_a_dead_worker_s_gauges_go_and_its_counters_stay(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("quota", "cores"), [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), ("1600000 100000", 8)]
 )
-def test_a_container_s_quota_bounds_the_workers(monkeypatch, tmp_path, quota, cores):
+def test_a_container_s_quota_bounds_the_workers(monkeypatch, tmp_path, quota, cores) -> None:
     file = tmp_path / "cpu.max"
     file.write_text(f"{quota}\n")
     monkeypatch.setattr(workers, "_QUOTA", file)

@@ -28,17 +28,17 @@ ROWS = pa.table(
 )
 
 
-def test_hashes_are_those_of_spark(spark):
+def test_hashes_are_those_of_spark(spark) -> None:
     theirs = spark.createDataFrame(ROWS).select(F.xxhash64("text", "number", "day").alias("h")).toArrow()["h"]
     assert spark_xxhash64(*ROWS.columns).to_pylist() == theirs.to_pylist()
 
 
 @pytest.mark.parametrize("part", [(3, 50), (90, 200), (0, 0)])
-def test_hashes_of_a_part_are_those_of_the_whole(part):
+def test_hashes_of_a_part_are_those_of_the_whole(part) -> None:
     assert spark_xxhash64(*ROWS.slice(*part).columns) == spark_xxhash64(*ROWS.columns).slice(*part)
 
 
-def test_hashes_are_as_published():
+def test_hashes_are_as_published() -> None:
     """A lake's fingerprints go on from these, whatever version of Spark is installed."""
     row = (pa.array(["smr1qzzzzzzz"]), pa.array([100], pa.int64()), pa.array([date(2022, 9, 28)]))
     assert spark_xxhash64(*row).to_pylist() == [7721092565105457801]

@@ -29,7 +29,7 @@ def links(page):
     return [page.parent / target for target in re.findall(r'href="([^"]+)"', page.read_text())]
 
 
-def test_the_raw_results_are_listed_as_files(page):
+def test_the_raw_results_are_listed_as_files(page) -> None:
     assert all(target.is_file() for target in links(page))
     [results] = [target for target in links(page) if target.parent.name == "results"]
     listed = {target.relative_to(results.parent).as_posix() for target in links(results)}

@@ -1,4 +1,4 @@
-"""The job on a real lake, without Spark: a bad day stays back, readers keep its last good state."""
+"""The job on a real lake: a bad day stays back, readers keep its last good state."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,6 @@ from permalake import paths
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.pipeline import jobs
 from permalake.spark import sizes
 from support.audit_days import DAYS, FIRST, find, small_network
 from support.jobs import job
@@ -30,15 +29,9 @@ def lake(tmp_path, monkeypatch):
     return OpenLake(load_settings())
 
 
-@pytest.fixture(autouse=True)
-def _without_spark(monkeypatch):
-    """Small days start no session."""
-    monkeypatch.setattr(jobs, "session", None)
-
-
-def audit(start, end, run_id):
+def audit(start, end, run_id, spark=None) -> None:
     arguments = ["--network", NETWORK, "--start", str(start), "--end", str(end), "--run-id", run_id]
-    job("audit")(arguments)
+    job("audit")(arguments, spark)
 
 
 def staged(lake, rows, days, run_id):
@@ -59,9 +52,9 @@ def published(lake):
 
 
 @pytest.mark.parametrize("in_memory", [200_000, 0])
-def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, monkeypatch, in_memory):
+def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, spark, monkeypatch, in_memory) -> None:
     """Whether the rows are read at once or scanned in their files."""
-    monkeypatch.setattr(sizes, "DRIVER_ROWS", in_memory)
+    monkeypatch.setattr(sizes, "MEMORY_ROWS", in_memory)
     good = small_network()
     first = staged(lake, good, DAYS[1:2], "first")
     pinned = first.pin()
@@ -73,7 +66,7 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, monkeypatch, in
     bad = small_network()
     find(bad, "ms_analytics", milestone_index=FIRST + 2)["transaction_count"] = 2
     staged(lake, bad, DAYS, "range")
-    audit(DAYS[0], DAYS[-1], "range")
+    audit(DAYS[0], DAYS[-1], "range", spark)
     verdicts = lake.pinned(NETWORK, "range").verdicts()
     assert {day: ok for day, (ok, _) in verdicts.items()} == {DAYS[0]: True, DAYS[1]: False, DAYS[2]: True}
     line = "ms_analytics: transactions_add_up: milestone 102 expected 0, found 2"
@@ -85,7 +78,7 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, monkeypatch, in
 
     staged(lake, bad, DAYS[1:2], "again")
     with pytest.raises(PermalakeError) as failure:
-        audit(DAYS[1], DAYS[1], "again")
+        audit(DAYS[1], DAYS[1], "again", spark)
     told, page = str(failure.value).split("; docs: ")
     assert told == f"audit of shimmer 2022-09-29 failed: {line}"
     text = Path(page).read_text()
@@ -100,7 +93,7 @@ def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, monkeypatch, in
     assert (summary["passed"], summary["days"]) == (0, 1)
 
 
-def test_a_range_without_rows_has_nothing_to_judge(lake):
+def test_a_range_without_rows_has_nothing_to_judge(lake) -> None:
     lake.begin(NETWORK, DAYS[0], DAYS[2], "empty")
     audit(DAYS[0], DAYS[2], "empty")
     assert lake.pinned(NETWORK, "empty").verdicts() == {}

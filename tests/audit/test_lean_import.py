@@ -22,20 +22,20 @@ assert round(scipy.stats.norm.cdf(0), 3) == 0.5
 """
 
 
-def test_an_audit_leaves_them_out_and_others_import_them_later():
+def test_an_audit_leaves_them_out_and_others_import_them_later() -> None:
     command = [sys.executable, "-c", IMPORTED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_names_are_those_of_installed_modules():
+def test_the_names_are_those_of_installed_modules() -> None:
     find = "import importlib.util, sys; assert all(map(importlib.util.find_spec, sys.argv[1:]))"
     names = sorted(OPTIONAL | DEFERRED)
     done = subprocess.run([sys.executable, "-c", find, *names], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_failing_import_leaves_the_import_system_as_it_was():
+def test_a_failing_import_leaves_the_import_system_as_it_was() -> None:
     before = list(sys.meta_path)
     with pytest.raises(ModuleNotFoundError), lean_import():
         import a_module_that_nobody_wrote  # noqa: F401

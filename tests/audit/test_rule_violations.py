@@ -10,7 +10,7 @@ from support.audit_days import scope
 from support.violating_rows import BROKEN, DAY, DOMAINS, EVERY, broken_by_contract, valid_row, violating
 
 
-def test_every_rule_has_a_violating_row_and_none_is_left_over():
+def test_every_rule_has_a_violating_row_and_none_is_left_over() -> None:
     for name, table in EVERY.items():
         assert set(BROKEN.get(name, {})) == {rule.name for rule in suite_of(table).rules}, name
         assert set(broken_by_contract(table)) == {rule.name for rule in contract_rules(table)}, name
@@ -18,7 +18,7 @@ def test_every_rule_has_a_violating_row_and_none_is_left_over():
 
 
 @pytest.mark.parametrize("table", EVERY.values(), ids=EVERY)
-def test_each_row_violates_its_rule(table):
+def test_each_row_violates_its_rule(table) -> None:
     """A row made for a rule of the suite violates this rule alone; the valid row violates none."""
     contract, own = broken_by_contract(table), BROKEN.get(table.name, {})
     rules = [*contract_rules(table), *suite_of(table).rules]
@@ -38,7 +38,7 @@ def test_each_row_violates_its_rule(table):
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_great_expectations_finds_every_violation(tmp_path, domain):
+def test_great_expectations_finds_every_violation(tmp_path, domain) -> None:
     """Every expectation of every table fails."""
     tables = {table.name: table for table in DOMAINS[domain]}
     auditor = Auditor(DOMAINS[domain], (), tmp_path)

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from permalake.audit.runner import Auditor
+from permalake.contracts.sql_functions import SqlFunction
 from permalake.domains import domain_of
 from permalake.engine.duckdb_engine import DuckDBEngine
-from permalake.engine.spark_engine import SparkEngine
 from permalake.iota.contracts import IOTA_TABLES
-from support.audit_days import DAYS, FIRST, arrow, find, frame, scope, small_network
+from support.audit_days import DAYS, FIRST, arrow, find, scope, small_network
 
 
 def auditor(store):
@@ -39,7 +39,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("column", "value", "rule", "told"), BROKEN)
-def test_one_wrong_value_fails_one_rule(audit, column, value, rule, told):
+def test_one_wrong_value_fails_one_rule(audit, column, value, rule, told) -> None:
     rows = small_network()
     find(rows, "messages", milestone_index=FIRST + 2, white_flag_index=1)[column] = value
     report = audit(rows, "messages")
@@ -51,7 +51,7 @@ def test_one_wrong_value_fails_one_rule(audit, column, value, rule, told):
         assert report.failures(DAYS[1]) == [failure.line()]
 
 
-def test_good_rows_pass_and_their_results_are_kept(audit, tmp_path_factory):
+def test_good_rows_pass_and_their_results_are_kept(audit, tmp_path_factory) -> None:
     report = audit(small_network(), "messages", "tags", "ms_activity", "foundry_outputs")
     assert report.passed == list(DAYS)
     assert report.failed == report.warnings == []
@@ -65,7 +65,7 @@ def test_good_rows_pass_and_their_results_are_kept(audit, tmp_path_factory):
         assert len(kept["results"]) == len(asked)
 
 
-def test_a_key_that_stands_twice_is_named(audit):
+def test_a_key_that_stands_twice_is_named(audit) -> None:
     rows = small_network()
     twice = find(rows, "tags", milestone_index=FIRST + 1)
     rows["tags"].append(dict(twice))
@@ -75,7 +75,7 @@ def test_a_key_that_stands_twice_is_named(audit):
     assert report.passed == list(DAYS[1:])
 
 
-def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(tmp_path):
+def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(tmp_path) -> None:
     rows = small_network()
 
     def without_version(name):
@@ -88,16 +88,31 @@ def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(tmp_path):
     assert "version" in report.failures(DAYS[0])[0]
 
 
-def test_an_exception_counts_as_failure_and_is_pinned_to_its_day(spark, tmp_path):
+def test_an_exception_counts_as_failure_and_is_pinned_to_its_day(tmp_path) -> None:
     """A column that cannot be computed on one day of two; critical even for a rule that only warns."""
     rows = small_network()
+    spoilt = SqlFunction("spoilt", _lost_in_transit, ("int", "int"), "int")
 
-    def table(session, name):
-        damaged = frame(session, IOTA_TABLES[name], rows[name])
-        spoilt = f"if(milestone_index = {FIRST + 2}, raise_error('lost in transit'), version)"
-        return damaged.selectExpr(*(f"{spoilt} AS version" if c == "version" else c for c in damaged.columns))
+    class Damaged(DuckDBEngine):
+        def open(self, name):
+            super().open(name)
+            self.define(spoilt)
+            self._connection.execute(f"ALTER VIEW {name} RENAME TO sound_{name}")
+            self._connection.execute(
+                f"CREATE VIEW {name} AS SELECT * REPLACE (spoilt(milestone_index, version) AS version) "
+                f"FROM sound_{name}"
+            )
 
-    damaged = replace(scope(rows), own=SparkEngine(lambda: spark, table))
+        def narrowed(self, start, end):
+            return Damaged(self._table, days=(start, end))
+
+    damaged = replace(scope(rows), own=Damaged(lambda name: arrow(IOTA_TABLES[name], rows[name])))
     report = auditor(tmp_path).run(damaged, DAYS[:2], only=["messages"])
     assert report.passed == [DAYS[0]]
     assert any("lost in transit" in line for line in report.failures(DAYS[1]))
+
+
+def _lost_in_transit(index, version):
+    if FIRST + 2 in index.to_pylist():
+        raise ValueError("lost in transit")
+    return version

@@ -19,15 +19,14 @@ DAY = dt.date(2024, 5, 10)
     ("window_hours", "days"), [(0.5, 1), (12, 1), (24, 1), (24.5, 2), (72, 3), (744, 31)]
 )
 def test_side_tables_are_read_as_far_as_a_quote_may_lie(window_hours: float, days: int) -> None:
-    spans = {}
+    spans: dict[str, tuple[dt.date, dt.date]] = {}
 
-    def rows(name: str, start: dt.date, end: dt.date, _without: object) -> SimpleNamespace:
-        spans[name] = (start, end)
-        return SimpleNamespace(count=0, size=0)
+    def rows_of(asked: dict[str, tuple[dt.date, dt.date]], _without: object) -> dict[str, SimpleNamespace]:
+        spans.update(asked)
+        return {name: SimpleNamespace(count=0, size=0) for name in asked}
 
-    attempt = SimpleNamespace(
-        network="wormhole", start=DAY, end=DAY, refused={}, files=SimpleNamespace(rows=rows)
-    )
+    files = SimpleNamespace(rows_of=rows_of)
+    attempt = SimpleNamespace(network="wormhole", start=DAY, end=DAY, refused={}, files=files)
     settings = Settings(prices=PricesSettings(window_hours=window_hours))
     scope_of(pytest.fail, settings, attempt, WORMHOLE_TABLES)
     assert spans["token_prices"] == (DAY - dt.timedelta(days), DAY + dt.timedelta(days))

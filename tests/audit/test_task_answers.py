@@ -40,14 +40,14 @@ def judged(store, scope, **only):
     return report.findings
 
 
-def test_sound_days_pass(in_tasks, tmp_path):
+def test_sound_days_pass(in_tasks, tmp_path) -> None:
     found = judged(tmp_path / "store", in_tasks(small_network()))
     assert found == judged(tmp_path / "own", scope(small_network()))
     assert {finding.table for finding in found} >= {"messages", "ledger_updates", "milestones"}
     assert not [finding for finding in found if finding.is_failure]
 
 
-def test_a_wrong_value_is_named_with_its_day(in_tasks, tmp_path):
+def test_a_wrong_value_is_named_with_its_day(in_tasks, tmp_path) -> None:
     rows = small_network()
     find(rows, "messages", white_flag_index=1)["conflict_reason"] = 7
     rows["parents"].pop()
@@ -58,7 +58,7 @@ def test_a_wrong_value_is_named_with_its_day(in_tasks, tmp_path):
     assert len(failed) > 1
 
 
-def test_what_cannot_be_computed_is_pinned_to_its_day(in_tasks, tmp_path, monkeypatch):
+def test_what_cannot_be_computed_is_pinned_to_its_day(in_tasks, tmp_path, monkeypatch) -> None:
     """Days are halved, in tasks too, until one alone fails."""
     law = replace(LAWS[0], name="lost", kind="violations", check=None, sides=(_LOST,))
     monkeypatch.setattr(__name__ + ".LAWS", [law])

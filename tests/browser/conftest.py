@@ -6,10 +6,13 @@ import pytest
 
 from permalake.api.app import create_app
 from permalake.config import Settings
+from permalake.transparency import keys
 from support import synthetic_lake
 from support.browser import browser as started
+from support.lakes import OpenLake
 from support.live_api import live_api
 from support.served_wormhole import publish_world, wormhole_settings
+from support.signed_lakes import NAME, at_home, sign
 from support.site_pages import pages_of
 
 
@@ -21,10 +24,17 @@ def site(tmp_path_factory):
     tangles = synthetic_lake.settings_of(folder / "lake")
     networks = {name: one.model_dump() for name, one in tangles.networks.items() if name != "cut"}
     settings = Settings(
-        lake=wormhole.lake.model_dump(), networks=networks, wormhole=wormhole.wormhole.model_dump()
+        lake=wormhole.lake.model_dump(),
+        networks=networks,
+        wormhole=wormhole.wormhole.model_dump(),
+        serve={"timeout": 60, "sql_seconds": 60},
     )  # type: ignore[arg-type]
     synthetic_lake.build(settings, networks)
     publish_world(settings)
+    with pytest.MonkeyPatch.context() as patch:
+        at_home(patch, folder / "home")
+        keys.create_key(NAME)
+        sign(settings, OpenLake(settings))
     with live_api(create_app(settings)) as address:
         yield address
 

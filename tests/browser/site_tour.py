@@ -48,7 +48,7 @@ def visit(page: Browser, address: str, folder: Path) -> int:
         for theme in THEMES:
             for width in WIDTHS:
                 page.look(width=width, theme=theme)
-                wrong = faults(page, seen, address, width)
+                wrong = faults(page, seen, address, theme, width)
                 wrong += ["too large"] if is_too_large(address, path) else []
                 count += len(wrong)
                 kept = KEPT.get((name, width, theme))

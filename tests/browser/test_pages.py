@@ -1,4 +1,4 @@
-"""Every page in a headless Chromium, in both themes, at 360 and 1280 px: console, requests, axe-core."""
+"""Every page in a headless Chromium, in both themes, at 360, 768 and 1280 px: console, requests, axe-core."""
 
 from __future__ import annotations
 
@@ -15,10 +15,19 @@ from support.site_pages import THEMES, WIDTHS, faults, is_too_large, violations
 HOSTILE = f"/wormhole/vaa/{FAR_CHAIN}/{FAR_EMITTER}/7"
 
 
-def test_every_page_is_accessible_and_asks_nobody(site, pages, browser):
+def test_every_page_is_accessible_and_asks_nobody(site, pages, browser) -> None:
     pages = {**pages, "hostile": HOSTILE}
     kinds = {name.split("-")[0] for name in pages}
-    assert {"overview", "operations", "quality", "network", "explore", "milestone", "message"} <= kinds
+    assert {
+        "overview",
+        "operations",
+        "quality",
+        "verify",
+        "network",
+        "explore",
+        "milestone",
+        "message",
+    } <= kinds
     assert {
         "output",
         "address",
@@ -31,7 +40,9 @@ def test_every_page_is_accessible_and_asks_nobody(site, pages, browser):
         "transaction",
         "day",
     } <= kinds
-    assert {"alias", "nft", "foundry"} <= kinds
+    assert {"built", "alias", "nft", "foundry", "data", "tables", "table", "sql"} <= kinds
+    assert {"messages", "corridors", "tokens", "corridor", "account", "guardian_set"} <= kinds
+    assert {"changes", "nfts", "collection"} <= kinds
     wrong = {}
     for name, path in pages.items():
         visit = browser.visit(site + path)
@@ -40,13 +51,13 @@ def test_every_page_is_accessible_and_asks_nobody(site, pages, browser):
         for theme in THEMES:
             for width in WIDTHS:
                 browser.look(width=width, theme=theme)
-                found += [f"{theme} {width}: {fault}" for fault in faults(browser, visit, site, width)]
+                found += [f"{theme} {width}: {fault}" for fault in faults(browser, visit, site, theme, width)]
         if found:
             wrong[name] = found
     assert wrong == {}
 
 
-def test_themes_differ_and_no_page_is_blank(site, browser):
+def test_themes_differ_and_no_page_is_blank(site, browser) -> None:
     colours = set()
     browser.visit(f"{site}/")
     for theme in THEMES:
@@ -56,7 +67,7 @@ def test_themes_differ_and_no_page_is_blank(site, browser):
     assert browser.evaluate("document.body.innerText.length") > 200
 
 
-def test_a_picture_of_flows_in_usd_is_one_click_behind_the_first_page(site, browser):
+def test_a_picture_of_flows_in_usd_is_one_click_behind_the_first_page(site, browser) -> None:
     """``make demo`` names the first page; the second click shows the picture."""
     browser.visit(f"{site}/")
     browser.look(width=1280, theme="light")
@@ -73,7 +84,7 @@ def test_a_picture_of_flows_in_usd_is_one_click_behind_the_first_page(site, brow
     assert browser.evaluate("document.querySelectorAll('svg.sankey .ribbon').length") > 1
 
 
-def test_axe_finds_what_is_wrong(site, browser):
+def test_axe_finds_what_is_wrong(site, browser) -> None:
     """The check itself can fail."""
     browser.visit(f"{site}/quality")
     browser.evaluate("document.querySelector('label[for=network]').remove()")
@@ -106,7 +117,7 @@ def message(request, pages):
     return pages[f"message-{request.param}"]
 
 
-def test_the_verify_button_checks_every_step(site, browser, message):
+def test_the_verify_button_checks_every_step(site, browser, message) -> None:
     visit = browser.visit(site + message)
     assert browser.evaluate("getComputedStyle(document.getElementById('verify')).display") != "none"
     found = browser.evaluate(VERDICT)
@@ -120,7 +131,7 @@ def test_the_verify_button_checks_every_step(site, browser, message):
     assert all(url.startswith((site, "data:")) for url in visit.requests)
 
 
-def test_a_tampered_proof_shows_failure(site, browser, message):
+def test_a_tampered_proof_shows_failure(site, browser, message) -> None:
     browser.visit(site + message)
     browser.evaluate(TAMPER)
     found = browser.evaluate(VERDICT)
@@ -136,7 +147,7 @@ true
 """
 
 
-def test_the_policy_stops_inline_scripts(site, browser, message):
+def test_the_policy_stops_inline_scripts(site, browser, message) -> None:
     visit = browser.visit(site + message)
     browser.evaluate(INLINE)
     browser.evaluate("new Promise(done => setTimeout(done, 200))")
@@ -144,7 +155,7 @@ def test_the_policy_stops_inline_scripts(site, browser, message):
     assert any("Content Security Policy" in line for line in visit.console)
 
 
-def test_the_pages_work_by_keyboard(site, browser):
+def test_the_pages_work_by_keyboard(site, browser) -> None:
     browser.visit(f"{site}/")
     for kind in ("rawKeyDown", "keyUp"):
         browser.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
@@ -152,7 +163,7 @@ def test_the_pages_work_by_keyboard(site, browser):
     assert browser.evaluate("getComputedStyle(document.activeElement).left") == "8px"
 
 
-def test_json_of_every_page_has_no_drawings(site, pages):
+def test_json_of_every_page_has_no_drawings(site, pages) -> None:
     for path in pages.values():
         sign = "&" if "?" in path else "?"
         answer = httpx.get(f"{site}{path}{sign}format=json", timeout=60)
@@ -160,10 +171,67 @@ def test_json_of_every_page_has_no_drawings(site, pages):
         assert "<svg" not in json.dumps(answer.json())
 
 
-def test_a_machine_without_chromium_gets_one(monkeypatch):
+def test_a_machine_without_chromium_gets_one(monkeypatch) -> None:
     """The browser that npm brings starts with its own libraries."""
     monkeypatch.delenv("PERMALAKE_CHROMIUM", raising=False)
     monkeypatch.setattr(chromium_binary.shutil, "which", lambda name: None)
     with started(chromium_binary.found()) as page:
         page.visit("data:text/html,<title>hello</title><p>seen")
         assert page.evaluate("document.title + document.body.innerText") == "helloseen"
+
+
+def test_from_a_block_it_is_one_click_to_what_is_signed_of_its_day(site, pages, browser) -> None:
+    browser.visit(site + pages["message-shimmer"])
+    browser.look(width=1280, theme="light")
+    browser.click("its day")
+    text = browser.evaluate("document.body.innerText")
+    assert "What is proven" in text
+    assert "permalake verify --network shimmer --date" in text
+
+
+def test_the_page_of_all_routes_follows_the_theme(site, browser) -> None:
+    colours = {}
+    browser.visit(f"{site}/docs")
+    for theme in THEMES:
+        browser.look(width=1280, theme=theme)
+        browser.evaluate("new Promise(done => setTimeout(done, 200))")
+        colours[theme] = browser.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert colours["dark"] != colours["light"]
+
+
+HIDDEN = """
+[...document.querySelectorAll('main td, main th, main dd, main a, main button, main input')].filter(one => {
+  if (one.closest('thead, svg, details:not([open]), .matrix, .grid, .month')) return false;
+  const {left, right, width} = one.getBoundingClientRect();
+  return width > 0 && (left < -1 || right > innerWidth + 1);
+}).map(one => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`).slice(0, 3)
+"""
+
+
+def test_nothing_that_matters_lies_beyond_the_edge_of_a_phone(site, pages, browser) -> None:
+    """Tables of rows stand one value below the other; only pictures, matrices and raw data may scroll."""
+    wrong = {}
+    for name, path in pages.items():
+        if name.split("-")[0] in {"sql", "table", "overview"}:
+            continue
+        browser.visit(site + path)
+        browser.look(width=360, theme="light")
+        if found := browser.evaluate(HIDDEN):
+            wrong[name] = found
+    assert wrong == {}
+
+
+CUT = """
+[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth + 1).length
+"""
+
+
+def test_print_has_whole_tables(site, pages, browser) -> None:
+    browser.visit(site + pages["table-shimmer"])
+    browser.look(width=1280, theme="light")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert browser.evaluate("getComputedStyle(document.querySelector('header.top')).display") == "none"
+        assert browser.evaluate(CUT) == 0
+    finally:
+        browser.call("Emulation.setEmulatedMedia", media="")

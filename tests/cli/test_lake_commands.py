@@ -74,7 +74,7 @@ def asked(permalake, sql: str):
     return json.loads(out)
 
 
-def test_every_type_as_json(permalake):
+def test_every_type_as_json(permalake) -> None:
     """Integers of any width are numbers, decimals text, binary hex, times RFC 3339."""
     (row,) = asked(
         permalake,
@@ -107,7 +107,7 @@ def test_every_type_as_json(permalake):
     }
 
 
-def test_a_sum_beyond_64_bits_is_a_number(permalake):
+def test_a_sum_beyond_64_bits_is_a_number(permalake) -> None:
     _, out, _ = permalake(
         "query",
         "select sum(x) s from (values (9223372036854775807), (9223372036854775807)) t(x)",
@@ -117,7 +117,7 @@ def test_a_sum_beyond_64_bits_is_a_number(permalake):
     assert out == '[{"s": 18446744073709551614}]\n'
 
 
-def test_rows_of_the_lake_in_every_format(permalake):
+def test_rows_of_the_lake_in_every_format(permalake) -> None:
     sql = "select milestone_index, message_count, date from shimmer.ms_analytics"
     expected = {"milestone_index": 17339, "message_count": 3, "date": "2022-09-28"}
     assert asked(permalake, sql) == [expected]
@@ -129,15 +129,15 @@ def test_rows_of_the_lake_in_every_format(permalake):
     assert asked(permalake, "select * from shimmer.tags") == []
 
 
-def test_csv_quotes_and_leaves_nulls_empty(permalake):
+def test_csv_quotes_and_leaves_nulls_empty(permalake) -> None:
     sql = "select 'a,\"b' x, null y, [1, 2] z"
     assert permalake("query", sql, "--format", "csv")[1] == 'x,y,z\n"a,""b",,"[1, 2]"\n'
 
 
-def test_a_screen_shows_what_fits_and_says_so(permalake):
+def test_a_screen_shows_what_fits_and_says_so(permalake) -> None:
     code, out, err = permalake("query", "select repeat('x', 100) t, i from range(1500) r(i)")
     assert code == 0
-    assert "x" * 73 not in out
+    assert "x" * 91 not in out
     assert "(100 characters)" in out
     assert err == "1500 rows, the first 1000 shown; --format json or csv gives all\n"
 
@@ -145,7 +145,7 @@ def test_a_screen_shows_what_fits_and_says_so(permalake):
 HOSTILE = "select chr(27) || '[31m' || chr(8238) || chr(155) as \"a\tb\", '=1+1' f, -1.5 d, '-x' m, '@' a"
 
 
-def test_what_a_terminal_would_obey_is_marked(permalake):
+def test_what_a_terminal_would_obey_is_marked(permalake) -> None:
     table = permalake("query", HOSTILE)[1]
     assert "[U+001B][31m[U+202E][U+009B]" in table
     assert not {"\x1b", "\u202e", "\x9b"} & set(table)
@@ -154,21 +154,21 @@ def test_what_a_terminal_would_obey_is_marked(permalake):
     assert "\x1b" not in error
 
 
-def test_files_have_the_exact_values(permalake):
+def test_files_have_the_exact_values(permalake) -> None:
     assert asked(permalake, HOSTILE)[0]["a\tb"] == "\x1b[31m\u202e\x9b"
     assert permalake("query", HOSTILE, "--format", "csv")[1].splitlines()[1] == (
         "\x1b[31m\u202e\x9b,=1+1,-1.5,-x,@"
     )
 
 
-def test_a_spreadsheet_takes_nothing_for_a_formula(permalake):
+def test_a_spreadsheet_takes_nothing_for_a_formula(permalake) -> None:
     assert permalake("query", HOSTILE, "--format", "sheet")[1].splitlines()[1] == (
         "\x1b[31m\u202e\x9b,'=1+1,-1.5,'-x,'@"
     )
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
-def test_a_terminal_shows_json_of_the_same_values(form):
+def test_a_terminal_shows_json_of_the_same_values(form) -> None:
     screen = io.StringIO()
     screen.isatty = lambda: True  # type: ignore[method-assign]
     value = "\x1b[31m\u202e\x9b\U000e0001ü"
@@ -178,7 +178,7 @@ def test_a_terminal_shows_json_of_the_same_values(form):
         assert json.loads(screen.getvalue()) == [{"a": value}]
 
 
-def test_as_of_before_anything_was_published_is_empty(permalake):
+def test_as_of_before_anything_was_published_is_empty(permalake) -> None:
     sql = "select count(*) n from shimmer.messages"
     earlier = permalake("query", sql, "--format", "json", "--as-of", "2020-01-01")
     assert json.loads(earlier[1]) == [{"n": 0}]
@@ -198,7 +198,7 @@ def test_as_of_before_anything_was_published_is_empty(permalake):
         (("quarantine", "retry", "--network", "nowhere"), 2, "network nowhere: not configured"),
     ],
 )
-def test_errors_are_one_line_and_the_exit_code_says_whose_fault(permalake, arguments, code, text):
+def test_errors_are_one_line_and_the_exit_code_says_whose_fault(permalake, arguments, code, text) -> None:
     ended, out, err = permalake(*arguments)
     assert (ended, out) == (code, "")
     assert err.startswith("permalake: ")
@@ -206,7 +206,7 @@ def test_errors_are_one_line_and_the_exit_code_says_whose_fault(permalake, argum
     assert err.count("\n") == 1
 
 
-def test_status_of_the_day(permalake):
+def test_status_of_the_day(permalake) -> None:
     code, out, err = permalake("status", "--network", "shimmer", "--format", "json")
     (day,) = json.loads(out)
     assert (code, err) == (0, "")
@@ -216,7 +216,7 @@ def test_status_of_the_day(permalake):
     assert "2022-09-28" in permalake("status")[1]
 
 
-def test_a_run_is_shown_step_by_step_with_the_days_that_it_published(permalake, config):
+def test_a_run_is_shown_step_by_step_with_the_days_that_it_published(permalake, config) -> None:
     ledger = StepLedger(open_database(load_settings(config)))
     key = ledger.start("shimmer", "cli-1", "publish", (DAY1, DAY1))
     ledger.finish(key, StepResult(days=(DAY1,), rows={"messages": 3}))
@@ -228,7 +228,7 @@ def test_a_run_is_shown_step_by_step_with_the_days_that_it_published(permalake, 
     assert "1 days published" in permalake("status", "--run", "cli-1")[1]
 
 
-def test_the_quarantine_is_listed_filtered_and_shown(permalake):
+def test_the_quarantine_is_listed_filtered_and_shown(permalake) -> None:
     def listed(*arguments):
         return [
             row["origin"] for row in json.loads(permalake("quarantine", *arguments, "--format", "json")[1])
@@ -244,22 +244,26 @@ def test_the_quarantine_is_listed_filtered_and_shown(permalake):
         "shimmer,2022-09-28,malformed,archive_rest,blocks.jsonl:1,,2022-10-01T12:00:00.25Z"
     )
     assert err == "1 of 3 rows shown\n"
+    out = permalake("quarantine", "list")[1]
+    told = [line for line in out.splitlines() if "docs/runbooks/reasons.md" in line]
+    assert [line.split(":")[0] for line in told] == ["bad_signature", "malformed"]
+    assert told[1].endswith("; see docs/runbooks/reasons.md#malformed")
     (row,) = json.loads(permalake("quarantine", "show", "blocks.jsonl:3")[1])
     assert (row["raw"], row["reason"]) == ("03ff", "bad_signature")
 
 
-def test_neighbouring_days_are_tried_again_as_one_range():
+def test_neighbouring_days_are_tried_again_as_one_range() -> None:
     assert _ranges([DAY1]) == [(DAY1, DAY1)]
     assert _ranges([DAY1, DAY2, DAY3]) == [(DAY1, DAY3)]
     assert _ranges([DAY1, DAY3]) == [(DAY1, DAY1), (DAY3, DAY3)]
 
 
-def test_nothing_to_try_again(permalake):
+def test_nothing_to_try_again(permalake) -> None:
     code, out, _ = permalake("quarantine", "retry", "--network", "shimmer", "--date", "2022-10-01")
     assert (code, out) == (0, "shimmer 2022-10-01: nothing in quarantine\n")
 
 
-def test_the_shell_of_sql_lists_what_there_is(permalake):
+def test_the_shell_of_sql_lists_what_there_is(permalake) -> None:
     listed = asked(permalake, "show tables")
     assert {"network": "shimmer", "table": "messages"} in listed
     assert {"network": "shimmer", "table": "sync"} in listed
@@ -269,12 +273,12 @@ def test_the_shell_of_sql_lists_what_there_is(permalake):
     assert asked(permalake, sql)[0]["n"] == 6
 
 
-def test_a_listing_beside_rows_reads_the_rows(permalake):
+def test_a_listing_beside_rows_reads_the_rows(permalake) -> None:
     sql = "select count(*) n, any_value(t.table_name) from shimmer.messages, information_schema.tables t"
     assert asked(permalake, f"{sql} where t.table_name = 'tags'")[0]["n"] == 3
 
 
-def test_sql_comes_from_a_file_or_standard_input(permalake, tmp_path, monkeypatch):
+def test_sql_comes_from_a_file_or_standard_input(permalake, tmp_path, monkeypatch) -> None:
     file = tmp_path / "count.sql"
     file.write_text("select count(*) n\nfrom shimmer.messages;\n", "utf-8")
     assert permalake("query", "--file", str(file), "--format", "csv")[1] == "n\n3\n"
@@ -287,14 +291,8 @@ def test_sql_comes_from_a_file_or_standard_input(permalake, tmp_path, monkeypatc
     assert (code, "absent.sql" in err) == (2, True)
 
 
-def test_no_sql_on_a_terminal_says_what_to_write(permalake, monkeypatch):
-    monkeypatch.setattr("sys.stdin", _Terminal())
-    code, _, err = permalake("query")
-    assert (code, "show tables" in err) == (2, True)
-
-
 @pytest.mark.parametrize(("condition", "count"), [("true", 3), ("false", 0)])
-def test_rows_go_into_a_parquet_file(permalake, tmp_path, condition, count):
+def test_rows_go_into_a_parquet_file(permalake, tmp_path, condition, count) -> None:
     target = tmp_path / "rows.parquet"
     code, out, err = permalake(
         "query", f"select * from shimmer.messages where {condition}", "--parquet", str(target)
@@ -306,7 +304,7 @@ def test_rows_go_into_a_parquet_file(permalake, tmp_path, condition, count):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_parquet_file_that_cannot_be_written_is_one_line(permalake, tmp_path):
+def test_a_parquet_file_that_cannot_be_written_is_one_line(permalake, tmp_path) -> None:
     code, _, err = permalake("query", "select 1", "--parquet", str(tmp_path / "absent" / "rows.parquet"))
     assert (code, err.count("\n"), "rows.parquet" in err) == (1, 1, True)
 
@@ -316,7 +314,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_leaves_columns_out_between_the_first_and_the_last(monkeypatch):
+def test_a_terminal_leaves_columns_out_between_the_first_and_the_last(monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out, log = _Terminal(), io.StringIO()
     names = [f"column_{at}" for at in range(20)]
@@ -331,7 +329,28 @@ def test_a_terminal_leaves_columns_out_between_the_first_and_the_last(monkeypatc
     assert all(name in pipe.getvalue() for name in names)
 
 
-def test_status_of_days_that_need_somebody(permalake):
+def test_a_terminal_shortens_ids_before_it_leaves_columns_out(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out, log = _Terminal(), io.StringIO()
+    key = f"2:{'0' * 24}{'3e' * 20}:0000000000085075"
+    row = {"date": "2026-04-09", "row_key": key, "amount": "123456789012345678901", "symbol": "WETH"}
+    write([row], list(row), "table", out, log)
+    lines = re.sub(r"\x1b\[\d*m", "", out.getvalue()).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 5, "no row is wrapped"
+    cells = lines[3].replace("│", " ").split()
+    assert [cells[0], *cells[2:]] == ["2026-04-09", "123456789012345678901", "WETH"]
+    head, tail = cells[1].split("…")
+    assert key.startswith(head)
+    assert key.endswith(tail)
+    assert min(len(head), len(tail)) > 8
+    assert log.getvalue() == "long texts are shortened in the middle; --format json or csv gives all\n"
+    pipe = io.StringIO()
+    write([row], list(row), "table", pipe, log)
+    assert key in pipe.getvalue()
+
+
+def test_status_of_days_that_need_somebody(permalake) -> None:
     def days(*options):
         return [day["date"] for day in json.loads(permalake("status", "--format", "json", *options)[1])]
 
@@ -339,3 +358,15 @@ def test_status_of_days_that_need_somebody(permalake):
     assert days("--date", "2022-09-29", "--to", "2022-09-30") == []
     assert days("--failed") == []
     assert permalake("status", "--to", "2022-09-30")[0] == 2
+
+
+def test_status_leads_to_what_a_later_publication_changed(permalake, config) -> None:
+    assert "published again" not in permalake("status")[1]
+    settings = load_settings(config)
+    build(settings, OpenLake(settings), DAY1, 17339, 3, "again")
+    line = (
+        f"shimmer: 1 day was published again, the last {DAY1}; what changed: "
+        f"/quality/changes?network=shimmer&day={DAY1} of `permalake serve`"
+    )
+    assert permalake("status")[1].splitlines()[-1] == line
+    assert "published again" not in permalake("status", "--date", DAY2)[1]

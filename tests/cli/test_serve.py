@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -28,7 +29,7 @@ print(_within_open_files(ServeSettings()).connections, resource.getrlimit(resour
     ("soft", "hard", "connections", "raised"),
     [(256, 4096, 1024, 2048), (256, 1500, 476, 1500), (256, 256, 64, 256)],
 )
-def test_connections_leave_files_to_the_lake(soft, hard, connections, raised):
+def test_connections_leave_files_to_the_lake(soft, hard, connections, raised) -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < hard:
         pytest.fail("this machine allows fewer open files than the test needs")
     script = SCRIPT.format(soft=soft, hard=hard)
@@ -37,15 +38,34 @@ def test_connections_leave_files_to_the_lake(soft, hard, connections, raised):
     assert ("serve.connections is" in done.stderr) == (connections < 1024)
 
 
-def test_a_port_that_is_taken_is_named(tmp_path):
+@pytest.fixture
+def environment(tmp_path):
+    """The environment of a server over a lake of one day."""
     networks = {lakes.NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
     settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)  # type: ignore[arg-type]
     lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
-    environment = {
+    return {
         **os.environ,
         "PERMALAKE_HOME": str(tmp_path),
         "PERMALAKE_LAKE__WAREHOUSE": str(tmp_path / "lake"),
     }
+
+
+def test_it_says_where_it_serves_once_connections_are_accepted(environment) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [PERMALAKE, "serve", "--port", str(port), "--workers", "1"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            line = next(line for line in server.stderr if line.startswith("serving "))
+            with urlopen(f"http://127.0.0.1:{port}/health", timeout=60) as answer:
+                assert answer.status == 200
+        finally:
+            server.terminate()
+    assert f"at http://127.0.0.1:{port}, docs at /docs" in line
+
+
+def test_a_port_that_is_taken_is_named(environment) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         command = [PERMALAKE, "serve", "--port", str(port)]

@@ -40,7 +40,7 @@ def services(secrets):
     return yaml.safe_load(VARIABLE.sub(value, TEXT))["services"]
 
 
-def test_secrets_have_no_default_and_are_all_made_by_the_script(secrets):
+def test_secrets_have_no_default_and_are_all_made_by_the_script(secrets) -> None:
     used = {name: kind for name, kind, _ in VARIABLE.findall(TEXT)}
     secret = {name for name in used if re.search("PASSWORD|SECRET|KEY", name)}
     assert {name for name, kind in used.items() if kind == ":?"} == secret == set(secrets)
@@ -49,7 +49,7 @@ def test_secrets_have_no_default_and_are_all_made_by_the_script(secrets):
     Fernet(secrets["AIRFLOW_FERNET_KEY"])
 
 
-def test_every_service_that_stays_is_checked_and_waited_for(services):
+def test_every_service_that_stays_is_checked_and_waited_for(services) -> None:
     staying = {name for name, service in services.items() if service["restart"] != "no"}
     assert set(services) - staying == {"airflow-init", "sample"}
     for name in staying:
@@ -62,32 +62,32 @@ def test_every_service_that_stays_is_checked_and_waited_for(services):
             )
 
 
-def test_nothing_is_open_to_other_machines(services):
+def test_nothing_is_open_to_other_machines(services) -> None:
     published = [port for service in services.values() for port in service.get("ports", ())]
     assert len(published) == 3
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 
-def test_all_parts_of_airflow_share_their_secrets(services):
+def test_all_parts_of_airflow_share_their_secrets(services) -> None:
     keys = ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__API__SECRET_KEY")
     for key in keys:
         assert len({services[name]["environment"][key] for name in AIRFLOW}) == 1
         assert services["airflow-apiserver"]["environment"][key]
 
 
-def test_the_drivers_of_airflow_s_database_are_in_the_environment(services):
+def test_the_drivers_of_airflow_s_database_are_in_the_environment(services) -> None:
     url = make_url(services["airflow-scheduler"]["environment"]["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"])
     for name in (url.drivername, "postgresql+asyncpg"):  # Airflow derives the second one itself
         url.set(drivername=name).get_dialect().import_dbapi()
 
 
-def test_the_sample_is_left_out_beside_a_configuration_of_one_s_own(services):
+def test_the_sample_is_left_out_beside_a_configuration_of_one_s_own(services) -> None:
     (variable,) = {name for name, kind, _ in VARIABLE.findall(TEXT) if kind == ":+"}
     assert variable == "PERMALAKE_CONFIG_FILE"
     assert services["sample"]["command"][-1].strip() == "exec python -m permalake.local.demo --quiet"
 
 
-def test_every_part_gets_a_configuration_that_loads(services, monkeypatch):
+def test_every_part_gets_a_configuration_that_loads(services, monkeypatch) -> None:
     for name in ("airflow-scheduler", "spark-worker"):
         with monkeypatch.context() as patched:
             for variable in [known for known in os.environ if known.startswith("PERMALAKE_")]:
@@ -106,7 +106,7 @@ def test_every_part_gets_a_configuration_that_loads(services, monkeypatch):
     assert services["spark-worker"]["deploy"]["replicas"] >= 2
 
 
-def test_files_and_targets_that_it_names_exist(services):
+def test_files_and_targets_that_it_names_exist(services) -> None:
     targets = re.findall(r"^FROM \S+ AS (\w+)$", (ROOT / "docker" / "Dockerfile").read_text("utf-8"), re.M)
     for service in services.values():
         if "build" in service:
@@ -120,7 +120,7 @@ def test_files_and_targets_that_it_names_exist(services):
     assert f"pools set {POOL} " in (ROOT / "docker" / "init.sh").read_text("utf-8")
 
 
-def test_bases_and_images_of_others_are_pinned_by_digest(services):
+def test_bases_and_images_of_others_are_pinned_by_digest(services) -> None:
     lines = (ROOT / "docker" / "Dockerfile").read_text("utf-8").splitlines()
     bases = [line.split()[1] for line in lines if line.startswith("FROM ")]
     others = [service["image"] for service in services.values() if "build" not in service]
@@ -130,7 +130,7 @@ def test_bases_and_images_of_others_are_pinned_by_digest(services):
         assert re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}", image), image
 
 
-def test_the_image_is_built_from_files_that_reach_the_builder():
+def test_the_image_is_built_from_files_that_reach_the_builder() -> None:
     """.dockerignore names what does; a file that COPY names beside it would not be there."""
     kept = [line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines()]
     copied = re.findall(

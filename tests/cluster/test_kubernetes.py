@@ -42,18 +42,18 @@ print("sum", spark.range(10).mapInArrow(twice, "n long").groupBy().sum("n").firs
 
 
 @pytest.mark.parametrize("kind", MANIFESTS)
-def test_a_manifest_is_valid(kind):
+def test_a_manifest_is_valid(kind) -> None:
     kubernetes_validate.validate(MANIFESTS[kind], VERSION, strict=True)
 
 
-def test_what_is_no_manifest_is_found():
+def test_what_is_no_manifest_is_found() -> None:
     """The check can fail."""
     broken = MANIFESTS["Service"] | {"spec": {"clusterIp": "None"}}
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(broken, VERSION, strict=True)
 
 
-def test_names_agree():
+def test_names_agree() -> None:
     """Of service account, service, ports, volumes, secrets, and with the image."""
     image = (ROOT / "docker" / "Dockerfile").read_text("utf-8")
     uid = int(re.search(r"useradd .*--uid (\d+)", image)[1])
@@ -87,7 +87,7 @@ def test_names_agree():
         assert DEFAULTS[f"spark.kubernetes.executor.secretKeyRef.{name}"] == secrets[name]
 
 
-def test_a_driver_gets_executors_as_pods_and_they_compute(tmp_path, monkeypatch):
+def test_a_driver_gets_executors_as_pods_and_they_compute(tmp_path, monkeypatch) -> None:
     """With the settings of the manifests and of a submit, but for addresses and sizes."""
     home = tmp_path / "home"
     (home / "jars").mkdir(parents=True)

@@ -34,7 +34,7 @@ def spark_settings(folder: Path, defaults: dict[str, str]) -> str:
     return str(folder)
 
 
-def test_a_cluster_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):
+def test_a_cluster_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed) -> None:
     config = configuration(tmp_path / "lake")
     with cluster(tmp_path / "cluster") as spark:
         finish(
@@ -54,7 +54,7 @@ def test_a_cluster_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):
     assert (len(on_cluster["messages"]), len(on_cluster["milestones"])) == (81, 2)
 
 
-def test_yarn_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed):
+def test_yarn_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed) -> None:
     config = configuration(tmp_path / "lake")
     settings = spark_settings(tmp_path / "spark", YARN_DEFAULTS)
     with yarn_cluster.cluster(tmp_path / "yarn") as hadoop:

@@ -39,7 +39,7 @@ def documented():
     return dict(re.findall(r"^export (AIRFLOW__LOGGING__\w+)=(\S+)", text, re.MULTILINE))
 
 
-def test_a_task_s_log_lies_in_the_bucket_and_is_read_from_there(tmp_path, documented, monkeypatch):
+def test_a_task_s_log_lies_in_the_bucket_and_is_read_from_there(tmp_path, documented, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with gcs_server(tmp_path) as (variables, proxy):
         key = variables.pop("GOOGLE_APPLICATION_CREDENTIALS")

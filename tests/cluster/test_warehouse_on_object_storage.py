@@ -51,7 +51,7 @@ def remote(request, tmp_path, monkeypatch):
         yield config, files
 
 
-def test_days_are_built_read_and_maintained(remote, undisturbed):
+def test_days_are_built_read_and_maintained(remote, undisturbed) -> None:
     config, bucket = remote
     finish(config)
     assert_same(rows(config, "shimmer"), undisturbed)
@@ -69,7 +69,7 @@ def test_days_are_built_read_and_maintained(remote, undisturbed):
 
 
 @pytest.mark.parametrize("remote", [s3], ids=["s3"], indirect=True)
-def test_a_lake_moves_from_a_disk_to_a_bucket_and_back(remote, tmp_path):
+def test_a_lake_moves_from_a_disk_to_a_bucket_and_back(remote, tmp_path) -> None:
     """Files are copied as they are; relocating builds the catalog of the bucket from them."""
     bucket = f"{load_settings().lake.warehouse}"
     disk = on_disk(tmp_path / "disk")

@@ -23,7 +23,7 @@ SETTLED = {
     "tags": "tag ms_range_id milestone_index ms_timestamp message_id inclusion_state",
     "transactions": "transaction_id idx variant message_id data inclusion_state milestone_index",
     "consumed_outputs": "output_id kind address amount transaction_id message_id milestone_index "
-    "ms_timestamp",
+    "ms_timestamp data",
     "ms_analytics": "ms_range_id milestone_index message_count transaction_count transferred_tokens",
     "address_analytics": "address milestone_index sent_tokens recv_tokens",
     "quarantine": "source origin reason detail raw seen_at",
@@ -33,7 +33,7 @@ SETTLED = {
 
 
 @pytest.mark.parametrize("table", EVERY.values(), ids=EVERY)
-def test_every_table_is_whole(table):
+def test_every_table_is_whole(table) -> None:
     assert table.names.count("date") == 1
     assert len(set(table.names)) == len(table.names)
     assert set(table.key) <= set(table.names)
@@ -50,7 +50,7 @@ def test_every_table_is_whole(table):
     )
 
 
-def test_roles_of_tables():
+def test_roles_of_tables() -> None:
     """Side tables, carried tables, tables dated by a milestone's time: the lake, the audit and the API
     read these roles."""
     assert {name for name, table in EVERY.items() if table.commit == "side"} == {
@@ -65,7 +65,7 @@ def test_roles_of_tables():
 
 
 @pytest.mark.parametrize("table", EVERY.values(), ids=EVERY)
-def test_schemas_agree(table):
+def test_schemas_agree(table) -> None:
     plain = schema_to_pyarrow(table.iceberg, include_field_ids=False)
     assert plain.names == table.arrow.names
     assert [field.nullable for field in plain] == [field.nullable for field in table.arrow]
@@ -76,11 +76,11 @@ def test_schemas_agree(table):
 
 
 @pytest.mark.parametrize(("name", "columns"), SETTLED.items(), ids=SETTLED)
-def test_settled_columns(name, columns):
+def test_settled_columns(name, columns) -> None:
     assert [column for column in EVERY[name].names if column != "date"] == columns.split()
 
 
-def test_quarantine_is_in_every_namespace():
+def test_quarantine_is_in_every_namespace() -> None:
     assert "quarantine" in domain_of("wormhole").tables
     assert "quarantine" in domain_of("shimmer").tables
     assert not set(IOTA_TABLES) & set(WORMHOLE_TABLES) - {"quarantine"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import json
 import os
 import sqlite3
@@ -9,11 +11,14 @@ import subprocess
 import sys
 from contextlib import closing
 from decimal import Decimal
+from doctest import ELLIPSIS
 from pathlib import Path
 
 import pytest
 from google.cloud.bigtable import Client
 
+import permalake as permalake_package
+from permalake import python_api
 from permalake.config import CassandraSettings, load_settings
 from permalake.paths import JARS, ROOT
 from permalake.stores import cassandra
@@ -95,7 +100,7 @@ def rows(built, folder):
     return lambda sql: json.loads(json.dumps(lake.query(sql).to_pylist(), default=str))
 
 
-def test_the_two_milestones_have_their_known_figures(permalake, built):
+def test_the_two_milestones_have_their_known_figures(permalake, built) -> None:
     sql = (
         "select milestone_index, message_count, transaction_count, transferred_tokens "
         "from shimmer.ms_analytics order by 1"
@@ -108,12 +113,28 @@ def test_the_two_milestones_have_their_known_figures(permalake, built):
     ]
 
 
-def test_all_vaas_are_published_on_their_days(rows):
+def test_all_vaas_are_published_on_their_days(rows) -> None:
     sql = "select count(*) as n, count(distinct date) as days from wormhole.message_publication"
     assert rows(f"{sql} where not {SYNTHETIC}") == [{"n": 127, "days": REAL_DAYS}]
 
 
-def test_every_step_showed_its_progress(built):
+def test_the_examples_of_the_python_api_run(built, folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(ROOT / "permalake.toml"))
+    monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", str(folder / "warehouse"))
+    ran = doctest.testmod(python_api, extraglobs={"lake": permalake_package.open()}, optionflags=ELLIPSIS)
+    assert ran.failed == 0
+    public = [
+        function
+        for kind in (python_api.Lake, python_api.LakeRows)
+        for name, function in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_")
+    ]
+    assert ran.attempted >= len(public) > 0
+    assert all(">>>" in (function.__doc__ or "") for function in public), "each shows an example"
+
+
+def test_every_step_showed_its_progress(built) -> None:
     for step in ("ingest_decode", "analytics", "audit", "publish", "serve"):
         assert built["iota"].count(f"  {step} ") == 2, step
     assert "messages 81" in built["iota"]
@@ -121,7 +142,7 @@ def test_every_step_showed_its_progress(built):
     assert f"{REAL_DAYS + SYNTHETIC_DAYS} days" in built["wormhole"].splitlines()[-1]
 
 
-def test_airflow_shows_the_runs_with_their_logs(built, folder):
+def test_airflow_shows_the_runs_with_their_logs(built, folder) -> None:
     """In the database and the folder of logs of ``make up``; its scheduler leaves them alone."""
     home = folder / "home" / "airflow"
     with closing(sqlite3.connect(home / "airflow.db")) as connection:
@@ -140,7 +161,7 @@ def test_airflow_shows_the_runs_with_their_logs(built, folder):
     assert "milestones 17339 to 17340" in submit
 
 
-def test_the_status_knows_when_the_lake_and_each_store_got_a_day(permalake, built):
+def test_the_status_knows_when_the_lake_and_each_store_got_a_day(permalake, built) -> None:
     for network, store, days in (
         ("shimmer", "cassandra", 1),
         ("wormhole", "bigtable", REAL_DAYS + SYNTHETIC_DAYS),
@@ -155,7 +176,7 @@ def test_the_status_knows_when_the_lake_and_each_store_got_a_day(permalake, buil
             assert day["stores"][store] >= day["published"] > ""
 
 
-def test_the_stores_have_the_rows_that_the_lake_has(stores, monkeypatch, rows):
+def test_the_stores_have_the_rows_that_the_lake_has(stores, monkeypatch, rows) -> None:
     server = CassandraSettings(contact_points=("127.0.0.1",), port=stores["PERMALAKE_CASSANDRA__PORT"])
     with cassandra.session(server) as session:
         for table in ("messages", "parents", "transactions", "basic_outputs", "ms_analytics"):
@@ -169,7 +190,7 @@ def test_the_stores_have_the_rows_that_the_lake_has(stores, monkeypatch, rows):
     assert {row.row_key.decode() for row in events} == {row["row_key"] for row in lake}
 
 
-def test_a_second_run_changes_nothing_and_says_so(permalake, rows):
+def test_a_second_run_changes_nothing_and_says_so(permalake, rows) -> None:
     before = rows("select * from shimmer.messages order by milestone_index, white_flag_index")
     code, out, _ = permalake(command=DEMO)
     assert code == 0
@@ -181,7 +202,7 @@ def test_a_second_run_changes_nothing_and_says_so(permalake, rows):
     assert rows("select * from shimmer.messages order by milestone_index, white_flag_index") == before
 
 
-def test_a_day_without_rows_ends_well_and_says_so(permalake, built):
+def test_a_day_without_rows_ends_well_and_says_so(permalake, built) -> None:
     code, out, err = permalake("run", "iota", "--date", "2022-09-27")
     assert code == 0, out + err
     assert "no rows" in out.splitlines()[-1]
@@ -193,14 +214,14 @@ def test_a_day_without_rows_ends_well_and_says_so(permalake, built):
     assert set(steps.values()) == {"done"}
 
 
-def test_a_step_of_a_day_never_built_is_refused(permalake, built):
+def test_a_step_of_a_day_never_built_is_refused(permalake, built) -> None:
     code, _, err = permalake("run", "wormhole", "--date", "2019-01-01", "--only", "enrich")
     assert code == 1
     assert "has not been built; run it without --only" in err
     assert err.count("\n") == 1
 
 
-def test_real_transfers_have_what_wormholescan_showed_of_them(rows):
+def test_real_transfers_have_what_wormholescan_showed_of_them(rows) -> None:
     """Value, sender and redemption of each, as the bundled operations report them."""
     shown = {}
     for line in (SAMPLE / "wormhole_operations" / "wormholescan_operations.jsonl").read_text().splitlines():
@@ -230,12 +251,12 @@ def test_real_transfers_have_what_wormholescan_showed_of_them(rows):
         assert (row["target_tx_id"], row["status"]) == (target["transaction"]["txHash"], target["status"])
 
 
-def test_a_receipt_on_sui_tells_a_redemption(rows):
+def test_a_receipt_on_sui_tells_a_redemption(rows) -> None:
     sql = "select target_chain, redeemed_at from wormhole.redemptions where row_key like '%:0000000000610687'"
     assert rows(sql) == [{"target_chain": 21, "redeemed_at": "2024-01-24 14:45:25+00:00"}]
 
 
-def test_real_days_know_nothing_of_synthetic_ones(rows):
+def test_real_days_know_nothing_of_synthetic_ones(rows) -> None:
     for table, symbol in (("attested_tokens", "symbol"), ("token_transfer_details", "origin_symbol")):
         sql = f"select count(*) as n, count(*) filter ({symbol} like 'SYN%') as made_up from wormhole.{table}"
         found = rows(f"{sql} where not {SYNTHETIC}")
@@ -249,7 +270,7 @@ def test_real_days_know_nothing_of_synthetic_ones(rows):
     assert rows(f"{sql} and {token} not in ({moved})") == [{"n": 0}]
 
 
-def test_synthetic_days_have_values(rows):
+def test_synthetic_days_have_values(rows) -> None:
     synthetic = "from wormhole.{} where " + SYNTHETIC
     details = synthetic.format("token_transfer_details")
     priced = rows(

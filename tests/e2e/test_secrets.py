@@ -57,7 +57,7 @@ def connection(settings):
     )
 
 
-def read_by_spark(folder, environment):
+def read_by_spark(folder, environment) -> None:
     """A table of the lake, read by Spark with an event log of its own."""
     (folder / "events").mkdir()
     (folder / "read.py").write_text(READ)
@@ -123,7 +123,7 @@ def content(file):
     return pa.input_stream(file, compression="zstd" if file.suffix == ".zstd" else None).read()
 
 
-def test_what_is_searched_is_there(left):
+def test_what_is_searched_is_there(left) -> None:
     """Event logs that name the catalog, task logs, the metadata database with XComs, lineage, audit pages."""
     events = [content(file) for file in left.rglob("*.zstd")]
     assert any(b"jdbc:postgresql://127.0.0.1" in text and b"sslmode=require" in text for text in events)
@@ -135,7 +135,7 @@ def test_what_is_searched_is_there(left):
     assert "is not there" in (left / "printed").read_text() or "does not" in (left / "printed").read_text()
 
 
-def test_the_day_is_in_the_store_that_the_connection_names(left, secured_cassandra):
+def test_the_day_is_in_the_store_that_the_connection_names(left, secured_cassandra) -> None:
     assert "1 days into cassandra" in (left / "run.log").read_text()
     assert {row["milestone_index"] for row in held(secured_cassandra, "shimmer", "milestones")} == {
         17339,
@@ -145,7 +145,7 @@ def test_the_day_is_in_the_store_that_the_connection_names(left, secured_cassand
     assert any(b"spark.app.name" in text and b"serve" in text for text in events)
 
 
-def test_no_file_holds_a_secret(left):
+def test_no_file_holds_a_secret(left) -> None:
     files = [file for file in left.rglob("*") if file.is_file() and JARS not in file.resolve().parents]
     found = [str(file.relative_to(left)) for file in files if MARK in content(file)]
     assert found == []

@@ -63,7 +63,7 @@ def _seen(rows):
 
 
 @pytest.mark.parametrize("folder", ["plain", "it's one", "date=2023-01-01"])
-def test_both_readers_see_the_same(tmp_path, folder):
+def test_both_readers_see_the_same(tmp_path, folder) -> None:
     rows = _dataset(tmp_path / folder, _schema())
     assert len(local_files(rows)) == 2
     found = _seen(rows)
@@ -72,7 +72,7 @@ def test_both_readers_see_the_same(tmp_path, folder):
     assert found[0] == expected
 
 
-def test_a_narrowed_engine_sees_its_days_alone(tmp_path):
+def test_a_narrowed_engine_sees_its_days_alone(tmp_path) -> None:
     folder = tmp_path / "files"
     rows = _dataset(folder, _schema())
     for row, path in zip((_ROWS[0], _ROWS[1]), ("c", "d"), strict=True):
@@ -93,13 +93,13 @@ def test_a_narrowed_engine_sees_its_days_alone(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["a*", "a[b]", "a?"])
-def test_names_like_patterns_are_left_to_arrow(tmp_path, folder):
+def test_names_like_patterns_are_left_to_arrow(tmp_path, folder) -> None:
     rows = _dataset(tmp_path / folder, _schema())
     assert local_files(rows) == []
     assert len(_seen(rows)[0]) == len(_ROWS)
 
 
-def test_what_duckdb_cannot_read_is_left_to_arrow(tmp_path):
+def test_what_duckdb_cannot_read_is_left_to_arrow(tmp_path) -> None:
     unnumbered = pa.schema([pa.field(name, kind) for name, kind in _TYPES.items()])
     rows = _dataset(tmp_path / "files", unnumbered)
     elsewhere = ds.dataset(

@@ -37,7 +37,7 @@ def sample(spark, tmp_path_factory):
         yield network
 
 
-def test_sample_milestones_of_the_permanode(sample):
+def test_sample_milestones_of_the_permanode(sample) -> None:
     rows = sorted(sample.rows("ms_analytics"), key=lambda row: row["milestone_index"])
     figures = ("milestone_index", "message_count", "transaction_count", "transferred_tokens")
     assert [tuple(row[name] for name in figures) for row in rows] == [
@@ -86,7 +86,7 @@ def measured(row):
 STATEFUL = ("address_balance", "ledger_outputs", "ledger_size", "unclaimed_tokens", "unlock_conditions")
 
 
-def test_sample_measurements_of_the_indexer(sample):
+def test_sample_measurements_of_the_indexer(sample) -> None:
     booked = {row["milestone_index"]: row["transferred_tokens"] for row in sample.rows("ms_analytics")}
     rows = sample.rows("ms_activity")
     assert len(rows) == 2
@@ -97,7 +97,7 @@ def test_sample_measurements_of_the_indexer(sample):
         assert ours == {name: value for name, value in theirs.items() if not name.startswith(STATEFUL)}
 
 
-def test_sample_ledger_changes_fit_the_indexers_totals(sample):
+def test_sample_ledger_changes_fit_the_indexers_totals(sample) -> None:
     """Totals before 17339 are not known; what 17340 changed is the difference of the two."""
     consumed = sample.rows("consumed_outputs")
     for kind in ("basic", "alias", "nft", "foundry"):
@@ -111,19 +111,19 @@ def test_sample_ledger_changes_fit_the_indexers_totals(sample):
             assert change == after - before
 
 
-def test_sample_line_that_is_no_record_is_quarantined_alone(sample):
+def test_sample_line_that_is_no_record_is_quarantined_alone(sample) -> None:
     assert sample.quarantined() == [("malformed", "blocks.jsonl milestone 17340")]
     assert sample.attempt().record.refused == {}
 
 
-def test_sample_milestone_is_carried_by_a_block_of_the_next_cone(sample):
+def test_sample_milestone_is_carried_by_a_block_of_the_next_cone(sample) -> None:
     carrier = {row["milestone_index"]: row["message_id"] for row in sample.rows("milestones")}
     placed = {row["message_id"]: row["milestone_index"] for row in sample.rows("messages")}
     assert placed[carrier[17339]] == 17340
     assert carrier[17340] is None
 
 
-def test_sample_is_published_with_a_note_on_its_keys(sample):
+def test_sample_is_published_with_a_note_on_its_keys(sample) -> None:
     assert sample.lake.builds.publish(pass_audit(sample.attempt())).rows["messages"] == 81
     [status] = sample.lake.reader.status("shimmer")
     assert list(status.notes) == [
@@ -142,7 +142,7 @@ def recorded_as(name):
     return f"stardust_{_PLACES.get(part, part)}", field.replace(".", "_")
 
 
-def test_sample_measurements_have_the_indexers_names(sample):
+def test_sample_measurements_have_the_indexers_names(sample) -> None:
     """After the publication: views show published days."""
     theirs = {
         (int(index), *recorded_as(name)): value
@@ -156,7 +156,7 @@ def test_sample_measurements_have_the_indexers_names(sample):
     assert len(rows) == len(theirs) == 2 * 48
 
 
-def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch):
+def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch) -> None:
     archive = copy_archive(SYNTHETIC / "stardust" / "archive", tmp_path / "archive")
     blocks = lines(archive / "blocks.jsonl")
     spoilt = next(block for block in blocks if block["milestone"] == 249_995)
@@ -189,7 +189,7 @@ def test_one_broken_day_of_a_range_stays_back(spark, tmp_path, monkeypatch):
         network.run("iota_ingest", run_id="another")
 
 
-def test_a_day_without_milestones_has_no_rows(spark, tmp_path, monkeypatch):
+def test_a_day_without_milestones_has_no_rows(spark, tmp_path, monkeypatch) -> None:
     network = Network(spark, tmp_path, SYNTHETIC / "stardust" / "archive", monkeypatch)
     network.run("iota_ingest", "2022-09-29")
     network.run("iota_analytics", "2022-09-29")

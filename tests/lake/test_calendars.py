@@ -64,14 +64,14 @@ def rows_of(table):
 
 
 @pytest.mark.parametrize(("network", "days"), [(NETWORK, IOTA_DAYS), ("wormhole", WORMHOLE_DAYS)])
-def test_every_day_has_its_place_in_year_and_week(lake, network, days):
+def test_every_day_has_its_place_in_year_and_week(lake, network, days) -> None:
     found = rows_of(lake.query(f"SELECT * FROM {network}.calendar_days ORDER BY date"))
     assert found == list(days_between(days))
     until = f"{network}.calendar_days(DATE '{days[-1] - timedelta(1)}')"
     assert rows_of(lake.query(f"SELECT * FROM {until} ORDER BY date")) == list(days_between(days[:-1]))
 
 
-def test_every_day_has_its_hours(lake):
+def test_every_day_has_its_hours(lake) -> None:
     wanted = [
         (day, hour, midnight + timedelta(hours=hour), midnight + timedelta(hours=hour + 1), published)
         for day, *_, midnight, _, published in days_between(WORMHOLE_DAYS)
@@ -80,7 +80,7 @@ def test_every_day_has_its_hours(lake):
     assert rows_of(lake.query("SELECT * FROM wormhole.calendar_hours ORDER BY starts_at")) == wanted
 
 
-def test_a_join_of_two_networks_tells_which_have_a_day(lake):
+def test_a_join_of_two_networks_tells_which_have_a_day(lake) -> None:
     found = lake.query(
         "SELECT date, coalesce(tangle.is_published, 0) AS tangle, coalesce(bridge.is_published, 0) AS bridge "
         f"FROM {NETWORK}.calendar_days AS tangle FULL JOIN wormhole.calendar_days AS bridge USING (date)"
@@ -89,7 +89,7 @@ def test_a_join_of_two_networks_tells_which_have_a_day(lake):
         assert sorted(row["date"] for row in found if row[name]) == days
 
 
-def test_the_api_serves_days_that_nobody_published(settings, lake):
+def test_the_api_serves_days_that_nobody_published(settings, lake) -> None:
     with TestClient(create_app(settings)) as client:
         route = f"/api/analytics/v1/{NETWORK}/calendar_days"
         week = {"start": "2020-12-28", "end": "2021-01-03"}
@@ -103,7 +103,7 @@ def test_the_api_serves_days_that_nobody_published(settings, lake):
         assert exported[4].startswith("2020-12-31,")
 
 
-def test_hours_are_those_of_utc_wherever_the_file_is_read(lake, tmp_path):
+def test_hours_are_those_of_utc_wherever_the_file_is_read(lake, tmp_path) -> None:
     write_duckdb_file(lake.reader.published(), domain_of, tmp_path / "lake.duckdb")
     with duckdb.connect(str(tmp_path / "lake.duckdb"), read_only=True) as connection:
         connection.execute("SET TimeZone = 'Pacific/Auckland'")

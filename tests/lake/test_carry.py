@@ -16,7 +16,6 @@ from permalake.lake import Carries, record
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import files
 from permalake.lake.state import publications
-from permalake.pipeline import carried_queries
 from support.carried_days import LedgerDay, carried, carry, history, publish
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build
 
@@ -38,7 +37,7 @@ def home(tmp_path, monkeypatch):
     return load_settings()
 
 
-def test_days_wait_from_the_first_one_that_is_not_carried(settings, lake):
+def test_days_wait_from_the_first_one_that_is_not_carried(settings, lake) -> None:
     carries = carries_of(settings, lake)
     assert carries.waiting(NETWORK) is None
     build(settings, lake, DAY3, 3, 5, "third")
@@ -59,7 +58,7 @@ def test_days_wait_from_the_first_one_that_is_not_carried(settings, lake):
         assert attempt is None
 
 
-def test_one_run_at_a_time_carries_and_builds_go_on_beside_it(settings, lake):
+def test_one_run_at_a_time_carries_and_builds_go_on_beside_it(settings, lake) -> None:
     build(settings, lake, DAY1, 1, 5, "first")
     carries = carries_of(settings, lake)
     with carries.begin(NETWORK, "one") as attempt:
@@ -71,7 +70,7 @@ def test_one_run_at_a_time_carries_and_builds_go_on_beside_it(settings, lake):
         assert attempt.published_days == [DAY2]
 
 
-def test_an_attempt_to_carry_that_was_killed_leaves_nothing_behind(settings, lake):
+def test_an_attempt_to_carry_that_was_killed_leaves_nothing_behind(settings, lake) -> None:
     build(settings, lake, DAY1, 1, 5, "first")
     carries = carries_of(settings, lake)
     with carries.begin(NETWORK, "killed"):
@@ -84,14 +83,14 @@ def test_an_attempt_to_carry_that_was_killed_leaves_nothing_behind(settings, lak
     assert kinds == ["days", "carry"]
 
 
-def test_a_carried_table_is_not_staged_with_a_day(spark, settings, lake):
+def test_a_carried_table_is_not_staged_with_a_day(spark, settings, lake) -> None:
     contract = domain_of(NETWORK).tables["ledger_totals"]
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     with pytest.raises(PermalakeError, match="ledger_totals is carried"):
         attempt.stage(spark.createDataFrame([], contract.spark), contract)
 
 
-def test_a_backfill_in_any_order_ends_like_one_in_order(spark, home, tmp_path, monkeypatch):
+def test_a_backfill_in_any_order_ends_like_one_in_order(spark, home, tmp_path, monkeypatch) -> None:
     """Four runs at a time over shuffled days, carried now and then, one day corrected twice."""
     days = history(24)
     lake = OpenLake(home)
@@ -124,10 +123,8 @@ def test_a_backfill_in_any_order_ends_like_one_in_order(spark, home, tmp_path, m
     assert carried(lake) == carried(ordered)
 
 
-@pytest.mark.parametrize("place", ["here", "in a task"])
-def test_a_correction_rewrites_only_files_with_changed_rows(spark, home, monkeypatch, place):
+def test_a_correction_rewrites_only_files_with_changed_rows(spark, home) -> None:
     """An address that a day touched no more is corrected; days that never touch it keep their files."""
-    monkeypatch.setattr(carried_queries, "is_local", lambda: place == "here")
     days = history(12, start=date(2023, 1, 1))
     lake = OpenLake(home)
     publish(home, lake, days, "all")
@@ -155,22 +152,20 @@ def days_of(paths):
     return {date.fromisoformat(path.split("date=")[1][:10]) for path in paths}
 
 
-def test_a_task_and_this_process_carry_the_same_rows_over_each_other(spark, home, monkeypatch):
+def test_a_correction_that_is_taken_back_leaves_the_rows_as_they_were(spark, home) -> None:
     """The last day but one is corrected, and corrected back: rows change, come and go."""
     days = history(8, start=date(2023, 1, 25))
     lake = OpenLake(home)
     publish(home, lake, days, "all")
-    monkeypatch.setattr(carried_queries, "is_local", lambda: False)
-    carry(spark, "in a task")
+    carry(spark, "once")
     first, before = carried(lake), placed(lake)
     publish(home, lake, [days[0]], "the same again")
-    monkeypatch.setattr(carried_queries, "is_local", lambda: True)
-    carry(None, "here")
-    assert (carried(lake), placed(lake)) == (first, before), "rows are equal wherever they were made"
+    carry(spark, "again")
+    assert (carried(lake), placed(lake)) == (first, before), "equal rows are not written again"
     kept = days[-2].moves
     days[-2].moves = [("smr1qzzzzzzz", kept[0][0] if kept else "smr1qyyyyyyy", 7)]
     publish(home, lake, [days[-2]], "corrected")
-    carry(None, "here")
+    carry(spark, "again")
     after = placed(lake)
     assert days_of(before["ledger_totals"] - after["ledger_totals"]) == {days[-2].day, days[-1].day}
     for table, files_before in before.items():
@@ -179,8 +174,7 @@ def test_a_task_and_this_process_carry_the_same_rows_over_each_other(spark, home
         assert moved <= {days[-2].day, days[-1].day}, f"{table}: earlier days stay as they are"
     days[-2].moves = kept
     publish(home, lake, [days[-2]], "corrected back")
-    monkeypatch.setattr(carried_queries, "is_local", lambda: False)
-    carry(spark, "in a task")
+    carry(spark, "once")
     assert carried(lake) == first
 
 
@@ -191,7 +185,7 @@ def placed(lake):
     return {name: {file.file_path for file in files(open_table(locations[name]))} for name in tables}
 
 
-def test_what_fails_its_audit_is_not_published(spark, home):
+def test_what_fails_its_audit_is_not_published(spark, home) -> None:
     days = history(3)
     lake = OpenLake(home)
     publish(home, lake, days[:2], "good")

@@ -69,7 +69,7 @@ def _less(left, right):
     return None if left is None or right is None else left - right
 
 
-def test_the_comparison_is_that_of_plain_python(made):
+def test_the_comparison_is_that_of_plain_python(made) -> None:
     held, told, query = made
     ranks = ("unknown", "none", "known")
     best = {}
@@ -109,7 +109,7 @@ def _worth(custody, flow, value):
     return custody * 3 if flow or not custody else None
 
 
-def test_equal_amounts_have_equal_values_and_one_day_is_read_alone(made):
+def test_equal_amounts_have_equal_values_and_one_day_is_read_alone(made) -> None:
     _, _, query = made
     same = "SELECT count(*) AS n FROM wormhole.tvl_compared WHERE difference = 0"
     assert query(same)[0]["n"] > 20
@@ -117,7 +117,7 @@ def test_equal_amounts_have_equal_values_and_one_day_is_read_alone(made):
     assert query("SELECT DISTINCT date FROM wormhole.tvl_compared(DATE '2024-03-10')") == [{"date": DAYS[0]}]
 
 
-def test_open_requests_count_what_is_still_unknown(made):
+def test_open_requests_count_what_is_still_unknown(made) -> None:
     _, told, query = made
     final = {row["origin_address"] for row in told if row["status"] != "unknown"}
     (request,) = [one for one in OPEN_REQUESTS if one.table == "token_custody"]
@@ -126,7 +126,7 @@ def test_open_requests_count_what_is_still_unknown(made):
     assert found["requests"] == len({row["origin_address"] for row in told} - final) > 10
 
 
-def test_columns_have_the_types_of_the_contract(lake, made):
+def test_columns_have_the_types_of_the_contract(lake, made) -> None:
     schema = lake.query("SELECT * FROM wormhole.tvl_compared").schema
     table = Table("tvl_compared", "wormhole", "", TVL_COMPARED.columns, key=())
     assert dict(zip(schema.names, schema.types, strict=True)) == dict(

@@ -38,7 +38,7 @@ def damaged(settings, lake):
 
 
 @pytest.mark.parametrize("manifest_list", [False, True])
-def test_status_names_the_table_and_shows_all_networks(lake, damaged, manifest_list):
+def test_status_names_the_table_and_shows_all_networks(lake, damaged, manifest_list) -> None:
     damaged("date_cache", manifest_list)
     first, second = sorted(lake.reader.status(), key=lambda day: day.date)
     assert (first.network, second.network, second.gaps) == (NETWORK, OTHER, [])
@@ -49,7 +49,9 @@ def test_status_names_the_table_and_shows_all_networks(lake, damaged, manifest_l
 
 
 @pytest.mark.parametrize("manifest_list", [False, True])
-def test_every_damaged_table_is_named_in_our_words(settings, lake, damaged, manifest_list, tmp_path, capsys):
+def test_every_damaged_table_is_named_in_our_words(
+    settings, lake, damaged, manifest_list, tmp_path, capsys
+) -> None:
     assert unreadable(lake.reader.locations(NETWORK)) == {}
     damaged("messages", manifest_list)
     location = lake.reader.locations(NETWORK)["ms_analytics"]
@@ -72,9 +74,9 @@ def test_every_damaged_table_is_named_in_our_words(settings, lake, damaged, mani
 
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("manifest_list", [False, True])
-def test_maintenance_names_the_table_and_goes_on(settings, lake, damaged, manifest_list, dry_run):
+def test_maintenance_names_the_table_and_goes_on(settings, lake, damaged, manifest_list, dry_run) -> None:
     damaged("messages", manifest_list)
-    assert maintenance.crowded(settings, domain_of, [NETWORK, OTHER]) == []
+    assert maintenance.fragmented_networks(settings, domain_of, [NETWORK, OTHER]) == []
     found = maintenance.housekeeping(settings, domain_of, [NETWORK, OTHER], "run", dry_run=dry_run)
     done = {one.name: one for one in found}
     assert "cannot be" in done["shimmer.messages"].spared
@@ -82,7 +84,7 @@ def test_maintenance_names_the_table_and_goes_on(settings, lake, damaged, manife
     assert done["iota.messages"].spared is None
 
 
-def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lake, damaged):
+def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lake, damaged) -> None:
     from permalake.lake.maintenance import alone
 
     with alone(settings, lake.database, NETWORK, "somebody else"):
@@ -94,7 +96,7 @@ def test_maintenance_of_other_networks_goes_on_when_one_is_refused(settings, lak
 
 
 @pytest.mark.parametrize("manifest_list", [False, True])
-def test_a_run_that_cannot_read_what_is_published_is_not_unchanged(lake, damaged, manifest_list):
+def test_a_run_that_cannot_read_what_is_published_is_not_unchanged(lake, damaged, manifest_list) -> None:
     assert lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "")
     assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "other input")
     damaged("messages", manifest_list)
@@ -103,7 +105,7 @@ def test_a_run_that_cannot_read_what_is_published_is_not_unchanged(lake, damaged
     assert lake.builds.is_unchanged(OTHER, DAY2, DAY2, "")
 
 
-def test_a_query_of_the_table_fails_on_one_line_and_others_work(lake, damaged):
+def test_a_query_of_the_table_fails_on_one_line_and_others_work(lake, damaged) -> None:
     damaged("messages")
     with pytest.raises(PermalakeError, match="cannot be read"):
         lake.query("from shimmer.messages")

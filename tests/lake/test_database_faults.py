@@ -31,7 +31,9 @@ def ask(database: Database, count: int, pragma: str = "SELECT 1") -> None:
 @pytest.mark.parametrize(
     "damage", [lambda content: b"x" * 200 + content[200:], lambda content: content[:9000]]
 )
-def test_a_damaged_catalog_is_named_by_every_command(settings, lake, tmp_path, capsys, damage, command):
+def test_a_damaged_catalog_is_named_by_every_command(
+    settings, lake, tmp_path, capsys, damage, command
+) -> None:
     build(settings, lake, DAY1, 1, 5, "a")
     catalog_of(settings).write_bytes(damage(catalog_of(settings).read_bytes()))
     config = tmp_path / "permalake.toml"
@@ -42,12 +44,12 @@ def test_a_damaged_catalog_is_named_by_every_command(settings, lake, tmp_path, c
     assert capsys.readouterr().err == (f"permalake: lake.catalog: {ADVICE}, see docs/runbooks/restore.md\n")
 
 
-def test_a_read_only_catalog_is_read_and_refuses_writes(settings, lake):
+def test_a_read_only_catalog_is_read_and_refuses_writes(settings, lake) -> None:
     database = Database(f"sqlite:///file:{catalog_of(settings)}?mode=ro&uri=true")
     with pytest.raises(PermalakeError, match=r"^lake\.catalog: the warehouse, its catalog .* is read-only"):
         ask(database, 1)
 
 
-def test_a_full_disk_is_named(settings, lake):
+def test_a_full_disk_is_named(settings, lake) -> None:
     with pytest.raises(PermalakeError, match=r"^lake\.catalog: the disk is full; free space"):
         ask(lake.database, 10_000, "PRAGMA max_page_count = 1")

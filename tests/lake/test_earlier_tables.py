@@ -12,7 +12,7 @@ from permalake.lake.state import PUBLISHED
 from support.lakes import NETWORK
 
 
-def test_a_table_of_an_earlier_version_gets_the_columns_of_its_contract_in_order(settings, lake):
+def test_a_table_of_an_earlier_version_gets_the_columns_of_its_contract_in_order(settings, lake) -> None:
     """The audit compares columns in order; what an upgrade adds may stand anywhere in the contract."""
     contract = domain_of(NETWORK).tables["daily_activity"]
     later = {"milestones", "moved_tokens", "nft_created_count"}
@@ -28,7 +28,7 @@ def test_a_table_of_an_earlier_version_gets_the_columns_of_its_contract_in_order
     assert lake.reader.locations(NETWORK) == before
 
 
-def test_a_table_of_an_earlier_version_gets_the_row_groups_of_its_contract(settings, lake):
+def test_a_table_of_an_earlier_version_gets_the_row_groups_of_its_contract(settings, lake) -> None:
     tables = domain_of(NETWORK).tables
     lake.ensure(NETWORK)
     published = open_catalog(settings, PUBLISHED)

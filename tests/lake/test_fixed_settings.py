@@ -36,14 +36,14 @@ def configured(tmp_path):
     return settings
 
 
-def test_every_fixed_setting_is_tested_and_documented():
+def test_every_fixed_setting_is_tested_and_documented() -> None:
     assert {setting.key for setting in FIXED_SETTINGS} == {*CHANGED, "partition_size"}
     text = (ROOT / "docs" / "operating.md").read_text("utf-8")
     assert [setting.key for setting in FIXED_SETTINGS if f"`{setting.key}`" not in text] == []
 
 
 @pytest.mark.parametrize("key", CHANGED)
-def test_a_change_is_refused_by_name_once_days_are_published(configured, key):
+def test_a_change_is_refused_by_name_once_days_are_published(configured, key) -> None:
     value, built_with = CHANGED[key]
     other = configured(**{key: value})
     OpenLake(other)
@@ -55,7 +55,7 @@ def test_a_change_is_refused_by_name_once_days_are_published(configured, key):
     build(configured(), OpenLake(configured()), DAY2, 2, 7, "b")
 
 
-def test_runs_with_different_settings_do_not_both_publish(configured):
+def test_runs_with_different_settings_do_not_both_publish(configured) -> None:
     small = configured(chunk_size=1000)
     slow = OpenLake(small)
     attempt = slow.begin(NETWORK, DAY2, DAY2, "slow")
@@ -67,14 +67,14 @@ def test_runs_with_different_settings_do_not_both_publish(configured):
     assert [day.date for day in slow.reader.status() if day.published] == [DAY1]
 
 
-def test_a_value_that_was_missing_may_be_added(configured):
+def test_a_value_that_was_missing_may_be_added(configured) -> None:
     build(configured(v_byte_cost=None), OpenLake(configured(v_byte_cost=None)), DAY1, 1, 5, "a")
     build(configured(), OpenLake(configured()), DAY2, 2, 7, "b")
     with pytest.raises(ConfigError, match="built with 100, the setting is None"):
         OpenLake(configured(v_byte_cost=None))
 
 
-def test_the_size_of_partitions_is_fixed_by_the_first_day_in_cassandra(configured):
+def test_the_size_of_partitions_is_fixed_by_the_first_day_in_cassandra(configured) -> None:
     large, small = configured({"partition_size": 200}), configured({"partition_size": 100})
     lake = OpenLake(large)
     build(large, lake, DAY1, 1, 5, "a")
@@ -86,7 +86,7 @@ def test_the_size_of_partitions_is_fixed_by_the_first_day_in_cassandra(configure
     OpenLake(large)
 
 
-def test_a_restored_catalog_knows_them(configured):
+def test_a_restored_catalog_knows_them(configured) -> None:
     build(configured(), OpenLake(configured()), DAY1, 1, 5, "a")
     (Path(configured().lake.warehouse) / "catalog.db").unlink()
     restore(configured())
@@ -94,6 +94,6 @@ def test_a_restored_catalog_knows_them(configured):
         OpenLake(configured(chunk_size=1000))
 
 
-def test_a_reader_without_configuration_is_not_asked(configured, tmp_path):
+def test_a_reader_without_configuration_is_not_asked(configured, tmp_path) -> None:
     build(configured(), OpenLake(configured()), DAY1, 1, 5, "a")
     assert OpenLake(Settings(lake={"warehouse": str(tmp_path / "warehouse")})).reader.status()

@@ -8,6 +8,7 @@ from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as f
 
@@ -18,8 +19,8 @@ from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.relocate import relocate
 from permalake.pipeline import quarantining
-from permalake.pipeline.day_queries import KnownFrames
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, analytics, build, pass_audit, settings_of
+from support.landed import land
 
 TABLES = domain_of(NETWORK).tables
 MS_ANALYTICS = TABLES["ms_analytics"]
@@ -31,12 +32,15 @@ def frame(spark, table, rows):
 
 def quarantine(attempt, spark, *rows):
     """Replace the quarantine of the attempt's days by (origin, day, detail[, raw])."""
-    schema = "source string, origin string, reason string, detail string, raw binary, date date"
-    frame = spark.createDataFrame(
-        [("files", origin, "malformed", detail, *(raw or [None]), day) for origin, day, detail, *raw in rows],
-        schema,
+    names = ("source", "origin", "reason", "detail", "raw", "date")
+    schema = pa.schema([QUARANTINE.arrow.field(name).with_nullable(True) for name in names])
+    refused = [
+        ("files", origin, "malformed", detail, *(raw or [None]), day) for origin, day, detail, *raw in rows
+    ]
+    landed = land(
+        attempt.landing,
+        {"refused": pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in refused], schema)},
     )
-    landed = KnownFrames({"refused": frame})
     return quarantining.quarantine(attempt, "SELECT * FROM refused", landed, lambda: spark)
 
 
@@ -52,7 +56,7 @@ def tokens(lake):
 
 
 @pytest.mark.parametrize(("adaptive", "partitions"), [("false", "1"), ("false", "2"), ("true", "2")])
-def test_a_frame_is_cast_ordered_and_sorted_into_one_file_per_day(spark, lake, adaptive, partitions):
+def test_a_frame_is_cast_ordered_and_sorted_into_one_file_per_day(spark, lake, adaptive, partitions) -> None:
     spark = spark.newSession()
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     spark.conf.set("spark.sql.shuffle.partitions", partitions)
@@ -77,7 +81,7 @@ def test_a_frame_is_cast_ordered_and_sorted_into_one_file_per_day(spark, lake, a
     assert indexes == sorted(indexes)
 
 
-def test_an_empty_frame_deletes_and_36_scattered_days_are_one_range(spark, lake):
+def test_an_empty_frame_deletes_and_36_scattered_days_are_one_range(spark, lake) -> None:
     start, end = date(1970, 1, 1), date(2026, 7, 30)
     days = [start, *(date(2021, 9, 1) + timedelta(days=50 * number) for number in range(35))]
     rows = [row for number, day in enumerate(days) for row in analytics(day, number, 1)]
@@ -94,7 +98,7 @@ def test_an_empty_frame_deletes_and_36_scattered_days_are_one_range(spark, lake)
     assert len(tokens(lake)) == 34
 
 
-def test_what_does_not_fit_the_contract_is_refused_and_leaves_no_trace(spark, lake):
+def test_what_does_not_fit_the_contract_is_refused_and_leaves_no_trace(spark, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     good = frame(spark, MS_ANALYTICS, analytics(DAY1, 1, 5))
     attempt.stage(good, MS_ANALYTICS)
@@ -110,7 +114,7 @@ def test_what_does_not_fit_the_contract_is_refused_and_leaves_no_trace(spark, la
     assert [row.message_count for row in attempt.table(spark, "ms_analytics").collect()] == [5]
 
 
-def test_spark_and_pyiceberg_and_duckdb_read_the_same(settings, spark, lake):
+def test_spark_and_pyiceberg_and_duckdb_read_the_same(settings, spark, lake) -> None:
     build(settings, lake, DAY2, 2, 7, "by PyIceberg")
     first = lake.begin(NETWORK, DAY1, DAY1, "one")
     first.stage(frame(spark, MS_ANALYTICS, analytics(DAY1, 1, 5)), MS_ANALYTICS)
@@ -129,9 +133,7 @@ def test_spark_and_pyiceberg_and_duckdb_read_the_same(settings, spark, lake):
     assert [row["message_count"] for row in by_duckdb] == [5, 7, 2**31 - 1]
 
 
-@pytest.mark.parametrize("place", ["here", "in a task"])
-def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, lake, monkeypatch, place):
-    monkeypatch.setattr(quarantining, "is_local", lambda: place == "here")
+def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "one")
     a, b, elsewhere = ("a", DAY1, None, b"x" * 100_000), ("b", DAY1, None), ("elsewhere", DAY2, None)
     assert quarantine(attempt, spark, a, b, a, elsewhere) == 2
@@ -159,7 +161,7 @@ def test_quarantine_rows_show_at_once_and_keep_when_they_were_first_seen(spark, 
     assert lake.reader.status()[0].quarantined == 0
 
 
-def test_quarantine_of_days_built_at_once_is_all_there(spark, lake):
+def test_quarantine_of_days_built_at_once_is_all_there(spark, lake) -> None:
     one = lake.begin(NETWORK, DAY1, DAY1, "one")
     two = lake.begin(NETWORK, DAY2, DAY2, "two")
     quarantine(one, spark, ("a", DAY1, None))
@@ -171,7 +173,7 @@ def test_quarantine_of_days_built_at_once_is_all_there(spark, lake):
     assert lake.reader.rejected()["origin"].to_pylist() == ["a", "b"]
 
 
-def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
+def test_a_cache_only_grows_and_keeps_its_clock(spark, lake) -> None:
     prices = domain_of("wormhole").tables["token_prices"]
 
     def quotes(hour, *days):
@@ -212,7 +214,7 @@ def test_a_cache_only_grows_and_keeps_its_clock(spark, lake):
     assert one.table(spark, "token_prices").count() == 3
 
 
-def test_spark_reads_and_writes_a_lake_that_was_relocated(settings, spark, lake, tmp_path):
+def test_spark_reads_and_writes_a_lake_that_was_relocated(settings, spark, lake, tmp_path) -> None:
     """Its manifests were written by PyIceberg and by Spark, and rewritten by PyIceberg."""
     spark = spark.newSession()  # which opens the catalog anew
     published(lake, DAY1, analytics(DAY1, 1, 5), spark, "a")

@@ -73,7 +73,9 @@ def history(settings, lake):
     return moments
 
 
-def test_the_past_can_be_read_as_far_back_as_it_is_kept_and_nothing_else_is_left(settings, lake, history):
+def test_the_past_can_be_read_as_far_back_as_it_is_kept_and_nothing_else_is_left(
+    settings, lake, history
+) -> None:
     kept = [everything(lake, moment) for moment in history[1:]]
     today = everything(lake, tables=IOTA_TABLES)
     done = maintain(settings, lake, after(history[1]))
@@ -94,7 +96,7 @@ def test_the_past_can_be_read_as_far_back_as_it_is_kept_and_nothing_else_is_left
     assert len(open_table(lake.reader.locations(NETWORK)["messages"]).metadata.snapshots) == 1
 
 
-def test_as_of_between_two_publications_gives_the_state_of_then(settings, lake, history):
+def test_as_of_between_two_publications_gives_the_state_of_then(settings, lake, history) -> None:
     maintain(settings, lake, after(history[1]))
     counts = [
         lake.query("select count(*) n from shimmer.messages", moment).to_pylist()[0]["n"]
@@ -103,7 +105,7 @@ def test_as_of_between_two_publications_gives_the_state_of_then(settings, lake, 
     assert counts == [12, 10, 11]
 
 
-def test_a_second_maintenance_finds_nothing_and_days_are_built_after_it(settings, lake, history):
+def test_a_second_maintenance_finds_nothing_and_days_are_built_after_it(settings, lake, history) -> None:
     limit = after(now())
     maintain(settings, lake, limit)
     before = stored(settings)
@@ -113,7 +115,7 @@ def test_a_second_maintenance_finds_nothing_and_days_are_built_after_it(settings
     assert state(lake) == {DAY1: (4, 4), DAY2: (7, 7), DAY3: (9, 9)}
 
 
-def test_strays_go_and_young_files_stay(settings, lake, history):
+def test_strays_go_and_young_files_stay(settings, lake, history) -> None:
     folder = Path(settings.lake.warehouse) / NETWORK / "messages"
     old, young = folder / "data" / "old.parquet", folder / "metadata" / "young.avro"
     for file in (old, young):
@@ -128,7 +130,7 @@ def test_strays_go_and_young_files_stay(settings, lake, history):
 
 
 @pytest.mark.parametrize("holding", [True, False], ids=["running", "between two tasks"])
-def test_what_was_staged_before_is_published_after(settings, lake, history, holding):
+def test_what_was_staged_before_is_published_after(settings, lake, history, holding) -> None:
     staged = lake.begin(NETWORK, DAY2, DAY3, "staged")
     stage_day(settings, staged, DAY3, 3, 9)
     pass_audit(staged)
@@ -146,7 +148,7 @@ def test_what_was_staged_before_is_published_after(settings, lake, history, hold
     assert state(lake) == {DAY1: (4, 4), DAY3: (9, 9)}
 
 
-def test_files_that_a_running_build_has_not_committed_yet_stay(settings, lake, history):
+def test_files_that_a_running_build_has_not_committed_yet_stay(settings, lake, history) -> None:
     running = lake.begin(NETWORK, DAY3, DAY3, "running")
     file = Path(settings.lake.warehouse) / NETWORK / "messages" / "data" / "in-flight.parquet"
     file.write_bytes(b"half a file")
@@ -158,7 +160,7 @@ def test_files_that_a_running_build_has_not_committed_yet_stay(settings, lake, h
     assert not file.exists()
 
 
-def test_files_that_are_being_carried_stay(settings, lake, history):
+def test_files_that_are_being_carried_stay(settings, lake, history) -> None:
     carries = Carries(settings, lake.database, domain_of)
     file = Path(settings.lake.warehouse) / NETWORK / "ledger_totals" / "data" / "in-flight.parquet"
     with carries.begin(NETWORK, "carrying"):
@@ -170,7 +172,7 @@ def test_files_that_are_being_carried_stay(settings, lake, history):
     assert not file.exists()
 
 
-def test_a_day_published_while_a_table_is_edited_is_kept(settings, lake, history, monkeypatch):
+def test_a_day_published_while_a_table_is_edited_is_kept(settings, lake, history, monkeypatch) -> None:
     from permalake.lake.maintenance import expire as module
 
     real, calls = module._old, []
@@ -186,7 +188,7 @@ def test_a_day_published_while_a_table_is_edited_is_kept(settings, lake, history
     assert state(lake) == {DAY1: (4, 4), DAY2: (7, 7), DAY3: (9, 9)}
 
 
-def test_an_abandoned_staging_is_given_up_and_a_held_one_is_not(settings, lake, history):
+def test_an_abandoned_staging_is_given_up_and_a_held_one_is_not(settings, lake, history) -> None:
     left = lake.begin(NETWORK, DAY3, DAY3, "left")
     stage_day(settings, left, DAY3, 3, 9)
     landing = Path(left.landing)
@@ -211,7 +213,7 @@ def test_an_abandoned_staging_is_given_up_and_a_held_one_is_not(settings, lake, 
     assert on_disk == data_files(lake)
 
 
-def serve(lake, day, publication_id, *states):
+def serve(lake, day, publication_id, *states) -> None:
     with lake.database.write() as connection:
         connection.execute(
             served.insert().values(
@@ -229,7 +231,7 @@ def served_states(lake):
         return {row.date: json.loads(row.states) for row in connection.execute(served.select())}
 
 
-def test_states_of_which_rows_may_be_in_a_store_stay_readable(settings, lake):
+def test_states_of_which_rows_may_be_in_a_store_stay_readable(settings, lake) -> None:
     first = build(settings, lake, DAY1, 1, 5, "a")
     old = lake.reader.locations(NETWORK)
     second = build(settings, lake, DAY2, 2, 7, "b")
@@ -243,7 +245,7 @@ def test_states_of_which_rows_may_be_in_a_store_stay_readable(settings, lake):
         assert Path(file.file_path).is_file()
 
 
-def test_where_a_needed_file_is_missing_nothing_is_removed(settings, lake, history):
+def test_where_a_needed_file_is_missing_nothing_is_removed(settings, lake, history) -> None:
     with lake.database.read() as connection:
         rows = connection.execute(publication_tables.select().order_by(publication_tables.c.publication_id))
         lost = [row.metadata_location for row in rows if row.table_name == "messages"][1]
@@ -258,7 +260,7 @@ def test_where_a_needed_file_is_missing_nothing_is_removed(settings, lake, histo
     assert state(lake) == {DAY1: (4, 4), DAY2: (7, 7)}
 
 
-def test_a_dry_run_tells_what_would_happen_and_changes_nothing(settings, lake, history):
+def test_a_dry_run_tells_what_would_happen_and_changes_nothing(settings, lake, history) -> None:
     limit = after(history[2])
     before = stored(settings), lake.reader.locations(NETWORK)
     told = {
@@ -271,7 +273,7 @@ def test_a_dry_run_tells_what_would_happen_and_changes_nothing(settings, lake, h
     assert any(one.removed for one in done.values())
 
 
-def test_one_maintenance_at_a_time_and_a_killed_one_leaves_nothing(settings, lake, history):
+def test_one_maintenance_at_a_time_and_a_killed_one_leaves_nothing(settings, lake, history) -> None:
     with (
         alone(settings, lake.database, NETWORK, "first"),
         pytest.raises(PermalakeError, match="shimmer is being maintained by run"),
@@ -286,7 +288,9 @@ def test_one_maintenance_at_a_time_and_a_killed_one_leaves_nothing(settings, lak
         assert connection.execute(leases.leases.select()).all() == []
 
 
-def test_audit_pages_go_but_for_the_latest_build_of_each_day(settings, lake, history, tmp_path, monkeypatch):
+def test_audit_pages_go_but_for_the_latest_build_of_each_day(
+    settings, lake, history, tmp_path, monkeypatch
+) -> None:
     from permalake.audit import docs
     from permalake.pipeline.maintenance import housekeeping
 
@@ -305,7 +309,7 @@ def test_audit_pages_go_but_for_the_latest_build_of_each_day(settings, lake, his
     assert [run_id for run_id in attempts_of if run_id in index] == ["run 1", "run 3"]
 
 
-def test_a_warehouse_under_another_name_is_left_alone(settings, lake, history, tmp_path):
+def test_a_warehouse_under_another_name_is_left_alone(settings, lake, history, tmp_path) -> None:
     """Every file of it would look needless, as what points to it says the old name: no command opens it."""
     shutil.copytree(settings.lake.warehouse, tmp_path / "moved")
     moved = Settings(
@@ -315,7 +319,7 @@ def test_a_warehouse_under_another_name_is_left_alone(settings, lake, history, t
         open_database(moved)
 
 
-def test_folders_that_are_no_table_s_are_left_alone(settings, lake, history):
+def test_folders_that_are_no_table_s_are_left_alone(settings, lake, history) -> None:
     notes = Path(settings.lake.warehouse) / NETWORK / "notes" / "data" / "read.me"
     beside = Path(settings.lake.warehouse) / NETWORK / "messages" / "read.me"
     for file in (notes, beside):

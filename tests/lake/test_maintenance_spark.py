@@ -16,7 +16,7 @@ from permalake.iota.permanode.placement import Placement
 from permalake.iota.permanode.placement_table import PERMANODE_PARTITIONS
 from permalake.lake.catalog import open_catalog, open_table
 from permalake.lake.counts import day_of, files
-from permalake.lake.maintenance import Limits, alone, compact, crowded_tables, limits, tidy
+from permalake.lake.maintenance import Limits, alone, compact, fragmented_tables, limits, tidy
 from permalake.lake.state import days
 from support.jobs import job
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, build, messages, pass_audit, put, stage_day, state
@@ -52,12 +52,12 @@ def compacted(spark, settings, lake, target=TARGET):
     with alone(settings, lake.database, NETWORK, "maintain") as work:
         return {
             table: compact(spark, work, contracts[table], target)
-            for table in crowded_tables(lake.database, NETWORK, contracts, target)
+            for table in fragmented_tables(lake.database, NETWORK, contracts, target)
         }
 
 
 @pytest.fixture
-def crowded(settings, lake):
+def crowded(settings, lake) -> None:
     build_in_pieces(settings, lake, DAY1, 1, [2, 1, 2], "one")
     build_in_pieces(settings, lake, DAY2, 2, [4, 1, 1, 1], "two")
     build(settings, lake, DAY3, 3, 9, "three")
@@ -65,7 +65,7 @@ def crowded(settings, lake):
 
 def test_a_crowded_day_gets_one_sorted_file_and_keeps_its_rows_and_publication(
     spark, settings, lake, crowded
-):
+) -> None:
     rows, before, moment = lake.query(ROWS), published(lake), datetime.now(UTC)
     assert files_per_day(lake) == {DAY1: 3, DAY2: 4, DAY3: 1}
     assert compacted(spark, settings, lake) == {"messages": {DAY1: (3, 1), DAY2: (4, 1)}}
@@ -83,7 +83,7 @@ def published(lake):
         return {row.date: (row.publication_id, row.rows) for row in connection.execute(days.select())}
 
 
-def test_a_large_day_is_cut_into_files_of_the_size_aimed_at(spark, settings, lake):
+def test_a_large_day_is_cut_into_files_of_the_size_aimed_at(spark, settings, lake) -> None:
     build_in_pieces(settings, lake, DAY1, 1, [300] * 6, "one")
     rows = lake.query(ROWS)
     sizes = [
@@ -92,25 +92,25 @@ def test_a_large_day_is_cut_into_files_of_the_size_aimed_at(spark, settings, lak
     target = sum(sizes) // 2 + 1
     assert compacted(spark, settings, lake, target) == {"messages": {DAY1: (6, 2)}}
     assert lake.query(ROWS) == rows
-    assert crowded_tables(lake.database, NETWORK, domain_of(NETWORK).tables, target) == {}
+    assert fragmented_tables(lake.database, NETWORK, domain_of(NETWORK).tables, target) == {}
 
 
 def test_a_day_published_while_it_is_compacted_stays_as_published(
     spark, settings, lake, crowded, monkeypatch
-):
+) -> None:
     module = importlib.import_module("permalake.lake.maintenance.compact")
 
     def late(*arguments):
         monkeypatch.undo()
         build(settings, lake, DAY1, 1, 6, "meanwhile")
-        return module.change(*arguments)
+        return module.change_table(*arguments)
 
-    monkeypatch.setattr(module, "change", late)
+    monkeypatch.setattr(module, "change_table", late)
     assert compacted(spark, settings, lake) == {"messages": {DAY2: (4, 1)}}
     assert state(lake) == {DAY1: (6, 6), DAY2: (7, 7), DAY3: (9, 9)}
 
 
-def test_a_day_staged_before_is_published_after_a_compaction_of_it(spark, settings, lake, crowded):
+def test_a_day_staged_before_is_published_after_a_compaction_of_it(spark, settings, lake, crowded) -> None:
     staged = lake.begin(NETWORK, DAY1, DAY1, "staged")
     stage_day(settings, staged, DAY1, 1, 6)
     pass_audit(staged)
@@ -120,7 +120,7 @@ def test_a_day_staged_before_is_published_after_a_compaction_of_it(spark, settin
     assert files_per_day(lake) == {DAY1: 1, DAY2: 1, DAY3: 1}
 
 
-def test_the_record_of_placements_forgets_its_snapshots_and_keeps_its_rows(spark, settings, lake):
+def test_the_record_of_placements_forgets_its_snapshots_and_keeps_its_rows(spark, settings, lake) -> None:
     build(settings, lake, DAY1, 1, 3, "one")
     placement = Placement(spark, settings, NETWORK)
     for number in range(3):
@@ -138,7 +138,7 @@ def test_the_record_of_placements_forgets_its_snapshots_and_keeps_its_rows(spark
 
 def test_the_job_compacts_and_the_command_tells_the_rest(
     spark, settings, lake, crowded, monkeypatch, capsys, caplog, tmp_path
-):
+) -> None:
     monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", settings.lake.warehouse)
     monkeypatch.setattr("permalake.audit.docs.root", lambda: tmp_path / "audit")
     assert told(capsys, "maintain", "--dry-run") == [

@@ -32,7 +32,7 @@ def settings_of(tmp_path, uri):
     return Settings(lake={"warehouse": str(tmp_path / "warehouse"), "catalog": uri})
 
 
-def test_days_are_built_and_a_lost_catalog_is_restored(server, tmp_path):
+def test_days_are_built_and_a_lost_catalog_is_restored(server, tmp_path) -> None:
     verified = {"sslmode": "verify-full", "sslrootcert": str(server.certificate)}
     settings = settings_of(tmp_path, server.uri("lake", **verified).replace("+psycopg2", ""))
     lake = OpenLake(settings)
@@ -52,7 +52,7 @@ def test_days_are_built_and_a_lost_catalog_is_restored(server, tmp_path):
         OpenLake(lost)
 
 
-def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch):
+def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch) -> None:
     class Ahead(datetime):
         @classmethod
         def now(cls, tz=None):
@@ -67,7 +67,7 @@ def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch):
         lake.begin(NETWORK, DAY1, DAY1, "second")
 
 
-def test_two_processes_never_write_into_a_store_at_once(server):
+def test_two_processes_never_write_into_a_store_at_once(server) -> None:
     """PostgreSQL lets both look for the other's lease at once; the later one has to wait for the row."""
     uri, rounds = server.uri("writers", sslmode="require"), 25
     Database(uri)
@@ -87,7 +87,7 @@ def test_two_processes_never_write_into_a_store_at_once(server):
         assert first[1] <= second[0], number
 
 
-def test_a_wrong_password_is_an_error_that_does_not_show_it(server, tmp_path):
+def test_a_wrong_password_is_an_error_that_does_not_show_it(server, tmp_path) -> None:
     uri = server.uri("lake", sslmode="require").replace(PASSWORD, "wr0ngs3cr3t")
     with pytest.raises(Exception, match="authentication failed") as error:
         OpenLake(settings_of(tmp_path, uri))

@@ -27,14 +27,14 @@ def joined(*processes) -> list[int | None]:
     return [process.exitcode for process in processes]
 
 
-def test_processes_that_create_the_lake_at_once_make_one(settings, lake):
+def test_processes_that_create_the_lake_at_once_make_one(settings, lake) -> None:
     barrier = spawn.Barrier(3)
     racing = [start(lake_processes.ensure, settings.lake.warehouse, barrier) for _ in range(3)]
     assert joined(*racing) == [0, 0, 0]
     assert lake.reader.locations(NETWORK).keys() == IOTA_TABLES.keys()
 
 
-def test_two_days_published_at_the_same_moment_are_both_there(settings, lake):
+def test_two_days_published_at_the_same_moment_are_both_there(settings, lake) -> None:
     lake.ensure(NETWORK)
     barrier = spawn.Barrier(2)
     one = start(
@@ -45,7 +45,7 @@ def test_two_days_published_at_the_same_moment_are_both_there(settings, lake):
     assert state(lake) == {DAY1: (5, 5), DAY2: (7, 7), DAY3: (9, 9)}
 
 
-def test_readers_never_see_a_mixed_state(settings, lake):
+def test_readers_never_see_a_mixed_state(settings, lake) -> None:
     """Two processes rebuild their days with changing rows; every read of two tables agrees, on every day."""
     build(settings, lake, DAY1, 1, 1, "first")
     writers = [
@@ -66,7 +66,7 @@ def test_readers_never_see_a_mixed_state(settings, lake):
 @pytest.mark.parametrize("disturbed", [False, True])
 def test_a_killed_publisher_has_published_nothing_and_the_repeat_publishes_all(
     settings, lake, where, disturbed
-):
+) -> None:
     """Killed before the transaction (``move``), or inside it with all pointers moved (``_record``)."""
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)

@@ -23,7 +23,7 @@ from support.lakes import (
 )
 
 
-def test_staged_rows_are_invisible_until_published_and_then_swapped_as_they_are(settings, lake):
+def test_staged_rows_are_invisible_until_published_and_then_swapped_as_they_are(settings, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     assert state(lake) == {}
@@ -38,7 +38,7 @@ def test_staged_rows_are_invisible_until_published_and_then_swapped_as_they_are(
     assert {name: published[name] for name in staged} == staged
 
 
-def test_two_days_staged_at_once_are_published_in_any_order(settings, lake):
+def test_two_days_staged_at_once_are_published_in_any_order(settings, lake) -> None:
     first = lake.begin(NETWORK, DAY1, DAY1, "one")
     second = lake.begin(NETWORK, DAY2, DAY2, "two")
     stage_day(settings, first, DAY1, 1, 5)
@@ -49,7 +49,7 @@ def test_two_days_staged_at_once_are_published_in_any_order(settings, lake):
     assert state(lake) == {DAY1: (5, 5), DAY2: (7, 7)}
 
 
-def test_a_day_is_rebuilt_after_others_and_while_others_publish(settings, lake):
+def test_a_day_is_rebuilt_after_others_and_while_others_publish(settings, lake) -> None:
     build(settings, lake, DAY1, 1, 5, "a")
     build(settings, lake, DAY2, 2, 7, "b")
     rebuilt = lake.begin(NETWORK, DAY1, DAY1, "c")
@@ -61,7 +61,7 @@ def test_a_day_is_rebuilt_after_others_and_while_others_publish(settings, lake):
 
 
 @pytest.mark.parametrize("disturbed", [False, True])
-def test_a_day_rebuilt_to_nothing_replaces_its_rows_by_none(settings, lake, disturbed):
+def test_a_day_rebuilt_to_nothing_replaces_its_rows_by_none(settings, lake, disturbed) -> None:
     build(settings, lake, DAY1, 1, 5, "a")
     build(settings, lake, DAY2, 2, 7, "b")
     attempt = lake.begin(NETWORK, DAY1, DAY1, "c")
@@ -77,7 +77,7 @@ def test_a_day_rebuilt_to_nothing_replaces_its_rows_by_none(settings, lake, dist
     assert state(lake) == {DAY2: (7, 7)} | ({DAY3: (9, 9)} if disturbed else {})
 
 
-def test_a_refused_and_a_failed_day_in_a_range_stay_as_they_were(settings, lake):
+def test_a_refused_and_a_failed_day_in_a_range_stay_as_they_were(settings, lake) -> None:
     build(settings, lake, DAY2, 2, 7, "before")
     attempt = lake.begin(NETWORK, DAY1, DAY3, "range")
     put(settings, attempt, "messages", messages(DAY1, 1, 5) + messages(DAY2, 2, 1) + messages(DAY3, 3, 9))
@@ -109,7 +109,7 @@ def test_a_refused_and_a_failed_day_in_a_range_stay_as_they_were(settings, lake)
     }
 
 
-def test_when_no_day_passes_nothing_moves_and_the_days_are_free_again(settings, lake):
+def test_when_no_day_passes_nothing_moves_and_the_days_are_free_again(settings, lake) -> None:
     build(settings, lake, DAY1, 1, 5, "good")
     before = lake.reader.locations(NETWORK)
     attempt = lake.begin(NETWORK, DAY1, DAY1, "bad")
@@ -122,7 +122,7 @@ def test_when_no_day_passes_nothing_moves_and_the_days_are_free_again(settings, 
     assert build(settings, lake, DAY1, 1, 5, "mended").id
 
 
-def test_publishing_again_is_a_no_op_that_tells_the_earlier_publication(settings, lake):
+def test_publishing_again_is_a_no_op_that_tells_the_earlier_publication(settings, lake) -> None:
     done = build(settings, lake, DAY1, 1, 5, "run")
     build(settings, lake, DAY2, 2, 7, "other")
     before = lake.reader.locations(NETWORK)
@@ -131,7 +131,7 @@ def test_publishing_again_is_a_no_op_that_tells_the_earlier_publication(settings
     assert lake.reader.locations(NETWORK) == before
 
 
-def test_what_was_not_pinned_or_not_judged_is_not_published(settings, lake):
+def test_what_was_not_pinned_or_not_judged_is_not_published(settings, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     with pytest.raises(PermalakeError, match="nothing is pinned"):
@@ -141,7 +141,7 @@ def test_what_was_not_pinned_or_not_judged_is_not_published(settings, lake):
         lake.builds.publish(pinned)
 
 
-def test_a_verdict_counts_for_the_state_that_was_pinned_only(settings, lake):
+def test_a_verdict_counts_for_the_state_that_was_pinned_only(settings, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     first = pass_audit(attempt)
@@ -156,7 +156,7 @@ def test_a_verdict_counts_for_the_state_that_was_pinned_only(settings, lake):
         lake.builds.publish(second)
 
 
-def test_rows_staged_after_the_pin_are_not_published(settings, lake):
+def test_rows_staged_after_the_pin_are_not_published(settings, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     pass_audit(attempt)
@@ -165,7 +165,7 @@ def test_rows_staged_after_the_pin_are_not_published(settings, lake):
     assert state(lake) == {DAY1: (5, 5)}
 
 
-def test_a_new_attempt_supersedes_the_run_s_earlier_one(settings, lake):
+def test_a_new_attempt_supersedes_the_run_s_earlier_one(settings, lake) -> None:
     lost = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, lost, DAY1, 1, 5)
     pinned = pass_audit(lost)
@@ -178,7 +178,7 @@ def test_a_new_attempt_supersedes_the_run_s_earlier_one(settings, lake):
     assert state(lake) == {DAY1: (6, 6)}
 
 
-def test_private_pointers_go_when_an_attempt_ends(settings, lake):
+def test_private_pointers_go_when_an_attempt_ends(settings, lake) -> None:
     first = lake.begin(NETWORK, DAY1, DAY1, "one")
     second = lake.begin(NETWORK, DAY2, DAY2, "two")
     third = lake.begin(NETWORK, DAY3, DAY3, "three")
@@ -199,7 +199,7 @@ def test_private_pointers_go_when_an_attempt_ends(settings, lake):
         lake.resume(NETWORK, "never")
 
 
-def test_only_the_tables_that_an_attempt_changed_are_moved(settings, lake):
+def test_only_the_tables_that_an_attempt_changed_are_moved(settings, lake) -> None:
     build(settings, lake, DAY1, 1, 5, "whole")
     before = lake.reader.locations(NETWORK)
     attempt = lake.begin(NETWORK, DAY1, DAY1, "analytics only")
@@ -210,7 +210,7 @@ def test_only_the_tables_that_an_attempt_changed_are_moved(settings, lake):
     assert done.rows == {"date_cache": 1, "messages": 5, "ms_analytics": 1}
 
 
-def test_replays_do_not_pile_up_manifests_or_lose_rows(settings, lake):
+def test_replays_do_not_pile_up_manifests_or_lose_rows(settings, lake) -> None:
     """A replay appends and deletes by day; live manifests stay as many as days, none holds deletes only."""
     late = lake.begin(NETWORK, DAY1, DAY1, "late")
     put(settings, late, "date_cache", cache(DAY1, 1, 1))

@@ -98,7 +98,7 @@ def _sent(rows):
             yield bridge, row, published[row["row_key"]]
 
 
-def test_times_and_counts_are_those_of_plain_python(made):
+def test_times_and_counts_are_those_of_plain_python(made) -> None:
     rows, query = made
     best = _best(rows)
     expected = defaultdict(lambda: {"states": [], "seconds": []})
@@ -124,7 +124,7 @@ def test_times_and_counts_are_those_of_plain_python(made):
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_columns_have_the_types_of_the_contract(lake, view, made):
+def test_columns_have_the_types_of_the_contract(lake, view, made) -> None:
     schema = lake.query(f"SELECT * FROM wormhole.{view.name}").schema
     table = Table(view.name, view.group, view.doc, view.columns, key=())
     assert dict(zip(schema.names, schema.types, strict=True)) == dict(
@@ -132,7 +132,7 @@ def test_columns_have_the_types_of_the_contract(lake, view, made):
     )
 
 
-def test_transfers_in_flight_are_those_that_somebody_was_asked_about(made):
+def test_transfers_in_flight_are_those_that_somebody_was_asked_about(made) -> None:
     rows, query = made
     best = _best(rows)
     expected = {

@@ -104,7 +104,7 @@ def lake_id(settings: Settings) -> str:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_refuses_a_copy_on_one_line(settings, copy, tmp_path, capsys, command):
+def test_every_command_refuses_a_copy_on_one_line(settings, copy, tmp_path, capsys, command) -> None:
     before, copied = files_of(settings), files_of(copy)
     config = tmp_path / "permalake.toml"
     config.write_text(TOML.format(warehouse=copy.lake.warehouse), "utf-8")
@@ -121,7 +121,7 @@ def test_every_command_refuses_a_copy_on_one_line(settings, copy, tmp_path, caps
     assert (files_of(settings), files_of(copy)) == (before, copied)
 
 
-def test_a_copy_becomes_a_lake_of_its_own(settings, copy, built):
+def test_a_copy_becomes_a_lake_of_its_own(settings, copy, built) -> None:
     before = files_of(settings)
     (done,) = relocate(copy, as_copy=True)
     assert done.problems == {}
@@ -151,7 +151,7 @@ def test_a_copy_becomes_a_lake_of_its_own(settings, copy, built):
     assert files_of(copy) == again, "a whole lake is left as it is, with its id"
 
 
-def test_all_snapshots_of_a_relocated_table_lead_to_its_files(settings, copy):
+def test_all_snapshots_of_a_relocated_table_lead_to_its_files(settings, copy) -> None:
     relocate(copy, as_copy=True)
     shutil.rmtree(settings.lake.warehouse)
     table = open_table(OpenLake(copy).reader.locations(NETWORK)["messages"])
@@ -165,7 +165,7 @@ def test_all_snapshots_of_a_relocated_table_lead_to_its_files(settings, copy):
     assert [entry.metadata_file.startswith(copy.lake.warehouse) for entry in table.metadata.metadata_log]
 
 
-def test_a_moved_lake_keeps_its_id_and_what_it_knows_of_the_stores(settings, built, tmp_path):
+def test_a_moved_lake_keeps_its_id_and_what_it_knows_of_the_stores(settings, built, tmp_path) -> None:
     before = lake_id(settings)
     shutil.move(settings.lake.warehouse, tmp_path / "moved")
     moved = settings_of(tmp_path / "moved")
@@ -180,7 +180,7 @@ def test_a_moved_lake_keeps_its_id_and_what_it_knows_of_the_stores(settings, bui
 
 
 @pytest.mark.parametrize("inner", [True, False])
-def test_a_lake_moves_into_a_folder_of_its_own_and_out_again(settings, built, tmp_path, inner):
+def test_a_lake_moves_into_a_folder_of_its_own_and_out_again(settings, built, tmp_path, inner) -> None:
     """One place begins like the other."""
     deep = Path(settings.lake.warehouse) / "deep"
     places = (deep, Path(settings.lake.warehouse)) if inner else (tmp_path / "warehouse2",)
@@ -197,7 +197,7 @@ def test_a_lake_moves_into_a_folder_of_its_own_and_out_again(settings, built, tm
         assert state(OpenLake(settings_of(place))) == BUILT
 
 
-def test_checksums_of_rewritten_files_go(settings, copy):
+def test_checksums_of_rewritten_files_go(settings, copy) -> None:
     """Spark puts them beside what it writes to a disk, and compares what it reads with them."""
     folder = Path(copy.lake.warehouse) / NETWORK
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
@@ -209,14 +209,14 @@ def test_checksums_of_rewritten_files_go(settings, copy):
     assert {file for file in before if not (file.parent / f".{file.name}.crc").exists()} == rewritten
 
 
-def test_a_copy_is_not_taken_for_a_moved_lake(settings, copy):
+def test_a_copy_is_not_taken_for_a_moved_lake(settings, copy) -> None:
     with pytest.raises(PermalakeError, match=r"the original in .*warehouse still holds this lake: --copy"):
         relocate(copy, as_copy=False)
     with pytest.raises(PermalakeError, match="was copied or moved"):
         OpenLake(copy)
 
 
-def test_missing_and_short_files_are_named(settings, copy):
+def test_missing_and_short_files_are_named(settings, copy) -> None:
     table = open_table(OpenLake(settings).reader.locations(NETWORK)["messages"])
     first, second = (
         Path(copy.lake.warehouse) / task.file.file_path.removeprefix(f"{settings.lake.warehouse}/")
@@ -243,7 +243,7 @@ def test_missing_and_short_files_are_named(settings, copy):
     assert state(OpenLake(copy)) == BUILT
 
 
-def test_what_cannot_be_written_is_an_error(settings, copy, monkeypatch):
+def test_what_cannot_be_written_is_an_error(settings, copy, monkeypatch) -> None:
     def full(location, _content):
         raise PermalakeError(f"{location} cannot be written: the disk is full")
 
@@ -256,7 +256,7 @@ def test_what_cannot_be_written_is_an_error(settings, copy, monkeypatch):
     assert state(OpenLake(copy)) == BUILT
 
 
-def test_a_killed_relocation_is_run_again(settings, copy, monkeypatch):
+def test_a_killed_relocation_is_run_again(settings, copy, monkeypatch) -> None:
     with monkeypatch.context() as killed:
         killed.setattr(relocation, "_rewrite_files", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -276,7 +276,7 @@ def test_a_killed_relocation_is_run_again(settings, copy, monkeypatch):
     assert state(OpenLake(copy)) == BUILT
 
 
-def test_a_copy_takes_no_catalog_that_may_be_the_originals(settings, built, tmp_path):
+def test_a_copy_takes_no_catalog_that_may_be_the_originals(settings, built, tmp_path) -> None:
     catalog = tmp_path / "catalog.db"
     shutil.move(Path(settings.lake.warehouse) / "catalog.db", catalog)
     shared = Settings(lake={"warehouse": settings.lake.warehouse, "catalog": f"sqlite:///{catalog}"})
@@ -296,6 +296,6 @@ def test_a_copy_takes_no_catalog_that_may_be_the_originals(settings, built, tmp_
     assert state(OpenLake(own)) == BUILT
 
 
-def test_a_place_without_a_lake_is_refused(tmp_path):
+def test_a_place_without_a_lake_is_refused(tmp_path) -> None:
     with pytest.raises(PermalakeError, match="has no lake id"):
         relocate(settings_of(tmp_path / "nothing"), as_copy=False)

@@ -44,7 +44,7 @@ def catalog_of(settings):
     return Path(settings.lake.warehouse) / "catalog.db"
 
 
-def lose(settings):
+def lose(settings) -> None:
     for file in Path(settings.lake.warehouse).glob("catalog.db*"):
         file.unlink()
 
@@ -76,7 +76,7 @@ def built(settings, lake):
     return done
 
 
-def test_a_lost_catalog_is_built_again_as_it_was_published(settings, lake, built):
+def test_a_lost_catalog_is_built_again_as_it_was_published(settings, lake, built) -> None:
     before, wanted = (
         content(lake.database),
         lake.query("from shimmer.messages order by all").to_pylist(),
@@ -99,7 +99,7 @@ def test_a_lost_catalog_is_built_again_as_it_was_published(settings, lake, built
     assert state(again) == {DAY1: (6, 6), DAY2: (7, 7), DAY3: (4, 4)}
 
 
-def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built):
+def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built) -> None:
     files = set(Path(settings.lake.warehouse).rglob("*.parquet"))
     lose(settings)
     for command in (
@@ -113,7 +113,7 @@ def test_maintenance_of_a_lost_catalog_removes_nothing(settings, lake, built):
     assert set(Path(settings.lake.warehouse).rglob("*.parquet")) == files
 
 
-def test_a_catalog_of_another_lake_is_refused(settings, lake, built, tmp_path):
+def test_a_catalog_of_another_lake_is_refused(settings, lake, built, tmp_path) -> None:
     other = settings_of(tmp_path / "other")
     build(other, OpenLake(other), DAY1, 1, 2, "other")
     shutil.copy(catalog_of(other), catalog_of(settings))
@@ -123,7 +123,7 @@ def test_a_catalog_of_another_lake_is_refused(settings, lake, built, tmp_path):
         restore(settings)
 
 
-def test_a_lost_warehouse_is_refused(settings, lake, built):
+def test_a_lost_warehouse_is_refused(settings, lake, built) -> None:
     catalog = catalog_of(settings).read_bytes()
     shutil.rmtree(settings.lake.warehouse)
     Path(settings.lake.warehouse).mkdir()
@@ -133,7 +133,7 @@ def test_a_lost_warehouse_is_refused(settings, lake, built):
     assert not (Path(settings.lake.warehouse) / "_lake.json").exists()
 
 
-def test_a_catalog_that_lost_its_id_is_refused(settings, lake, built):
+def test_a_catalog_that_lost_its_id_is_refused(settings, lake, built) -> None:
     with lake.database.write() as connection:
         connection.execute(delete(lake_ids))
     (Path(settings.lake.warehouse) / "_lake.json").unlink()
@@ -142,7 +142,7 @@ def test_a_catalog_that_lost_its_id_is_refused(settings, lake, built):
     assert not (Path(settings.lake.warehouse) / "_lake.json").exists()
 
 
-def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings, lake, built):
+def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings, lake, built) -> None:
     copy = catalog_of(settings).read_bytes()
     build(settings, lake, DAY3, 3, 9, "after the backup")
     wanted = state(lake)
@@ -160,8 +160,8 @@ def test_an_older_copy_of_the_catalog_is_refused_and_brought_up_to_date(settings
         restore(settings)
 
 
-def test_what_a_killed_publisher_did_not_log_is_logged_by_the_next(settings, lake, monkeypatch):
-    from permalake.lake import publish as publishing
+def test_what_a_killed_publisher_did_not_log_is_logged_by_the_next(settings, lake, monkeypatch) -> None:
+    from permalake.lake import commit as publishing
 
     with monkeypatch.context() as killed:
         killed.setattr(publishing, "write_log", lambda *_: None)
@@ -174,7 +174,7 @@ def test_what_a_killed_publisher_did_not_log_is_logged_by_the_next(settings, lak
     assert state(OpenLake(settings)) == {DAY1: (5, 5), DAY2: (7, 7)}
 
 
-def test_states_that_maintenance_forgot_stay_forgotten(settings, lake, built):
+def test_states_that_maintenance_forgot_stay_forgotten(settings, lake, built) -> None:
     tidy(settings, lake.database, NETWORK, after(moment(built[1].published_at)), "maintain", confirmed=True)
     with lake.database.read() as connection:
         horizon = connection.execute(select(networks.c.history_from)).scalar()
@@ -188,7 +188,7 @@ def test_states_that_maintenance_forgot_stay_forgotten(settings, lake, built):
         assert connection.execute(select(networks.c.history_from)).scalar() == horizon
 
 
-def test_a_damaged_table_is_named_and_the_others_are_restored(settings, lake, built):
+def test_a_damaged_table_is_named_and_the_others_are_restored(settings, lake, built) -> None:
     Path(lake.reader.locations(NETWORK)["messages"].removeprefix("file://")).write_text("{", "utf-8")
     lose(settings)
     (done,) = restore(settings)
@@ -196,7 +196,7 @@ def test_a_damaged_table_is_named_and_the_others_are_restored(settings, lake, bu
     assert OpenLake(settings).query("select count(*) n from shimmer.ms_analytics")["n"][0].as_py() == 2
 
 
-def test_most_files_are_removed_only_when_that_is_confirmed(settings, lake, built):
+def test_most_files_are_removed_only_when_that_is_confirmed(settings, lake, built) -> None:
     with sqlite3.connect(catalog_of(settings)) as connection:  # as if somebody had emptied these tables
         connection.execute("delete from permalake_publication_tables")
         connection.execute("delete from permalake_attempt_tables")
@@ -218,7 +218,7 @@ def test_most_files_are_removed_only_when_that_is_confirmed(settings, lake, buil
     assert sum(one.removed for one in done) > 10
 
 
-def test_a_new_lake_gets_its_id_once(settings):
+def test_a_new_lake_gets_its_id_once(settings) -> None:
     first, second = open_database(settings), open_database(settings)
     with first.read() as one, second.read() as other:
         assert one.execute(select(lake_ids.c.lake_id)).scalars().all() == (

@@ -137,7 +137,7 @@ def supplies(history):
     return rows
 
 
-def test_supplies_of_tokens(history, world):
+def test_supplies_of_tokens(history, world) -> None:
     _, lake = world
     wanted = supplies(history)
     names = "date, token_id, minted, melted, circulating, holders, transfers"
@@ -155,7 +155,32 @@ def test_supplies_of_tokens(history, world):
     assert [tuple(row.values()) for row in earlier] == [row for row in wanted if row[0] <= half]
 
 
-def test_rolling_addresses(history, world):
+def test_supplies_of_a_lake_that_begins_later_are_at_least_those(history, tmp_path) -> None:
+    """Outputs from before its first day count nowhere, neither while held nor once they are spent."""
+    rest = {day: history.rows[day] for day in history.days[len(history.days) // 3 :]}
+    _, lake = written(tmp_path, rest)
+    owners, spent_before = {}, 0
+    for day in sorted(rest):
+        rows = sorted(rest[day]["native_tokens"], key=lambda row: (row["transaction_id"], row["is_spent"]))
+        for row in sorted(rows, key=lambda row: row["is_spent"]):
+            key = row["output_id"], row["token_id"]
+            if not row["is_spent"]:
+                owners[key] = row["address"], int(row["amount"])
+            elif owners.pop(key, None) is None:
+                spent_before += 1
+        told = lake.query(
+            "SELECT token_id, circulating, holders FROM "
+            f"(SELECT *, row_number() OVER (PARTITION BY token_id ORDER BY date DESC) AS age "
+            f"FROM {NETWORK}.token_supply_daily('{day}')) WHERE age = 1"
+        ).to_pylist()
+        for row in told:
+            held = [value for (_, token), value in owners.items() if token == row["token_id"]]
+            assert int(row["circulating"]) == sum(amount for _, amount in held)
+            assert row["holders"] == len({owner for owner, _ in held})
+    assert spent_before > 3
+
+
+def test_rolling_addresses(history, world) -> None:
     _, lake = world
     active = {day: {row["address"] for row in history.rows[day]["address_analytics"]} for day in history.days}
     wanted = []
@@ -172,7 +197,7 @@ def test_rolling_addresses(history, world):
 
 
 @pytest.mark.parametrize("table", ["token_supply_daily", "rolling_addresses"])
-def test_a_range_of_dates_is_that_part_of_all(history, world, table):
+def test_a_range_of_dates_is_that_part_of_all(history, world, table) -> None:
     """What runs on is computed from all days, whatever dates a request names."""
     settings, lake = world
     first, last = history.days[20], history.days[25]
@@ -198,7 +223,7 @@ BALANCES = {
 
 
 @pytest.mark.parametrize("case", BALANCES)
-def test_concentration_of_balances(case, tmp_path):
+def test_concentration_of_balances(case, tmp_path) -> None:
     """Two rows of an address count as the later one; balances of zero and of before the checkpoint do not."""
     before, checkpoint, day = date(2022, 9, 30), date(2022, 10, 1), date(2022, 10, 3)
     totals = [

@@ -67,7 +67,7 @@ class Transfers:
     def _message(self, chance, day):
         """The message of the transfer before, at a random second of its day."""
         row_key = self.rows["token_transfer_payload"][-1]["row_key"]
-        chain, emitter, sequence = row_key.split(":")
+        chain, emitter, sequence = row_key.split(":")  # type: ignore[attr-defined]
         moment = datetime.combine(day, time(), UTC) + timedelta(seconds=chance.randrange(86_400))
         self.rows["message_publication"].append(
             {
@@ -148,7 +148,7 @@ def figures(sent):
     return len(sent), len(values), sum(values) if values else None, of_senders, len(receivers)
 
 
-def test_every_published_day_has_its_figures_over_each_period(made, ask):
+def test_every_published_day_has_its_figures_over_each_period(made, ask) -> None:
     verified = [(row["date"], row["verified"]) for row in made.rows["messages_daily"]]
     nfts = [(row["date"],) for row in made.rows["nft_transfer_payload"]]
     wanted = [
@@ -184,7 +184,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("place", [-1, 24])
-def test_each_dimension_counts_each_transfer_once(made, ask, place):
+def test_each_dimension_counts_each_transfer_once(made, ask, place) -> None:
     last = made.days[place]
     wanted = set()
     for period, days in LENGTHS.items():
@@ -199,7 +199,7 @@ def test_each_dimension_counts_each_transfer_once(made, ask, place):
     assert set(found) == wanted
 
 
-def test_flows_of_an_hour(made, ask):
+def test_flows_of_an_hour(made, ask) -> None:
     hours = {row["row_key"]: row["timestamp"].hour for row in made.rows["message_publication"]}
     details = {row["row_key"]: row for row in made.rows["token_transfer_details"]}
     groups = defaultdict(list)
@@ -221,14 +221,14 @@ def test_flows_of_an_hour(made, ask):
     assert len(ask("SELECT * FROM wormhole.flows_hourly")) == len(wanted)
 
 
-def test_nft_transfers_of_a_day(made, ask):
+def test_nft_transfers_of_a_day(made, ask) -> None:
     counted = defaultdict(int)
     for row in made.rows["nft_transfer_payload"]:
         counted[row["date"], 2, row["target_chain"], 2, "ab" * 32] += 1
     assert set(ask("SELECT * FROM wormhole.nft_transfers_daily")) == {(*k, n) for k, n in counted.items()}
 
 
-def test_emitters_and_the_sequences_that_they_span(settings, lake):
+def test_emitters_and_the_sequences_that_they_span(settings, lake) -> None:
     attempt = lake.begin("wormhole", FIRST, FIRST, "run")
     largest = 2**64 - 1
     rows = [

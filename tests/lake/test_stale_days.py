@@ -27,7 +27,7 @@ def reasons(lake):
     return {day.date: day.stale for day in lake.reader.status(NETWORK)}
 
 
-def test_days_are_marked_with_every_reason_and_cleared_by_their_publication(settings, three_days):
+def test_days_are_marked_with_every_reason_and_cleared_by_their_publication(settings, three_days) -> None:
     lake = three_days
     lake.builds.mark_stale(NETWORK, [DAY1, DAY2, date(2030, 1, 1)], "a late\nVAA")
     lake.builds.mark_stale(NETWORK, [DAY2], "100% new input")
@@ -41,7 +41,7 @@ def test_days_are_marked_with_every_reason_and_cleared_by_their_publication(sett
     assert len(reasons(lake)[DAY1]) < 600
 
 
-def test_what_is_marked_while_a_day_is_being_built_stays_true_of_that_build(settings, three_days):
+def test_what_is_marked_while_a_day_is_being_built_stays_true_of_that_build(settings, three_days) -> None:
     lake = three_days
     attempt = lake.begin(NETWORK, DAY2, DAY2, "slow")
     stage_day(settings, attempt, DAY2, 2, 6)
@@ -54,7 +54,9 @@ def test_what_is_marked_while_a_day_is_being_built_stays_true_of_that_build(sett
         assert not connection.execute(outdated.select()).all(), "the log of marks does not grow"
 
 
-def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_published(settings, three_days):
+def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_published(
+    settings, three_days
+) -> None:
     lake = three_days
     attempt = lake.begin(NETWORK, DAY1, DAY2, "two days")
     put(settings, attempt, "ms_analytics", analytics(DAY1, 1, 5) + analytics(DAY2, 2, 5))
@@ -68,7 +70,7 @@ def test_an_attempt_outdates_other_days_only_when_the_day_that_causes_it_is_publ
     assert reasons(lake)[DAY3] == "follows from the first day"
 
 
-def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, monkeypatch):
+def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, monkeypatch) -> None:
     lake = three_days
     assert oldest_stale(lake.reader, NETWORK, (DAY3, DAY3)) is None
     lake.builds.mark_stale(NETWORK, [DAY1, DAY2, DAY3], "late")
@@ -89,7 +91,7 @@ def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, 
         return {"dag_run": SimpleNamespace(run_type=run_type, run_id=run_id, conf=conf), "ti": task}
 
     assert start_stale(lake.reader, context("manual"), request) is None
-    night = f"stale_{NETWORK}_night~{DAY1}"
+    night = f"{NETWORK}_{DAY1}_{DAY2}__stale~night"
     assert start_stale(lake.reader, context("scheduled"), request) == night
     conf = {"network": NETWORK, "start": str(DAY1), "end": str(DAY2)}
     rebuild = {"origin": "night", "first": str(DAY1), "turn": 1}
@@ -108,7 +110,7 @@ def test_a_run_knows_the_oldest_stale_days_beside_its_own(three_days, settings, 
     )
 
 
-def test_gaps_of_a_source_are_shown_with_the_day_until_it_is_built_again(settings, lake):
+def test_gaps_of_a_source_are_shown_with_the_day_until_it_is_built_again(settings, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     attempt.record.report_gaps(DAY1, ["2/ab/5 missing"])

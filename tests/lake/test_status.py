@@ -15,7 +15,7 @@ def publish_range(settings, lake, start, end, rows, run_id, fingerprint=""):
     return lake.builds.publish(pass_audit(attempt))
 
 
-def test_rows_notes_and_times_of_a_published_day(settings, lake):
+def test_rows_notes_and_times_of_a_published_day(settings, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     attempt.record.note("coordinator keys are unchecked")
     attempt.record.note("coordinator keys are unchecked")
@@ -31,7 +31,7 @@ def test_rows_notes_and_times_of_a_published_day(settings, lake):
     assert lake.reader.status("wormhole") == []
 
 
-def test_gaps_are_missing_milestones_and_dates_that_nothing_covers(settings, lake):
+def test_gaps_are_missing_milestones_and_dates_that_nothing_covers(settings, lake) -> None:
     days = [date(2022, 9, number) for number in (1, 2, 6, 7, 20)]
     publish_range(settings, lake, days[0], days[1], cache(days[0], 1, 9) + cache(days[1], 10, 19), "a")
     publish_range(settings, lake, days[2], days[3], cache(days[2], 30, 39) + cache(days[3], 41, 49), "b")
@@ -43,9 +43,16 @@ def test_gaps_are_missing_milestones_and_dates_that_nothing_covers(settings, lak
         days[3]: ["milestones 40 missing"],
         days[4]: [],
     }
+    assert {day.date: day.reasons for day in lake.reader.status()} == {
+        days[0]: (),
+        days[1]: (),
+        days[2]: ("milestones_missing", "days_not_built"),
+        days[3]: ("milestones_missing",),
+        days[4]: (),
+    }
 
 
-def test_a_day_that_was_staged_but_not_published_is_built_only(settings, lake):
+def test_a_day_that_was_staged_but_not_published_is_built_only(settings, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stage_day(settings, attempt, DAY1, 1, 5)
     attempt.pin()
@@ -53,7 +60,7 @@ def test_a_day_that_was_staged_but_not_published_is_built_only(settings, lake):
     assert (day.built is not None, day.audited, day.published, day.rows) == (True, None, None, {})
 
 
-def test_unchanged_input_is_known_over_any_cut_of_the_range(settings, lake):
+def test_unchanged_input_is_known_over_any_cut_of_the_range(settings, lake) -> None:
     publish_range(settings, lake, DAY1, DAY2, cache(DAY1, 1, 1) + cache(DAY2, 2, 2), "a", "same")
     assert lake.builds.is_unchanged(NETWORK, DAY1, DAY2, "same")
     assert lake.builds.is_unchanged(NETWORK, DAY2, DAY2, "same")
@@ -67,7 +74,7 @@ def test_unchanged_input_is_known_over_any_cut_of_the_range(settings, lake):
     assert lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "same")
 
 
-def test_a_refused_failed_or_stale_day_is_never_unchanged(settings, lake):
+def test_a_refused_failed_or_stale_day_is_never_unchanged(settings, lake) -> None:
     def publish(run_id):
         publish_range(settings, lake, DAY1, DAY1, cache(DAY1, 1, 1), run_id, "same")
 
@@ -87,19 +94,19 @@ def test_a_refused_failed_or_stale_day_is_never_unchanged(settings, lake):
     assert not lake.builds.is_unchanged(NETWORK, DAY1, DAY1, "same")
 
 
-def test_every_changed_table_is_in_one_publication(settings, lake):
+def test_every_changed_table_is_in_one_publication(settings, lake) -> None:
     done = build(settings, lake, DAY1, 1, 5, "run")
     assert lake.reader.status()[0].published == done.published_at
     assert lake.publish(NETWORK, "run").published_at == done.published_at
 
 
-def fail(lake, run_id, step, start, end, reason):
+def fail(lake, run_id, step, start, end, reason) -> None:
     """Record a step that has failed, as the process that ran it does."""
     ledger = StepLedger(lake.database)
     ledger.finish(ledger.start(NETWORK, run_id, step, (start, end)), StepResult("invalid", reason=reason))
 
 
-def test_days_whose_ingest_failed_say_why(settings, lake):
+def test_days_whose_ingest_failed_say_why(settings, lake) -> None:
     fail(lake, "a", "ingest_decode", DAY1, DAY2, "no milestone of these days")
     fail(lake, "b", "ingest_decode", DAY2, DAY2, "block 0x12 is missing")
     first, second = lake.reader.status(NETWORK)
@@ -108,10 +115,11 @@ def test_days_whose_ingest_failed_say_why(settings, lake):
         *("no milestone of these days", "a"),
     )
     assert (second.date, second.error, second.run_id) == (DAY2, "block 0x12 is missing", "b")
+    assert second.reasons == ("step_failed",)
     assert lake.reader.status("iota") == []
 
 
-def test_a_publication_ends_a_failure_and_a_later_failure_is_told(settings, lake):
+def test_a_publication_ends_a_failure_and_a_later_failure_is_told(settings, lake) -> None:
     fail(lake, "a", "ingest_decode", DAY1, DAY2, "broken")
     build(settings, lake, DAY1, 1, 5, "b")
     published, waiting = lake.reader.status(NETWORK)
@@ -124,7 +132,7 @@ def test_a_publication_ends_a_failure_and_a_later_failure_is_told(settings, lake
     assert (published.published is not None, published.error) == (True, "changed and broken")
 
 
-def test_what_a_build_says_of_a_day_outranks_the_failure_of_its_run(settings, lake):
+def test_what_a_build_says_of_a_day_outranks_the_failure_of_its_run(settings, lake) -> None:
     refusing = lake.begin(NETWORK, DAY1, DAY1, "a")
     refusing.record.refuse(DAY1, "milestone 1 is broken")
     fail(lake, "a", "publish", DAY1, DAY1, "1 day is withheld")

@@ -37,7 +37,7 @@ def claim(ledger, step="audit", attempt="stage_1", inputs="abc"):
     return ledger.claim("shimmer", "run", step, by="dag", attempt_id=attempt, inputs=inputs)
 
 
-def test_a_row_keeps_everything(ledger):
+def test_a_row_keeps_everything(ledger) -> None:
     key = done(ledger)
     (row,) = ledger.of_run("run")
     assert row.key == key
@@ -49,7 +49,7 @@ def test_a_row_keeps_everything(ledger):
     assert ledger.of_run("dag", "testnet") == []
 
 
-def test_a_result_is_claimed_once(ledger):
+def test_a_result_is_claimed_once(ledger) -> None:
     done(ledger)
     assert claim(ledger) == DONE
     assert claim(ledger) is None
@@ -59,26 +59,26 @@ def test_a_result_is_claimed_once(ledger):
 @pytest.mark.parametrize(
     "other", [{"attempt": "stage_2"}, {"inputs": "another staging"}, {"step": "ingest_decode"}]
 )
-def test_a_result_counts_for_what_it_worked_on_alone(ledger, other):
+def test_a_result_counts_for_what_it_worked_on_alone(ledger, other) -> None:
     done(ledger)
     assert claim(ledger, **other) is None
     assert claim(ledger) == DONE
 
 
-def test_invalid_days_are_claimed_and_failures_are_not(ledger):
+def test_invalid_days_are_claimed_and_failures_are_not(ledger) -> None:
     done(ledger, result=StepResult("failed", reason="no answer"))
     assert claim(ledger) is None
     done(ledger, result=StepResult("invalid", reason="bad day", retryable=False))
     assert claim(ledger) == StepResult("invalid", reason="bad day", retryable=False)
 
 
-def test_each_try_has_a_row_and_the_newest_counts(ledger):
+def test_each_try_has_a_row_and_the_newest_counts(ledger) -> None:
     assert [done(ledger).number for _ in range(3)] == [1, 2, 3]
     assert [row.key.number for row in ledger.of_run("run")] == [1, 2, 3]
     assert [row.key.number for row in ledger.recent("shimmer", most=2)] == [3, 2]
 
 
-def test_a_process_that_died_leaves_a_failed_try(ledger):
+def test_a_process_that_died_leaves_a_failed_try(ledger) -> None:
     ledger.start("shimmer", "run", "audit", DAYS)
     done(ledger)
     first, second = ledger.of_run("run")
@@ -86,7 +86,7 @@ def test_a_process_that_died_leaves_a_failed_try(ledger):
     assert first.result.reason == "the process ended before the step did"
 
 
-def test_results_that_rest_on_work_done_anew_do_not_count(ledger):
+def test_results_that_rest_on_work_done_anew_do_not_count(ledger) -> None:
     done(ledger, "audit")
     done(ledger, "analytics")
     ledger.supersede("shimmer", "run", ["audit"])

@@ -25,7 +25,7 @@ def written(attempt, *rows, contract=CONTRACT):
     return found.complete()
 
 
-def test_a_file_for_each_day_sorted_as_the_contract_says(lake):
+def test_a_file_for_each_day_sorted_as_the_contract_says(lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY2, "run")
     rows = [*messages(DAY2, 8, 3), *messages(DAY1, 7, 4)]
     told = [file.to_text() for file in written(attempt, rows[::-1])]
@@ -37,7 +37,7 @@ def test_a_file_for_each_day_sorted_as_the_contract_says(lake):
     assert of_day["white_flag_index"].to_pylist() == [0, 1, 2, 3]
 
 
-def test_statistics_let_a_reader_skip_files(lake):
+def test_statistics_let_a_reader_skip_files(lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     for milestone in (7, 8):
         attempt.stage_files(written(attempt, messages(DAY1, milestone, 2)), [CONTRACT])
@@ -50,7 +50,7 @@ def test_statistics_let_a_reader_skip_files(lake):
     assert list(staged.scan(row_filter="milestone_index = 9").plan_files()) == []
 
 
-def test_row_groups_are_as_large_as_the_table_wants_them(lake):
+def test_row_groups_are_as_large_as_the_table_wants_them(lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     (target,) = attempt.targets([CONTRACT])
     small = replace(target, properties={**target.properties, "write.parquet.row-group-size-bytes": "1"})
@@ -64,7 +64,7 @@ def test_row_groups_are_as_large_as_the_table_wants_them(lake):
     assert staged.scan().to_arrow()["milestone_index"].to_pylist() == [7, 7, 8, 8, 9, 9]
 
 
-def test_a_table_without_files_loses_its_days_and_no_other(settings, lake):
+def test_a_table_without_files_loses_its_days_and_no_other(settings, lake) -> None:
     build(settings, lake, DAY1, 1, 5, "one")
     build(settings, lake, DAY2, 2, 7, "two")
     attempt = lake.begin(NETWORK, DAY2, DAY2, "again")
@@ -74,7 +74,7 @@ def test_a_table_without_files_loses_its_days_and_no_other(settings, lake):
     assert state(lake) == {DAY1: (5, 5), DAY2: (7, 7)}
 
 
-def test_rows_of_another_day_are_refused(settings, lake):
+def test_rows_of_another_day_are_refused(settings, lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     stray = written(attempt, messages(DAY3, 7, 1))
     with pytest.raises(PermalakeError, match=f"messages: rows of {DAY3} do not belong to {DAY1}"):
@@ -83,7 +83,7 @@ def test_rows_of_another_day_are_refused(settings, lake):
     assert attempt.staged.counts()["messages"] == {DAY1: 1}
 
 
-def test_nothing_is_staged_once_the_block_has_ended(lake):
+def test_nothing_is_staged_once_the_block_has_ended(lake) -> None:
     attempt = lake.begin(NETWORK, DAY1, DAY1, "run")
     found = written(attempt, messages(DAY1, 7, 1))
     lake.leave()

@@ -45,7 +45,7 @@ def bounds_of(groups: list[list[str | None]], mode: str) -> dict[int, tuple[byte
     return text_bounds(pq.read_metadata(target), plan, parquet_path_to_id_mapping(SCHEMA))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(GROUPS, LENGTHS)
 @example([["z" * 15 + "\ud7fftail"]], "truncate(16)")
 @example([["\U0010ffff" * 17]], "truncate(16)")
@@ -77,7 +77,7 @@ def test_an_upper_bound_is_the_next_text_there_is(text: str, upper: str | None) 
     assert bounds[1] == (text[:16].encode(), None if upper is None else upper.encode())
 
 
-def test_a_reader_finds_what_long_and_awkward_names_stand_in(lake):
+def test_a_reader_finds_what_long_and_awkward_names_stand_in(lake) -> None:
     contract = WORMHOLE_TABLES["asset_meta_payload"]
     names = ["a", "z" * 15 + "\ud7fftail", "y" * 5000]
     attempt = lake.begin("wormhole", DAY1, DAY1, "run")

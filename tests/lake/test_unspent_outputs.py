@@ -82,13 +82,13 @@ def lake(tmp_path_factory):
         ("unspent_outputs('2020-01-01')", set()),
     ],
 )
-def test_unspent_as_of_any_day(lake, view, unspent):
+def test_unspent_as_of_any_day(lake, view, unspent) -> None:
     rows = lake.query(f"select kind, amount, address from {NETWORK}.{view}").to_pylist()
     assert {(row["kind"], row["amount"]) for row in rows} == unspent
     assert all((row["address"] == OWNER) == (row["kind"] != "treasury") for row in rows)
 
 
-def test_the_view_joins_other_tables_and_is_offered_only_where_it_is_named(lake):
+def test_the_view_joins_other_tables_and_is_offered_only_where_it_is_named(lake) -> None:
     sql = f"select count(*) n from {NETWORK}.unspent_outputs u join {NETWORK}.alias_outputs using (output_id)"
     assert lake.query(sql).to_pylist() == [{"n": 1}]
     with pytest.raises(PermalakeError, match="unspent_output: no such table"):

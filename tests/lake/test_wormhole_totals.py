@@ -57,7 +57,7 @@ def built(settings, lake):
     return lambda sql: [tuple(row.values()) for row in lake.query(sql).to_pylist()]
 
 
-def test_every_choice_of_chains_and_token_has_its_sum(built):
+def test_every_choice_of_chains_and_token_has_its_sum(built) -> None:
     totals = "select date, transfers, notional_usd from wormhole.notional_transferred_totals where"
     nothing = "emitter_chain is null and target_chain is null and origin_address is null"
     assert built(f"{totals} {nothing} and date < '{HUGE_DAY}' order by date") == [
@@ -74,7 +74,7 @@ def test_every_choice_of_chains_and_token_has_its_sum(built):
     assert built(f"select count(distinct date) from {by_day}") == [(1,)]
 
 
-def test_messages_and_value_locked_of_all_chains(built):
+def test_messages_and_value_locked_of_all_chains(built) -> None:
     messages = "select emitter_chain, messages, verified, quarantined from wormhole.messages_totals"
     assert built(f"{messages} where date = '2024-03-10' order by all nulls last") == [
         (2, 9, 8, 1),
@@ -82,11 +82,11 @@ def test_messages_and_value_locked_of_all_chains(built):
         (None, 14, 13, 1),
     ]
     held = "wormhole.tvl_totals(DATE '2024-03-11')"
-    locked = f"select origin_chain, tokens, notional_usd from {held} order by all nulls last"
-    assert built(locked) == [(2, 2, Decimal(5)), (4, 1, Decimal(7)), (None, 3, Decimal(12))]
+    locked = f"select origin_chain, tokens, valued, notional_usd from {held} order by all nulls last"
+    assert built(locked) == [(2, 2, 1, Decimal(5)), (4, 1, 1, Decimal(7)), (None, 3, 2, Decimal(12))]
 
 
-def test_sums_beyond_38_digits_are_null_and_break_nothing(built):
+def test_sums_beyond_38_digits_are_null_and_break_nothing(built) -> None:
     """1.2e30 dollars do not fit in decimal(38,8), although each summand does."""
     day = f"date = '{HUGE_DAY}' and"
     totals = f"select notional_usd from wormhole.notional_transferred_totals where {day}"

@@ -9,7 +9,7 @@ from permalake.local import airflow_env, airflow_metadata
 from permalake.pipeline.domain import POOL
 
 
-def test_it_is_made_once_and_an_older_one_is_migrated_with_what_it_holds(monkeypatch, tmp_path):
+def test_it_is_made_once_and_an_older_one_is_migrated_with_what_it_holds(monkeypatch, tmp_path) -> None:
     for module in (airflow_env, airflow_metadata):
         monkeypatch.setattr(module, "AIRFLOW_HOME", tmp_path / "airflow")
     file = airflow_metadata.database()

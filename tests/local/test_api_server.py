@@ -20,7 +20,7 @@ def environment(tmp_path, monkeypatch):
     api_server.down(tmp_path / "serve")
 
 
-def test_it_answers_until_it_is_stopped(environment, tmp_path):
+def test_it_answers_until_it_is_stopped(environment, tmp_path) -> None:
     settings = lakes.settings_of(tmp_path / "lake")
     lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")
     address = api_server.up(environment)
@@ -32,6 +32,6 @@ def test_it_answers_until_it_is_stopped(environment, tmp_path):
         httpx.get(f"{address}/health")
 
 
-def test_without_a_lake_the_error_names_the_log(environment):
+def test_without_a_lake_the_error_names_the_log(environment) -> None:
     with pytest.raises(PermalakeError, match=r"serve ended at once; see .*serve\.log"):
         api_server.up(environment)

@@ -30,7 +30,7 @@ def home(monkeypatch, tmp_path):
         ("local[2]", "local[2]"),
     ],
 )
-def test_the_connection_leads_spark_submit_to_the_master(monkeypatch, tmp_path, master, expected):
+def test_the_connection_leads_spark_submit_to_the_master(monkeypatch, tmp_path, master, expected) -> None:
     # What the user exported holds; loading the DAGs exports a connection too.
     monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT", raising=False)
     if master:
@@ -42,7 +42,7 @@ def test_the_connection_leads_spark_submit_to_the_master(monkeypatch, tmp_path, 
     assert SparkSubmitHook(conn_id="spark_default")._connection["master"] == expected
 
 
-def test_it_is_this_projects_and_the_users_own_settings_hold(monkeypatch, tmp_path, config):
+def test_it_is_this_projects_and_the_users_own_settings_hold(monkeypatch, tmp_path, config) -> None:
     monkeypatch.setenv("AIRFLOW__CORE__PARALLELISM", "9")
     monkeypatch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "True")
     made = airflow_env.airflow_environment(database=tmp_path / "a.db", config=config)
@@ -56,13 +56,13 @@ def test_it_is_this_projects_and_the_users_own_settings_hold(monkeypatch, tmp_pa
     assert "PYTHONDONTWRITEBYTECODE" not in made
 
 
-def test_driver_memory_is_a_share_of_the_machine_unless_configured(monkeypatch):
+def test_driver_memory_is_a_share_of_the_machine_unless_configured(monkeypatch) -> None:
     assert 1 <= int(submit.driver_memory().removesuffix("g")) <= 8
     monkeypatch.setenv("PERMALAKE_SPARK_DRIVER_MEMORY", "3500m")
     assert submit.driver_memory() == "3500m"
 
 
-def test_secrets_are_made_once_and_are_nobody_elses(home, monkeypatch):
+def test_secrets_are_made_once_and_are_nobody_elses(home, monkeypatch) -> None:
     first = airflow_secrets.environment(home)
     assert airflow_secrets.environment(home) == first
     assert len(airflow_secrets.password(home)) >= 12

@@ -41,7 +41,7 @@ PUBLISHED = row("publish", StepResult(seconds=0.1, days=(DAY,), rows={"tags": 3}
 SERVED = row("serve", StepResult(seconds=9.0, served={"cassandra": 2}))
 
 
-def test_each_step_shows_its_beginning_its_seconds_and_the_rows_it_added(printed):
+def test_each_step_shows_its_beginning_its_seconds_and_the_rows_it_added(printed) -> None:
     followed(
         row("ingest_decode", StepResult("running")),
         row("ingest_decode", StepResult(seconds=14.24, rows={"messages": 81, "tags": 0})),
@@ -57,17 +57,17 @@ def test_each_step_shows_its_beginning_its_seconds_and_the_rows_it_added(printed
     ]
 
 
-def test_the_last_line_sums_up(printed):
+def test_the_last_line_sums_up(printed) -> None:
     followed(row("publish", StepResult(seconds=0.1, days=(DAY,), rows={"messages": 81})))
     assert printed()[-1] == "iota_daily shimmer 2022-09-28: 1 day, 81 rows published in 52 s"
 
 
-def test_a_day_without_rows_says_so(printed):
+def test_a_day_without_rows_says_so(printed) -> None:
     followed(row("publish", StepResult(days=())))
     assert "no rows in these days" in printed()[-1]
 
 
-def test_a_failure_keeps_step_and_reason(printed):
+def test_a_failure_keeps_step_and_reason(printed) -> None:
     result = StepResult("invalid", seconds=3.0, reason="supply is not conserved")
     report = followed(row("audit", result))
     assert printed()[-1].split() == ["audit", "failed", "after", "3.0", "s"]
@@ -76,38 +76,38 @@ def test_a_failure_keeps_step_and_reason(printed):
     )
 
 
-def test_a_range_whose_good_days_were_published_shows_both(printed):
+def test_a_range_whose_good_days_were_published_shows_both(printed) -> None:
     result = StepResult("invalid", days=(DAY,), rows={"tags": 3}, reason="not published: 2022-09-29: …")
     report = followed(row("publish", result))
     assert [line.split()[-2:] for line in printed()[1:]] == [["day", "published"], ["0.0", "s"]]
     assert ": published, but publish: not published: " in report.failure("publish", result)
 
 
-def test_days_given_to_a_store_are_counted_with_what_it_missed_before(printed):
+def test_days_given_to_a_store_are_counted_with_what_it_missed_before(printed) -> None:
     followed(PUBLISHED, SERVED)
     lines = printed()
     assert lines[3].split() == ["serve", "9.0", "s", "2", "days", "into", "cassandra"]
     assert lines[-1].endswith("1 day, 3 rows published in 52 s")
 
 
-def test_a_run_that_only_caught_up_says_so(printed):
+def test_a_run_that_only_caught_up_says_so(printed) -> None:
     followed(SERVED, unchanged=True)
     assert printed()[-1].endswith("2 days into cassandra in 52 s")
 
 
-def test_a_store_that_failed_does_not_hide_the_publication(printed):
+def test_a_store_that_failed_does_not_hide_the_publication(printed) -> None:
     result = StepResult("failed", seconds=3.0, reason="Cassandra does not answer")
     report = followed(PUBLISHED, row("serve", result))
     assert report.failure("serve", result).endswith(": published, but serve: Cassandra does not answer")
 
 
-def test_a_step_left_out_says_why(printed):
+def test_a_step_left_out_says_why(printed) -> None:
     followed(left_out={"serve": "the stores have every published day"})
     lines = printed()
     assert lines[0].split(maxsplit=1) == ["serve", "left out: the stores have every published day"]
     assert lines[-1].endswith("2022-09-28: the stores have every published day")
 
 
-def test_finding_the_work_done_by_another_run_says_so(printed):
+def test_finding_the_work_done_by_another_run_says_so(printed) -> None:
     followed(unchanged=True)
     assert "published meanwhile" in printed()[-1]

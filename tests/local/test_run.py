@@ -67,7 +67,7 @@ def submits(monkeypatch, job) -> None:
 @pytest.mark.parametrize(("code", "ends_with"), [(137, 1), (2, 2)])
 def test_a_submit_that_died_ends_the_run_with_one_line(
     work, config, monkeypatch, capsys, hook, code, ends_with
-):
+) -> None:
     submits(monkeypatch, lambda *_: code)
     ended, _, errors = command(config, capsys)
     assert ended == ends_with
@@ -77,11 +77,13 @@ def test_a_submit_that_died_ends_the_run_with_one_line(
     assert Path(line.rpartition("; the log is ")[2]).is_file()
     (alert,) = hook
     assert (alert["event"], alert["step"], alert["day"]) == ("failed", "ingest_decode", str(DAY1))
-    assert alert["run"].startswith("cli-")
+    assert alert["run"].startswith(f"{NETWORK}_{DAY1}__cli-")
     work.builds.lease(NETWORK, DAY1, DAY1, "the next run")
 
 
-def test_a_reason_of_the_ledger_is_told_and_the_line_of_its_step_is_shown(work, config, monkeypatch, capsys):
+def test_a_reason_of_the_ledger_is_told_and_the_line_of_its_step_is_shown(
+    work, config, monkeypatch, capsys
+) -> None:
     def job(submission, log, watch):
         run_id = submission.arguments[submission.arguments.index("--run-id") + 1]
         key = work.steps.start(NETWORK, run_id, "ingest_decode", (DAY1, DAY1), dag_run=run_id)
@@ -98,7 +100,7 @@ def test_a_reason_of_the_ledger_is_told_and_the_line_of_its_step_is_shown(work, 
     assert lines[-1].split() == ["ingest_decode", "failed", "after", "3.0", "s"]
 
 
-def test_a_day_goes_through_one_submit_and_is_unchanged_afterwards(work, config, monkeypatch, capsys):
+def test_a_day_goes_through_one_submit_and_is_unchanged_afterwards(work, config, monkeypatch, capsys) -> None:
     made = []
 
     def job(submission, _log, _watch):
@@ -127,7 +129,7 @@ def test_a_day_goes_through_one_submit_and_is_unchanged_afterwards(work, config,
     assert [day.date for day in work.reader.status(NETWORK) if day.published] == [DAY1]
 
 
-def test_ctrl_c_frees_the_days_and_the_ledger_tells_it(work, config, monkeypatch, capsys):
+def test_ctrl_c_frees_the_days_and_the_ledger_tells_it(work, config, monkeypatch, capsys) -> None:
     def job(submission, *_):
         run_id = submission.arguments[submission.arguments.index("--run-id") + 1]
         work.steps.start(NETWORK, run_id, "ingest_decode", (DAY1, DAY1), dag_run=run_id)
@@ -141,7 +143,7 @@ def test_ctrl_c_frees_the_days_and_the_ledger_tells_it(work, config, monkeypatch
     work.builds.lease(NETWORK, DAY1, DAY1, "the next run")
 
 
-def test_the_environment_is_as_before(work, config, monkeypatch, capsys):
+def test_the_environment_is_as_before(work, config, monkeypatch, capsys) -> None:
     monkeypatch.delenv("PERMALAKE_CONFIG", raising=False)
     seen = {}
 
@@ -155,7 +157,7 @@ def test_the_environment_is_as_before(work, config, monkeypatch, capsys):
     assert not seen.keys() & run.os.environ.keys()
 
 
-def test_connections_of_airflow_reach_the_steps_of_the_stores(config, monkeypatch, tmp_path):
+def test_connections_of_airflow_reach_the_steps_of_the_stores(config, monkeypatch, tmp_path) -> None:
     """As variables of the settings, which the Spark submit inherits."""
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     monkeypatch.setenv("PERMALAKE_CASSANDRA__CONNECTION", "permanode")

@@ -30,7 +30,7 @@ def emulator(tmp_path):
     chosen["bigtable"].daemon.stop()
 
 
-def test_up_twice_starts_one_server(emulator, silent):
+def test_up_twice_starts_one_server(emulator, silent) -> None:
     chosen, folder = emulator
     said, say = silent
     control.up(chosen, say, folder)
@@ -42,7 +42,7 @@ def test_up_twice_starts_one_server(emulator, silent):
     assert (found.state, found.pid) == ("up", first["pid"])
 
 
-def test_killed_server_is_down_and_starts_again(emulator, silent):
+def test_killed_server_is_down_and_starts_again(emulator, silent) -> None:
     chosen, folder = emulator
     _, say = silent
     control.up(chosen, say, folder)
@@ -55,7 +55,7 @@ def test_killed_server_is_down_and_starts_again(emulator, silent):
     assert control.status(chosen)[0].state == "up"
 
 
-def test_down_ends_the_group_and_no_other_process(emulator, silent):
+def test_down_ends_the_group_and_no_other_process(emulator, silent) -> None:
     chosen, folder = emulator
     said, say = silent
     control.up(chosen, say, folder)
@@ -67,7 +67,7 @@ def test_down_ends_the_group_and_no_other_process(emulator, silent):
     assert said[-2:] == ["bigtable: stopped", "bigtable: was not up"]
 
 
-def test_pid_file_of_another_process_is_stale(tmp_path):
+def test_pid_file_of_another_process_is_stale(tmp_path) -> None:
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
     try:
         daemon = Daemon("bigtable", tmp_path)
@@ -82,7 +82,7 @@ def test_pid_file_of_another_process_is_stale(tmp_path):
         other.wait()
 
 
-def test_a_server_is_up_after_somebody_has_set_the_clock(tmp_path, monkeypatch):
+def test_a_server_is_up_after_somebody_has_set_the_clock(tmp_path, monkeypatch) -> None:
     daemon = Daemon("idle", tmp_path)
     daemon.start([sys.executable, "-c", "import time; time.sleep(60)"], free_port(), lambda: True, 20)
     boot = psutil.boot_time()
@@ -93,12 +93,12 @@ def test_a_server_is_up_after_somebody_has_set_the_clock(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content", ["", "not json", "{}", '{"pid": 999999999, "port": 1, "start": "0.00"}'])
-def test_broken_pid_file_means_down(tmp_path, content):
+def test_broken_pid_file_means_down(tmp_path, content) -> None:
     (tmp_path / "bigtable.pid").write_text(content)
     assert Daemon("bigtable", tmp_path).record() is None
 
 
-def test_taken_port_is_named(emulator, silent):
+def test_taken_port_is_named(emulator, silent) -> None:
     chosen, folder = emulator
     _, say = silent
     with socket.socket() as taken:
@@ -110,14 +110,14 @@ def test_taken_port_is_named(emulator, silent):
             control.up(chosen, say, folder)
 
 
-def test_server_that_ends_at_once_is_reported_with_its_log(tmp_path):
+def test_server_that_ends_at_once_is_reported_with_its_log(tmp_path) -> None:
     daemon = Daemon("broken", tmp_path)
     with pytest.raises(PermalakeError, match=r"broken ended at once; see .*broken\.log"):
         daemon.start([sys.executable, "-c", "print('no')"], free_port(), lambda: False, 20)
     assert daemon.record() is None
 
 
-def test_cassandra_answers_after_a_kill_with_what_it_confirmed(cassandra_server, tmp_path):
+def test_cassandra_answers_after_a_kill_with_what_it_confirmed(cassandra_server, tmp_path) -> None:
     """kill -9 right after the last confirmed write; the rows are there after a new start."""
     from cassandra.cluster import Cluster
 

@@ -26,7 +26,7 @@ def on_s3(monkeypatch):
     return Settings()
 
 
-def test_a_server_of_one_s_own_is_addressed_by_path(on_s3, monkeypatch):
+def test_a_server_of_one_s_own_is_addressed_by_path(on_s3, monkeypatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://s3:7070")
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     conf = catalog_conf(on_s3, "one")
@@ -37,7 +37,7 @@ def test_a_server_of_one_s_own_is_addressed_by_path(on_s3, monkeypatch):
     assert object_storage.hadoop(S3)["spark.hadoop.fs.s3a.path.style.access"] == "true"
 
 
-def test_amazon_s_own_needs_a_region_only(on_s3):
+def test_amazon_s_own_needs_a_region_only(on_s3) -> None:
     assert object_storage.file_io() == {"s3.region": "us-east-1"}
     assert not any("endpoint" in key and "region" not in key for key in object_storage.hadoop(S3))
     assert not any("endpoint" in key for key in object_storage.spark_catalog(S3))
@@ -61,7 +61,7 @@ def stand_ins(monkeypatch, tmp_path):
     return lay
 
 
-def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, stand_ins):
+def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, stand_ins) -> None:
     stand_ins(jars.COORDINATES)
     with pytest.raises(PermalakeError, match=r"run `python -m permalake\.spark\.jars s3`"):
         spark_conf()
@@ -79,7 +79,7 @@ def test_a_submit_brings_the_jars_and_their_absence_is_told(on_s3, monkeypatch, 
     assert spark_environment() == {}
 
 
-def test_a_bucket_of_google_s_is_reached_through_hadoop_with_one_jar(monkeypatch, stand_ins):
+def test_a_bucket_of_google_s_is_reached_through_hadoop_with_one_jar(monkeypatch, stand_ins) -> None:
     monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE", "gs://bucket/warehouse")
     monkeypatch.setenv("PERMALAKE_LAKE__CATALOG", CATALOG)
     stand_ins(jars.COORDINATES)
@@ -93,7 +93,7 @@ def test_a_bucket_of_google_s_is_reached_through_hadoop_with_one_jar(monkeypatch
     assert not any("io-impl" in key or "s3" in key for key in catalog_conf(Settings(), "one"))
 
 
-def test_an_emulator_of_google_s_is_found_by_its_variable(monkeypatch):
+def test_an_emulator_of_google_s_is_found_by_its_variable(monkeypatch) -> None:
     assert not any(key.startswith("gcs") for key in object_storage.file_io())
     for given in ("127.0.0.1:4443", "http://127.0.0.1:4443"):
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", given)
@@ -101,19 +101,19 @@ def test_an_emulator_of_google_s_is_found_by_its_variable(monkeypatch):
     assert object_storage.inner_path("gs://bucket/warehouse/a.parquet") == "bucket/warehouse/a.parquet"
 
 
-def test_jars_that_every_node_has_are_not_sent(monkeypatch):
+def test_jars_that_every_node_has_are_not_sent(monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
     sent = spark_conf()["spark.jars"].split(",")
     monkeypatch.setenv("PERMALAKE_JARS_ON_NODES", "true")
     assert spark_conf()["spark.jars"].split(",") == [f"local:{jar}" for jar in sent]
 
 
-def test_a_disk_knows_nothing_of_it(monkeypatch, tmp_path):
+def test_a_disk_knows_nothing_of_it(monkeypatch, tmp_path) -> None:
     settings = Settings(lake={"warehouse": str(tmp_path)})  # type: ignore[arg-type]
     assert not any("s3" in key for key in catalog_conf(settings, "one"))
 
 
-def test_listings_and_locations_name_a_file_alike():
+def test_listings_and_locations_name_a_file_alike() -> None:
     assert object_storage.inner_path("s3://bucket/warehouse/a.parquet") == "bucket/warehouse/a.parquet"
     for location in ("file:///tmp/a.parquet", "/tmp/a.parquet"):
         assert object_storage.inner_path(location) == "/tmp/a.parquet"

@@ -39,17 +39,21 @@ webhook = "{webhook}"
 deadline = "00:00"
 """
 
-EVERY_DAG = {"iota_daily", "wormhole_daily", "lake_maintenance", "on_published_day"}
+EVERY_DAG = {
+    *("iota_daily", "iota_live", "wormhole_daily", "wormhole_live"),
+    *("lake_maintenance", "on_published_day"),
+}
 
 
 @pytest.fixture(scope="module")
 def alerts():
-    """What a local webhook was sent."""
-    received = []
+    """What a local webhook was sent: alerts, and publications."""
+    received, published = [], []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            (published if body["event"] == "published" else received).append(body)
             self.send_response(204)
             self.end_headers()
 
@@ -58,7 +62,9 @@ def alerts():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}/hook", received=received)
+    yield SimpleNamespace(
+        url=f"http://127.0.0.1:{server.server_port}/hook", received=received, published=published
+    )
     server.shutdown()
 
 
@@ -100,7 +106,7 @@ def airflow(place):
     )
     try:
         server.up()
-        server.until(lambda: known(server) >= EVERY_DAG, "every DAG", 180)
+        server.until(lambda: known(server) >= EVERY_DAG, "every DAG", 300)
         yield server
     finally:
         server.down()

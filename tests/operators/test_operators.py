@@ -6,6 +6,7 @@ The tests share one Airflow and go through its REST API; they stand in the order
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,29 +29,31 @@ DONE = ("success", "failed")
 EVERY_DAY = [FIRST + timedelta(number) for number in range(DAYS)]
 
 
-def test_pages_are_for_whoever_is_logged_in(airflow):
-    for path in ("/permalake/", "/permalake/metrics", "/permalake/day?network=tangle&date=2022-09-28"):
-        assert airflow.page(path, known=False).status_code == 401, path
+def test_pages_are_for_whoever_is_logged_in(airflow) -> None:
+    paths = ("", "metrics", "day?network=tangle&date=2022-09-28", "audit/index.html", "static/site.css")
+    for path in paths:
+        assert airflow.page(f"/permalake/{path}", known=False).status_code == 401, path
     page = airflow.page("/permalake/")
     assert page.status_code == 200
-    assert "Nothing is published yet" in page.text
-    assert "http" not in page.text.split("<style>")[0] + page.text.split("</style>")[1]
+    assert "Nothing is built yet" in page.text
+    assert "http" not in page.text
+    assert airflow.page("/permalake/static/site.css").status_code == 200
     views = airflow.call("GET", "/plugins")["plugins"]
     (own,) = [plugin for plugin in views if plugin["name"] == "permalake"]
     assert own["external_views"][0]["name"] == "Days"
     assert airflow.call("GET", "/importErrors")["total_entries"] == 0
 
 
-def test_a_scheduled_day_that_is_late_alerts_once_and_every_network_has_its_run(airflow, alerts):
+def test_a_scheduled_day_that_is_late_alerts_once_and_every_network_has_its_run(airflow, alerts) -> None:
     with no_slots(airflow):
         for dag in (IOTA_DAG, WORMHOLE_DAG):
             airflow.call("PATCH", f"/dags/{dag}", is_paused=False)
         scheduled, events = (
-            airflow.until(lambda dag=dag: scheduled_runs(airflow, dag), f"a scheduled run of {dag}", 120)[0]
+            airflow.until(lambda dag=dag: scheduled_runs(airflow, dag), f"a scheduled run of {dag}", 300)[0]
             for dag in (IOTA_DAG, WORMHOLE_DAG)
         )
         day = airflow.runs()[scheduled]["data_interval_start"][:10]
-        airflow.until(lambda: len(alerts.received) > 1, "the alerts of a late day", 120)
+        airflow.until(lambda: len(alerts.received) > 1, "the alerts of a late day", 300)
         assert sorted((one["event"], one["dag"], one["network"], one["day"]) for one in alerts.received) == [
             ("late", IOTA_DAG, TANGLE, day),
             ("late", WORMHOLE_DAG, WORMHOLE, day),
@@ -58,18 +61,25 @@ def test_a_scheduled_day_that_is_late_alerts_once_and_every_network_has_its_run(
         (told,) = [one for one in alerts.received if one["dag"] == IOTA_DAG]
         assert told["link"].endswith(f"/dags/{IOTA_DAG}/runs/{quote(scheduled)}")
 
-    sibling = f"second_{scheduled}"
-    airflow.until(lambda: sibling in airflow.runs(), "the run of the second network", 180)
+    assert (scheduled, events) == (f"{TANGLE}_{day}__scheduled", f"{WORMHOLE}_{day}__scheduled")
+    sibling = f"{SECOND}_{day}__scheduled"
+    airflow.until(lambda: sibling in airflow.runs(), "the run of the second network", 300)
     conf = airflow.runs()[sibling]["conf"]
     assert (conf["network"], conf["start"]) == (SECOND, day)
     for dag, run in ((IOTA_DAG, scheduled), (IOTA_DAG, sibling), (WORMHOLE_DAG, events)):
+        network = run.partition("_")[0]
+        running = f"{network} {day}: running"
+        airflow.until(lambda dag=dag, run=run: airflow.runs(dag)[run]["note"], f"the note of {run}", 300)
+        assert airflow.runs(dag)[run]["note"] == running
         airflow.call("PATCH", f"/dags/{dag}/dagRuns/{quote(run)}", state="failed")
-    airflow.until(lambda: len(alerts.received) > 2, "the late day of the second network", 120)
+        note = airflow.runs(dag)[run]["note"]
+        assert note.startswith(f"{network} {day}: marked as failed by hand "), note
+    airflow.until(lambda: len(alerts.received) > 2, "the late day of the second network", 300)
     assert sorted(one["network"] for one in alerts.received) == [SECOND, TANGLE, WORMHOLE]
 
 
-@pytest.mark.timeout(600 + 200 * DAYS)
-def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
+@pytest.mark.timeout(1800 + 300 * DAYS)
+def test_a_backfill_survives_its_scheduler(airflow, place, alerts) -> None:
     airflow.call(
         "POST",
         "/backfills",
@@ -84,7 +94,7 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
         runs = airflow.runs(WORMHOLE_DAG).items()
         return {id_: run["state"] for id_, run in runs if run["run_type"] == "backfill"}
 
-    airflow.until(lambda: len(backfilled()) == DAYS, "the runs of the backfill", 120)
+    airflow.until(lambda: len(backfilled()) == DAYS, "the runs of the backfill", 300)
     airflow.until(
         lambda: any(airflow.tasks(run, WORMHOLE_DAG)["ingest_decode"] == "success" for run in backfilled()),
         "the first finished task",
@@ -92,10 +102,18 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
     airflow.kill_scheduler()
     with undisturbed(airflow, place) as expected:
         airflow.up()
+        assert airflow.scheduler_waits_for_api(), "what it starts before fails, and has a try less"
         airflow.until(
-            lambda: all(state in DONE for state in backfilled().values()), "the end of every run", 200 * DAYS
+            lambda: all(state in DONE for state in backfilled().values()),
+            "the end of every run",
+            900 + 200 * DAYS,
         )
-    assert set(backfilled().values()) == {"success"}
+    assert set(backfilled().values()) == {"success"}, airflow.told()
+    for id_ in backfilled():
+        run = airflow.runs(WORMHOLE_DAG)[id_]
+        start = run["data_interval_start"][:10]
+        told = rf"{WORMHOLE} {start}: published, \d+ messages, [\d,]+ rows in \d+ tables.*"
+        assert re.fullmatch(told, run["note"]), run["note"]
 
     reader = open_reader(load_settings(place / "lake.toml"))
 
@@ -104,17 +122,24 @@ def test_a_backfill_survives_its_scheduler(airflow, place, alerts):
         states = [run["state"] for run in airflow.runs(WORMHOLE_DAG).values()]
         return not reader.stale(WORMHOLE) and all(state in DONE for state in states)
 
-    airflow.until(settled, "the runs that build stale days again", 600)
+    airflow.until(settled, "the runs that build stale days again")
     built = rows(place / "lake.toml", WORMHOLE)
     assert_same(built, rows(expected, WORMHOLE))
     assert {one["date"] for one in built["messages_daily"].to_pylist()} == set(EVERY_DAY)
     # Midnight may have come meanwhile, and with it the next scheduled runs.
-    told = [(one["event"], "scheduled__" in one["run"]) for one in alerts.received]
+    told = [(one["event"], one["run"].endswith("__scheduled")) for one in alerts.received]
     assert set(told) == {("late", True)}, "backfills and runs by hand have no deadline"
     assert len({(one["dag"], one["run"]) for one in alerts.received}) == len(told) >= 3
 
 
-def test_of_two_runs_of_a_day_one_builds_it_and_the_other_says_why_not(airflow):
+def test_the_form_of_a_run_shows_network_and_days_first(airflow) -> None:
+    params = airflow.call("GET", f"/dags/{IOTA_DAG}/details")["params"]
+    assert list(params)[:3] == ["network", "start", "end"]
+    sections = {name: param["schema"].get("section") for name, param in params.items()}
+    assert [name for name, section in sections.items() if section is None] == ["network", "start", "end"]
+
+
+def test_of_two_runs_of_a_day_one_builds_it_and_the_other_says_why_not(airflow) -> None:
     airflow.call("PATCH", "/dags/on_published_day", is_paused=False)
     twins = ("one", "other")
     for run in twins:
@@ -126,9 +151,15 @@ def test_of_two_runs_of_a_day_one_builds_it_and_the_other_says_why_not(airflow):
     second = next(run for run, state in states.items() if state == "skipped")
     said = airflow.log(second, "ingest_decode")
     assert "is being built by run" in said or "published and unchanged" in said
+    notes = {run: airflow.runs()[run]["note"] for run in twins}
+    nothing = f"{SECOND} {FIRST}: nothing to build: {FIRST} is published and unchanged; force builds it again"
+    assert notes.pop(second) == nothing
+    (built,) = notes.values()
+    messages = json.loads((airflow.home.parent / f"{SECOND}.json").read_text())[str(FIRST)]
+    assert built.startswith(f"{SECOND} {FIRST}: published, {messages:,} blocks, "), built
 
 
-def test_counts_events_and_lineage_tell_what_a_run_did(airflow, place):
+def test_counts_events_and_lineage_tell_what_a_run_did(airflow, place, alerts) -> None:
     run = next(run for run in ("one", "other") if airflow.tasks(run)["ingest_decode"] == "success")
     messages = json.loads((place / f"{SECOND}.json").read_text())
     facts = airflow.xcom(run, "ingest_decode")
@@ -138,11 +169,17 @@ def test_counts_events_and_lineage_tell_what_a_run_did(airflow, place):
     assert f"{messages[str(FIRST)]} messages, 6 milestones" in said
 
     events = airflow.call("GET", "/assets/events?limit=100")["asset_events"]
-    told = {(one["extra"]["network"], day) for one in events for day in one["extra"].get("days", ())}
-    assert told == {
+    days = {
+        (one["extra"]["network"], one["extra"]["date"])
+        for one in events
+        if one["uri"].startswith("permalake://published/")
+    }
+    assert days == {
         (SECOND, str(FIRST)),
         *((WORMHOLE, str(day)) for day in EVERY_DAY),
     }
+    announced = [one["data"] for one in alerts.published if one["data"]["kind"] == "days"]
+    assert {(one["network"], day["date"]) for one in announced for day in one["days"]} == days
     downstream = airflow.until(
         lambda: [id_ for id_, one in airflow.runs("on_published_day").items() if one["state"] == "success"],
         "the example's run",
@@ -161,20 +198,20 @@ def test_counts_events_and_lineage_tell_what_a_run_did(airflow, place):
     assert {f"{SECOND}.messages", f"{SECOND}.daily_analytics", f"{WORMHOLE}.message_publication"} <= written
 
 
-def test_the_calendar_shows_every_day(airflow):
+def test_the_calendar_shows_every_day(airflow) -> None:
     page = airflow.page("/permalake/").text
-    assert page.count('class="published"') == DAYS + 1
-    assert f"Published up to <b>{LAST}</b>" in page
+    assert page.count('<td class="published">') == DAYS + 1
+    assert f"{DAYS} days, the last {LAST}" in page
     day = airflow.page(f"/permalake/day?network={SECOND}&date={FIRST}").text
     assert "Data Docs" in day
-    docs = day.split('href="audit/')[1].split('"')[0]
+    docs = day.split('href="/permalake/audit/')[1].split('"')[0]
     assert "expectations" in airflow.page(f"/permalake/audit/{docs}").text
     assert airflow.page("/permalake/audit/..%2F..%2Flake.toml").status_code == 404
     metrics = airflow.page("/permalake/metrics").text
     assert f'permalake_days{{network="{WORMHOLE}",state="published"}} {DAYS}' in metrics
 
 
-def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(airflow, place, alerts):
+def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(airflow, place, alerts) -> None:
     day = LAST + timedelta(1)
     mend = lose_prices(place / "world" / "price_history.csv", day)
     airflow.trigger("dear", WORMHOLE_DAG, start=str(day))
@@ -190,6 +227,9 @@ def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(air
     assert (told["dag"], told["network"], told["day"]) == (WORMHOLE_DAG, WORMHOLE, str(day))
     assert told["step"] == "audit"
     assert "few_prices_missing" in told["reason"]
+    note = airflow.runs(WORMHOLE_DAG)["dear"]["note"]
+    assert note.startswith(f"{WORMHOLE} {day}: failed in audit: "), note
+    assert "few_prices_missing" in note
     assert "/runs/dear/tasks/audit" in told["link"]
     assert "expectations" in airflow.page(told["docs"].removeprefix(airflow.address)).text
     # Of this day alone: the scheduled day that was marked as failed keeps its mark.
@@ -199,6 +239,7 @@ def test_a_failed_audit_is_told_and_the_day_goes_on_when_its_input_is_mended(air
     again = {"dry_run": False, "only_failed": False}
     airflow.call("POST", f"/dags/{WORMHOLE_DAG}/dagRuns/dear/clear", **again)
     airflow.until(lambda: state() == "success", "the mended day")
+    assert airflow.runs(WORMHOLE_DAG)["dear"]["note"].startswith(f"{WORMHOLE} {day}: published, ")
     page = airflow.page("/permalake/").text
     assert f'title="{day}: published' in page
     assert f'title="{day}: failed' not in page
@@ -221,7 +262,7 @@ def no_slots(airflow):
 
 
 def scheduled_runs(airflow, dag: str) -> list[str]:
-    return [run for run in airflow.runs(dag) if run.startswith("scheduled__")]
+    return [id_ for id_, run in airflow.runs(dag).items() if run["run_type"] == "scheduled"]
 
 
 @contextmanager

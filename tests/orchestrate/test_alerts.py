@@ -86,7 +86,7 @@ def mailbox():
         server.shutdown()
 
 
-def test_a_webhook_gets_dag_day_step_reason_and_link(receiver, config, monkeypatch):
+def test_a_webhook_gets_dag_day_step_reason_and_link(receiver, config, monkeypatch) -> None:
     url, received = receiver
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     monkeypatch.setenv("PERMALAKE_ALERTS__WEBHOOK", url)
@@ -95,10 +95,12 @@ def test_a_webhook_gets_dag_day_step_reason_and_link(receiver, config, monkeypat
     assert (alert["dag"], alert["network"], alert["day"]) == ("iota_daily", "shimmer", "2022-09-28")
     assert (alert["step"], alert["reason"]) == ("audit", "supply is not conserved")
     assert alert["link"] == "http://localhost:8080/log"
+    assert alert["runbook"] == "docs/runbooks/reasons.md#step_failed"
+    assert alert["runbook"] in alert["text"]
     assert alert["text"].count("\n") == 0
 
 
-def test_an_audit_alert_names_the_expectation_and_links_to_its_docs(config, monkeypatch):
+def test_an_audit_alert_names_the_expectation_and_links_to_its_docs(config, monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     page = docs.folder("shimmer", "stage_1") / "index.html"
     line = "audit of shimmer 2022-09-28 failed: messages: key_unique: message_id 0a, rows 2"
@@ -108,9 +110,10 @@ def test_an_audit_alert_names_the_expectation_and_links_to_its_docs(config, monk
     alert = alerts.describe(CONTEXT | {"exception": AirflowException("whatever the task raised")})
     assert alert["reason"] == line
     assert alert["docs"].endswith("/permalake/audit/shimmer/stage_1/index.html")
+    assert alert["runbook"] == "docs/runbooks/reasons.md#audit_failed"
 
 
-def test_mail_gets_the_same_facts(config, mailbox, monkeypatch):
+def test_mail_gets_the_same_facts(config, mailbox, monkeypatch) -> None:
     port, received = mailbox
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     for key, value in {"HOST": "127.0.0.1", "PORT": str(port)}.items():
@@ -127,7 +130,7 @@ def test_mail_gets_the_same_facts(config, mailbox, monkeypatch):
 
 def test_a_target_that_is_down_does_not_stop_the_other_and_its_address_is_not_told(
     receiver, mailbox, config, monkeypatch, caplog
-):
+) -> None:
     port, received = mailbox
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     monkeypatch.setenv("PERMALAKE_ALERTS__WEBHOOK", receiver[0].replace("/hook", "/refused/secret-token"))
@@ -152,11 +155,12 @@ LATE = {
 }
 
 
-def test_a_late_day_says_by_when_it_was_due(config, monkeypatch):
+def test_a_late_day_says_by_when_it_was_due(config, monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     alert = alerts.missed(LATE)
     assert alert["text"].startswith("iota_daily shimmer 2022-09-28: not published by 2022-09-29 06:00 UTC")
     assert "/dags/iota_daily/runs/scheduled__2022-09-29" in alert["link"]
+    assert alert["runbook"] == "docs/runbooks/reasons.md#late"
 
 
 @pytest.mark.parametrize(
@@ -172,13 +176,13 @@ def test_a_late_day_says_by_when_it_was_due(config, monkeypatch):
         ("backfill", {}, None),
     ],
 )
-def test_only_scheduled_runs_have_a_deadline(config, monkeypatch, run_type, conf, expected):
+def test_only_scheduled_runs_have_a_deadline(config, monkeypatch, run_type, conf, expected) -> None:
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     monkeypatch.setenv("PERMALAKE_ALERTS__DEADLINE", "07:30")
     assert moment(run_type, conf, datetime(2022, 9, 28, tzinfo=UTC)) == expected
 
 
-def test_an_alert_that_cannot_be_sent_is_a_line_in_the_log(config, monkeypatch, caplog):
+def test_an_alert_that_cannot_be_sent_is_a_line_in_the_log(config, monkeypatch, caplog) -> None:
     monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
     monkeypatch.setenv("PERMALAKE_ALERTS__WEBHOOK", "http://127.0.0.1:9/closed")
     alerts.on_failure(CONTEXT)
@@ -191,7 +195,7 @@ Last spark-submit output:
 26/11/21 07:49:54 INFO ShutdownHookManager: Shutdown hook called"""
 
 
-def test_a_submit_that_died_tells_its_exit_code_alone():
+def test_a_submit_that_died_tells_its_exit_code_alone() -> None:
     failure = failure_of(died(end_of(AirflowException(SUBMIT.format(code=1)))))
     assert type(failure) is AirflowException
     assert str(failure) == "the Spark submit ended with exit code 1: it recorded no reason; see its output"
@@ -216,18 +220,18 @@ def test_a_submit_that_died_tells_its_exit_code_alone():
         ),
     ],
 )
-def test_a_submit_that_died_tells_what_its_output_says(code, line, reason):
+def test_a_submit_that_died_tells_what_its_output_says(code, line, reason) -> None:
     failure = failure_of(died(end_of(AirflowException(f"{SUBMIT.format(code=code)}\n{line}"))))
     assert str(failure).startswith(f"the Spark submit ended with exit code {code}: {reason}")
     assert "\n" not in str(failure)
 
 
-def test_a_submit_that_never_began_tells_the_first_line():
+def test_a_submit_that_never_began_tells_the_first_line() -> None:
     with pytest.raises(PermalakeError, match=r"^Cannot execute: no spark-submit$"):
         end_of(AirflowException("Cannot execute: no spark-submit\nsecond line"))
 
 
-def test_what_a_retry_cannot_mend_is_not_tried_again():
+def test_what_a_retry_cannot_mend_is_not_tried_again() -> None:
     assert type(failure_of(died(SubmitEnd(2)))) is AirflowFailException
     assert type(failure_of(died(SubmitEnd(1)))) is AirflowException
     assert type(failure(ConfigError("networks.x: not configured"))) is AirflowFailException

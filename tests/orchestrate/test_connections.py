@@ -9,6 +9,7 @@ import sys
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Never
 from urllib.parse import parse_qs
 
 import pytest
@@ -66,7 +67,7 @@ def key():
     return {**KEY, "private_key": pem.decode()}
 
 
-def test_cassandra_is_found_by_its_connection_alone(stores):
+def test_cassandra_is_found_by_its_connection_alone(stores) -> None:
     stores('[cassandra]\nconnection = "main"', main=CASSANDRA)
     found = resolved(IOTA).cassandra
     assert found.contact_points == ("one", "two")
@@ -76,7 +77,7 @@ def test_cassandra_is_found_by_its_connection_alone(stores):
     assert files == list(TLS["ssl_options"].values())
 
 
-def test_a_connection_means_what_the_providers_hook_makes_of_it(stores):
+def test_a_connection_means_what_the_providers_hook_makes_of_it(stores) -> None:
     policy = {"load_balancing_policy": "DCAwareRoundRobinPolicy"}
     extra = {**policy, "load_balancing_policy_args": {"local_dc": "berlin"}}
     stores('[cassandra]\nconnection = "main"', main={**CASSANDRA, "host": "10.0.0.1", "extra": extra})
@@ -91,7 +92,7 @@ def test_a_connection_means_what_the_providers_hook_makes_of_it(stores):
     cluster.shutdown()
 
 
-def test_what_the_settings_have_counts(stores, monkeypatch):
+def test_what_the_settings_have_counts(stores, monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_CASSANDRA__USERNAME", "other")
     monkeypatch.setenv("PERMALAKE_CASSANDRA__PASSWORD", "other's")
     stores('[cassandra]\nconnection = "main"\nport = 9999\nssl_ca_file = "/my/ca.pem"', main=CASSANDRA)
@@ -102,7 +103,7 @@ def test_what_the_settings_have_counts(stores, monkeypatch):
     assert (str(found.ssl_ca_file), found.ssl_cert_file) == ("/my/ca.pem", None)
 
 
-def test_the_environment_is_as_it_was_afterwards(stores):
+def test_the_environment_is_as_it_was_afterwards(stores) -> Never:
     stores('[cassandra]\nconnection = "main"', main=CASSANDRA)
     before = dict(os.environ)
     with suppress(RuntimeError), store_variables(IOTA):
@@ -111,7 +112,7 @@ def test_the_environment_is_as_it_was_afterwards(stores):
     assert dict(os.environ) == before
 
 
-def test_settings_without_an_airflow_connection_do(stores):
+def test_settings_without_an_airflow_connection_do(stores) -> None:
     stores('[cassandra]\nconnection = "absent"\ncontact_points = ["here"]')
     assert variables(load_settings(), IOTA) == {}
 
@@ -128,7 +129,7 @@ def test_settings_without_an_airflow_connection_do(stores):
         ),
     ],
 )
-def test_a_connection_that_will_not_do_is_a_line(stores, sections, connection, told):
+def test_a_connection_that_will_not_do_is_a_line(stores, sections, connection, told) -> None:
     stores(sections, main=connection)
     with pytest.raises(ConfigError, match=r"^cassandra\.connection: ") as error:
         variables(load_settings(), IOTA)
@@ -136,7 +137,7 @@ def test_a_connection_that_will_not_do_is_a_line(stores, sections, connection, t
     assert "\n" not in str(error.value)
 
 
-def test_the_forms_of_both_stores_are_there():
+def test_the_forms_of_both_stores_are_there() -> None:
     forms = {form.connection_type: form for form in HookMetaService.hook_meta_data()}
     assert {"cassandra", "google_cloud_platform"} <= forms.keys()
     fields = forms["google_cloud_platform"].extra_fields
@@ -154,7 +155,7 @@ def google(stores, **extra):
 
 
 @pytest.mark.parametrize("form", ["dictionary", "text", "path"])
-def test_bigtable_comes_from_the_default_google_connection(stores, key, tmp_path, form):
+def test_bigtable_comes_from_the_default_google_connection(stores, key, tmp_path, form) -> None:
     file = tmp_path / "key.json"
     file.write_text(json.dumps(key))
     given = {
@@ -169,11 +170,11 @@ def test_bigtable_comes_from_the_default_google_connection(stores, key, tmp_path
     assert opened._credentials.service_account_email == KEY["client_email"]
 
 
-def test_a_key_tells_the_project_that_the_connection_leaves_out(stores, key):
+def test_a_key_tells_the_project_that_the_connection_leaves_out(stores, key) -> None:
     assert google(stores, keyfile_dict={**key, "project_id": "of-the-key"}).project == "of-the-key"
 
 
-def test_googles_own_variable_counts_in_place_of_the_key(stores, key, monkeypatch):
+def test_googles_own_variable_counts_in_place_of_the_key(stores, key, monkeypatch) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/etc/key.json")
     extra = {"extra__google_cloud_platform__project": "old form", "keyfile_dict": key}
     found = google(stores, **extra)
@@ -181,7 +182,7 @@ def test_googles_own_variable_counts_in_place_of_the_key(stores, key, monkeypatc
 
 
 @pytest.mark.parametrize("key_is", ["of the connection", "of the machine"])
-def test_accounts_are_impersonated_as_the_hook_does(stores, key, tmp_path, monkeypatch, key_is):
+def test_accounts_are_impersonated_as_the_hook_does(stores, key, tmp_path, monkeypatch, key_is) -> None:
     chain = "first@a.iam.gserviceaccount.com, last@b-project.iam.gserviceaccount.com"
     given = {"impersonation_chain": chain}
     if key_is == "of the connection":
@@ -192,7 +193,7 @@ def test_accounts_are_impersonated_as_the_hook_does(stores, key, tmp_path, monke
     found = google(stores, **given)
     assert found.project == "b-project"
     opened, hooks = credentials(found), GoogleBaseHook("google_cloud_default").get_credentials()
-    assert opened.service_account_email == hooks.service_account_email
+    assert opened.service_account_email == hooks.service_account_email  # type: ignore[attr-defined]
     for name in ("_delegates", "_target_scopes"):
         assert list(getattr(opened, name)) == list(getattr(hooks, name))
     assert opened._source_credentials.service_account_email == KEY["client_email"]
@@ -201,7 +202,7 @@ def test_accounts_are_impersonated_as_the_hook_does(stores, key, tmp_path, monke
 class Exchange(BaseHTTPRequestHandler):
     """A token service: it gives a token for the one that a federation has."""
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
         token = {"access_token": f"for {form['subject_token'][0]}", "issued_token_type": "token"}
         body = json.dumps({**token, "token_type": "Bearer", "expires_in": 3600}).encode()
@@ -222,7 +223,7 @@ def exchange():
 
 
 @pytest.mark.parametrize("form", ["path", "text"])
-def test_a_federation_exchanges_its_token(stores, exchange, tmp_path, form):
+def test_a_federation_exchanges_its_token(stores, exchange, tmp_path, form) -> None:
     (tmp_path / "token").write_text("the-cluster")
     federation = {
         "type": "external_account",
@@ -252,7 +253,7 @@ print(json.dumps([found.project, found.instance, key["client_email"]]))
 """
 
 
-def test_connection_and_key_lie_in_secret_manager(config, key, tmp_path):
+def test_connection_and_key_lie_in_secret_manager(config, key, tmp_path) -> None:
     config.write_text(f"{config.read_text()}\n{BIGTABLE}\n")
     extra = {"instance": "events", "key_secret_name": "writer", "key_secret_project_id": "vault"}
     connection = {"conn_type": "google_cloud_platform", "extra": {**extra, "project": "warehouse"}}
@@ -290,14 +291,14 @@ def test_connection_and_key_lie_in_secret_manager(config, key, tmp_path):
         ({"idp_issuer_url": "https://idp"}, "idp_issuer_url, which is not supported"),
     ],
 )
-def test_a_google_connection_that_will_not_do_is_a_line(stores, extra, told):
+def test_a_google_connection_that_will_not_do_is_a_line(stores, extra, told) -> None:
     with pytest.raises(ConfigError, match=r"^bigtable\.connection: ") as error:
         google(stores, **extra)
     assert told in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_settings_alone_impersonate_too(stores, key, monkeypatch):
+def test_settings_alone_impersonate_too(stores, key, monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_BIGTABLE__CREDENTIALS", json.dumps(key))
     chain = 'impersonation_chain = ["last@b.iam.gserviceaccount.com"]'
     stores(f'{BIGTABLE}\nproject = "p"\ninstance = "i"\n{chain}')
@@ -306,7 +307,7 @@ def test_settings_alone_impersonate_too(stores, key, monkeypatch):
     assert opened._source_credentials.service_account_email == KEY["client_email"]
 
 
-def test_a_wrong_key_is_refused_and_not_shown(stores, monkeypatch):
+def test_a_wrong_key_is_refused_and_not_shown(stores, monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_BIGTABLE__CREDENTIALS", '{"private_key": "hush-hush"}')
     stores(f'{BIGTABLE}\nproject = "p"\ninstance = "i"')
     with pytest.raises(ConfigError, match=r"^bigtable\.credentials: ") as error:
@@ -315,6 +316,6 @@ def test_a_wrong_key_is_refused_and_not_shown(stores, monkeypatch):
     assert error.value.__suppress_context__
 
 
-def test_nothing_is_asked_for_a_store_of_the_other_domain(stores):
+def test_nothing_is_asked_for_a_store_of_the_other_domain(stores) -> None:
     stores('[cassandra]\nconnection = "absent"')
     assert variables(load_settings(), WORMHOLE) == {}

@@ -8,7 +8,7 @@ from permalake.paths import ROOT
 from support.lakes import DAY1, DAY2, NETWORK, OpenLake, pass_audit, put, stage_day
 
 
-def test_the_example_counts_the_published_days_of_its_events(dag_bag, settings, config, monkeypatch):
+def test_the_example_counts_the_published_days_of_its_events(dag_bag, settings, config, monkeypatch) -> None:
     lake = OpenLake(settings)
     counts = {"message_count": 5, "included_transaction_count": 0, "conflicting_transaction_count": 0}
     counts |= {"transferred_tokens": 0, "max_outputs": 0, "used_tags": 0}

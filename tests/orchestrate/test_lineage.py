@@ -9,7 +9,7 @@ from permalake.iota.day import IOTA
 from permalake.orchestrate import lineage
 
 
-def test_datasets_lead_from_source_over_tables_to_stores(settings, tmp_path, monkeypatch, config):
+def test_datasets_lead_from_source_over_tables_to_stores(settings, tmp_path, monkeypatch, config) -> None:
     warehouse = f"file:{tmp_path}/warehouse"
     source = IOTA.inputs(settings, "shimmer").dataset
     assert source == ("file", str(tmp_path / "shimmer"))
@@ -25,7 +25,7 @@ def test_datasets_lead_from_source_over_tables_to_stores(settings, tmp_path, mon
 @pytest.mark.parametrize(
     "address", ["https://user:secret@node.example/api?key=secret", "https://node.example/api"]
 )
-def test_an_address_is_reported_without_its_secrets(config, monkeypatch, address):
+def test_an_address_is_reported_without_its_secrets(config, monkeypatch, address) -> None:
     monkeypatch.setenv("PERMALAKE_NETWORKS__SHIMMER__SOURCE", "node")
     monkeypatch.setenv("PERMALAKE_NETWORKS__SHIMMER__URL", address)
     live = load_settings(config)

@@ -14,11 +14,11 @@ def read_in_a_savepoint(connection):
     return cursor
 
 
-def add(cursor):
+def add(cursor) -> None:
     cursor.execute("INSERT INTO run VALUES (1)")
 
 
-def test_a_savepoint_holds_the_write_lock(metadata_file):
+def test_a_savepoint_holds_the_write_lock(metadata_file) -> None:
     ours, other = sqlite3.connect(metadata_file, **CONNECT_ARGS), sqlite3.connect(metadata_file, timeout=0)
     cursor = read_in_a_savepoint(ours)
     with pytest.raises(sqlite3.OperationalError, match="locked"):
@@ -31,7 +31,7 @@ def test_a_savepoint_holds_the_write_lock(metadata_file):
     assert ours.cursor().execute("SELECT count(*) FROM run").fetchone() == (2,)
 
 
-def test_without_it_a_write_after_a_read_is_refused_at_once(metadata_file):
+def test_without_it_a_write_after_a_read_is_refused_at_once(metadata_file) -> None:
     plain, other = sqlite3.connect(metadata_file, timeout=60), sqlite3.connect(metadata_file, timeout=0)
     cursor = read_in_a_savepoint(plain)
     add(other)

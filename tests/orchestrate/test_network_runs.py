@@ -21,24 +21,32 @@ from permalake.wormhole.day import WORMHOLE
         (WORMHOLE, None, "scheduled", False),
     ],
 )
-def test_runs_with_an_interval_and_no_network_are_for_all(domain, network, run_type, expected):
+def test_runs_with_an_interval_and_no_network_are_for_all(domain, network, run_type, expected) -> None:
     assert network_runs.names_no_network(domain, {"network": network}, run_type) is expected
 
 
-@pytest.mark.parametrize(("run_type", "shares"), [("scheduled", True), ("backfill", False)])
-def test_the_other_networks_get_the_runs_day_and_parameters(settings, monkeypatch, run_type, shares):
+@pytest.mark.parametrize(
+    ("run_type", "run_id", "sibling", "shares"),
+    [
+        ("scheduled", "shimmer_2022-09-28__scheduled", "testnet_2022-09-28__scheduled", True),
+        ("backfill", "backfill__2022-09-29T00", "testnet_2022-09-28__backfill__2022-09-29T00", False),
+    ],
+)
+def test_the_other_networks_get_the_runs_day_and_parameters(
+    settings, monkeypatch, run_type, run_id, sibling, shares
+) -> None:
     asked = []
     monkeypatch.setattr(network_runs, "start_run", lambda *call: asked.append(call) or True)
-    run = SimpleNamespace(run_type=run_type, run_id="scheduled__1", conf={"force": True, "only": None})
+    run = SimpleNamespace(run_type=run_type, run_id=run_id, conf={"force": True, "only": None})
     context = {"dag_run": run, "ti": SimpleNamespace(dag_id="iota_daily")}
-    assert network_runs.start_others(settings, IOTA, context, "2022-09-28") == ["testnet_scheduled__1"]
-    ((dag, run_id, conf),) = asked
-    assert (dag, run_id) == ("iota_daily", "testnet_scheduled__1")
+    assert network_runs.start_others(settings, IOTA, context, "2022-09-28") == [sibling]
+    ((dag, started, conf),) = asked
+    assert (dag, started) == ("iota_daily", sibling)
     expected = {"force": True, "network": "testnet", "start": "2022-09-28"}
     assert conf == expected | ({network_runs.SCHEDULED: True} if shares else {})
 
 
-def test_the_type_of_a_run_is_told_as_tasks_and_the_scheduler_see_it():
+def test_the_type_of_a_run_is_told_as_tasks_and_the_scheduler_see_it() -> None:
     from airflow.sdk.api.datamodels._generated import DagRunType
 
     assert network_runs.type_of(SimpleNamespace(run_type=DagRunType.SCHEDULED)) == "scheduled"

@@ -56,11 +56,11 @@ def requests(file, wrap) -> tuple[int, int, bool]:
     return asyncio.run(both(wrap(server(file, written, asked)), written))
 
 
-def test_writers_take_turns_and_readers_do_not_wait(metadata_file):
+def test_writers_take_turns_and_readers_do_not_wait(metadata_file) -> None:
     assert requests(metadata_file, OneWriter) == (200, 200, True)
     with sqlite3.connect(metadata_file) as reader:
         assert reader.execute("SELECT id FROM run").fetchall() == [("heartbeat",), ("mark",)]
 
 
-def test_without_turns_the_loop_waits_for_a_request_that_waits_for_the_loop(metadata_file):
+def test_without_turns_the_loop_waits_for_a_request_that_waits_for_the_loop(metadata_file) -> None:
     assert requests(metadata_file, lambda app: app) == (200, 500, True)

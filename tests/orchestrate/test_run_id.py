@@ -22,7 +22,7 @@ def request(run_id):
 
 
 @pytest.mark.parametrize("run_id", ["manual__2026-11-22T22:00:00+00:00", "run-20220928.1~a", "x" * 250])
-def test_a_run_id_is_taken_as_it_is(run_id):
+def test_a_run_id_is_taken_as_it_is(run_id) -> None:
     assert request(run_id).run_id == run_id
 
 
@@ -30,7 +30,7 @@ def test_a_run_id_is_taken_as_it_is(run_id):
     "run_id",
     ["--force", "../../etc", "a b", "a\nb", "a'; drop table x", "x" * 251, "é", ["a"], {"a": 1}, 7, True],
 )
-def test_anything_else_is_refused_on_one_line(run_id):
+def test_anything_else_is_refused_on_one_line(run_id) -> None:
     with pytest.raises(ConfigError, match=f"^{RUN_ID} .*not a run id") as error:
         request(run_id)
     assert "\n" not in str(error.value)

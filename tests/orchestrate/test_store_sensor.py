@@ -55,12 +55,12 @@ def bigtable(monkeypatch):
     return configure
 
 
-def test_without_a_store_there_is_nothing_to_wait_for(sensor, context):
+def test_without_a_store_there_is_nothing_to_wait_for(sensor, context) -> None:
     with pytest.raises(AirflowSkipException, match="no store is configured for wormhole"):
         sensor.execute(context(0))
 
 
-def test_it_is_rescheduled_while_the_store_is_down_and_says_so(sensor, context, bigtable, caplog):
+def test_it_is_rescheduled_while_the_store_is_down_and_says_so(sensor, context, bigtable, caplog) -> None:
     bigtable(free_port())
     caplog.set_level("INFO")
     with pytest.raises(AirflowRescheduleException) as again:
@@ -69,7 +69,7 @@ def test_it_is_rescheduled_while_the_store_is_down_and_says_so(sensor, context, 
     assert any(line.startswith("waiting for Bigtable: Bigtable table events: ") for line in caplog.messages)
 
 
-def test_it_gives_up_with_the_reason_on_one_line(sensor, context, bigtable):
+def test_it_gives_up_with_the_reason_on_one_line(sensor, context, bigtable) -> None:
     bigtable(free_port())
     with pytest.raises(AirflowSensorTimeout) as given_up:
         sensor.execute(context(61))
@@ -79,12 +79,14 @@ def test_it_gives_up_with_the_reason_on_one_line(sensor, context, bigtable):
     assert "\n" not in told
 
 
-def test_it_goes_on_when_the_store_answers_and_has_its_tables(sensor, context, bigtable, bigtable_server):
+def test_it_goes_on_when_the_store_answers_and_has_its_tables(
+    sensor, context, bigtable, bigtable_server
+) -> None:
     bigtable(bigtable_server.port)
     sensor.execute(context(10))
 
 
-def test_what_no_waiting_mends_fails_at_once(sensor, context, bigtable, monkeypatch):
+def test_what_no_waiting_mends_fails_at_once(sensor, context, bigtable, monkeypatch) -> None:
     bigtable(free_port())
     monkeypatch.delenv("PERMALAKE_BIGTABLE__INSTANCE")
     monkeypatch.setenv("AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT", "http://example.org")

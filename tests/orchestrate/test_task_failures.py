@@ -20,9 +20,12 @@ from permalake.iota.day import IOTA
 from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.maintenance_dag import compact_step, tidy_step
 from permalake.orchestrate.submit_task import SparkStep
+from permalake.orchestrate.task_reports import REPORT
 from support.lakes import DAY1, NETWORK, OpenLake, pass_audit, stage_day
 
 RUN = "manual__2022-09-28"
+REPORTS: dict[str, dict] = {}
+"""What the last task pushed as XComs."""
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def context(**params):
         "dag_run": SimpleNamespace(conf={}, run_type="manual"),
         "run_id": RUN,
         "params": {"network": NETWORK, "start": str(DAY1), **params},
-        "ti": SimpleNamespace(),
+        "ti": SimpleNamespace(id="try-1", xcom_push=REPORTS.__setitem__),
         "outlet_events": defaultdict(SimpleNamespace),
     }
 
@@ -58,34 +61,43 @@ def publish():
     return InTaskStep(domain=IOTA, step=IOTA.step(PUBLISH))
 
 
-def test_what_another_try_may_mend_is_tried_again(lake, monkeypatch):
+def test_what_another_try_may_mend_is_tried_again(lake, monkeypatch) -> None:
     with monkeypatch.context() as busy:
-        busy.setattr("permalake.lake.publish._TRIES", 0)  # as where others publish before each of its tries
+        busy.setattr("permalake.lake.commit.TRIES", 0)  # as where others publish before each of its tries
         error = failure(publish())
     assert not isinstance(error, AirflowFailException)
     assert str(error) == f"{NETWORK} {DAY1}: others kept on publishing; publish it again"
+    assert REPORTS[REPORT] == {
+        "attempt": "try-1",
+        "subject": f"{NETWORK} {DAY1}",
+        "outcome": None,
+        "reason": str(error),
+    }
     assert publish().execute(context())["days"] == [str(DAY1)]
+    assert REPORTS[REPORT]["reason"] is None
+    assert REPORTS[REPORT]["outcome"].startswith("published, 5 blocks, ")
 
 
 @pytest.mark.parametrize(
     "task", [publish, lambda: SparkStep(domain=IOTA, step=IOTA.steps[0])], ids=["in task", "submit"]
 )
-def test_a_wrong_setting_is_final_whatever_the_task(lake, monkeypatch, task):
+def test_a_wrong_setting_is_final_whatever_the_task(lake, monkeypatch, task) -> None:
     monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE_", "misspelt")
     error = failure(task())
     assert isinstance(error, AirflowFailException)
     assert "\n" not in str(error)
+    assert (REPORTS[REPORT]["subject"], REPORTS[REPORT]["reason"]) == (None, str(error))
 
 
-def test_a_failed_task_leaves_no_day_held(lake, monkeypatch):
+def test_a_failed_task_leaves_no_day_held(lake, monkeypatch) -> None:
     with monkeypatch.context() as busy:
-        busy.setattr("permalake.lake.publish._TRIES", 0)
+        busy.setattr("permalake.lake.commit.TRIES", 0)
         failure(publish())
     lake.begin(NETWORK, DAY1, DAY1, "another run")
 
 
 @pytest.mark.parametrize("task", [compact_step, tidy_step])
-def test_maintenance_does_not_try_a_wrong_setting_again(lake, monkeypatch, task):
+def test_maintenance_does_not_try_a_wrong_setting_again(lake, monkeypatch, task) -> None:
     monkeypatch.setenv("PERMALAKE_LAKE__WAREHOUSE_", "misspelt")
     with pytest.raises(AirflowFailException, match=r"^lake.warehouse_: unknown key"):
         task(doc="").execute(context(network=None))
@@ -106,7 +118,7 @@ def spark_submit(monkeypatch, tmp_path):
 STOPPED = "the Spark submit ended with exit code -9: Airflow stopped the task, as where its run is marked"
 
 
-def test_a_submit_that_airflow_stopped_is_told_as_such(lake, spark_submit):
+def test_a_submit_that_airflow_stopped_is_told_as_such(lake, spark_submit) -> None:
     task = SparkStep(domain=IOTA, step=IOTA.steps[0])
 
     def stop() -> None:
@@ -124,7 +136,7 @@ def test_a_submit_that_airflow_stopped_is_told_as_such(lake, spark_submit):
 @pytest.mark.parametrize("moment", ["before the task works", "while it looks for the connection"])
 def test_a_task_that_airflow_stopped_before_its_submit_does_not_submit(
     lake, spark_submit, monkeypatch, moment
-):
+) -> None:
     task = SparkStep(domain=IOTA, step=IOTA.steps[0])
     if moment.startswith("before"):
         task.on_kill()

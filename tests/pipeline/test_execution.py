@@ -82,7 +82,7 @@ def is_free(work: Workspace) -> bool:
     return True
 
 
-def test_one_submit_does_a_small_day_and_later_steps_claim_what_it_did(work):
+def test_one_submit_does_a_small_day_and_later_steps_claim_what_it_did(work) -> None:
     names = [INGEST.name, ANALYTICS.name, AUDIT.name]
     submits = Submits(job=stage(work, *names))
     outcomes = [execute(work, REQUEST, IOTA.step(name), submits) for name in names]
@@ -97,7 +97,7 @@ def test_one_submit_does_a_small_day_and_later_steps_claim_what_it_did(work):
     assert is_free(work)
 
 
-def test_what_is_published_and_unchanged_is_left_out(work):
+def test_what_is_published_and_unchanged_is_left_out(work) -> None:
     submits = Submits(job=stage(work, INGEST.name, ANALYTICS.name, AUDIT.name))
     for name in (INGEST.name, ANALYTICS.name, AUDIT.name, PUBLISH):
         execute(work, REQUEST, IOTA.step(name), submits)
@@ -111,7 +111,7 @@ def test_what_is_published_and_unchanged_is_left_out(work):
 
 
 @pytest.mark.parametrize(("code", "retryable"), [(137, True), (1, True), (2, False), (0, True)])
-def test_a_submit_that_died_tells_its_exit_code_and_frees_the_days(work, code, retryable):
+def test_a_submit_that_died_tells_its_exit_code_and_frees_the_days(work, code, retryable) -> None:
     outcome = execute(work, REQUEST, INGEST, Submits(code))
     assert outcome.is_failure
     assert outcome.result.retryable is retryable
@@ -122,7 +122,7 @@ def test_a_submit_that_died_tells_its_exit_code_and_frees_the_days(work, code, r
     assert is_free(work)
 
 
-def test_a_step_that_a_submit_did_not_end_is_failed_in_the_ledger(work):
+def test_a_step_that_a_submit_did_not_end_is_failed_in_the_ledger(work) -> None:
     def job() -> None:
         work.steps.start(NETWORK, "run", INGEST.name, (DAY1, DAY1), dag_run="run", submit=INGEST.name)
 
@@ -133,20 +133,20 @@ def test_a_step_that_a_submit_did_not_end_is_failed_in_the_ledger(work):
 
 
 @pytest.mark.parametrize("code", [0, 1, 2])
-def test_a_step_that_failed_tells_the_reason_of_the_ledger(work, code):
+def test_a_step_that_failed_tells_the_reason_of_the_ledger(work, code) -> None:
     told = StepResult("invalid", reason="milestone 7: its id is not its hash", retryable=False)
     outcome = execute(work, REQUEST, INGEST, Submits(code, refused(INGEST.name, told, work)))
     assert (outcome.result.state, outcome.result.reason) == ("invalid", told.reason)
     assert is_free(work)
 
 
-def test_a_step_in_this_process_fails_as_its_error_says(work):
+def test_a_step_in_this_process_fails_as_its_error_says(work) -> None:
     """Publishing days that nobody staged: another try may succeed."""
     outcome = execute(work, REQUEST, IOTA.step(PUBLISH), Submits())
     assert (outcome.result.state, outcome.result.retryable) == ("failed", True)
 
 
-def test_a_run_waits_for_another_one_and_says_so(work, monkeypatch):
+def test_a_run_waits_for_another_one_and_says_so(work, monkeypatch) -> None:
     monkeypatch.setattr(runs, "WAIT_SECONDS", 0)
     work.builds.lease(NETWORK, DAY1, DAY1, "another run")
     lines: list[str] = []
@@ -156,13 +156,13 @@ def test_a_run_waits_for_another_one_and_says_so(work, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [CARRY, WAIT, SERVE])
-def test_steps_with_nothing_to_catch_up_are_left_out(work, name):
+def test_steps_with_nothing_to_catch_up_are_left_out(work, name) -> None:
     result = execute(work, REQUEST, IOTA.step(name), Submits()).result
     assert result.state == "skipped"
     assert result.reason
 
 
-def test_a_run_goes_on_with_the_staging_of_an_earlier_one(work):
+def test_a_run_goes_on_with_the_staging_of_an_earlier_one(work) -> None:
     stage(work)()
     work.builds.release("run")  # The earlier run has ended: nobody waits for its lease.
     later = replace(REQUEST, run_id="later", dag_run="later", only=PUBLISH)
@@ -171,12 +171,12 @@ def test_a_run_goes_on_with_the_staging_of_an_earlier_one(work):
     assert outcome.result.days == (DAY1,)
 
 
-def test_a_later_step_without_a_staging_is_refused(work):
+def test_a_later_step_without_a_staging_is_refused(work) -> None:
     result = execute(work, replace(REQUEST, only=AUDIT.name), AUDIT, Submits()).result
     assert "has not been built; run it without --only" in str(result.reason)
 
 
-def test_errors_keep_whether_another_try_helps():
+def test_errors_keep_whether_another_try_helps() -> None:
     assert failed(ConfigError("networks.x: not configured")).retryable is False
     assert failed(InvalidInputError("milestone 7")).state == "invalid"
     assert failed(PermalakeError("busy")).retryable is True

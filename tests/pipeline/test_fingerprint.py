@@ -16,14 +16,14 @@ def digest(settings, network):
     return fingerprint(domain_of(network).inputs(settings, network))
 
 
-def test_the_same_input_has_the_same_fingerprint(config, settings):
+def test_the_same_input_has_the_same_fingerprint(config, settings) -> None:
     assert digest(settings, "shimmer") == digest(load_settings(config), "shimmer")
     assert len(digest(settings, "shimmer")) == 64
     assert digest(settings, "shimmer") != digest(settings, "testnet")
 
 
 @pytest.mark.parametrize("change", ["content", "time", "added", "a name of bytes", "removed", "renamed"])
-def test_a_changed_file_changes_it(settings, change):
+def test_a_changed_file_changes_it(settings, change) -> None:
     before = digest(settings, "testnet")
     folder = settings.networks["testnet"].path / "2022"
     file = folder / "blocks.jsonl"
@@ -42,14 +42,14 @@ def test_a_changed_file_changes_it(settings, change):
     assert digest(settings, "testnet") != before
 
 
-def test_another_networks_files_do_not_matter(settings):
+def test_another_networks_files_do_not_matter(settings) -> None:
     before = digest(settings, "shimmer")
     (settings.networks["testnet"].path / "more.jsonl").write_text("x")
     (settings.wormhole.path / "more.jsonl").write_text("x")
     assert digest(settings, "shimmer") == before
 
 
-def test_prices_and_reference_belong_to_wormhole(settings, tmp_path, config):
+def test_prices_and_reference_belong_to_wormhole(settings, tmp_path, config) -> None:
     before = digest(settings, "wormhole")
     settings.prices.path.write_text("time,price\n1,2\n")
     after = digest(settings, "wormhole")
@@ -59,7 +59,7 @@ def test_prices_and_reference_belong_to_wormhole(settings, tmp_path, config):
     assert digest(load_settings(config), "wormhole") != after
 
 
-def test_configuration_and_version_matter(settings, config, monkeypatch):
+def test_configuration_and_version_matter(settings, config, monkeypatch) -> None:
     before = digest(settings, "shimmer")
     config.write_text(config.read_text().replace('bech32_hrp = "smr"', 'bech32_hrp = "smr"\nchunk_size = 5'))
     assert digest(load_settings(config), "shimmer") != before
@@ -67,7 +67,7 @@ def test_configuration_and_version_matter(settings, config, monkeypatch):
     assert digest(settings, "shimmer") != before
 
 
-def test_a_live_source_has_none(config):
+def test_a_live_source_has_none(config) -> None:
     config.write_text(
         config.read_text().replace('path = "shimmer"', 'source = "node"\nurl = "http://localhost:1"')
     )
@@ -76,7 +76,7 @@ def test_a_live_source_has_none(config):
     assert digest(settings, "testnet") is not None
 
 
-def test_an_rpc_of_a_chain_belongs_to_wormhole_alone(settings, config):
+def test_an_rpc_of_a_chain_belongs_to_wormhole_alone(settings, config) -> None:
     before, iota = digest(settings, "wormhole"), digest(settings, "shimmer")
     config.write_text(config.read_text() + '\n[chains.2]\nrpc_url = "http://localhost:1"\n')
     first = digest(load_settings(config), "wormhole")
@@ -85,7 +85,7 @@ def test_an_rpc_of_a_chain_belongs_to_wormhole_alone(settings, config):
     assert digest(load_settings(config), "shimmer") == iota
 
 
-def test_a_link_to_nothing_is_no_error(settings):
+def test_a_link_to_nothing_is_no_error(settings) -> None:
     before = digest(settings, "testnet")
     (settings.networks["testnet"].path / "gone.jsonl").symlink_to("nowhere")
     assert digest(settings, "testnet") != before

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Never
 
 import pytest
 from pyspark.sql import SparkSession
@@ -23,7 +25,7 @@ ARGUMENTS = ["--network", NETWORK, "--start", str(DAY1), "--end", str(DAY1), "--
 THEN = ["--then", "second", "--then", "third"]
 
 
-def fails(error):
+def fails(error) -> Never:
     raise error
 
 
@@ -39,7 +41,7 @@ def process(spark, tmp_path, monkeypatch):
     """Run three steps of a domain of our own in one process; return their rows by step."""
     settings = settings_of(tmp_path / "lake")
     bodies = SimpleNamespace(first=first, second=lambda _: StepResult(), third=lambda _: StepResult())
-    monkeypatch.setattr(jobs, "import_module", lambda _: bodies)
+    monkeypatch.setitem(sys.modules, "bodies", bodies)
     monkeypatch.setattr(jobs, "load_settings", lambda: settings)
     steps = tuple(
         Step(name, (name,), f"bodies:{name}", name, job=name, writes=("messages",) if name == "first" else ())
@@ -53,11 +55,11 @@ def process(spark, tmp_path, monkeypatch):
         jobs.Job("first", lambda _: domain)(arguments, spark)
         return {row.key.step: row for row in StepLedger(open_database(settings)).of_run(RUN)}
 
-    run.settings, run.domain = settings, domain
+    run.settings, run.domain = settings, domain  # type: ignore[attr-defined]
     return run
 
 
-def test_each_step_is_recorded_with_its_own_rows_and_lines(process):
+def test_each_step_is_recorded_with_its_own_rows_and_lines(process) -> None:
     def second(context):
         with context.resume() as attempt:
             put(process.settings, attempt, "date_cache", [])
@@ -76,7 +78,7 @@ def test_each_step_is_recorded_with_its_own_rows_and_lines(process):
     assert all(row.result.seconds >= 0 and row.attempt_id for row in rows.values())
 
 
-def test_invalid_days_end_it_and_are_recorded(process):
+def test_invalid_days_end_it_and_are_recorded(process) -> None:
     rows = process(second=lambda _: StepResult("invalid", reason="audit failed: x", retryable=False))
     assert list(rows) == ["first", "second"]
     assert rows["second"].result.reason == "audit failed: x"
@@ -90,14 +92,14 @@ def test_invalid_days_end_it_and_are_recorded(process):
         (KeyError(), "KeyError"),
     ],
 )
-def test_any_other_error_of_a_later_step_is_left_to_its_own_task(process, error, reason):
+def test_any_other_error_of_a_later_step_is_left_to_its_own_task(process, error, reason) -> None:
     rows = process(second=lambda _: fails(error))
     assert list(rows) == ["first", "second"]
     assert (rows["second"].result.state, rows["second"].result.reason) == ("failed", reason)
     assert rows["second"].result.retryable
 
 
-def test_a_submit_goes_on_after_a_step_that_needs_no_spark(process, monkeypatch):
+def test_a_submit_goes_on_after_a_step_that_needs_no_spark(process, monkeypatch) -> None:
     """Neither an audit by DuckDB nor publishing starts a session."""
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setattr(SparkSession, "_instantiatedSession", None)
@@ -112,7 +114,7 @@ def test_a_submit_goes_on_after_a_step_that_needs_no_spark(process, monkeypatch)
     assert given == [None]
 
 
-def test_large_days_have_a_submit_for_each_step(process, monkeypatch):
+def test_large_days_have_a_submit_for_each_step(process, monkeypatch) -> None:
     monkeypatch.setattr(sizes, "CHAINED_ROWS", 4)
     assert list(process()) == ["first"]
 
@@ -120,7 +122,7 @@ def test_large_days_have_a_submit_for_each_step(process, monkeypatch):
 @pytest.mark.parametrize(
     "error", [InvalidInputError("bad cone"), ConfigError("no key"), PermalakeError("busy")]
 )
-def test_the_first_step_fails_with_its_own_error(process, error):
+def test_the_first_step_fails_with_its_own_error(process, error) -> None:
     with pytest.raises(type(error), match=str(error)):
         process(first=lambda _: fails(error))
     (row,) = StepLedger(open_database(process.settings)).of_run(RUN)
@@ -128,11 +130,11 @@ def test_the_first_step_fails_with_its_own_error(process, error):
     assert (row.result.reason, row.result.retryable) == (str(error), error.retryable)
 
 
-def test_days_that_a_source_marks_while_it_is_prepared_are_built_by_the_attempt(tmp_path):
+def test_days_that_a_source_marks_while_it_is_prepared_are_built_by_the_attempt(tmp_path) -> None:
     settings = settings_of(tmp_path / "lake")
     build(settings, OpenLake(settings), DAY1, 5, 3, "before")
     work = Workspace.open(settings, IOTA, NETWORK)
-    context = jobs.StepContext(work, jobs.Order(NETWORK, DAY1, DAY1, RUN), IOTA.steps[0])
+    context = jobs.StepContext(work, jobs.StepArguments(NETWORK, DAY1, DAY1, RUN), IOTA.steps[0])
 
     def prepare():
         work.builds.mark_stale(NETWORK, [DAY1], "a late file")
@@ -147,7 +149,7 @@ def test_days_that_a_source_marks_while_it_is_prepared_are_built_by_the_attempt(
     assert work.reader.stale(NETWORK) == []
 
 
-def test_staged_state_is_that_of_earlier_steps(process):
+def test_staged_state_is_that_of_earlier_steps(process) -> None:
     """A step's own tables do not change what it worked on; another staging of an earlier step does."""
     process()
     work = Workspace.open(process.settings, process.domain, NETWORK)

@@ -27,7 +27,7 @@ from permalake.pipeline.line_files import (
 )
 
 
-def test_every_line_lies_in_one_range_wherever_a_file_is_cut(tmp_path):
+def test_every_line_lies_in_one_range_wherever_a_file_is_cut(tmp_path) -> None:
     text = b"a\n\nbcd\r\n" + b"e" * 50 + b"\nf\n" + b"last without an end"
     file = tmp_path / "lines"
     file.write_bytes(text)
@@ -37,7 +37,7 @@ def test_every_line_lies_in_one_range_wherever_a_file_is_cut(tmp_path):
         assert [line for part in parts for line in read_lines(part)] == whole, step
 
 
-def test_large_files_are_cut_and_gzip_files_are_not(tmp_path, monkeypatch):
+def test_large_files_are_cut_and_gzip_files_are_not(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(line_files, "_RANGE_BYTES", 10)
     plain, packed = tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"
     plain.write_bytes(b"x\n" * 12)
@@ -50,7 +50,7 @@ def test_large_files_are_cut_and_gzip_files_are_not(tmp_path, monkeypatch):
     assert [line for part in parts for line in read_lines(part)] == [b"x"] * 12 + [b"y"] * 12
 
 
-def test_no_link_out_of_the_folder_is_followed(tmp_path, caplog):
+def test_no_link_out_of_the_folder_is_followed(tmp_path, caplog) -> None:
     secret = tmp_path / "secret.jsonl"
     secret.write_text("password")
     (tmp_path / "elsewhere").mkdir()
@@ -68,7 +68,7 @@ def test_no_link_out_of_the_folder_is_followed(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("cut", ["truncated", "flipped", "no gzip"])
-def test_a_damaged_gzip_file_says_so_behind_what_was_read(tmp_path, cut):
+def test_a_damaged_gzip_file_says_so_behind_what_was_read(tmp_path, cut) -> None:
     text = b"".join(b"%064x\n" % (i * 7919**20) for i in range(20_000))
     packed = bytearray(gzip.compress(text))
     if cut == "truncated":
@@ -90,7 +90,7 @@ def test_a_damaged_gzip_file_says_so_behind_what_was_read(tmp_path, cut):
     assert times_of(part, milestone_time).damage == (f"{file.name}: {damage.reason}",)
 
 
-def test_a_line_without_end_takes_no_more_memory_than_its_limit(tmp_path):
+def test_a_line_without_end_takes_no_more_memory_than_its_limit(tmp_path) -> None:
     file = tmp_path / "blocks.jsonl"
     file.write_bytes(b"one\n" + b"x" * 10_000 + b"\ntwo\n" + b"y" * 100)
     (part,) = line_ranges([file])
@@ -106,7 +106,7 @@ def damage_of(line, longest):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
-def test_lines_do_not_depend_on_how_a_file_is_read(tmp_path, monkeypatch, name, chunk):
+def test_lines_do_not_depend_on_how_a_file_is_read(tmp_path, monkeypatch, name, chunk) -> None:
     text = b"one\r\n\r\n\n" + b"x" * 20 + b"\ntwo\r\r\n" + b"y" * 21 + b"\n" + b"z" * 70 + b"\r\nthree"
     file = tmp_path / name
     file.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
@@ -122,7 +122,7 @@ def test_lines_do_not_depend_on_how_a_file_is_read(tmp_path, monkeypatch, name, 
         assert found == [b"one", b"x" * 20, b"two", *long, b"three"]
 
 
-def test_a_bomb_is_read_in_little_memory(tmp_path):
+def test_a_bomb_is_read_in_little_memory(tmp_path) -> None:
     """200 MB in one line, 200 KB compressed: the head is kept, with what the whole is."""
     file = tmp_path / "bomb.jsonl.gz"
     block = b"x" * 2**20
@@ -142,13 +142,13 @@ def test_a_bomb_is_read_in_little_memory(tmp_path):
     assert peak < 16 * 2**20
 
 
-def test_a_malformed_line_keeps_its_head(tmp_path):
+def test_a_malformed_line_keeps_its_head(tmp_path) -> None:
     row = malformed_row(b"[" * 100_000, "no JSON", 7)
     assert row["raw"] == b"[" * 65_536
     assert row["link"].startswith(b"no JSON; 100000 bytes, SHA-256 ")
 
 
-def test_damage_while_a_long_line_is_passed_over_tells_both(tmp_path):
+def test_damage_while_a_long_line_is_passed_over_tells_both(tmp_path) -> None:
     file = tmp_path / "a.jsonl.gz"
     file.write_bytes(gzip.compress(os.urandom(200_000).replace(b"\n", b"-"))[:-1_000])
     long, broken = read_lines(*line_ranges([file], 1_000))
@@ -156,7 +156,7 @@ def test_damage_while_a_long_line_is_passed_over_tells_both(tmp_path):
     assert "gzip file is damaged" in broken.reason
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path) -> None:
     for name, pack in (("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)):
         file = tmp_path / name
         file.write_bytes(pack(b"\xef\xbb\xbf{}\n[]"))
@@ -165,7 +165,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
     assert list(read_lines(*line_ranges([file]))) == [b"\xef"]
 
 
-def test_names_are_names(tmp_path):
+def test_names_are_names(tmp_path) -> None:
     names = ["a:b", "a b", "%41", "#", "?", "*", "[a]", "{a,b}", "new\nline", "Ünï→", os.fsdecode(b"\xff")]
     for name in names:
         (tmp_path / f"{name}.jsonl").write_text(f"{len(name)}\n")
@@ -176,7 +176,7 @@ def test_names_are_names(tmp_path):
     assert all(part.name.encode() for part in parts)
 
 
-def test_what_comes_before_damage_is_read(tmp_path):
+def test_what_comes_before_damage_is_read(tmp_path) -> None:
     file = tmp_path / "blocks.jsonl.gz"
     file.write_bytes(gzip.compress(b"{}\n" * 1_000 + b"{")[:-4])
     (part,) = line_ranges([file])
@@ -185,7 +185,7 @@ def test_what_comes_before_damage_is_read(tmp_path):
     assert isinstance(damage, Damage)
 
 
-def test_files_of_a_source_by_their_endings(tmp_path):
+def test_files_of_a_source_by_their_endings(tmp_path) -> None:
     (tmp_path / "deep").mkdir()
     for name in ("deep/b [1].csv", "a.csv.gz", ".hidden.csv", "_folder.csv", "c.txt"):
         (tmp_path / name).write_text("x")
@@ -195,7 +195,7 @@ def test_files_of_a_source_by_their_endings(tmp_path):
 
 
 @pytest.mark.parametrize("keep", [10, -1])
-def test_a_gzip_file_that_breaks_off_is_refused_on_one_line(tmp_path, keep):
+def test_a_gzip_file_that_breaks_off_is_refused_on_one_line(tmp_path, keep) -> None:
     whole, cut = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"
     whole.write_bytes(gzip.compress(b"{}\n" * 1_000))
     cut.write_bytes(whole.read_bytes()[:keep])

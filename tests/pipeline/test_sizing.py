@@ -28,7 +28,7 @@ def settings(tmp_path, monkeypatch):
     return load_settings(file)
 
 
-def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch):
+def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sizing, "SMALL_BYTES", 100)
     (tmp_path / "archive" / "day" / "blocks.jsonl").write_bytes(b"x" * 60)
     assert "TieredStopAtLevel=1" in sizing.java_options(IOTA.inputs(settings, "logs"))
@@ -38,7 +38,7 @@ def test_the_sum_of_all_files_decides(settings, tmp_path, monkeypatch):
     assert sizing.session_conf(IOTA.inputs(settings, "logs")) == {}
 
 
-def test_java_starts_cheaply_for_more_where_python_does_the_work(settings, tmp_path, monkeypatch):
+def test_java_starts_cheaply_for_more_where_python_does_the_work(settings, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sizing, "SMALL_BYTES", 10)
     monkeypatch.setattr(sizing, "MODERATE_BYTES", 100)
     monkeypatch.setattr(inputs, "PACKED_BYTES", 200)
@@ -64,7 +64,7 @@ def test_java_starts_cheaply_for_more_where_python_does_the_work(settings, tmp_p
     assert chosen() == (False, {})
 
 
-def test_java_that_copies_rows_to_cassandra_is_not_cheap(settings):
+def test_java_that_copies_rows_to_cassandra_is_not_cheap(settings) -> None:
     assert IOTA.inputs(settings, "shimmer").cheap_below > sizing.MODERATE_BYTES
     served = settings.model_copy(update={"cassandra": CassandraSettings(contact_points=["localhost"])})
     assert served.cassandra.configured
@@ -72,7 +72,7 @@ def test_java_that_copies_rows_to_cassandra_is_not_cheap(settings):
 
 
 @pytest.mark.parametrize("memory", ["256m", "1g", "8g"])
-def test_java_starts_with_the_options_of_a_small_run_and_any_driver_memory(settings, memory):
+def test_java_starts_with_the_options_of_a_small_run_and_any_driver_memory(settings, memory) -> None:
     options = sizing.java_options(IOTA.inputs(settings, "shimmer")).split()
     done = subprocess.run(
         [jars.java(), f"-Xmx{memory}", *options, "-version"], capture_output=True, text=True, check=False
@@ -80,13 +80,13 @@ def test_java_starts_with_the_options_of_a_small_run_and_any_driver_memory(setti
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_variable_replaces_the_choice(settings, monkeypatch):
+def test_a_variable_replaces_the_choice(settings, monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_SPARK_JAVA_OPTIONS", "-XX:+UseZGC")
     assert sizing.java_options(IOTA.inputs(settings, "shimmer")) == "-Duser.timezone=UTC -XX:+UseZGC"
 
 
 @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])
-def test_a_driver_maps_archived_classes(settings, tmp_path, monkeypatch, master):
+def test_a_driver_maps_archived_classes(settings, tmp_path, monkeypatch, master) -> None:
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", master)
     assert "SharedArchiveFile" not in sizing.java_options(IOTA.inputs(settings, "shimmer"))
     (tmp_path / "classes.jsa").touch()
@@ -96,7 +96,7 @@ def test_a_driver_maps_archived_classes(settings, tmp_path, monkeypatch, master)
     assert "iceberg" in submit.spark_conf()["spark.driver.extraClassPath"]
 
 
-def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monkeypatch):
+def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monkeypatch) -> None:
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "spark://host:7077")
     assert "iceberg" in submit.spark_conf()["spark.jars"]
     monkeypatch.setenv("PERMALAKE_SPARK_MASTER", "local[2]")
@@ -105,13 +105,13 @@ def test_jars_reach_executors_elsewhere_but_are_not_copied_on_this_machine(monke
     assert "spark.jars" not in conf
 
 
-def test_the_set_up_has_made_the_archive_of_classes():
+def test_the_set_up_has_made_the_archive_of_classes() -> None:
     """A rehearsal that fails only warns, and every submit would take longer from then on."""
     assert class_archive.file().stat().st_size > 100 << 20
 
 
-def test_a_large_day_has_submits_of_its_own_on_one_machine_only():
+def test_a_large_day_has_submits_of_its_own_on_one_machine_only() -> None:
     few, many = {"messages": 1}, {"messages": sizes.CHAINED_ROWS, "tags": 1}
-    assert sizes.goes_on(few, is_local=True)
-    assert not sizes.goes_on(many, is_local=True)
-    assert sizes.goes_on(many, is_local=False)
+    assert sizes.should_chain(few, is_local=True)
+    assert not sizes.should_chain(many, is_local=True)
+    assert sizes.should_chain(many, is_local=False)

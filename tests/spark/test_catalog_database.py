@@ -17,7 +17,7 @@ def settings_with(catalog):
     return Settings(lake={"warehouse": "/lake", "catalog": catalog})
 
 
-def test_options_of_the_uri_reach_the_driver_and_the_password_does_not():
+def test_options_of_the_uri_reach_the_driver_and_the_password_does_not() -> None:
     conf = catalog_conf(
         settings_with(
             f"postgresql://me:{SECRET}%40@db:5433/cat?sslmode=verify-full&sslrootcert=/my%20ca.crt"
@@ -54,7 +54,7 @@ def test_options_of_the_uri_reach_the_driver_and_the_password_does_not():
         (f"{SECRET}", "not a database URI"),
     ],
 )
-def test_errors_about_the_uri_do_not_quote_it(catalog, text):
+def test_errors_about_the_uri_do_not_quote_it(catalog, text) -> None:
     with pytest.raises(ConfigError) as error:
         catalog_conf(settings_with(catalog), "c")
     assert str(error.value).startswith("lake.catalog: ")
@@ -63,7 +63,7 @@ def test_errors_about_the_uri_do_not_quote_it(catalog, text):
     assert "\n" not in str(error.value)
 
 
-def test_no_secret_shows_in_settings():
+def test_no_secret_shows_in_settings() -> None:
     settings = Settings(
         lake={"warehouse": "/lake", "catalog": f"postgresql://me:{SECRET}@db/cat"},
         networks={
@@ -89,12 +89,12 @@ def test_no_secret_shows_in_settings():
     assert catalog_url(settings).password == SECRET
 
 
-def test_a_fingerprint_follows_an_rpc_address():
+def test_a_fingerprint_follows_an_rpc_address() -> None:
     one, other = (Settings(chains={2: {"rpc_url": f"https://rpc.example/{key}"}}).chains[2] for key in "ab")
     assert one.model_dump_json() != other.model_dump_json()
 
 
-def test_an_rpc_address_that_is_none_is_refused_without_quoting_it():
+def test_an_rpc_address_that_is_none_is_refused_without_quoting_it() -> None:
     with pytest.raises(ValueError, match="http:// or https://") as error:
         Settings(chains={2: {"rpc_url": f"ftp://{SECRET}"}})
-    assert SECRET not in str(error.value.errors(include_input=False))
+    assert SECRET not in str(error.value.errors(include_input=False))  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ import time
 from permalake.spark import event_log
 
 
-def test_every_submit_has_a_folder_and_old_ones_go(tmp_path, monkeypatch):
+def test_every_submit_has_a_folder_and_old_ones_go(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(event_log.VARIABLE, str(tmp_path))
     old, recent = tmp_path / "old", tmp_path / "recent"
     for folder, days in ((old, 31), (recent, 29)):
@@ -24,6 +24,6 @@ def test_every_submit_has_a_folder_and_old_ones_go(tmp_path, monkeypatch):
     assert conf["spark.eventLog.dir"] == f"file://{made}"
 
 
-def test_an_empty_variable_turns_it_off(monkeypatch):
+def test_an_empty_variable_turns_it_off(monkeypatch) -> None:
     monkeypatch.setenv(event_log.VARIABLE, "")
     assert event_log.conf(event_log.folder("x")) == {}

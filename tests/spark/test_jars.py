@@ -24,16 +24,16 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_every_jar_has_a_digest():
+def test_every_jar_has_a_digest() -> None:
     assert jars.digests().keys() == {jars.jar_name(one) for one in EVERY}
 
 
-def test_a_jar_with_its_digest_is_accepted(folder):
+def test_a_jar_with_its_digest_is_accepted(folder) -> None:
     assert jars.resolve([POSTGRES]) == []
 
 
 @pytest.mark.parametrize("use", [jars.resolve, jars.class_path], ids=["set-up", "submit"])
-def test_a_changed_jar_is_refused_with_one_line(folder, use):
+def test_a_changed_jar_is_refused_with_one_line(folder, use) -> None:
     jar = folder / jars.jar_name(POSTGRES)
     assert use([POSTGRES]) in ([], str(jar))
     kept = jar.stat()
@@ -49,7 +49,7 @@ def test_a_changed_jar_is_refused_with_one_line(folder, use):
     assert message.endswith(f"delete {jar} and run `make install`")
 
 
-def test_a_fetched_jar_with_another_digest_does_not_appear(folder, monkeypatch, tmp_path):
+def test_a_fetched_jar_with_another_digest_does_not_appear(folder, monkeypatch, tmp_path) -> None:
     listed = tmp_path / "listed.sha256"
     name = jars.jar_name(POSTGRES)
     listed.write_text(f"{'0' * 64}  {name}\n")
@@ -65,7 +65,7 @@ def test_a_fetched_jar_with_another_digest_does_not_appear(folder, monkeypatch, 
     assert not (folder / name).exists()
 
 
-def test_a_jar_without_a_digest_is_refused(tmp_path):
+def test_a_jar_without_a_digest_is_refused(tmp_path) -> None:
     stranger = tmp_path / "stranger-1.0.jar"
     stranger.write_bytes(b"jar")
     with pytest.raises(PermalakeError, match="has no digest in jars"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 
-def test_a_worker_has_no_archive_in_its_import_path(spark):
+def test_a_worker_has_no_archive_in_its_import_path(spark) -> None:
     """It would read the archive's list of files again at the start of each task."""
 
     def known(batches):

@@ -14,7 +14,7 @@ print(*(f"{name}={spark.conf.get(name)}" for name in sys.argv[1:]))
 """
 
 
-def test_a_session_is_what_its_submit_was_told(tmp_path):
+def test_a_session_is_what_its_submit_was_told(tmp_path) -> None:
     """Seen: small days planned adaptively, in eight partitions, because nothing of it had arrived."""
     (tmp_path / "ask.py").write_text(ASK)
     told = {**SMALL_CONF, "spark.sql.session.timeZone": "Europe/Berlin"}

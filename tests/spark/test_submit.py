@@ -32,7 +32,7 @@ def log(tmp_path, config, monkeypatch):
     return tmp_path / "logs" / "run.log"
 
 
-def test_output_and_exit_code_are_told(log):
+def test_output_and_exit_code_are_told(log) -> None:
     for code in (0, 3):
         submission = OtherCommand("job", "", [f"print('{code} ends'); exit({code})"], {})
         assert submit.run(submission, log) == SubmitEnd(code, f"{code} ends\n")
@@ -48,7 +48,7 @@ def interruptible():
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_call_leaves_nothing_behind(log):
+def test_an_interrupted_call_leaves_nothing_behind(log) -> None:
     # Servers that earlier tests of this process share are its children too.
     before = set(psutil.Process().children(recursive=True))
     below: list[psutil.Process] = []
@@ -64,7 +64,7 @@ def test_an_interrupted_call_leaves_nothing_behind(log):
     assert alive == []
 
 
-def test_the_command_names_job_settings_and_arguments():
+def test_the_command_names_job_settings_and_arguments() -> None:
     command = Submission("audit", "permalake audit", ["--network", "n"], {"spark.a": "b c"}).command()
     assert command[0].endswith("spark-submit")
     assert command[-4:] == ["--conf=spark.a=b c", submit.job_file("audit"), "--network", "n"]

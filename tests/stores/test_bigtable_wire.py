@@ -80,11 +80,11 @@ def plain(entry):
     ]
 
 
-def test_google_reads_what_was_spelled(rows):
+def test_google_reads_what_was_spelled(rows) -> None:
     assert [plain(entry) for entry in parsed(entries(batch_of(rows)), 70, 300_000)] == rows
 
 
-def test_columns_are_cells_beside_those_that_are_listed():
+def test_columns_are_cells_beside_those_that_are_listed() -> None:
     values = [b"", None, RANDOM.randbytes(300), b"x"]
     listed = [[cell(1)], [], [cell(2), cell(3)], None]
     times = [1, 2**40, 0, 127]
@@ -118,7 +118,7 @@ def test_columns_are_cells_beside_those_that_are_listed():
     ]
 
 
-def test_a_slice_and_a_choice_of_entries_are_whole(rows):
+def test_a_slice_and_a_choice_of_entries_are_whole(rows) -> None:
     part = batch_of(rows).slice(60, 50)
     written = entries(part)
     assert [plain(entry) for entry in parsed(written[10:30], 7, 1 << 20)] == rows[70:90]
@@ -126,12 +126,12 @@ def test_a_slice_and_a_choice_of_entries_are_whole(rows):
     assert [plain(entry) for entry in parsed(chosen, 7, 1 << 20)] == [rows[109], rows[63]]
 
 
-def test_rows_without_cells_only_delete(rows):
+def test_rows_without_cells_only_delete(rows) -> None:
     empty = [(key, []) for key, _ in rows[:3]]
     assert [plain(entry) for entry in parsed(entries(batch_of(empty)), 10, 100)] == empty
 
 
-def test_varints_on_both_sides_of_every_length():
+def test_varints_on_both_sides_of_every_length() -> None:
     values = [value for bits in range(7, 63, 7) for value in (2**bits - 1, 2**bits)]
     for value, data in zip(values, varints(np.array(values)).to_pylist(), strict=True):
         assert sum((byte & 0x7F) << 7 * place for place, byte in enumerate(data)) == value

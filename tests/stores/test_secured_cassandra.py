@@ -31,7 +31,7 @@ def refusal(settings):
     return caught.value
 
 
-def test_rows_are_written_read_and_deleted_by_connector_and_driver(settings, spark):
+def test_rows_are_written_read_and_deleted_by_connector_and_driver(settings, spark) -> None:
     statements = [create_keyspace(KEYSPACE, settings.local_dc, 1), *TABLE.ddl(KEYSPACE)]
     assert cassandra.ensure(settings, statements, [(KEYSPACE, TABLE)])
     frame = spark.createDataFrame([("a", 1), ("b", 2), ("c", 3)], TABLE.spark)
@@ -50,7 +50,7 @@ def test_rows_are_written_read_and_deleted_by_connector_and_driver(settings, spa
         ({"username": None, "password": None}, "refuses a session without a login"),
     ],
 )
-def test_a_refused_login_is_final_and_says_which(settings, values, told):
+def test_a_refused_login_is_final_and_says_which(settings, values, told) -> None:
     error = refusal(with_values(settings, **values))
     assert isinstance(error, ConfigError)
     assert told in str(error)
@@ -62,17 +62,17 @@ def test_a_refused_login_is_final_and_says_which(settings, values, told):
     [("ssl_ca_file", "ssl_cert_file", "ssl_key_file"), ("ssl_cert_file", "ssl_key_file")],
     ids=["TLS", "a certificate"],
 )
-def test_nobody_gets_in_without(settings, without):
+def test_nobody_gets_in_without(settings, without) -> None:
     assert "does not answer" in str(refusal(with_values(settings, **dict.fromkeys(without))))
 
 
-def test_a_server_of_another_authority_is_not_trusted(settings, tmp_path):
+def test_a_server_of_another_authority_is_not_trusted(settings, tmp_path) -> None:
     stranger = Authority("cluster").pem(tmp_path / "stranger.pem")
     error = refusal(with_values(settings, ssl_ca_file=stranger))
     assert "certificate verify failed" in str(error).lower()
 
 
-def test_the_connector_does_not_trust_it_either(settings, spark, tmp_path):
+def test_the_connector_does_not_trust_it_either(settings, spark, tmp_path) -> None:
     stranger = Authority("cluster").pem(tmp_path / "other.pem")
     frame = spark.createDataFrame([("z", 1)], TABLE.spark)
     with pytest.raises(Exception, match=r"Failed to open native connection"):
@@ -80,7 +80,7 @@ def test_the_connector_does_not_trust_it_either(settings, spark, tmp_path):
     assert "z" not in [row["id"] for row in held(settings, KEYSPACE, "blocks")]
 
 
-def test_a_file_that_is_no_certificate_names_its_key(settings, tmp_path):
+def test_a_file_that_is_no_certificate_names_its_key(settings, tmp_path) -> None:
     (tmp_path / "empty.pem").write_text("nothing\n")
     for file in (tmp_path / "empty.pem", tmp_path / "absent.pem"):
         wrong = with_values(settings, ssl_ca_file=file)
@@ -90,7 +90,7 @@ def test_a_file_that_is_no_certificate_names_its_key(settings, tmp_path):
             cassandra_tls.connector_options(wrong)
 
 
-def test_files_made_for_java_are_readable_by_their_user_alone(settings):
+def test_files_made_for_java_are_readable_by_their_user_alone(settings) -> None:
     options = cassandra_tls.connector_options(settings)
     for store in ("trustStore", "keyStore"):
         file = Path(options[f"spark.cassandra.connection.ssl.{store}.path"])

@@ -103,7 +103,7 @@ def spent_by_day():
     return {FIRST: born_first - first, SECOND: created - second - (born_first - first)}
 
 
-def publish(settings, tables, day, run_id, keep=None, network=NETWORK, end=None):
+def publish(settings, tables, day, run_id, keep=None, network=NETWORK, end=None) -> None:
     """A day of a tangle (or all up to ``end``) through the lake's own front door."""
     lake = OpenLake(settings)
     attempt = lake.begin(network, day, end or day, run_id)
@@ -120,12 +120,12 @@ def due(settings):
         return [one.day for one in served.due(connection, NETWORK, "cassandra")]
 
 
-def check(settings, expected):
+def check(settings, expected) -> None:
     check_tables(settings, KEYSPACE, expected)
     check_lookups(settings, expected)
 
 
-def check_tables(settings, keyspace, expected):
+def check_tables(settings, keyspace, expected) -> None:
     for table in store.STARDUST_TABLES:
         rows = held(settings.cassandra, keyspace, table.name)
         assert as_set(rows) == as_set(expected[table.name]), table.name
@@ -183,7 +183,7 @@ def facts_of(variant, expected):
     return {(row["parent_id"], row["milestone_index"], row["message_id"]) for row in expected["parents"]}
 
 
-def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, tables, monkeypatch):
+def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, tables, monkeypatch) -> None:
     publish(settings, tables, SECOND, "run-1")
     assert serve(session, settings, NETWORK, stores_of(settings, NETWORK)) == {"cassandra": [SECOND]}
     assert serve(session, settings, NETWORK, stores_of(settings, NETWORK)) == {"cassandra": []}
@@ -217,7 +217,7 @@ def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, t
     assert all(rows <= before[at] for at, rows in after.items())
 
 
-def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monkeypatch):
+def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monkeypatch) -> None:
     first, second = (dt.date.fromisoformat(row["date"]) for row in lake_frames.read(STARDUST / "date_cache"))
     tables = frames(session, STARDUST)
     publish(settings, tables, first, "run-1", network=SHIMMER, end=second)
@@ -244,7 +244,7 @@ def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monke
     check_tables(settings, "served_shimmer", fewer)
 
 
-def check_write_times(settings):
+def check_write_times(settings) -> None:
     """Rows have the write time that the catalog records, by which the API knows their publication."""
     with Database(settings.lake.catalog_uri).read() as connection:
         recorded = {day.micros for day in served.whole(connection, SHIMMER, "cassandra").values()}
@@ -269,7 +269,7 @@ def bounds(day, folder=FOLDER):
     return row["start_ms"], row["end_ms"] + 1
 
 
-def fail_at(monkeypatch, name):
+def fail_at(monkeypatch, name) -> None:
     """A write into this table fails, once and for all."""
     write = cassandra.write
     monkeypatch.setattr(serving, "_TRIES", 1)
@@ -282,7 +282,7 @@ def fail_at(monkeypatch, name):
     monkeypatch.setattr(cassandra, "write", failing)
 
 
-def test_a_store_that_is_down_keeps_its_days_due_and_says_why(session, settings, tables):
+def test_a_store_that_is_down_keeps_its_days_due_and_says_why(session, settings, tables) -> None:
     publish(settings, tables, SECOND, "run-5")
     with pytest.raises(PermalakeError, match="does not answer"):
         serve(session, at(settings, free_port()), NETWORK, stores_of(at(settings, free_port()), NETWORK))
@@ -299,7 +299,7 @@ def at(settings, port):
 
 def test_an_empty_store_is_filled_again_though_its_server_is_killed_meanwhile(
     session, settings, tables, mortal, monkeypatch
-):
+) -> None:
     """The second day has all its rows back, and nothing but the server is touched after the kill."""
     monkeypatch.setattr(serving, "_PAUSE_SECONDS", 1.0)
     empty = at(settings, mortal.port)
@@ -315,7 +315,7 @@ def test_an_empty_store_is_filled_again_though_its_server_is_killed_meanwhile(
     assert due(empty) == []
 
 
-def wait_for_rows(settings, run):
+def wait_for_rows(settings, run) -> None:
     """Until the first rows can be read, which other tables' rows are still to follow."""
     with cassandra.session(settings) as connected:
         while not run.done():

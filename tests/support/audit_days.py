@@ -14,7 +14,6 @@ from permalake.audit.configuration import Configuration
 from permalake.audit.outcomes import law_outcomes
 from permalake.audit.scope import Scope
 from permalake.engine.duckdb_engine import DuckDBEngine
-from permalake.engine.spark_engine import SparkEngine
 from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
 from permalake.iota.codec.merkle import merkle_root
 from permalake.iota.contracts import IOTA_TABLES
@@ -212,22 +211,10 @@ def arrow(table, rows):
     return pa.Table.from_pylist([{name: row.get(name) for name in table.names} for row in rows], schema)
 
 
-def frame(spark, table, rows):
-    """Rows as a frame; every column may be null, as in damaged data."""
-    schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in table.spark)
-    return spark.createDataFrame([tuple(row.get(name) for name in table.names) for row in rows], schema)
-
-
 def scope(rows, tables=IOTA_TABLES, **configuration):
     """A scope over rows by table, in memory."""
     engine = DuckDBEngine(lambda name: arrow(tables[name], rows[name]))
     return _scope(rows, tables, configuration, own=engine)
-
-
-def spark_scope(spark, rows, tables=IOTA_TABLES, **configuration):
-    """The same scope in Spark."""
-    engine = SparkEngine(lambda: spark, lambda session, name: frame(session, tables[name], rows[name]))
-    return _scope(rows, tables, configuration, own=engine, is_small=lambda _: False)
 
 
 def _scope(rows, tables, configuration, **more):

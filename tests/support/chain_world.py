@@ -44,7 +44,7 @@ def chains(rows, reference):
     return found
 
 
-def nft_contract(origin_address):
+def nft_contract(origin_address) -> str:
     """The contract that wraps a collection in this world."""
     return f"0x{origin_address[:40]}"
 

@@ -79,7 +79,7 @@ POINTS: dict[str, Callable[[Watch], bool]] = {
 
 
 def wait_for(
-    point: Callable[[Watch], bool], watch: Watch, process: psutil.Popen, seconds: float = 180
+    point: Callable[[Watch], bool], watch: Watch, process: psutil.Popen, seconds: float = 900
 ) -> bool:
     """Until ``point`` is reached; False when the run ended before."""
     give_up = time.monotonic() + seconds

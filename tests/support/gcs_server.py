@@ -125,7 +125,7 @@ class ProxyServer(ThreadingHTTPServer):
         self.tls = tls
         self.authorized: set[str | None] = set()
 
-    def handle_error(self, request, client_address):
+    def handle_error(self, request, client_address) -> None:
         """Java closes connections as it likes."""
 
 

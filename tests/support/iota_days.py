@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from permalake.config import CoordinatorKey
-from permalake.iota.cone.conflict_reasons import resolved
 from permalake.iota.cone.decoded import ARROW
+from permalake.iota.cone.known_outputs import resolved
 from permalake.iota.cone.prove import AsRows, decoded
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.contracts import IOTA_TABLES
@@ -21,7 +21,7 @@ from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS
 from permalake.iota.tables.carried_tables import StateRules
 from permalake.pipeline.landing import Written
 from support import places
-from support.iota_queries import by_spark, carried_by, shaped
+from support.iota_queries import analysed, carried_rows, shaped
 from support.iota_verdicts import quarantine, refused_days
 from support.made_tables import MadeTables
 
@@ -76,8 +76,8 @@ def build(spark, path, start, end, landing, protocol="stardust", **network):
     source, days, told = proven(spark, path, start, end, made.writer, protocol, **network)
     made.written.collect(told)
     written = made.written
-    pending, touched = (written.frame(spark, name) for name in (PENDING, TOUCHED_OUTPUTS))
-    written.collect(resolved(pending, touched, protocol, few=True, sink=made.writer))
+    for batch in resolved(*map(written.dataset, (PENDING, TOUCHED_OUTPUTS)), protocol, sink=made.writer):
+        written.add(batch.to_pylist())
     problems = written.frame(spark, PROBLEMS).cache()
     built = Built(written=written, refused=refused_days(problems, days))
     built.quarantine = quarantine(problems, source.name)
@@ -87,8 +87,8 @@ def build(spark, path, start, end, landing, protocol="stardust", **network):
         return spark.createDataFrame([], IOTA_TABLES[name].spark)
 
     rules = StateRules(richest=RICHEST, v_byte_cost=V_BYTE_COST, rented=protocol == "stardust")
-    made |= by_spark(spark, made, written, V_BYTE_COST)
-    state = carried_by("spark", spark, made.__getitem__, history, rules)
+    made |= analysed(spark, made, written, V_BYTE_COST)
+    state = carried_rows(made.__getitem__, history, rules)
     made |= {name: spark.createDataFrame(rows).cache() for name, rows in state.items()}
     built.tables = made
     return built
@@ -131,5 +131,5 @@ def lines(file):
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def rewrite(file, rows):
+def rewrite(file, rows) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))

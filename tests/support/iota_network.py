@@ -22,7 +22,7 @@ class Network:
         monkeypatch.setattr("permalake.paths.HOME", folder / "home")
         self.lake = OpenLake(load_settings())
 
-    def run(self, name, start="2022-09-28", end=None, run_id="test"):
+    def run(self, name, start="2022-09-28", end=None, run_id="test") -> None:
         argv = ["--network", "shimmer", "--start", start, "--end", end or start, "--run-id", run_id]
         job(name)(argv, self.spark)
 

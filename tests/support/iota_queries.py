@@ -1,4 +1,4 @@
-"""A day's analytics and carried tables by either engine, over tables without a lake."""
+"""A day's analytics and carried tables, over tables without a lake."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from permalake.engine.duckdb_engine import DuckDBEngine
-from permalake.engine.spark_engine import SparkEngine
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.tables.carried_tables import carried_tables, published_state, spans
 from permalake.iota.tables.day_sums import SUMS
@@ -24,32 +23,25 @@ def shaped(name, frame):
 
 
 def queried(spark, query, **frames):
-    """A query over frames, by Spark."""
-    engine = SparkEngine(lambda: spark, lambda _, name: frames[name])
-    for name in frames:
-        engine.open(name)
-    return engine.frame(query)
+    """The rows of a query over frames, as a frame."""
+    engine = DuckDBEngine(lambda name: frames[name].toArrow())
+    try:
+        for name in frames:
+            engine.open(name)
+        return spark.createDataFrame(engine.table(query))
+    finally:
+        engine.release()
 
 
-def by_spark(spark, tables, written, v_byte_cost=None):
+def analysed(spark, tables, written, v_byte_cost=None):
     """The analytics as frames; ``tables`` are frames by name."""
-    made = {}
-
-    def rows(session, name):
-        return written.frame(session, name) if name in SUMS else (tables | made)[name]
-
-    queries = analytics_tables(v_byte_cost)
-    engine = SparkEngine(lambda: spark, rows)
-    for group in levels(queries):
-        for name in group:
-            for read in names_in(queries[name], {*IOTA_TABLES, *SUMS}):
-                engine.open(read)
-            made[name] = shaped(name, engine.frame(queries[name]))
-    return made
+    read = {name: frame.toArrow() for name, frame in tables.items()}
+    made = analytics(read, written, v_byte_cost)
+    return {name: shaped(name, spark.createDataFrame(rows)) for name, rows in made.items()}
 
 
-def by_duckdb(tables, written, v_byte_cost=None):
-    """The same as Arrow tables; ``tables`` are Arrow tables by name."""
+def analytics(tables, written, v_byte_cost=None):
+    """The analytics as Arrow tables; ``tables`` are Arrow tables by name."""
     queries = analytics_tables(v_byte_cost)
     engine = DuckDBEngine(lambda name: written.dataset(name) if name in SUMS else tables[name])
     for read in names_in(" ".join(queries.values()), {*IOTA_TABLES, *SUMS}) - set(queries):
@@ -65,20 +57,16 @@ def by_duckdb(tables, written, v_byte_cost=None):
 
 
 class PublishedFrames:
-    """What is published, out of frames by name, and queries over it by the engine of that name.
+    """What is published, out of frames by name, and queries over it.
 
     ``own`` gives the rows of the days to carry, ``history`` those of tables before them.
     """
 
-    def __init__(self, spark, own, history, engine):
+    def __init__(self, own, history):
         self._own, self._history = own, history
         self.days = spans([row.asDict() for row in own("date_cache").collect()])
         self._opened = {}
-        self.engine = (
-            CarryingSpark(spark, self._opened)
-            if engine == "spark"
-            else DuckDBEngine(lambda name: self._opened[name].toArrow())
-        )
+        self.engine = DuckDBEngine(lambda name: self._opened[name].toArrow())
 
     def _between(self, table, start, end):
         first = self.days[0][0]
@@ -93,28 +81,18 @@ class PublishedFrames:
         until = self.days[0][0] - timedelta(days=1)
         return self._history(table).where(F.col("date") <= F.lit(until)).agg(F.max("date")).first()[0]
 
-    def open(self, name, table, start, end):
+    def open(self, name, table, start, end) -> None:
         self._opened[name] = self._between(table, start, end)
         self.engine.open(name)
 
 
-class CarryingSpark(SparkEngine):
-    """Spark's engine, which can take rows in batches too."""
-
-    def __init__(self, spark, opened):
-        super().__init__(lambda: spark, lambda _, name: opened[name])
-
-    def take(self, name, batches, schema):
-        self.put(name, pa.Table.from_batches(batches, schema))
-
-
-def carried_by(engine, spark, own, history, rules):
-    """The carried tables of days as Arrow tables, by ``duckdb`` or ``spark``."""
-    published = PublishedFrames(spark, own, history, engine)
+def carried_rows(own, history, rules):
+    """The carried tables of days as Arrow tables."""
+    published = PublishedFrames(own, history)
     try:
         given = published_state(published, published.days)
-        found = carried_tables(published.engine, given, rules)
-        return {name: _made(published.engine, IOTA_TABLES[name], made) for name, made in found.items()}
+        made = carried_tables(published.engine, given, rules)
+        return {name: _made(published.engine, IOTA_TABLES[name], rows) for name, rows in made.items()}
     finally:
         published.engine.release()
 
@@ -122,7 +100,5 @@ def carried_by(engine, spark, own, history, rules):
 def _made(engine, contract, made):
     if isinstance(made, pa.Table):
         return made
-    if isinstance(engine, SparkEngine):
-        return shaped(contract.name, engine.frame(made)).toArrow().cast(contract.arrow)
     engine.keep(contract.name, cast(made, contract))
     return pa.Table.from_batches(engine.batches(f"SELECT * FROM {contract.name}")).cast(contract.arrow)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.iota.cone import verdict
 from permalake.iota.cone.decoded import Row
-from permalake.pipeline.day_queries import DayQueries, KnownFrames, few_rows
 
 
 def found(decoded, query):
     """Rows of a query over ``problems``."""
-    problems = decoded.where(f"kind = {int(Row.PROBLEM)}")
-    queries = DayQueries({"found": query}, {}, KnownFrames({"problems": problems}))
-    return few_rows(queries, lambda: decoded.sparkSession)["found"]
+    problems = decoded.where(f"kind = {int(Row.PROBLEM)}").toArrow()
+    engine = DuckDBEngine(lambda _: problems)
+    engine.open("problems")
+    try:
+        return engine.rows(query)
+    finally:
+        engine.release()
 
 
 def refused_days(decoded, days):

@@ -47,7 +47,7 @@ class PodHost:
                 )
         return thing
 
-    def stop(self):
+    def stop(self) -> None:
         """End the processes of all pods."""
         for one in self.processes:
             one.kill()
@@ -62,8 +62,18 @@ class PodHost:
         return known[path] if path else "from a secret"
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, host):
+        super().__init__((LOOPBACK, 0), _Api)
+        self.host = host
+        self.over = threading.Event()
+
+
 class _Api(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: _Server
 
     def do_GET(self):
         kind = urlsplit(self.path).path.split("/")[5]
@@ -112,9 +122,7 @@ class _Api(BaseHTTPRequestHandler):
 @contextmanager
 def kubernetes(folder, **variables):
     """Run the stand-in; gives its address and the host of its pods."""
-    server = ThreadingHTTPServer((LOOPBACK, 0), _Api)
-    server.host = PodHost(folder, {"PATH": os.environ["PATH"], **variables})
-    server.daemon_threads, server.over = True, threading.Event()
+    server = _Server(PodHost(folder, {"PATH": os.environ["PATH"], **variables}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://{LOOPBACK}:{server.server_port}", server.host

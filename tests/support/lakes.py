@@ -13,6 +13,7 @@ from permalake.lake import Attempt, Builds, PinnedAttempt, Publication, Reader, 
 from permalake.lake.catalog import ensure
 from permalake.lake.identity import open_database
 from permalake.lake.task_files import TaskFiles
+from permalake.net.object_storage import file_io
 
 NETWORK = "shimmer"
 DAY1, DAY2, DAY3 = date(2022, 9, 28), date(2022, 9, 29), date(2022, 9, 30)
@@ -68,7 +69,7 @@ def settings_of(warehouse: object) -> Settings:
 def put(settings: Settings, attempt: Attempt, table: str, rows: list[dict]) -> None:
     """Replace the attempt's days in a staged table, as tasks of Spark do."""
     contract = domain_of(attempt.network).tables[table]
-    files = TaskFiles(attempt.targets([contract]), {})
+    files = TaskFiles(attempt.targets([contract]), file_io())
     files.add(table, pa.Table.from_pylist(rows, schema=contract.arrow))
     attempt.stage_files(files.complete(), [contract])
 

@@ -20,7 +20,7 @@ class DamagedDay:
         """The day's first row of a table with these values."""
         return find(self.rows, table, date=self.day, **where)
 
-    def change(self, table, **values):
+    def change(self, table, **values) -> None:
         """Change the day's first row of a table."""
         self.find(table).update(values)
 
@@ -30,14 +30,14 @@ class DamagedDay:
         self.rows[table].remove(row)
         return row
 
-    def add(self, table, **values):
+    def add(self, table, **values) -> None:
         """Add a row to a table; columns without a value are null."""
         here = {"milestone_index": self.first, "inclusion_state": 1, "date": self.day}
         row = here | values
         self.rows[table].append({name: row.get(name) for name in IOTA_TABLES[table].names})
 
     @property
-    def at_first(self):
+    def at_first(self) -> str:
         """The place of the first milestone."""
         return f"milestone {self.first}"
 
@@ -52,12 +52,12 @@ def changed(table, place, **values):
     return damage
 
 
-def no_gaps(day):
+def no_gaps(day) -> str:
     day.find("milestones", milestone_index=day.first + 1)["milestone_index"] += 4000
     return f"milestones {day.first} to {day.first + 4001}"
 
 
-def time_goes_on(day):
+def time_goes_on(day) -> str:
     earlier = day.find("milestones")["timestamp"]
     day.find("milestones", milestone_index=day.first + 1)["timestamp"] = earlier
     return f"milestone {day.first + 1}"
@@ -71,13 +71,13 @@ def without_row(table):
     return damage
 
 
-def roots_match(day):
+def roots_match(day) -> str:
     first, second = (day.find("messages", white_flag_index=index) for index in (0, 1))
     first["white_flag_index"], second["white_flag_index"] = 1, 0
     return f"{day.at_first} inclusion root"
 
 
-def transactions_have_messages(day):
+def transactions_have_messages(day) -> str:
     day.add("transactions", message_id=ID)
     return f"{ID} {day.at_first} state 1"
 
@@ -96,7 +96,7 @@ def messages_have_parents(day):
     return message
 
 
-def outputs_of_transactions(day):
+def outputs_of_transactions(day) -> str:
     day.add("transactions", transaction_id=ID, idx=258, variant="output")
     return f"{ID}0201"
 
@@ -109,7 +109,7 @@ def consumed(place):
     return damage
 
 
-def supply_of_the_ledger(day):
+def supply_of_the_ledger(day) -> str:
     day.add("ledger_outputs", kind="basic", unspent_amount=5, since_milestone=day.first)
     return "supply"
 
@@ -119,14 +119,14 @@ def treasury_pays_receipts(day):
     return day.at_first
 
 
-def treasury_goes_on(day):
+def treasury_goes_on(day) -> str:
     treasury = f"{day.first:064x}"
     day.add("treasury_outputs", output_id=treasury, amount=5)
     day.add("consumed_outputs", output_id=treasury, kind="treasury", amount=6)
     return f"treasury {treasury}"
 
 
-def treasury_in_line(day):
+def treasury_in_line(day) -> str:
     later = {"milestone_index": day.first + 1}
     day.add("treasury_outputs", output_id=f"{day.first:064x}", amount=5)
     day.add("treasury_outputs", output_id=f"{day.first + 1:064x}", amount=5, **later)
@@ -147,7 +147,7 @@ def moved_by_address(**tokens):
     return damage
 
 
-def tokens_are_kept(day):
+def tokens_are_kept(day) -> str:
     """One more than 2**200 is created than is consumed: only the last of 61 digits tells."""
     for is_spent, amount in ((1, 2**200), (0, 2**200 + 1)):
         held = {"transaction_id": ID, "token_id": TOKEN, "amount": str(amount), "is_spent": is_spent}
@@ -173,11 +173,11 @@ def updated(is_spent, place, **values):
     return damage
 
 
-def values_are_those_of_the_day(day):
+def values_are_those_of_the_day(day) -> str:
     return f"used {day.remove('metrics_cache')['value']}"
 
 
-def day_adds_up(day):
+def day_adds_up(day) -> str:
     day.find("daily_extended")["used_tags"] += 1
     return "used_tags"
 
@@ -190,32 +190,32 @@ def without_day(table):
     return damage
 
 
-def active_on_the_day(day):
+def active_on_the_day(day) -> str:
     day.add("active_addresses", period="day", addresses=5)
     return "addresses"
 
 
-def outputs_moved(day):
+def outputs_moved(day) -> str:
     day.find("ledger_changes", kind="basic", side="created")["count"] = 1
     return "basic created count"
 
 
-def changes_belong_to_addresses(day):
+def changes_belong_to_addresses(day) -> str:
     day.add("balance_changes", address="smr1a", change=1, is_active=0)
     return "change"
 
 
-def active_addresses_of_the_day(day):
+def active_addresses_of_the_day(day) -> str:
     day.add("balance_changes", address="smr1a", change=0, is_active=1)
     return "addresses"
 
 
-def every_kind_every_day(day):
+def every_kind_every_day(day) -> str:
     day.remove("ledger_changes", kind="nft", side="consumed")
     return "rows"
 
 
-def changes_are_carried(day):
+def changes_are_carried(day) -> str:
     day.add("ledger_outputs", kind="basic", created_count=1)
     return "basic created count"
 
@@ -231,29 +231,29 @@ def not_continued(table, key, value, measures):
     return damage
 
 
-def history_is_whole(day):
+def history_is_whole(day) -> str:
     """The day continues a chapter although milestones are missing before it."""
     day.change("ledger_totals", since_milestone=day.first - 2)
     day.find("date_cache")["start_ms"] += 1
     return "history"
 
 
-def richest_in_order(day):
+def richest_in_order(day) -> str:
     day.add("richest_addresses", rank=2, balance=1)
     return "rank 2"
 
 
-def hours_add_up(day):
+def hours_add_up(day) -> str:
     day.find("hourly_activity")["moved_tokens"] += 1
     return "moved_tokens"
 
 
-def conflicts_add_up(day):
+def conflicts_add_up(day) -> str:
     day.add("conflicts_daily", conflict_reason=4, messages=1)
     return "reason 4"
 
 
-def conflicts_have_addresses(day):
+def conflicts_have_addresses(day) -> str:
     day.add("conflicting_transactions", message_id=ID, conflict_reason=4)
     return f"{ID} reason 4"
 

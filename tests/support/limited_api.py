@@ -16,7 +16,7 @@ from permalake.web.state import PublishedLake, of_network
 from support import lakes
 
 NETWORKS = {"shimmer": {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
-slow = APIRouter()
+slow = APIRouter(include_in_schema=False)
 
 
 @slow.get("/slow")
@@ -51,7 +51,7 @@ def echo(body: dict[str, str]) -> Response:
     return Response(str(len(body)))
 
 
-def build(folder):
+def build(folder) -> None:
     """Publish a day into ``folder``."""
     settings = Settings(lake={"warehouse": str(folder / "lake")}, networks=NETWORKS)  # type: ignore[arg-type]
     lakes.build(settings, lakes.OpenLake(settings), lakes.DAY1, 1, 3, "first")

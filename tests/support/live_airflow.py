@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import httpx
@@ -38,15 +39,13 @@ class LiveAirflow:
             "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
             # Who was killed is missed after this long; the default is five minutes.
             "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "15",
-            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
-            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
             "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "2",
             # Nobody changes a DAG here; to parse them all again and again takes a tenth of a core.
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",
             **environment,
         }
         self.address = ""
-        self._client = httpx.Client(timeout=60)
+        self._client = httpx.Client(timeout=180)
 
     def up(self) -> None:
         """Start what does not run, and log in."""
@@ -78,10 +77,20 @@ class LiveAirflow:
         victims = [*parent.children(recursive=True), parent]
         for process in victims:
             process.kill()
-        psutil.wait_procs(victims, timeout=30)
+        psutil.wait_procs(victims, timeout=120)
+
+    def scheduler_waits_for_api(self) -> bool:
+        """Whether the scheduler of the last :meth:`up` began after its API server answered."""
+        home = self.home / "airflow"
+        scheduler = psutil.Process(
+            json.loads((home / "server.json").read_text())["parts"]["scheduler"]["group"]
+        )
+        lines = (home / "logs" / "api-server.log").read_text().splitlines()
+        answering = [line.split()[0] for line in lines if "Application startup complete" in line][-1]
+        return datetime.fromisoformat(answering).timestamp() < scheduler.create_time()
 
     def page(self, path: str, *, known: bool = True) -> httpx.Response:
-        return (self._client if known else httpx.Client(timeout=60)).get(f"{self.address}{path}")
+        return (self._client if known else httpx.Client(timeout=180)).get(f"{self.address}{path}")
 
     def call(self, verb: str, path: str, **body):
         answer = self._client.request(verb, f"{self.address}/api/v2{path}", json=body or None)
@@ -116,7 +125,16 @@ class LiveAirflow:
             if found := condition():
                 return found
             time.sleep(2)  # Each look costs the server a twentieth of a second.
-        raise AssertionError(f"{what}: not within {seconds:.0f} s; runs: {self._told()}")
+        raise AssertionError(f"{what}: not within {seconds:.0f} s; runs: {self.told()}")
 
-    def _told(self) -> dict:
-        return {run_id: (run["state"], self.tasks(run_id)) for run_id, run in self.runs().items()}
+    def told(self) -> str:
+        """How the runs of days stand: state, note, and state and tries of each task."""
+        return "\n".join(
+            f"{run_id}: {run['state']}, {run['note']}; {self._tries(run_id, dag)}"
+            for dag in ("iota_daily", "wormhole_daily")
+            for run_id, run in self.runs(dag).items()
+        )
+
+    def _tries(self, run_id: str, dag: str) -> str:
+        listed = self.call("GET", f"/dags/{dag}/dagRuns/{run_id}/taskInstances")["task_instances"]
+        return ", ".join(f"{task['task_id']} {task['state']} in try {task['try_number']}" for task in listed)

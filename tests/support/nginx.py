@@ -63,7 +63,7 @@ def _program(folder: Path) -> Path:
 
 
 def _wait(address: str, process: subprocess.Popen[bytes], folder: Path) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while True:
         try:
             httpx.get(f"{address}/health")

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import struct
 import time
 from collections import Counter
+from hashlib import blake2b
 from pathlib import Path
 
+from permalake.iota.sources.node_api import parents_of
 from support.faulty_server import FaultyServer
 
 RAW_V2 = "application/vnd.iota.serializer-v1"
@@ -33,7 +36,8 @@ class NodeServer(FaultyServer):
     blocks; those after ``confirmed`` are not there yet. ``lost`` paths are 404. ``raw``: False makes a
     Stardust node that answers in JSON whatever it is asked for, blocks apart. ``delay``: seconds before each
     answer. ``told_pruned``: what is said of ``pruned``, if not the truth. ``goes_on``: there is a
-    milestone of a later day after ``confirmed``."""
+    milestone of a later day after ``confirmed``. ``arrived``: ids of blocks that are there although their
+    milestone is not; no block that is there approves the tips among them."""
 
     faults = ("429", "503", "reset", "slow", "truncated", "garbage")
     slow = 1.0
@@ -47,6 +51,7 @@ class NodeServer(FaultyServer):
         self._load(folder)
         self.pruned, self.confirmed = min(self.milestones) - 1, max(self.milestones)
         self.goes_on = False
+        self.arrived = set()
 
     def _load(self, folder):
         self.milestones = {row["index"]: row for row in lines(folder, "milestones")}
@@ -57,6 +62,32 @@ class NodeServer(FaultyServer):
         for name in ("created_outputs", "consumed_outputs"):
             self.outputs |= {plain(row["outputId"]): row for row in lines(folder, name)}
         self.changes = {row["index"]: row for row in lines(folder, "utxo_changes")}
+
+    # -- What no milestone references yet ------------------------------------------------------------
+
+    def arrive(self, milestone) -> None:
+        """Let the blocks arrive that milestones up to this one reference."""
+        self.arrived |= {one for one, row in self.blocks.items() if row["milestone"] <= milestone}
+
+    def add(self, raw):
+        """Add a block that no milestone ever references; return its id."""
+        block_id = blake2b(raw, digest_size=32).hexdigest()
+        self.blocks[block_id] = {"raw": raw.hex(), "milestone": math.inf, "metadata": {}}
+        self.arrived.add(block_id)
+        return block_id
+
+    def unreferenced(self):
+        """Ids of the blocks that are there and that no confirmed milestone references."""
+        return {one for one in self.arrived if not self._held(self.blocks[one]["milestone"])}
+
+    def _tips(self):
+        above = self.unreferenced()
+        approved = {
+            parent.hex()
+            for one in above
+            for parent in parents_of(bytes.fromhex(self.blocks[one]["raw"]), self.protocol)
+        }
+        return self._random.sample(sorted(above - approved), min(len(above - approved), 4))
 
     # -- Answers -------------------------------------------------------------------------------------
 
@@ -104,8 +135,13 @@ class NodeServer(FaultyServer):
         return self.milestones.get(index) if self._held(index) else None
 
     def _block(self, text):
-        row = self.blocks.get(plain(text))
-        return row if row and self._held(row["milestone"]) else None
+        block_id = plain(text)
+        row = self.blocks.get(block_id)
+        if row is None or self._held(row["milestone"]):
+            return row
+        nothing = {"referencedByMilestoneIndex": None, "ledgerInclusionState": None, "isSolid": True}
+        name = "blockId" if self.protocol == "stardust" else "messageId"
+        return row | {"metadata": {name: text, **nothing}} if block_id in self.arrived else None
 
     def _v2(self, route, raw):
         if route == ["info"]:
@@ -113,6 +149,8 @@ class NodeServer(FaultyServer):
             newest = {name: head[name] for name in ("index", "timestamp", "milestoneId")}
             status = {"isHealthy": True, "latestMilestone": newest, "confirmedMilestone": newest}
             return {"name": "synthetic", "status": status | {"pruningIndex": self._told_pruned()}}
+        if route == ["tips"]:
+            return {"tips": [f"0x{one}" for one in self._tips()]}
         if route[:2] == ["milestones", "by-index"]:
             row = self._milestone(route[2])
             if row is None:
@@ -141,6 +179,8 @@ class NodeServer(FaultyServer):
             newest = self._newest()["index"]
             told = {"confirmedMilestoneIndex": newest, "latestMilestoneIndex": newest}
             return {"data": told | {"pruningIndex": self._told_pruned(), "isHealthy": True}}
+        if route == ["tips"]:
+            return {"data": {"tipMessageIds": self._tips()}}
         if route[0] == "milestones":
             row = self._milestone(route[1])
             if row is None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from permalake.iota.sources.node_api import NodeAddress
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import Wanted, land
-from permalake.net.http import Patience
+from permalake.net.http import RetryPolicy
 
-HASTY = Patience(read=20.0, attempts=12, back_off=0.02, failures=1000)
+HASTY = RetryPolicy(read=20.0, attempts=12, back_off=0.02, failures=1000)
 
 
 def wanted(first, last):

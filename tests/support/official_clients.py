@@ -14,7 +14,7 @@ from support.npm import BIN
 HERE = Path(__file__).parent / "clients"
 
 
-def install():
+def install() -> None:
     """Install the npm packages of the lock if they are absent or older than the lock."""
     npm.install(HERE)
 

@@ -84,6 +84,8 @@ class PriceServer(FaultyServer):
 class Number(float):
     """A number that is written as it was given, with all its digits."""
 
+    text: str
+
     def __new__(cls, text):
         number = super().__new__(cls, text)
         number.text = text

@@ -52,7 +52,7 @@ def lake_copy(settings: Settings, lake: OpenLake) -> LakeCopy:
     return LakeCopy(FolderPlace(settings.lake.warehouse), signing.FOLDER, state(lake.database))
 
 
-def export(settings: Settings, lake: OpenLake, target: Path) -> Exported:
+def export(settings: Settings, lake: OpenLake, target: Path | FolderPlace) -> Exported:
     copy = lake_copy(settings, lake)
     work = Export(copy, log_of(settings), public_key(), table_of, lambda _: True)
-    return work.write(FolderPlace(str(target)))
+    return work.write(target if isinstance(target, FolderPlace) else FolderPlace(str(target)))

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
 
 from permalake.config import NetworkSettings
+from permalake.iota.cone.ledger_history import EarlierOutputs
 from permalake.iota.contracts import IOTA_TABLES
-from permalake.iota.sources.iota_source import decoded_days, resolved_days
-from permalake.iota.steps.table_writer import PENDING, PROBLEMS, TOUCHED_OUTPUTS
+from permalake.iota.sources.iota_source import decoded_days, tells_no_reasons
+from permalake.iota.steps.ingest import resolve_conflicts
+from permalake.iota.steps.table_writer import PROBLEMS
+from permalake.net import object_storage
 from support.iota_days import Built, coordinator_keys, shaped, tangle
-from support.iota_queries import by_spark
+from support.iota_queries import analysed as analytics_of
 from support.iota_verdicts import quarantine, refused_days
 from support.made_tables import MadeTables
 
@@ -31,11 +39,11 @@ def build_from(spark, source, network, span, landing, published=None):
     days = source.days(*map(date.fromisoformat, span))
     made = MadeTables(landing)
     made.written.collect(decoded_days(source, days, network, sink=made.writer))
-    if pending := made.written.count(PENDING):
-        table = published or (lambda name: spark.createDataFrame([], IOTA_TABLES[name].spark))
-        landed = (made.written.frame(spark, name) for name in (PENDING, TOUCHED_OUTPUTS))
-        told = resolved_days(*landed, network, pending, table, first=days[0].date, sink=made.writer)
-        made.written.collect(told)
+    before = None
+    if tells_no_reasons(network):
+        tables = partial(_before, published, days[0].date, landing)
+        before = EarlierOutputs.of(tables, network.protocol)
+    resolve_conflicts(spark, made.written, network, made.writer, before)
     problems = made.written.frame(spark, PROBLEMS)
     refused = refused_days(problems, days)
     source.distrust(refused, days)
@@ -45,7 +53,18 @@ def build_from(spark, source, network, span, landing, published=None):
     return built
 
 
+def _before(published, day, landing, name):
+    """A published table's rows before a day, in a file as tasks read it."""
+    schema = IOTA_TABLES[name].arrow
+    if published is None:
+        return object_storage.parquet_files([], schema)
+    file = Path(landing) / "before" / f"{name}.parquet"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(published(name).where(F.col("date") < F.lit(day)).toArrow(), file)
+    return object_storage.parquet_files([str(file)], pq.read_schema(file))
+
+
 def analysed(spark, built):
     """The same with the analytics of the days."""
-    built.tables |= by_spark(spark, built.tables, built.written)
+    built.tables |= analytics_of(spark, built.tables, built.written)
     return built

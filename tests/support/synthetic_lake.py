@@ -39,19 +39,28 @@ def settings_of(warehouse, **serve):
     return Settings(lake={"warehouse": str(warehouse)}, networks=networks, serve=serve)
 
 
-def build(settings, networks=NETWORKS):
+def build(settings, networks=NETWORKS) -> None:
     """Publish every day of every network."""
     for network in networks:
-        protocol = NETWORKS[network]
-        rows = tables(protocol)
+        rows = tables(NETWORKS[network])
         if network == "cut":
             rows = {name: [_cut(row) for row in found] for name, found in rows.items()}
-        lake = lakes.OpenLake(settings)
-        for day in sorted({row["date"] for row in rows["milestones"]}):
-            attempt = lake.begin(network, day, day, f"{network} {day}")
-            for name, found in rows.items():
-                lakes.put(settings, attempt, name, [row for row in found if row["date"] == day])
-            lake.builds.publish(lakes.pass_audit(attempt))
+        publish(settings, network, rows, days(rows))
+
+
+def days(rows):
+    """The days of a tangle's rows by table, in order."""
+    return sorted({row["date"] for row in rows["milestones"]})
+
+
+def publish(settings, network, rows, among) -> None:
+    """Publish some days, each by itself."""
+    lake = lakes.OpenLake(settings)
+    for day in among:
+        attempt = lake.begin(network, day, day, f"{network} {day}")
+        for name, found in rows.items():
+            lakes.put(settings, attempt, name, [row for row in found if row["date"] == day])
+        lake.builds.publish(lakes.pass_audit(attempt))
 
 
 def _cut(row):
@@ -77,11 +86,13 @@ def tables(protocol):
         for row in raw[f"{kind}_outputs"]:
             row.update(plain_outputs.facts(bytes.fromhex(row["data"]), lambda *owner: text(*owner, hrp)))
             row["message_id"] = included[row["output_id"][:64]]
+    _count_minting(raw["foundry_outputs"])
     for row in raw["legacy_outputs"]:
         row["message_id"] = included.get(row["output_id"][:64])
     raw["richest_addresses"], raw["token_distribution"] = _holders(raw["date_cache"])
     raw["consumed_outputs"] = list(_consumed(protocol, raw["transactions"], times, hrp))
     raw["ledger_updates"] = list(_updates(raw, times, included))
+    raw["native_tokens"] = list(_tokens(raw, times)) if protocol == "stardust" else []
     return {
         name: [
             _typed(IOTA_TABLES[name], {"date": dates.get(row.get("milestone_index")), **row}) for row in found
@@ -90,12 +101,22 @@ def tables(protocol):
     }
 
 
+def _count_minting(foundries):
+    """Add what each state of a foundry minted and melted since the one before."""
+    before = {}
+    for row in sorted(foundries, key=lambda row: row["milestone_index"]):
+        now = int(row["minted_tokens"]), int(row["melted_tokens"])
+        minted, melted = before.get(row["foundry_id"], (0, 0))
+        row.update(newly_minted=str(now[0] - minted), newly_melted=str(now[1] - melted))
+        before[row["foundry_id"]] = now
+
+
 def _holders(days):
     """Made-up figures of the whole ledger, which the days of the tangles are too few for."""
     holders = [
         {
             "rank": rank,
-            "address": f"smr1q{rank}",
+            "address": f"smr1qqqqq{'qpz'[rank - 1]}",
             "balance": 300 - rank,
             "since_milestone": None,
             "date": day["date"],
@@ -135,7 +156,25 @@ def _consumed(protocol, transactions, times, hrp):
             "message_id": row["message_id"],
             "milestone_index": row["milestone_index"],
             "ms_timestamp": time,
+            "bytes": held[output_id],
         }
+
+
+def _tokens(raw, times):
+    """Rows of native_tokens: what outputs hold that are created and consumed."""
+    created = [
+        {**row, "bytes": bytes.fromhex(row["data"]), "is_spent": 0, "transaction_id": row["output_id"][:64]}
+        for kind in plain_outputs.KINDS.values()
+        for row in raw[f"{kind}_outputs"]
+    ]
+    for row in (*created, *({**row, "is_spent": 1} for row in raw["consumed_outputs"])):
+        for token, amount in plain_outputs.native_tokens(row["bytes"]):
+            yield {
+                **{name: row[name] for name in ("output_id", "is_spent", "transaction_id")},
+                **{"token_id": token, "amount": str(amount), "milestone_index": row["milestone_index"]},
+                "address": row.get("state_controller") or row["address"],
+                "ms_timestamp": times[row["milestone_index"]],
+            }
 
 
 def _updates(raw, times, included):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -30,22 +31,36 @@ class WholeServer:
     log: Path
 
 
-def publish(folder: Path) -> tuple[Settings, dict[str, list[dict]]]:
-    """Publish everything; return the settings, and Wormhole's rows by table."""
+@dataclass(frozen=True)
+class WholeLake:
+    """The settings of a lake with everything that is synthetic, and the rows of Wormhole's tables."""
+
+    settings: Settings
+    wormhole_rows: dict[str, list[dict]]
+
+
+def whole_lake(folder: Path) -> WholeLake:
+    """The lake in ``folder``, which is published there the first time.
+
+    Test processes share it: nobody may write into it.
+    """
     settings = synthetic_lake.settings_of(folder / "lake")
     settings = settings.model_copy(update={"wormhole": wormhole_settings(folder).wormhole})
-    synthetic_lake.build(settings, ("shimmer", "iota"))
-    return settings, publish_world(settings)
+    kept = folder / "rows.pickle"
+    if not kept.exists():
+        synthetic_lake.build(settings)
+        folder.mkdir(exist_ok=True)
+        kept.write_bytes(pickle.dumps(publish_world(settings)))
+    return WholeLake(settings, pickle.loads(kept.read_bytes()))
 
 
 @contextmanager
-def whole_server(folder: Path, **serve: object):
-    """Publish into ``folder`` and serve it; ``serve``: keys of ``[serve]``."""
-    settings, rows = publish(folder)
-    told = settings.model_dump(mode="json", exclude_none=True, include={"lake", "networks", "wormhole"})
+def whole_server(lake: WholeLake, folder: Path):
+    """Serve the lake but for network ``cut``; ``folder`` is for what the server writes."""
+    told = lake.settings.model_dump(mode="json", exclude_none=True, include={"lake", "networks", "wormhole"})
     told["networks"].pop("cut")
     config = folder / "permalake.toml"
-    config.write_text("".join(f"[{name}]\n{_lines(body)}" for name, body in {**told, "serve": serve}.items()))
+    config.write_text("".join(f"[{name}]\n{_lines(body)}" for name, body in told.items()))
     port = free_port()
     command = serve_command(port, config)
     log = folder / "serve.log"
@@ -55,7 +70,7 @@ def whole_server(folder: Path, **serve: object):
     address = f"http://127.0.0.1:{port}"
     try:
         _wait(address, process, log)
-        yield WholeServer(address, process.pid, rows, log)
+        yield WholeServer(address, process.pid, lake.wormhole_rows, log)
     finally:
         process.terminate()
         process.wait(30)
@@ -69,10 +84,10 @@ def serve_command(port: int, config: Path) -> list[str]:
 
 
 def _wait(address, process, log):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180
     while True:
         try:
-            if httpx.get(f"{address}/health").status_code == 200:
+            if httpx.get(f"{address}/health", timeout=30).status_code == 200:
                 return
         except httpx.TransportError:
             assert process.poll() is None, log.read_text()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from permalake.cli.main import main
 from permalake.transparency import keys
-from support.lakes import DAY1, DAY2, OpenLake, build, settings_of
+from support.lakes import DAY1, DAY2, DAY3, OpenLake, build, settings_of
 from support.signed_lakes import NAME, at_home
 
 
@@ -33,7 +34,7 @@ def called(tmp_path, monkeypatch, capsys):
     return call
 
 
-def test_a_lake_is_signed_exported_and_checked(called, tmp_path):
+def test_a_lake_is_signed_exported_and_checked(called, tmp_path) -> None:
     code, key, remarks = called("keys", "create", "--name", NAME)
     assert code == 0
     assert "2 published days signed" in remarks
@@ -46,16 +47,37 @@ def test_a_lake_is_signed_exported_and_checked(called, tmp_path):
     for source in ([], [target, "--key", key]):
         code, said, _ = called("verify", *source)
         assert code == 0
-        assert re.match(rf"{NAME}/[0-9a-f-]{{36}}: 2 days are as they were signed\.\n", said)
-        assert "  shimmer: 2 days, 6 tables of days, 10 rows" in said
+        assert re.match(rf"{NAME}/[0-9a-f-]{{36}}: 2 days are as their publisher signed them\.\n", said)
+        assert "  shimmer: 2 days, 10 rows: each row is as it was signed, none is missing" in said
+        assert "none was added (6 tables compared)" in said
     assert "1 days" not in called("verify", target, "--date", DAY1, "--network", "shimmer")[1].splitlines()[1]
+
+
+def test_an_export_that_follows_writes_what_is_published_meanwhile(called, tmp_path, monkeypatch) -> None:
+    called("keys", "create", "--name", NAME)
+    target, settings = tmp_path / "export", settings_of(tmp_path / "warehouse")
+    pauses = []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 1:
+            build(settings, OpenLake(settings), DAY3, 3, 5, "meanwhile")
+        elif len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("permalake.cli.export.time", SimpleNamespace(sleep=pause))
+    code, said, _ = called("export", target, "--follow")
+    assert code != 0
+    days = [re.search(r": (\d days); (\d files written)", line).groups() for line in said.splitlines()]
+    assert days == [("2 days", "6 files written"), ("3 days", "3 files written")]
+    assert "shimmer: 3 days, 17 rows" in called("verify", target)[1]
 
 
 def _bytes(target):
     return sum(file.stat().st_size for file in target.rglob("*.parquet"))
 
 
-def test_the_first_difference_is_one_line_with_exit_code_1(called, tmp_path):
+def test_the_first_difference_is_one_line_with_exit_code_1(called, tmp_path) -> None:
     called("keys", "create", "--name", NAME)
     target = tmp_path / "export"
     called("export", target)
@@ -79,27 +101,27 @@ def test_the_first_difference_is_one_line_with_exit_code_1(called, tmp_path):
         (["keys", "create", "--name", "two words"], "--name"),
     ],
 )
-def test_what_cannot_be_done_is_said_on_one_line(called, arguments, reason):
+def test_what_cannot_be_done_is_said_on_one_line(called, arguments, reason) -> None:
     code, _, said = called(*arguments)
     assert code in (1, 2)
     assert said.count("\n") == 1
     assert reason in said
 
 
-def test_a_day_that_is_not_there_is_said(called):
+def test_a_day_that_is_not_there_is_said(called) -> None:
     called("keys", "create", "--name", NAME)
     assert "no day of the log" in called("verify", "--date", "1999-01-01")[2]
     assert keys.KEY_FILE.exists()
 
 
-def test_an_exported_part_says_how_it_is_checked(called, tmp_path):
+def test_an_exported_part_says_how_it_is_checked(called, tmp_path) -> None:
     called("keys", "create", "--name", NAME)
     target = tmp_path / "part"
     assert ": 1 day; " in called("export", target, "--date", DAY1)[1]
     assert f"`permalake verify . --date {DAY1}`" in (target / "README.md").read_text()
     code, said, _ = called("verify", target, "--date", DAY1)
     assert code == 0
-    assert ": 1 day is as it was signed." in said
+    assert ": 1 day is as its publisher signed it." in said
     code, _, reason = called("verify", target)
     assert code == 1
     assert "--network, --date, --to" in reason

@@ -35,7 +35,7 @@ def place(tmp_path):
     return FolderPlace(str(tmp_path))
 
 
-def test_a_log_grows_over_the_borders_of_tiles(place):
+def test_a_log_grows_over_the_borders_of_tiles(place) -> None:
     size = 0
     for step in (1, 1, 253, 1, 1, 255, 256, 300):
         append(place, "log", read(place), entries(size, size + step), key=KEY, origin=ORIGIN)
@@ -47,20 +47,20 @@ def test_a_log_grows_over_the_borders_of_tiles(place):
         )
 
 
-def test_numbers_of_tiles_are_spelled_as_specified():
+def test_numbers_of_tiles_are_spelled_as_specified() -> None:
     paths = [path for path, _ in logs._tiles("0", 1234068 * 256, 1234067 * 256)]
     assert paths == ["tile/0/x001/x234/067"]
     assert [path for path, _ in logs._tiles("entries", 257)] == ["tile/entries/000", "tile/entries/001.p/1"]
 
 
-def test_there_is_a_tile_of_each_level(place):
+def test_there_is_a_tile_of_each_level(place) -> None:
     append(place, "log", None, entries(0, 256 * 3 + 5), key=KEY, origin=ORIGIN)
     assert {"tile/0/002", "tile/0/003.p/5", "tile/1/000.p/3", "tile/entries/003.p/5"} <= set(
         files_of(read(place))
     )
 
 
-def test_no_log_is_none_and_one_of_another_key_is_refused(place):
+def test_no_log_is_none_and_one_of_another_key_is_refused(place) -> None:
     assert read(place) is None
     append(place, "log", None, entries(0, 3), key=KEY, origin=ORIGIN)
     other = SignerKey(KEY.name, Ed25519PrivateKey.from_private_bytes(bytes(32)))
@@ -68,7 +68,7 @@ def test_no_log_is_none_and_one_of_another_key_is_refused(place):
         read_log(place, "log", [other.verifier])
 
 
-def test_an_append_that_was_killed_before_the_checkpoint_is_made_good(place, monkeypatch):
+def test_an_append_that_was_killed_before_the_checkpoint_is_made_good(place, monkeypatch) -> None:
     append(place, "log", None, entries(0, 250), key=KEY, origin=ORIGIN)
     whole = FolderPlace.write
 
@@ -87,7 +87,7 @@ def test_an_append_that_was_killed_before_the_checkpoint_is_made_good(place, mon
     assert list(read(place).entries) == [*entries(0, 250), *entries(600, 900)]
 
 
-def test_any_damage_of_any_file_is_noticed_and_named(place, tmp_path):
+def test_any_damage_of_any_file_is_noticed_and_named(place, tmp_path) -> None:
     append(place, "log", None, entries(0, 600), key=KEY, origin=ORIGIN)
     chance = random.Random(3)
     for path in files_of(read(place)):
@@ -115,6 +115,6 @@ def _flipped(content, chance):
     "content",
     [b"", b"{}", b"[]", b"nope", b'{"date":"2022-01-01", "manifest":"","network":"n","publication":1}'],
 )
-def test_what_is_no_entry_is_refused(content):
+def test_what_is_no_entry_is_refused(content) -> None:
     with pytest.raises(PermalakeError):
         Entry.parse(content)

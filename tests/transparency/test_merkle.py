@@ -22,13 +22,13 @@ ROOTS = (
 HASHES = [leaf_hash(bytes.fromhex(leaf)) for leaf in LEAVES]
 
 
-def test_roots_are_those_of_the_reference_implementation():
+def test_roots_are_those_of_the_reference_implementation() -> None:
     assert EMPTY.hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert [root(HASHES[:size]).hex() for size in range(1, 9)] == list(ROOTS)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13])
-def test_a_path_leads_from_its_leaf_to_the_root_and_from_no_other(size):
+def test_a_path_leads_from_its_leaf_to_the_root_and_from_no_other(size) -> None:
     hashes = [leaf_hash(bytes([at])) for at in range(size)]
     for index in range(size):
         path = inclusion_proof(hashes, index)
@@ -39,6 +39,6 @@ def test_a_path_leads_from_its_leaf_to_the_root_and_from_no_other(size):
         assert root_of_inclusion(hashes[index], size, size, path) is None
 
 
-def test_there_is_no_path_of_a_leaf_that_is_not_there():
+def test_there_is_no_path_of_a_leaf_that_is_not_there() -> None:
     with pytest.raises(IndexError):
         inclusion_proof(HASHES, 8)

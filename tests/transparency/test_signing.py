@@ -38,7 +38,7 @@ def manifest(settings, entry):
     return json.loads(content)
 
 
-def test_without_a_key_nothing_is_signed_and_with_one_all_that_is_published(settings, lake):
+def test_without_a_key_nothing_is_signed_and_with_one_all_that_is_published(settings, lake) -> None:
     build(settings, lake, DAY1, 1, 4, "first")
     assert sign(settings, lake) == []
     keys.create_key(NAME)
@@ -47,7 +47,7 @@ def test_without_a_key_nothing_is_signed_and_with_one_all_that_is_published(sett
     assert sign(settings, lake) == []
 
 
-def test_a_manifest_tells_what_the_day_holds_and_what_it_replaces(settings, lake):
+def test_a_manifest_tells_what_the_day_holds_and_what_it_replaces(settings, lake) -> None:
     keys.create_key(NAME)
     build(settings, lake, DAY1, 1, 4, "first")
     sign(settings, lake)
@@ -66,7 +66,7 @@ def test_a_manifest_tells_what_the_day_holds_and_what_it_replaces(settings, lake
     assert document["tables"]["date_cache"] == manifest(settings, before)["tables"]["date_cache"]
 
 
-def test_the_same_rows_published_again_are_not_signed_again(settings, lake):
+def test_the_same_rows_published_again_are_not_signed_again(settings, lake) -> None:
     keys.create_key(NAME)
     for run in ("first", "again"):
         build(settings, lake, DAY1, 1, 4, run)
@@ -74,7 +74,7 @@ def test_the_same_rows_published_again_are_not_signed_again(settings, lake):
     assert len(log_of(settings).entries) == 1
 
 
-def test_a_day_that_lost_its_rows_has_a_manifest_without_tables(settings, lake):
+def test_a_day_that_lost_its_rows_has_a_manifest_without_tables(settings, lake) -> None:
     keys.create_key(NAME)
     build(settings, lake, DAY1, 1, 4, "first")
     sign(settings, lake)
@@ -84,7 +84,7 @@ def test_a_day_that_lost_its_rows_has_a_manifest_without_tables(settings, lake):
     verify(lake_copy(settings, lake), table_of)
 
 
-def test_days_of_a_range_and_days_one_by_one_have_equal_digests(settings, lake, tmp_path):
+def test_days_of_a_range_and_days_one_by_one_have_equal_digests(settings, lake, tmp_path) -> None:
     keys.create_key(NAME)
     for at, day in enumerate((DAY3, DAY1, DAY2)):
         build(settings, lake, day, day.day, 300, f"run-{at}")
@@ -120,7 +120,7 @@ def test_days_of_a_range_and_days_one_by_one_have_equal_digests(settings, lake, 
     assert digests(settings) == digests(other_settings)
 
 
-def test_processes_that_sign_at_once_sign_each_day_once(settings, lake):
+def test_processes_that_sign_at_once_sign_each_day_once(settings, lake) -> None:
     keys.create_key(NAME)
     for at, day in enumerate((DAY1, DAY2, DAY3)):
         build(settings, lake, day, at + 1, 3, f"run-{at}")
@@ -132,7 +132,7 @@ def test_processes_that_sign_at_once_sign_each_day_once(settings, lake):
     assert len(log_of(settings).entries) == 3
 
 
-def test_another_machine_s_key_or_a_damaged_log_signs_nothing(settings, lake):
+def test_another_machine_s_key_or_a_damaged_log_signs_nothing(settings, lake) -> None:
     keys.create_key(NAME)
     build(settings, lake, DAY1, 1, 3, "first")
     sign(settings, lake)
@@ -153,7 +153,7 @@ def test_another_machine_s_key_or_a_damaged_log_signs_nothing(settings, lake):
     assert sorted(sign(settings, lake)) == [(NETWORK, str(DAY1)), (NETWORK, str(DAY2))]
 
 
-def test_the_log_survives_a_lost_catalog_and_lost_lists_of_files(settings, lake):
+def test_the_log_survives_a_lost_catalog_and_lost_lists_of_files(settings, lake) -> None:
     keys.create_key(NAME)
     build(settings, lake, DAY1, 1, 3, "first")
     build(settings, lake, DAY2, 2, 3, "second")

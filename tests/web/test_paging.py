@@ -17,18 +17,18 @@ def page(cursor=None, *, route="messages", filters=None, size=2, maximum=1000):
     )
 
 
-def test_a_cursor_continues_behind_the_last_item_with_the_size_of_its_page():
+def test_a_cursor_continues_behind_the_last_item_with_the_size_of_its_page() -> None:
     rows, cursor = page().cut([(3, "c"), (2, "b"), (1, "a")], lambda row: row)
     assert rows == [(3, "c"), (2, "b")]
     following = page(cursor, size=77)
     assert (following.size, following.after) == (2, (2, "b"))
 
 
-def test_a_last_page_has_no_cursor():
+def test_a_last_page_has_no_cursor() -> None:
     assert page().cut([(1, "a"), (2, "b")], lambda row: row) == ([(1, "a"), (2, "b")], None)
 
 
-def test_a_size_above_the_maximum_is_clamped():
+def test_a_size_above_the_maximum_is_clamped() -> None:
     assert page(size=5000).size == 1000
 
 
@@ -57,13 +57,13 @@ def binding():
         forged(binding(), 2, [1, "\ud800"]),
     ],
 )
-def test_a_malformed_cursor_is_a_bad_request(cursor):
+def test_a_malformed_cursor_is_a_bad_request(cursor) -> None:
     with pytest.raises(ProblemError, match="cursor") as refused:
         page(cursor)
     assert refused.value.status == 400
 
 
-def test_a_cursor_of_other_filters_or_another_route_is_a_bad_request():
+def test_a_cursor_of_other_filters_or_another_route_is_a_bad_request() -> None:
     cursor = page().cursor((1, "a"))
     for other in ({"filters": {"index": "bb"}}, {"route": "children"}):
         with pytest.raises(ProblemError, match="cursor"):

@@ -18,7 +18,7 @@ LATER = [TODAY + timedelta(days=days) for days in (2, 3)]
 
 
 def table(network, name, *days):
-    files = tuple(ServedFile(f"{day}.parquet", day, 1, {}) for day in days)
+    files = tuple(ServedFile(f"{day}.parquet", day, 1, {}, 100) for day in days)
     return (network, name), ServedTable(domain_of(network).tables[name], "", {}, files, is_uniform=True)
 
 
@@ -37,7 +37,7 @@ def snapshot():
     )
 
 
-def test_only_days_after_today_count(snapshot):
+def test_only_days_after_today_count(snapshot) -> None:
     expected = {"network": "wormhole", "first": str(LATER[0]), "last": str(LATER[1]), "days": 2}
     assert synthetic_days(snapshot) == [expected]
     assert synthetic_days(snapshot, "wormhole") == [expected]
@@ -54,7 +54,7 @@ def test_only_days_after_today_count(snapshot):
         ({"network": "shimmer", "end": "2100-01-02"}, 0),
     ],
 )
-def test_pages_say_so(snapshot, content, notices):
+def test_pages_say_so(snapshot, content, notices) -> None:
     reader = SimpleNamespace(snapshot=lambda: snapshot)
     scope = {
         "type": "http",
@@ -62,7 +62,7 @@ def test_pages_say_so(snapshot, content, notices):
         "path": "/",
         "headers": [(b"accept", b"text/html")],
         "query_string": b"",
-        "app": SimpleNamespace(state=SimpleNamespace(reader=reader)),
+        "app": SimpleNamespace(state=SimpleNamespace(reader=reader, sections=())),
     }
     text = page(Request(scope), 1, "base.html", content).body.decode()
     assert text.count("SYNTHETIC:") == notices

@@ -19,14 +19,14 @@ TERRA_CLASSIC = 3
 WETH = (2, "000000000000000000000000c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 
 
-def test_bundled_guardian_sets():
+def test_bundled_guardian_sets() -> None:
     sets = load_reference().guardian_sets
     assert sorted(sets) == list(range(8))
     assert [len(sets[index]) for index in sorted(sets)] == [1, 19, 19, 19, 19, 19, 19, 19]
     assert all(len(set(members)) == len(members) for members in sets.values())
 
 
-def test_bundled_bridges_keep_removed_chains():
+def test_bundled_bridges_keep_removed_chains() -> None:
     bridges = load_reference().bridges
     assert (
         3,
@@ -40,7 +40,7 @@ def test_bundled_bridges_keep_removed_chains():
     assert {chain for chain, _ in bridges.token} <= set(load_reference().chains)
 
 
-def test_bundled_tokens_are_identities_not_symbols():
+def test_bundled_tokens_are_identities_not_symbols() -> None:
     reference = load_reference()
     assert len(reference.tokens) > 1800
     weth = reference.tokens[WETH]
@@ -52,7 +52,7 @@ def test_bundled_tokens_are_identities_not_symbols():
     assert reference.denied_table().num_rows == len(reference.denied) > 0
 
 
-def test_bundled_stand_ins_are_listed_and_none_stands_for_another():
+def test_bundled_stand_ins_are_listed_and_none_stands_for_another() -> None:
     reference = load_reference()
     listed = {token.coingecko_id for token in reference.tokens.values()}
     assert set(reference.stand_ins) <= listed
@@ -63,7 +63,7 @@ def test_bundled_stand_ins_are_listed_and_none_stands_for_another():
     assert reference.stand_ins["terra-usd"] == (DOLLAR, date(2022, 5, 9)), "the day on which it lost its peg"
 
 
-def test_bundled_native_addresses_agree_with_identities():
+def test_bundled_native_addresses_agree_with_identities() -> None:
     reference = load_reference()
     hashed = {"near": hashlib.sha256, "aptos": hashlib.sha3_256}
     seen = set()
@@ -83,7 +83,7 @@ def test_bundled_native_addresses_agree_with_identities():
     assert {"evm", "solana", "near", "aptos", "algorand", "cosmos", "sui"} <= seen
 
 
-def test_a_directory_is_added_to_the_bundled_data():
+def test_a_directory_is_added_to_the_bundled_data() -> None:
     bundled, both = load_reference(), load_reference(SYNTHETIC)
     assert set(both.guardian_sets) == {*range(8), 100, 101}
     assert both.bridges.token >= bundled.bridges.token
@@ -95,7 +95,7 @@ def test_a_directory_is_added_to_the_bundled_data():
     assert both.chains[2].core == "0x98f3c9e6e3face36baad05fe09d375ef1464288b"
 
 
-def test_a_directory_may_hold_any_of_the_files(tmp_path):
+def test_a_directory_may_hold_any_of_the_files(tmp_path) -> None:
     assert load_reference(tmp_path) == load_reference()
     members = [{"pubkey": "0x" + "ab" * 20}]
     (tmp_path / "guardian_sets.json").write_text(json.dumps([{"index": 4, "guardians": members}]))
@@ -104,7 +104,7 @@ def test_a_directory_may_hold_any_of_the_files(tmp_path):
     assert reference.guardian_sets[3] == load_reference().guardian_sets[3]
 
 
-def test_users_add_contracts_of_applications_and_rename_bundled_ones(tmp_path):
+def test_users_add_contracts_of_applications_and_rename_bundled_ones(tmp_path) -> None:
     bundled = load_reference().contracts()
     _, chain, address = next(key for key, one in bundled.items() if one.layout == "connect")
     entries = [
@@ -125,7 +125,7 @@ def test_users_add_contracts_of_applications_and_rename_bundled_ones(tmp_path):
             load_reference(tmp_path)
 
 
-def test_mayan_s_emitters_on_solana_are_its_programs_own():
+def test_mayan_s_emitters_on_solana_are_its_programs_own() -> None:
     contracts = load_reference().contracts()
     programs = {
         "MAYAN_SWIFT": ("BLZRi6frs4X4DNLw56V4EXai1b6QVESN1BhHBTYM9VcY",),
@@ -140,7 +140,7 @@ def test_mayan_s_emitters_on_solana_are_its_programs_own():
             assert contracts["emitter", 1, emitter].app_id == app_id
 
 
-def test_a_changed_file_is_read_anew(tmp_path):
+def test_a_changed_file_is_read_anew(tmp_path) -> None:
     file = tmp_path / "deny.json"
     file.write_text("[]")
     assert load_reference(tmp_path).denied == load_reference().denied
@@ -164,7 +164,7 @@ def test_a_changed_file_is_read_anew(tmp_path):
         ("chains.json", "[]"),
     ],
 )
-def test_a_broken_file_is_an_error_on_one_line(tmp_path, name, text):
+def test_a_broken_file_is_an_error_on_one_line(tmp_path, name, text) -> None:
     assert name in FILES
     (tmp_path / name).write_text(text)
     with pytest.raises(ConfigError) as error:
@@ -173,6 +173,6 @@ def test_a_broken_file_is_an_error_on_one_line(tmp_path, name, text):
     assert "\n" not in str(error.value)
 
 
-def test_a_missing_directory_is_an_error(tmp_path):
+def test_a_missing_directory_is_an_error(tmp_path) -> None:
     with pytest.raises(ConfigError, match="no directory"):
         load_reference(tmp_path / "nowhere")

@@ -20,7 +20,7 @@ from permalake.wormhole.reference import load_reference
 OWN = SAMPLE / "synthetic_reference"
 
 
-def test_only_their_own_guardian_sets_sign_and_only_in_their_year():
+def test_only_their_own_guardian_sets_sign_and_only_in_their_year() -> None:
     files = sorted((SAMPLE / "wormhole" / "synthetic").glob("*.jsonl"))
     assert [file.stem for file in files] == [f"synthetic-{day}" for day in SYNTHETIC]
     raw = [base64.b64decode(json.loads(line)["vaa"]) for file in files for line in file.open()]
@@ -34,7 +34,7 @@ def test_only_their_own_guardian_sets_sign_and_only_in_their_year():
     assert {datetime.fromtimestamp(time, UTC).date() for time in times} == set(SYNTHETIC)
 
 
-def test_their_tokens_bridges_and_guardians_are_nobody_else_s():
+def test_their_tokens_bridges_and_guardians_are_nobody_else_s() -> None:
     real, both = load_reference(), load_reference(OWN)
     assert {1000, 1001} == both.guardian_sets.keys() - real.guardian_sets.keys()
     guardians = {one for index in (1000, 1001) for one in both.guardian_sets[index]}
@@ -49,7 +49,7 @@ def test_their_tokens_bridges_and_guardians_are_nobody_else_s():
     assert all(both.tokens[key] == token for key, token in real.tokens.items())
 
 
-def test_the_bundled_configuration_reads_them_and_their_prices_are_theirs_alone():
+def test_the_bundled_configuration_reads_them_and_their_prices_are_theirs_alone() -> None:
     settings = load_settings(ROOT / "permalake.toml")
     assert settings.wormhole.reference == OWN
     assert settings.prices.path == SAMPLE / "prices"

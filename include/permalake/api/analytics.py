@@ -1,28 +1,34 @@
-"""``/api/analytics/v1``: the analytics tables of every network, in pages of JSON or whole as a stream."""
+"""``/api/analytics/v1``: analytics tables of every network in pages of JSON, any table as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from starlette.responses import Response
+from starlette.routing import BaseRoute
+from typing_extensions import TypedDict
 
 from permalake.api.export import FORMATS, encoded
 from permalake.api.export_response import ExportResponse
-from permalake.domains import domain_of
+from permalake.domains import DOMAINS, domain_of
+from permalake.pipeline.domain import Domain
+from permalake.web.answers import DayText, answer
 from permalake.web.paging import PageQuery
 from permalake.web.params import IsoDate
 from permalake.web.problems import ProblemError, bad_request, documented
 from permalake.web.responses import wants
+from permalake.web.row_types import class_name, column_type
 from permalake.web.state import RequestLake, set_network
 from permalake.web.table_pages import ListedTable, day_batches, published_days, table_page
 
 router = APIRouter(prefix="/api/analytics/v1", tags=["analytics"])
 _KINDS: dict[str, TypeAdapter[Any]] = {
-    "int": TypeAdapter(int),
-    "long": TypeAdapter(int),
+    "int": TypeAdapter(Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]),
+    "long": TypeAdapter(Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]),
     "date": TypeAdapter(IsoDate),
 }
 _TEXT = TypeAdapter(str)
@@ -30,10 +36,10 @@ _EXPORT_SECONDS = 3600.0
 _MEDIA = {media: name for name, (media, _) in FORMATS.items()}
 
 
-class _AnalyticsQuery(PageQuery):
-    # Key columns of the table are further parameters; they are checked against its contract.
-    model_config = ConfigDict(extra="allow", populate_by_name=True)
+_Network = Annotated[str, Path(description="Network, or wormhole.", examples=["shimmer"])]
 
+
+class _TableQuery(PageQuery):
     start: IsoDate | None = Field(None, description="First date, inclusive.")
     end: IsoDate | None = Field(None, description="Last date, inclusive.")
     format: Literal["json", "csv", "parquet", "arrow"] | None = Field(
@@ -43,7 +49,10 @@ class _AnalyticsQuery(PageQuery):
 
 def listed_tables(network: str) -> dict[str, ListedTable]:
     """Return the analytics tables and views of a network by name, as its domain declares them."""
-    domain = domain_of(network)
+    return _tables_of(domain_of(network))
+
+
+def _tables_of(domain: Domain) -> dict[str, ListedTable]:
     views = {view.name: view for view in domain.views}
     return {
         name: ListedTable.of_view(views[name]) if name in views else ListedTable.of_table(domain.tables[name])
@@ -51,11 +60,44 @@ def listed_tables(network: str) -> dict[str, ListedTable]:
     }
 
 
-@router.get("", responses=documented())
+class ListedColumn(TypedDict):
+    """A column: its type as in ``docs/tables``, and what it means."""
+
+    name: str
+    type: str
+    doc: str
+
+
+class AnalyticsTable(TypedDict):
+    """A table or view of a network: ``required`` are the parameters that it needs."""
+
+    network: str
+    table: str
+    doc: str
+    columns: list[ListedColumn]
+    key: list[str]
+    required: list[str]
+    start: DayText
+    end: DayText
+    path: str
+
+
+class AnalyticsTables(TypedDict):
+    """The tables of every published network."""
+
+    tables: list[AnalyticsTable]
+
+
+class _AnalyticsQuery(_TableQuery):
+    # Key columns of the table are further parameters; they are checked against its contract.
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+
+@router.get("", responses={**documented(), **answer(AnalyticsTables)})
 def tables(request: Request) -> Response:
     """List the tables of every published network: columns, key and dates."""
     lakes = [_lake(request, network) for network in sorted(request.app.state.reader.snapshot().networks())]
-    found = [
+    listed = [
         {
             "network": lake.network,
             "table": table.name,
@@ -72,35 +114,86 @@ def tables(request: Request) -> Response:
         if (days := list(published_days(lake, table, None, None)))
     ]
     return (
-        lakes[0].current({"tables": found})
+        lakes[0].current({"tables": listed})
         if lakes
         else Response('{"tables":[]}', media_type="application/json")
     )
 
 
-_FILES: dict[int | str, dict[str, Any]] = {200: {"content": {media: {} for media, _ in FORMATS.values()}}}
-
-
-@router.get("/{network}/{table}", responses={**documented(), **_FILES})
+# OpenAPI has a path for each table instead: see table_routes.
+@router.get("/{network}/{table}", include_in_schema=False)
 def rows(
     request: Request,
-    network: Annotated[str, Path(description="Network, or wormhole.", examples=["shimmer"])],
-    table: Annotated[str, Path(description="Table.", examples=["ms_analytics"])],
+    network: str,
+    table: str,
     query: Annotated[_AnalyticsQuery, Query()],
 ) -> Response:
-    """Return rows by date and by equality on key columns, ordered by date and key."""
+    """Return rows by date and by equality on key columns, ordered by date and key.
+
+    JSON has the analytics tables, which `/api/analytics/v1` lists; a file has any table or view with a date.
+    """
     lake = _lake(request, network)
-    found = listed_tables(network).get(table)
-    if found is None:
+    form = query.format or _MEDIA.get(wants(request, tuple(_MEDIA)) or "", "json")
+    if form != "json":
+        exported = _exported(network, table)
+        if exported is None:
+            raise ProblemError(404, f"{table}: no table of {network}; the page /data/{network} lists them")
+        return _stream(lake, exported, _filters(exported, query.model_extra or {}), query, form)
+    listed = listed_tables(network).get(table)
+    if listed is None:
         raise ProblemError(404, f"{table}: no analytics table of {network}; {router.prefix}/ lists them")
-    filters = _filters(found, query.model_extra or {})
+    filters = _filters(listed, query.model_extra or {})
     for name in domain_of(network).analytics[table]:
         if name not in filters:
             raise bad_request(f"{name}: this table is read by {name}; add {name}=…")
-    form = query.format or _MEDIA.get(wants(request, tuple(_MEDIA)) or "", "json")
-    if form == "json":
-        return lake.current(table_page(lake, found, query, filters, query.start, query.end))
-    return _stream(lake, found, filters, query, form)
+    return lake.current(table_page(lake, listed, query, filters, query.start, query.end))
+
+
+def _exported(network: str, name: str) -> ListedTable | None:
+    """Return a table or view of a network; None where there is none of that name with a date."""
+    domain = domain_of(network)
+    if table := domain.tables.get(name):
+        return ListedTable.of_table(table)
+    views = (view for view in domain.views if view.name == name)
+    return next(
+        (ListedTable.of_view(view) for view in views if any(c.name == "date" for c in view.columns)), None
+    )
+
+
+def table_routes() -> list[BaseRoute]:
+    """Return what OpenAPI says instead of :func:`rows`: a route for each table, with its columns and key."""
+    described = APIRouter(prefix=router.prefix, tags=router.tags)
+    known = {
+        name: (table, domain.analytics[name])
+        for domain in DOMAINS
+        for name, table in _tables_of(domain).items()
+    }
+    for name, (table, needed) in sorted(known.items()):
+        described.add_api_route(
+            f"/{{network}}/{name}",
+            _described(table, needed),
+            name=name,
+            responses={**documented(), **answer(table.page, *_MEDIA)},
+        )
+    return described.routes
+
+
+def _described(table: ListedTable, needed: Collection[str]) -> Callable[..., Response]:
+    """Return a function with the signature that a handler of one table would have."""
+    keys: dict[str, Any] = {}
+    for name in table.key:
+        kind = column_type(replace(table.column(name), required=name in needed))
+        keys[name] = (kind, ... if name in needed else None)
+    query = create_model(f"{class_name(table.name)}Query", __base__=_TableQuery, **keys)
+
+    def rows_of_table(network: Any, query: Any) -> Response:
+        raise NotImplementedError(f"OpenAPI alone knows it: {network} {query}")
+
+    rows_of_table.__annotations__ = {"network": _Network, "query": Annotated[query, Query()]}
+    rows_of_table.__doc__ = (
+        f"{table.doc}\n\nRows by date, and by equality on columns of the key, in that order."
+    )
+    return rows_of_table
 
 
 def _lake(request: Request, network: str) -> RequestLake:
@@ -112,16 +205,19 @@ def _lake(request: Request, network: str) -> RequestLake:
 
 
 def _filters(table: ListedTable, given: Mapping[str, Any]) -> dict[str, Any]:
-    found = {}
+    filters = {}
     for name, text in given.items():
         if name not in table.key:
             known = ", ".join(("start", "end", "format", "pageSize", "cursor", "sort", *table.key))
             raise bad_request(f"{name}: unknown parameter; choose from {known}")
         try:
-            found[name] = _KINDS.get(table.column(name).type, _TEXT).validate_python(text)
+            filters[name] = _KINDS.get(table.column(name).type, _TEXT).validate_python(text)
         except ValidationError:
             raise bad_request(f"{name}: not a value of type {table.column(name).type}") from None
-    return found
+        if not table.column(name).allows(filters[name]):
+            rule = table.column(name).rule
+            raise bad_request(f"{name}: {text:.80} is no value of this column: {rule}")
+    return filters
 
 
 def _stream(

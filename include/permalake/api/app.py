@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
@@ -13,6 +12,7 @@ from starlette.routing import Mount
 
 from permalake.api.analytics import router as analytics
 from permalake.api.at_once import AtOnce
+from permalake.api.catalogue import router as catalogue
 from permalake.api.compression import compressed
 from permalake.api.cors import ApiCors
 from permalake.api.docs import add_docs
@@ -20,21 +20,23 @@ from permalake.api.health import router as health
 from permalake.api.iceberg import router as iceberg
 from permalake.api.lenient_requests import LenientRequests
 from permalake.api.limits import HEALTH_SLOTS, RequestLimits
-from permalake.api.operations import router as operations
 from permalake.api.pages import router as pages
-from permalake.api.pages import style_router as style
+from permalake.api.proofs import router as proofs
 from permalake.api.publications import router as publications
-from permalake.api.quality import add_data_docs
 from permalake.api.quality import router as quality
 from permalake.api.refresh import keep_fresh
 from permalake.api.schema import add_schema
+from permalake.api.signed_days import router as signed_days
+from permalake.api.sql import router as sql
+from permalake.api.sql import takes_sql
 from permalake.config import Settings
 from permalake.domains import DOMAINS, domain_of, stores_of
 from permalake.lake.identity import open_database
 from permalake.lake.serving import LakeReader
-from permalake.lake.status import status
-from permalake.pages.metrics import ApiMetrics, LakeMetrics
-from permalake.pages.metrics import router as metrics
+from permalake.pages.files import DATA_DOCS
+from permalake.pages.metrics import ApiMetrics
+from permalake.pages.routers import ROUTERS
+from permalake.query_process import prepare
 from permalake.stores.readers import StoreReaders
 from permalake.version import VERSION
 from permalake.web.problems import add_handlers
@@ -45,6 +47,13 @@ _ABOUT = (
     "History of IOTA networks and of Wormhole from a Permalake lake; each answer is of one published state. "
     "HEAD is answered wherever GET is."
 )
+
+_GROUPS = {
+    "analytics": "Tables and views of every network, in pages of JSON or whole as CSV, Parquet or Arrow; the "
+    "feed of publications.",
+    "iceberg": "A read-only Iceberg REST catalog, pinned to a publication.",
+    "service": "Whether the server answers, and its metrics.",
+}
 
 
 def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
@@ -67,6 +76,8 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
         ended = threading.Event()
         checker = threading.Thread(target=keep_fresh, args=(lake, stores, ended), name="refresh", daemon=True)
         checker.start()
+        if takes_sql(settings.serve):
+            prepare()
         yield
         ended.set()
         checker.join()
@@ -78,6 +89,13 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
         version=VERSION,
         description=_ABOUT,
         lifespan=life,
+        openapi_tags=[
+            {"name": name, "description": text}
+            for groups in (_GROUPS, *(domain.route_groups for domain in DOMAINS))
+            for name, text in groups.items()
+        ],
+        servers=[{"url": settings.serve.root_path}] if settings.serve.root_path else None,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -88,19 +106,18 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
     app.state.edition = edition(settings, lake.lake_id)
     app.state.stores = stores
     app.state.database = open_database(settings, settings.serve.catalog_wait)
-    days = LakeMetrics(
-        partial(status, app.state.database),
-        lambda network: [store.name for store in stores_of(settings, network)],
-    )
-    app.state.metrics = ApiMetrics(days, lake, stores)
+    app.state.sections = ("data", "quality", "verify", "operations")
+    app.state.metrics = ApiMetrics(app.state, lake, stores)
     add_handlers(app)
-    app.include_router(metrics)
-    app.include_router(style)
+    for shared in ROUTERS:  # before the folder of static files that the style sheet's path lies in
+        app.include_router(shared)
+    add_schema(app)
     add_docs(app)
-    add_data_docs(app)
     app.include_router(health)
     app.include_router(analytics)
+    app.include_router(sql)
     app.include_router(publications)
+    app.include_router(proofs)
     app.include_router(iceberg)
     mounts = [mount for domain in DOMAINS for mount in domain.mounts(settings)]
     for mount in mounts:
@@ -111,9 +128,8 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
             include_in_schema=mount.documented,
         )
     # Last: /{network} must not hide another route.
-    for own in (quality, operations, pages):
+    for own in (quality, signed_days, catalogue, pages):
         app.include_router(own)
-    add_schema(app)
     _add_middleware(app, settings, AtOnce(app, settings, lake, mounts))
     return app
 
@@ -129,5 +145,6 @@ def _add_middleware(app: FastAPI, settings: Settings, at_once: AtOnce) -> None:
         at_once=at_once,
     )
     app.add_middleware(ApiCors, settings=settings.serve)
-    folders = [f"{settings.serve.root_path}{route.path}" for route in app.routes if isinstance(route, Mount)]
+    mounted = (route.path for route in app.routes if isinstance(route, Mount))
+    folders = [f"{settings.serve.root_path}{path}" for path in (DATA_DOCS, *mounted)]
     app.add_middleware(LenientRequests, folders=folders)

@@ -56,8 +56,8 @@ class AtOnce:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         for count in (1, 3):
             prefix, *ids = path.rsplit("/", count)
-            if found := self._routes.get((prefix, count)):
-                row = self._row(request, *found, ids)
+            if route := self._routes.get((prefix, count)):
+                row = self._row(request, *route, ids)
                 return await self._batches.answer(row) if isinstance(row, BatchedAnswer) else row
         return None
 

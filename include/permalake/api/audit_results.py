@@ -23,6 +23,7 @@ _OTHERS = "laws across tables"
 def day_results(lake: RequestLake, day: DayStatus) -> Json:
     """Return a day's audit: its result, failures by table, and where its Data Docs are."""
     summary = _summary(day)
+    warned = [_failure(line) for line in summary.get("warned", {}).get(day.date.isoformat(), ())]
     return {
         "date": day.date.isoformat(),
         "state": state_of(day, [store.name for store in stores_of(lake.settings, lake.network)]).name,
@@ -32,8 +33,10 @@ def day_results(lake: RequestLake, day: DayStatus) -> Json:
         "rows": sum(day.rows.values()),
         "quarantined": day.quarantined,
         "expectations": summary.get("expectations"),
-        "warnings": summary.get("warnings"),
+        "warnings": len(warned) if "warned" in summary else summary.get("warnings"),
+        "warned": warned,
         "failures": [_failure(line) for line in day.failures],
+        "codes": list(day.reasons),
         "error": day.error,
         "docs": f"/audit/{day.network}/{day.attempt}/index.html" if summary else None,
     }
@@ -45,10 +48,10 @@ def _summary(day: DayStatus) -> Json:
         return {}
     file = docs.folder(day.network, day.attempt) / "summary.json"
     try:
-        found: Json = json.loads(file.read_text("utf-8"))
+        summary: Json = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found
+    return summary
 
 
 def _failure(line: str) -> Json:

@@ -10,14 +10,15 @@ import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
 from permalake.api.lenient_requests import HEAD
 from permalake.domains import domain_of
@@ -26,6 +27,7 @@ from permalake.lake.catalog import UnreadableTableError, open_table
 from permalake.lake.published import is_kept, last_publication, state_at, state_in
 from permalake.lake.state import Database
 from permalake.net import object_storage
+from permalake.web.answers import answer
 from permalake.web.problems import validation_detail
 from permalake.web.responses import current_json
 
@@ -125,7 +127,52 @@ class _PinnedTable:
     is_empty: bool
 
 
-@router.get("/v1/config")
+class CatalogConfig(TypedDict):
+    """The specification's CatalogConfig."""
+
+    defaults: dict[str, str]
+    overrides: dict[str, str]
+    endpoints: list[str]
+
+
+class CatalogNamespaces(TypedDict):
+    """The specification's ListNamespacesResponse."""
+
+    namespaces: list[list[str]]
+
+
+class CatalogNamespace(TypedDict):
+    """The specification's GetNamespaceResponse."""
+
+    namespace: list[str]
+    properties: dict[str, str]
+
+
+class CatalogTableName(TypedDict):
+    """The specification's TableIdentifier."""
+
+    namespace: list[str]
+    name: str
+
+
+class CatalogTables(TypedDict):
+    """The specification's ListTablesResponse."""
+
+    identifiers: list[CatalogTableName]
+
+
+CatalogTable = TypedDict(
+    "CatalogTable",
+    {
+        "metadata-location": NotRequired[str],
+        "metadata": Annotated[dict[str, Any], Field(description="The specification's TableMetadata.")],
+        "config": dict[str, str],
+    },
+)
+CatalogTable.__doc__ = """The specification's LoadTableResult."""
+
+
+@router.get("/v1/config", responses=answer(CatalogConfig))
 def config(
     request: Request,
     warehouse: Annotated[
@@ -169,8 +216,8 @@ def _number_of(database: Database, warehouse: str) -> int:
 
 def _moment(text: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise _CatalogError(
             400,
@@ -179,7 +226,7 @@ def _moment(text: str) -> datetime:
         ) from None
 
 
-@router.get("/v1/publication/{number}/namespaces")
+@router.get("/v1/publication/{number}/namespaces", responses=answer(CatalogNamespaces))
 def namespaces(
     request: Request,
     number: _Number,
@@ -195,14 +242,14 @@ def namespaces(
     return current_json(request, None, {"namespaces": [[name] for name in names]})
 
 
-@router.get("/v1/publication/{number}/namespaces/{namespace}")
+@router.get("/v1/publication/{number}/namespaces/{namespace}", responses=answer(CatalogNamespace))
 def load_namespace(request: Request, number: _Number, namespace: _Network) -> Response:
     """Return a namespace, which has no properties; HEAD says whether it exists."""
     _in_namespace(_tables(request, number), namespace)
     return _checked(request, {"namespace": [namespace], "properties": {}})
 
 
-@router.get("/v1/publication/{number}/namespaces/{namespace}/tables")
+@router.get("/v1/publication/{number}/namespaces/{namespace}/tables", responses=answer(CatalogTables))
 def tables(request: Request, number: _Number, namespace: _Network) -> Response:
     """List the tables of a namespace."""
     names = sorted(_in_namespace(_tables(request, number), namespace))
@@ -211,7 +258,7 @@ def tables(request: Request, number: _Number, namespace: _Network) -> Response:
     )
 
 
-@router.get("/v1/publication/{number}/namespaces/{namespace}/tables/{table}")
+@router.get("/v1/publication/{number}/namespaces/{namespace}/tables/{table}", responses=answer(CatalogTable))
 def load_table(request: Request, number: _Number, namespace: _Network, table: _Name) -> Response:
     """Return a table's metadata with the snapshot of the publication alone; HEAD says whether it exists.
 
@@ -257,18 +304,18 @@ def _tables(request: Request, number: int) -> dict[tuple[str, str], _PinnedTable
         present = state_in(connection)
     if number > last:
         raise _CatalogError(404, "NoSuchNamespaceException", f"publication {number}: the last one is {last}")
-    found = {}
+    listed = {}
     for name, location in {**dict.fromkeys(present), **then}.items():
         if metadata := location or present.get(name):
-            found[name] = _PinnedTable(metadata, location is None)
-    return found
+            listed[name] = _PinnedTable(metadata, location is None)
+    return listed
 
 
 def _in_namespace(tables: dict[tuple[str, str], _PinnedTable], namespace: str) -> dict[str, _PinnedTable]:
-    found = {name: table for (network, name), table in tables.items() if network == namespace}
-    if not found:
+    named = {name: table for (network, name), table in tables.items() if network == namespace}
+    if not named:
         raise _CatalogError(404, "NoSuchNamespaceException", f"{namespace}: no such namespace")
-    return found
+    return named
 
 
 def _with_one_snapshot(metadata: dict[str, Any], is_empty: bool) -> dict[str, Any]:
@@ -290,12 +337,12 @@ def _access(location: str) -> dict[str, str]:
     if not object_storage.is_s3(location):
         return {}
     region = object_storage.region()
-    found = {"s3.region": region, "client.region": region}
+    access = {"s3.region": region, "client.region": region}
     if address := object_storage.endpoint():
         parts = urlsplit(address)
         host = parts.netloc.rpartition("@")[2]
-        found |= {"s3.endpoint": f"{parts.scheme}://{host}{parts.path}", "s3.path-style-access": "true"}
-    return found
+        access |= {"s3.endpoint": f"{parts.scheme}://{host}{parts.path}", "s3.path-style-access": "true"}
+    return access
 
 
 @router.get("", include_in_schema=False)

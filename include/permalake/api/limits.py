@@ -13,7 +13,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from permalake.api.at_once import AtOnce
@@ -21,7 +21,7 @@ from permalake.api.compression import LEAST_BYTES, compressed
 from permalake.api.shared_counts import RateLimit
 from permalake.config import ServeSettings
 from permalake.pages.metrics import ApiMetrics
-from permalake.web.problems import problem_response
+from permalake.web.problems import problem_in_form, problem_response
 
 MAX_URL = 8192
 FEED, FEED_SLOTS = "/api/publications", 64
@@ -84,7 +84,7 @@ class _Clients:
     @asynccontextmanager
     async def hold(self, scope: Scope) -> AsyncIterator[None]:
         client = scope["client"][0] if scope.get("client") else ""
-        if not self._most or _is_loopback(client):
+        if not self._most or is_loopback(client):
             yield
             return
         if self._active[client] >= self._most:
@@ -100,9 +100,10 @@ class _Clients:
 
 
 @lru_cache(1024)
-def _is_loopback(client: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether an address, or the name of a host, is this machine's loopback."""
     try:
-        return ip_address(client).is_loopback
+        return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -173,7 +174,7 @@ class RequestLimits:
             _LOG.exception("%s %s failed", scope["method"], scope["path"])
             if answer.status:
                 raise
-            response = problem_response(500, "internal error; the server's log says more")
+            response = problem_in_form(Request(scope), 500, "internal error; the server's log says more")
             await response(scope, receive, answer.send)
         finally:
             self._count(scope, answer.status or _CLIENT_GONE, time.monotonic() - began)

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import date
-from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
 
 from permalake.api.audit_results import by_table, day_lineage, day_results, staged_tables
-from permalake.api.pages import SITE, RangeOptions, lake_of
-from permalake.audit import docs
+from permalake.api.pages import SITE, RangeOptions
 from permalake.contracts import QUARANTINE
 from permalake.domains import domain_of
+from permalake.errors import PermalakeError
 from permalake.lake import DayStatus
 from permalake.lake.serving import Scan as Days
 from permalake.lake.status import networks_with_days, status
-from permalake.web.html import page, styled_headers
+from permalake.transparency import corrections
+from permalake.web.html import page
+from permalake.web.paging import PageOptions
 from permalake.web.problems import documented, not_found
-from permalake.web.state import RequestLake
-from permalake.web.static_files import HostlessFiles
+from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
 
 Json = dict[str, Any]
 router = APIRouter(tags=["pages"], include_in_schema=False)
 _DAYS = 14
 _INPUTS = 25
-# Data Docs hold their style sheet; nothing else may be loaded or run.
-_DOCS_HEADERS = [(name.lower().encode(), value.encode()) for name, value in styled_headers().items()]
 
 
 class QualityOptions(RangeOptions):
@@ -56,6 +54,49 @@ def quality(request: Request, query: Annotated[QualityOptions, Query()]) -> Resp
     return page(
         request, None, "quality.html", shown | _audits(lake, own, query) | _quarantine(lake, query), SITE
     )
+
+
+class ChangesOptions(PageOptions):
+    """Parameters of the comparison."""
+
+    network: str
+    day: date
+    publication: int | None = None
+
+
+@router.get("/quality/changes", responses=documented())
+def changes(request: Request, query: Annotated[ChangesOptions, Query()]) -> Response:
+    """Compare a publication of a day with the one before it; without a number, the newest that has one."""
+    database = request.app.state.database
+    rows = corrections.publications_of(database, query.network, query.day)
+    if not rows:
+        raise not_found(f"day {query.day} of {query.network}")
+    listed = [
+        {"number": row["id"], "time": row["published_at"], "kind": row["kind"], "before": _before(rows, at)}
+        for at, row in enumerate(rows)
+    ]
+    chosen = next(
+        (one for one in listed if one["before"] and query.publication in (None, one["number"])), None
+    )
+    if query.publication and chosen is None:
+        raise not_found(f"publication {query.publication} of that day, with an earlier one,")
+    shown: Json = {"network": query.network, "day": query.day.isoformat(), "publications": listed}
+    shown |= {"number": None, "before": None, "tables": [], "problem": None}
+    if chosen:
+        numbers = chosen["before"], chosen["number"]
+        shown |= {"number": numbers[1], "before": numbers[0]}
+        try:
+            changed = corrections.changes_of(database, domain_of, query.network, query.day, numbers)
+            shown["tables"] = [asdict(one) for one in changed]
+        except PermalakeError as error:
+            shown["problem"] = str(error)
+    return page(request, None, "changes.html", shown, SITE)
+
+
+def _before(rows: Sequence[Mapping[str, Any]], at: int) -> int | None:
+    """Return the number of the publication before one, of the same kind; rows are newest first."""
+    earlier = (row["id"] for row in rows[at + 1 :] if row["kind"] == rows[at]["kind"])
+    return next(earlier, None)
 
 
 def _text(day: date | None) -> str:
@@ -108,23 +149,3 @@ def _quarantine(lake: RequestLake, query: RangeOptions) -> Json:
 
 def _values(row: Json) -> Json:
     return {name: json_value(value) for name, value in row.items()}
-
-
-class _DataDocs(HostlessFiles):
-    """The pages of the audits, which may hold a style sheet and nothing else."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def with_policy(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message["headers"],
-                    *_DOCS_HEADERS,
-                ]
-            await send(message)
-
-        await super().__call__(scope, receive, with_policy)
-
-
-def add_data_docs(app: FastAPI, folder: Path | None = None) -> None:
-    """Serve the Data Docs of audits at ``/audit``; ``folder``: where they lie, if not in the lake's home."""
-    app.mount("/audit", _DataDocs(directory=folder or docs.root(), html=True, check_dir=False), name="audit")

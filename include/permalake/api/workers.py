@@ -13,13 +13,16 @@ import math
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from starlette.types import ASGIApp
+from uvicorn import Config
 from uvicorn.supervisors import Multiprocess
 
 from permalake.api.bounded_http import bounded_config
@@ -37,14 +40,19 @@ class WorkersFailedError(Exception):
     """Raised if a worker cannot start, or the address is taken; uvicorn has logged why."""
 
 
-def serve_by_workers(settings: Settings, host: str, port: int, workers: int) -> None:
-    """Answer requests by so many processes, until SIGTERM or SIGINT; requests under way are finished."""
+def serve_by_workers(
+    settings: Settings, host: str, port: int, workers: int, listens: Callable[[], object]
+) -> None:
+    """Answer requests by so many processes, until SIGTERM or SIGINT; requests under way are finished.
+
+    ``listens`` is called once, when the first worker accepts connections.
+    """
     folder = Path(tempfile.mkdtemp(prefix="permalake-workers-"))
     os.environ[METRICS_FOLDER], os.environ[RATES_FILE] = str(folder), str(folder / "rates")
     app = partial(_application, shared(settings, workers), workers, os.getpid())
     config = bounded_config(app, shared(settings, workers).serve, host, port, workers)
     try:
-        supervisor = _Supervisor(config, [config.bind_socket()])
+        supervisor = _Supervisor(config, config.bind_socket(), listens)
         supervisor.run()
     except SystemExit:
         raise WorkersFailedError from None
@@ -78,13 +86,21 @@ def shared(settings: Settings, workers: int) -> Settings:
 class _Supervisor(Multiprocess):
     """uvicorn's supervisor, which also takes a dead worker's gauges out of the metrics."""
 
+    def __init__(self, config: Config, bound: socket.socket, listens: Callable[[], object]) -> None:
+        super().__init__(config, [bound])
+        self._listens: Callable[[], object] | None = listens
+
     @property
     def failed(self) -> bool:
         """Whether a worker ended by itself before it served."""
         return any(process.exitcode not in (0, None, -signal.SIGTERM) for process in self.processes)
 
     def keep_subprocess_alive(self) -> None:
-        """Replace workers that have died or hang."""
+        """Replace workers that have died or hang; tell when the first one listens."""
+        # The workers share the socket: what one of them makes of it is to be seen here.
+        if self._listens and self.sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            self._listens()
+            self._listens = None
         before = {process.pid for process in self.processes}
         super().keep_subprocess_alive()
         for pid in before - {process.pid for process in self.processes}:

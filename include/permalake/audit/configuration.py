@@ -22,6 +22,7 @@ class Configuration:
         max_missing: Greatest share of transfers of listed tokens without a price.
         max_factor: Factor by which a quote may differ from others of the token.
         min_confidence: Confidence from which on a provider's quote counts.
+        is_copy: Whether the days are copied from a publisher, with its counts of what it refused.
     """
 
     protocol: str | None = None
@@ -31,6 +32,7 @@ class Configuration:
     max_missing: float = PricesSettings().max_missing
     max_factor: float = PricesSettings().max_factor
     min_confidence: float = PricesSettings().min_confidence
+    is_copy: bool = False
 
     def row(self) -> pa.Table:
         """Return the numbers as a table with one row."""
@@ -41,5 +43,6 @@ class Configuration:
                 "max_missing": pa.array([self.max_missing], pa.float64()),
                 "max_factor": pa.array([self.max_factor], pa.float64()),
                 "min_confidence": pa.array([self.min_confidence], pa.float64()),
+                "is_copy": pa.array([self.is_copy], pa.bool_()),
             }
         )

@@ -59,6 +59,7 @@ def write(report: AuditReport, target: Path, *, title: str, run_id: str) -> Path
         "passed": len(report.passed),
         "expectations": len(report.findings),
         "warnings": len(report.warnings),
+        "warned": {day.isoformat(): report.warned(day) for day in report.days},
         "failures": [finding.line() for finding in report.failed],
     }
     results = target / "results"
@@ -89,11 +90,11 @@ def remove(folders: Iterable[Path]) -> None:
 
 def _audits() -> list[dict[str, Any]]:
     """Return the summaries of all audits, newest first."""
-    found = [
+    audits = [
         json.loads(file.read_text("utf-8")) | {"page": f"{file.parent.relative_to(root())}/index.html"}
         for file in root().glob(f"*/*/{_SUMMARY}")
     ]
-    return sorted(found, key=lambda audit: str(audit["judged_at"]), reverse=True)[:_LISTED]
+    return sorted(audits, key=lambda audit: str(audit["judged_at"]), reverse=True)[:_LISTED]
 
 
 def _by_table(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:

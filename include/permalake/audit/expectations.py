@@ -15,8 +15,11 @@ from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.execution_engine.execution_engine import ExecutionEngine
 from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
+from great_expectations.expectations.expectation_configuration import parse_result_format
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+from great_expectations.validator.metric_configuration import MetricConfiguration
+from great_expectations.validator.validator import ValidationDependencies
 
 from permalake.audit.outcomes import Outcome, Outcomes
 
@@ -87,14 +90,39 @@ class ColumnTypes(TableMetricProvider):
         return dict(_scanned(execution_engine, metric_domain_kwargs).types)
 
 
-class ExpectRowsToMeet(BatchExpectation):
-    """Every row meets ``predicate``; ``shown`` are the columns to report of one that does not."""
+class _ScanExpectation(BatchExpectation):
+    """Expectation about what a scan has found; it depends on one metric.
+
+    Attributes:
+        rule: The rule's name, unique within a batch.
+    """
 
     rule: str
+
+    metric: ClassVar[str] = RuleOutcome.metric_name
+    metric_dependencies: ClassVar[tuple[str, ...]] = (metric,)
+
+    def get_validation_dependencies(
+        self,
+        execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
+        runtime_configuration: dict[str, Any] | None = None,
+    ) -> ValidationDependencies:
+        """Return the metric; the inherited way writes the whole configuration anew for each of its keys."""
+        configuration = MetricConfiguration(
+            self.metric,
+            metric_domain_kwargs={"batch_id": self.batch_id},
+            metric_value_kwargs={"rule": self.rule} if self.metric == RuleOutcome.metric_name else {},
+        )
+        result_format = parse_result_format((runtime_configuration or {}).get("result_format", "BASIC"))
+        return ValidationDependencies({self.metric: configuration}, result_format)
+
+
+class ExpectRowsToMeet(_ScanExpectation):
+    """Every row meets ``predicate``; ``shown`` are the columns to report of one that does not."""
+
     predicate: str
     shown: list[str]
 
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("permalake.outcome",)
     success_keys: ClassVar[tuple[str, ...]] = ("rule", "predicate", "shown")
 
     def _validate(
@@ -103,16 +131,14 @@ class ExpectRowsToMeet(BatchExpectation):
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
         execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        return _result(metrics["permalake.outcome"])
+        return _result(metrics[self.metric])
 
 
-class ExpectKeyToBeUnique(BatchExpectation):
+class ExpectKeyToBeUnique(_ScanExpectation):
     """No two rows share a key."""
 
-    rule: str
     key: list[str]
 
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("permalake.outcome",)
     success_keys: ClassVar[tuple[str, ...]] = ("rule", "key")
 
     def _validate(
@@ -121,16 +147,16 @@ class ExpectKeyToBeUnique(BatchExpectation):
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
         execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        return _result(metrics["permalake.outcome"])
+        return _result(metrics[self.metric])
 
 
-class ExpectColumnTypes(BatchExpectation):
+class ExpectColumnTypes(_ScanExpectation):
     """The columns have these types (Spark's names), by column."""
 
-    rule: str
     types: dict[str, str]
 
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("permalake.column_types",)
+    metric: ClassVar[str] = ColumnTypes.metric_name
+    metric_dependencies: ClassVar[tuple[str, ...]] = (metric,)
     success_keys: ClassVar[tuple[str, ...]] = ("rule", "types")
 
     def _validate(
@@ -139,11 +165,11 @@ class ExpectColumnTypes(BatchExpectation):
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
         execution_engine: ExecutionEngine[Any] | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        found: dict[str, str] = metrics["permalake.column_types"]
+        differing: dict[str, str] = metrics[self.metric]
         wrong = [
-            {"column": name, "expected": kind, "found": found.get(name, "no such column")}
+            {"column": name, "expected": kind, "found": differing.get(name, "no such column")}
             for name, kind in self.types.items()
-            if found.get(name) != kind
+            if differing.get(name) != kind
         ]
         details = {"days": {}, "sample": wrong}
         return {"success": not wrong, "result": {"observed_value": len(wrong), "details": details}}

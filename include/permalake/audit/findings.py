@@ -71,6 +71,10 @@ class AuditReport:
         """Return a line per expectation that withholds the day."""
         return [finding.line(day) for finding in self.findings if finding.fails(day)]
 
+    def warned(self, day: date) -> list[str]:
+        """Return a line per expectation that is not met and lets the day pass."""
+        return [one.line(day) for one in self.warnings if not one.days or day in one.days]
+
     @property
     def passed(self) -> list[date]:
         """Days that may be published."""

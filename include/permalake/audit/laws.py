@@ -1,20 +1,19 @@
-"""Laws across tables, as double-entry bookkeeping, in SQL that Spark and DuckDB both execute.
+"""Laws across tables, as double-entry bookkeeping, in SQL.
 
 Most laws state that two ways of counting agree, per day and place (a milestone, a transaction, a row key).
 Each side returns entries, and a law is violated where the sums of its sides differ. A law of another form
-returns its violations. Sides are text: the helpers below compose it, and whoever evaluates a law chooses the
-engine (:mod:`permalake.audit.scope`). :mod:`permalake.engine.duckdb_engine` lists what the two engines share.
+returns its violations. Sides are text, which the helpers below compose; the head of
+:mod:`permalake.engine.duckdb_engine` says what it may call.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from permalake.audit.suite import CRITICAL, WARNING, Severity
-from permalake.engine.protocol import Check
+from permalake.engine.rows import Check
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,8 +143,8 @@ def violations_of(law: Law) -> str:
     """Return the query of a law's violations: (date, place, expected, found)."""
     if law.kind == "violations":
         texts = (f"CAST({name} AS STRING) AS {name}" for name in ("place", "expected", "found"))
-        found = f"checked_{law.name}" if law.check else f"({law.sides[0]})"
-        return f"SELECT date, {', '.join(texts)} FROM {found}"
+        source = f"checked_{law.name}" if law.check else f"({law.sides[0]})"
+        return f"SELECT date, {', '.join(texts)} FROM {source}"
     first, second = law.sides
     sums = (
         "SELECT date, place, sum(expected) AS expected, sum(found) AS found FROM ("
@@ -158,11 +157,6 @@ def violations_of(law: Law) -> str:
             "WHERE expected > 0 AND found = 0"
         )
     return f"SELECT date, place, expected, found FROM ({sums}) WHERE expected IS DISTINCT FROM found"
-
-
-def names_in(query: str) -> set[str]:
-    """Return what a query selects from: tables, shared rows, and its own common table expressions."""
-    return set(re.findall(r"\b(?:FROM|JOIN)\s+([a-z_]\w*)", query))
 
 
 def _source(rows: str) -> str:

@@ -9,12 +9,12 @@ from decimal import Decimal
 from typing import Any
 
 from permalake.audit.findings import one_line
+from permalake.audit.hash_prefilter import hash_prefilter
 from permalake.audit.laws import Law, violations_of
 from permalake.audit.scope import Scope
 from permalake.audit.suite import Rule, shown
-from permalake.audit.suspects import suspects
 from permalake.contracts.schema import Table
-from permalake.engine.protocol import Engine
+from permalake.engine.duckdb_engine import DuckDBEngine
 
 SAMPLE = 5
 """Failing rows to report of each day."""
@@ -43,7 +43,7 @@ Outcomes = dict[str, Outcome]
 """Outcomes by name of the expectation."""
 
 
-def rule_outcomes(engine: Engine, table: Table, rules: Sequence[Rule]) -> Outcomes:
+def rule_outcomes(engine: DuckDBEngine, table: Table, rules: Sequence[Rule]) -> Outcomes:
     """Judge the rows of a table by its key and rules: all rules in one scan.
 
     Only the rows of a failing rule are looked for. If the scan fails, no rule is known to hold.
@@ -52,15 +52,15 @@ def rule_outcomes(engine: Engine, table: Table, rules: Sequence[Rule]) -> Outcom
         outcomes = {KEY_UNIQUE: _of_key(engine, table)}
         for rule, count in zip(rules, failing_rows(engine, table, rules), strict=True):
             rows = f"SELECT * FROM {table.name} WHERE NOT ({rule.predicate})"
-            found = _details(engine, rows, shown(table, rule.predicate)) if count else Outcome()
-            outcomes[rule.name] = Outcome(count, found.days, found.sample)
+            outcome = _details(engine, rows, shown(table, rule.predicate)) if count else Outcome()
+            outcomes[rule.name] = Outcome(count, outcome.days, outcome.sample)
     except Exception as error:  # noqa: BLE001 (reported as the outcome)
         lost = Outcome(error=one_line(error))
         return {KEY_UNIQUE: lost} | {rule.name: lost for rule in rules}
     return outcomes
 
 
-def failing_rows(engine: Engine, table: Table, rules: Sequence[Rule]) -> list[int]:
+def failing_rows(engine: DuckDBEngine, table: Table, rules: Sequence[Rule]) -> list[int]:
     """Return the number of rows that violate each rule, by one scan."""
     counts = ", ".join(
         f"coalesce(count_if(NOT ({rule.predicate})), 0) AS rule_{at}" for at, rule in enumerate(rules)
@@ -69,10 +69,10 @@ def failing_rows(engine: Engine, table: Table, rules: Sequence[Rule]) -> list[in
     return [int(row[f"rule_{at}"]) for at in range(len(rules))]
 
 
-def _of_key(engine: Engine, table: Table) -> Outcome:
+def _of_key(engine: DuckDBEngine, table: Table) -> Outcome:
     key = ", ".join(table.key)
     # Keys are compared by their hashes first, which are short to exchange: equal keys have equal hashes.
-    hashed = f"SELECT xxhash64(({key})) AS h FROM {table.name}"
+    hashed = f"SELECT hash(({key})) AS h FROM {table.name}"
     if not engine.rows(f"SELECT h FROM ({hashed}) GROUP BY h HAVING count(*) > 1 LIMIT 1"):
         return Outcome()
     rows = f"SELECT count(*) AS n FROM {table.name} GROUP BY {key} HAVING count(*) > 1"
@@ -86,8 +86,8 @@ def _of_key(engine: Engine, table: Table) -> Outcome:
     if "date" in table.key:
         counted = counted.replace("SELECT date, ", "SELECT ", 1)
     twice = f"SELECT DISTINCT {', '.join(['date', *columns])}, n AS rows FROM ({counted}) WHERE n > 1"
-    found = _details(engine, twice, [*columns, "rows"])
-    return Outcome(surplus, found.days, found.sample)
+    outcome = _details(engine, twice, [*columns, "rows"])
+    return Outcome(surplus, outcome.days, outcome.sample)
 
 
 def law_outcomes(laws: Sequence[Law], scope: Scope) -> Outcomes:
@@ -97,7 +97,7 @@ def law_outcomes(laws: Sequence[Law], scope: Scope) -> Outcomes:
     """
     outcomes: Outcomes = {}
     large = [law for law in laws if scope.reads_large(*law.sides)]
-    suspected = suspects(large, scope)
+    suspected = hash_prefilter(large, scope)
     for law in laws:
         if law in large and law.name not in suspected:
             outcomes[law.name] = Outcome()
@@ -113,12 +113,12 @@ def _of_law(law: Law, scope: Scope) -> Outcome:
     engine = scope.engine(*law.sides)
     if law.check is not None:
         engine.keep(f"checked_{law.name}", law.sides[0], law.check)
-    found = _details(engine, violations_of(law), _OF_LAWS)
-    sample = [{name: _number(value) for name, value in row.items()} for row in found.sample]
-    return Outcome(found.count, found.days, sample)
+    outcome = _details(engine, violations_of(law), _OF_LAWS)
+    sample = [{name: _number(value) for name, value in row.items()} for row in outcome.sample]
+    return Outcome(outcome.count, outcome.days, sample)
 
 
-def _details(engine: Engine, failing: str, columns: Sequence[str]) -> Outcome:
+def _details(engine: DuckDBEngine, failing: str, columns: Sequence[str]) -> Outcome:
     """Count failing rows per day, and return a few of each day."""
     listed = "".join(f", {name}" for name in columns)
     order = ", ".join(columns) or "date"

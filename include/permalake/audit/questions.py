@@ -49,7 +49,7 @@ def answer(question: AuditQuestion, scope: Scope) -> Outcomes:
 
 
 def answers(questions: Sequence[AuditQuestion], scope: Scope) -> dict[str, Outcomes]:
-    """Return the outcomes of questions by name: those about large tables come from the scope's tasks."""
-    large = [one for one in questions if scope.tasks and scope.reads_large(*one.queries)]
-    found = scope.tasks.answers(large, scope) if scope.tasks and large else {}
-    return {one.name: found[one.name] if one.name in found else answer(one, scope) for one in questions}
+    """Return the outcomes of questions by name, from the scope's tasks where it has them."""
+    if scope.tasks is not None:
+        return dict(scope.tasks.answers(questions, scope))
+    return {question.name: answer(question, scope) for question in questions}

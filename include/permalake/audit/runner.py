@@ -54,7 +54,7 @@ class _Part(Protocol):
         """Return what has to be found out."""
 
     def scanned(
-        self, scope: Scope, days: Sequence[date], found: Mapping[str, Outcomes]
+        self, scope: Scope, days: Sequence[date], outcomes: Mapping[str, Outcomes]
     ) -> tuple[Wanted, Scanned]:
         """Return what is expected, and what was found."""
 
@@ -79,12 +79,12 @@ class _OfTable:
         return [AuditQuestion(self.name, self.table, tuple(rules_of(self.table, days)))]
 
     def scanned(
-        self, scope: Scope, days: Sequence[date], found: Mapping[str, Outcomes]
+        self, scope: Scope, days: Sequence[date], outcomes: Mapping[str, Outcomes]
     ) -> tuple[Wanted, Scanned]:
         types, wanted = self._types(scope), of_schema(self.table)
-        if self.name in found:
+        if self.name in outcomes:
             wanted |= of_rows(self.table, rules_of(self.table, days))
-        return wanted, Scanned(types, found.get(self.name, {}))
+        return wanted, Scanned(types, outcomes.get(self.name, {}))
 
     def _types(self, scope: Scope) -> dict[str, str]:
         try:
@@ -107,10 +107,10 @@ class _OfLaws:
         self,
         scope: Scope,
         days: Sequence[date],  # noqa: ARG002
-        found: Mapping[str, Outcomes],
+        answered: Mapping[str, Outcomes],
     ) -> tuple[Wanted, Scanned]:
         outcomes = {
-            name: one for asked in law_questions(self.laws) for name, one in found[asked.name].items()
+            name: one for asked in law_questions(self.laws) for name, one in answered[asked.name].items()
         }
         wanted = of_laws(self.laws, scope.configuration.protocol)
         return wanted, Scanned({}, outcomes)
@@ -137,20 +137,20 @@ class Auditor:
         wanted = [part for name, part in parts.items() if only is None or name in only]
         try:
             # All at once: what tasks answer, they answer side by side.
-            found = answers([one for part in wanted for one in part.questions(scope, days)], scope)
-            reports = [self._pinned_down(part, scope, tuple(days), found) for part in wanted]
+            outcomes = answers([one for part in wanted for one in part.questions(scope, days)], scope)
+            reports = [self._pinned_down(part, scope, tuple(days), outcomes) for part in wanted]
         finally:
             scope.release()
         return AuditReport(tuple(days), tuple(finding for report in reports for finding in report.findings))
 
     def _pinned_down(
-        self, part: _Part, scope: Scope, days: tuple[date, ...], found: Mapping[str, Outcomes]
+        self, part: _Part, scope: Scope, days: tuple[date, ...], outcomes: Mapping[str, Outcomes]
     ) -> AuditReport:
         """Judge ``days`` by what was found; while a failure names no day, halve them.
 
         What fails in both halves fails everywhere: the search ends.
         """
-        report = self._judged(part, scope, days, found)
+        report = self._judged(part, scope, days, outcomes)
         if not report.dateless or len(days) == 1:
             return report
         if all(finding.name in ("columns", "types") for finding in report.dateless):
@@ -158,20 +158,20 @@ class Auditor:
         middle = len(days) // 2
         parts = [(half, scope.narrowed(half[0], half[-1])) for half in (days[:middle], days[middle:])]
         asked = [(half, own, answers(part.questions(own, half), own)) for half, own in parts]
-        halves = [self._judged(part, own, half, found) for half, own, found in asked]
+        halves = [self._judged(part, own, half, outcomes) for half, own, outcomes in asked]
         if len(days) > 2 and all(half.dateless for half in halves):
             return report
         named = [
-            self._pinned_down(part, own, half, found) if judged.dateless else judged
-            for judged, (half, own, found) in zip(halves, asked, strict=True)
+            self._pinned_down(part, own, half, outcomes) if judged.dateless else judged
+            for judged, (half, own, outcomes) in zip(halves, asked, strict=True)
         ]
         return AuditReport(days, tuple(merge([_blame(half) for half in named])))
 
     def _judged(
-        self, part: _Part, scope: Scope, days: Sequence[date], found: Mapping[str, Outcomes]
+        self, part: _Part, scope: Scope, days: Sequence[date], outcomes: Mapping[str, Outcomes]
     ) -> AuditReport:
         try:
-            wanted, scanned = part.scanned(scope, days, found)
+            wanted, scanned = part.scanned(scope, days, outcomes)
         except _UnreadableError as error:
             return AuditReport(tuple(days), (error.finding,))
         return AuditReport(tuple(days), tuple(self._validate(part.name, scanned, wanted, days)))

@@ -9,15 +9,17 @@ from threading import RLock
 from typing import Any, Protocol
 
 from permalake.audit.configuration import Configuration
-from permalake.audit.laws import SHARED, names_in
-from permalake.engine.protocol import PREVIOUS, Engine
+from permalake.audit.laws import SHARED
+from permalake.contracts.sql_text import names_read
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.rows import PREVIOUS
 
 CONFIGURATION = "configuration"
 """Name of the configuration's numbers, as a table with one row."""
 
 
 class Tasks(Protocol):
-    """What answers questions about large tables elsewhere."""
+    """What answers questions elsewhere."""
 
     def answers(self, questions: Sequence[Any], scope: Scope) -> Mapping[str, Any]:
         """Return the outcomes of each question, by its name; see :mod:`permalake.audit.questions`."""
@@ -36,14 +38,14 @@ class Scope:
 
     Attributes:
         tables: Names of the tables.
-        own: Executes queries in this process.
-        tasks: Answers, elsewhere, what is asked about large tables; None where this process does.
-        is_small: Whether a table is small.
+        own: Tells the columns of tables, and executes queries where there are no ``tasks``.
+        tasks: Answers questions elsewhere.
+        is_small: Whether a table is small. Of large ones, hashes are compared first.
         rows: Number of rows by table, where known. Empty tables are not judged row by row.
     """
 
     tables: Collection[str]
-    own: Engine
+    own: DuckDBEngine
     tasks: Tasks | None = None
     configuration: Configuration = field(default_factory=Configuration)
     is_small: Callable[[str], bool] = _all
@@ -51,7 +53,7 @@ class Scope:
     _known: set[str] = field(default_factory=set, repr=False, compare=False)
     _lock: Any = field(default_factory=RLock, repr=False, compare=False)
 
-    def engine(self, *queries: str) -> Engine:
+    def engine(self, *queries: str) -> DuckDBEngine:
         """Return the engine, with all that some queries read made known to it.
 
         A table's name is a query too.
@@ -99,7 +101,7 @@ class Scope:
         if name.removeprefix(PREVIOUS) in self.tables:
             self.own.open(name)
         elif isinstance(rows, str):
-            for one in sorted(names_in(rows)):
+            for one in sorted(names_read(rows)):
                 self._make_known(one)
             self.own.keep(name, rows)
         elif rows is not None:
@@ -110,4 +112,4 @@ class Scope:
 
 
 def _named(query: str) -> set[str]:
-    return {query} if query.isidentifier() else names_in(query)
+    return {query} if query.isidentifier() else names_read(query)

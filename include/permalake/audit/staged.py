@@ -14,9 +14,9 @@ from permalake.audit.scope import Scope
 from permalake.audit.task_answers import TaskAnswers
 from permalake.config import window_days
 from permalake.contracts.schema import Table
+from permalake.contracts.steps import publishers_of
 from permalake.engine.duckdb_engine import DuckDBEngine
-from permalake.spark.sizes import fits_driver
-from permalake.spark.submit import driver_memory, is_local
+from permalake.spark.sizes import fit_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +47,11 @@ class Files(Protocol):
 
     def rows(self, name: str, start: date, end: date, without: Collection[date] = ()) -> StoredRows:
         """Return the rows of start..end as staged, but for some days; those of a side table as published."""
+
+    def rows_of(
+        self, spans: Mapping[str, tuple[date, date]], without: Collection[date] = ()
+    ) -> Mapping[str, StoredRows]:
+        """Return the same of many tables, each from its first day to its last."""
 
     def published_rows(self, name: str, start: date, end: date) -> StoredRows:
         """Return the rows of start..end as they were published when the attempt began."""
@@ -87,22 +92,19 @@ def scope_of(
 ) -> Scope:
     """Return the rows of an attempt's days, without those it refused.
 
-    On a local master this process reads large tables too, from files; on a cluster Spark's tasks do.
-    ``spark`` gives the session; it is asked for when a task is to read a table. Side tables are read as
+    ``spark`` gives the session, whose tasks read the rows. Side tables are read as
     published, with some days more at either end: a quote may be ``prices.window_hours`` older or younger than
     the transfer that it prices.
     """
     audited = _AuditedTables(attempt, tables, window_days(settings.prices.window_hours))
-    small = fits_driver({name: (rows.count, rows.size) for name, rows in audited.rows.items()})
+    small = fit_memory({name: (rows.count, rows.size) for name, rows in audited.rows.items()})
     network = settings.networks.get(attempt.network)
-
-    def rows(name: str) -> pa.Table | ds.Dataset:
-        return audited.rows[name].read() if name in small else audited.rows[name].scan()
+    section = network or settings.wormhole
 
     return Scope(
         frozenset(tables),
-        DuckDBEngine(rows, audited.previous, driver_memory()),
-        None if is_local() else TaskAnswers(spark, audited.scan, audited.scans_before),
+        DuckDBEngine(audited.scan),
+        TaskAnswers(spark, audited.scan, audited.scans_before),
         Configuration(
             protocol=network.protocol if network else None,
             chunk_size=network.chunk_size if network else None,
@@ -111,6 +113,7 @@ def scope_of(
             max_missing=settings.prices.max_missing,
             max_factor=settings.prices.max_factor,
             min_confidence=settings.prices.min_confidence,
+            is_copy=section is not None and publishers_of(section) is not None,
         ),
         small.__contains__,
         {name: rows.count for name, rows in audited.rows.items()},
@@ -125,19 +128,14 @@ class _AuditedTables:
         self._beside = beside
         self._tables = tables
         self._refused = sorted(attempt.refused)
-        self.rows = {name: attempt.files.rows(name, *self._span(name), self._refused) for name in tables}
+        self.rows = attempt.files.rows_of({name: self._span(name) for name in tables}, self._refused)
 
     def scan(self, name: str) -> ds.Dataset:
         """Return the audited rows of a table, read when they are used."""
         return self.rows[name].scan()
 
-    def previous(self, name: str) -> pa.Table:
-        """Return the rows of the latest day before the audited ones."""
-        before = [part.read() for part in self._before(name)]
-        return pa.concat_tables([self.scan(name).schema.empty_table(), *before], promote_options="default")
-
     def scans_before(self, name: str) -> list[ds.Dataset]:
-        """Return the same, in parts that are read when they are used."""
+        """Return the rows of the latest day before the audited ones, in parts read when they are used."""
         return [part.scan() for part in self._before(name)]
 
     def _before(self, name: str) -> list[StoredRows]:

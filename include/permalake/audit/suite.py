@@ -1,8 +1,8 @@
 """Rules for the rows of one table: those that follow from its contract, and its suite.
 
 A rule is a SQL predicate over one row with the semantics of a CHECK constraint: a row fails where the
-predicate is false, not where it is null. A column that must not be null has a rule for that. Spark and DuckDB
-both execute it: :mod:`permalake.engine.duckdb_engine` lists the functions that they share.
+predicate is false, not where it is null. A column that must not be null has a rule for that. The head of
+:mod:`permalake.engine.duckdb_engine` says what it may call.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from permalake.contracts.schema import Column, Table
+from permalake.contracts.sql_text import literal
 
 Severity = Literal["critical", "warning"]
 CRITICAL: Severity = "critical"
@@ -68,14 +69,20 @@ def contract_rules(table: Table) -> list[Rule]:
 
 
 def _date_rule(column: Column) -> Rule:
-    moment = column.name if column.type == "timestamptz" else f"timestamp_seconds({column.name})"
-    return Rule("date_of_milestone", f"date = to_date({moment})", f"date is the UTC date of {column.name}.")
+    moment = (
+        column.name
+        if column.type == "timestamptz"
+        else f"make_timestamp(CAST({column.name} AS BIGINT) * 1000000)"
+    )
+    return Rule(
+        "date_of_milestone", f"date = CAST({moment} AS DATE)", f"date is the UTC date of {column.name}."
+    )
 
 
 def _value_rules(column: Column) -> list[Rule]:
     rules = []
     if column.values is not None:
-        listed = ", ".join(_literal(value) for value in column.values)
+        listed = ", ".join(literal(value) for value in column.values)
         rules.append(
             Rule(f"{column.name}_known", f"{column.name} IN ({listed})", f"{column.name} is one of {listed}.")
         )
@@ -92,7 +99,7 @@ def _value_rules(column: Column) -> list[Rule]:
         rules.append(
             Rule(
                 f"{column.name}_well_formed",
-                f"regexp_like({column.name}, {_literal(column.pattern)})",
+                f"regexp_matches({column.name}, {literal(column.pattern)})",
                 f"{column.name} matches {column.pattern}",
             )
         )
@@ -104,16 +111,3 @@ def shown(table: Table, predicate: str) -> tuple[str, ...]:
     words = set(re.findall(r"[a-z_][a-z0-9_]*", predicate))
     read = [name for name in table.names if name in words and name not in table.key]
     return (*(name for name in table.key if name != "date"), *read)
-
-
-def _literal(value: int | str) -> str:
-    """Return a literal that both engines read alike.
-
-    Raises:
-        ValueError: The text holds a quote or a backslash, which Spark takes for an escape.
-    """
-    if isinstance(value, int):
-        return str(value)
-    if "'" in value or "\\" in value:
-        raise ValueError(f"{value}: neither quotes nor backslashes; write a dot of a pattern as [.]")
-    return f"'{value}'"

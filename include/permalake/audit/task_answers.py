@@ -1,4 +1,4 @@
-"""Questions about large tables, answered in Spark's tasks: a task each, by DuckDB over the files of the days.
+"""Questions of an audit, answered in Spark's tasks by DuckDB over the files of the days.
 
 Spark's own plans for the same queries took four times the processor time. A task reads only the columns that
 it needs; what does not fit its memory goes to the disk of its machine.
@@ -6,9 +6,8 @@ it needs; what does not fit its memory goes to the disk of its machine.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,18 +17,18 @@ import pyarrow.dataset as ds
 
 from permalake.audit.configuration import Configuration
 from permalake.audit.laws import SHARED
-from permalake.audit.outcomes import Outcome, Outcomes
+from permalake.audit.outcomes import Outcomes
 from permalake.audit.questions import AuditQuestion, answer
 from permalake.audit.scope import Scope
 from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.engine.local_files import sendable
-from permalake.engine.protocol import PREVIOUS
-from permalake.spark.sizes import TASK_MEMORY
+from permalake.engine.rows import PREVIOUS
+from permalake.spark.submit import is_local
+from permalake.spark.tasks import TaskShare, in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ANSWER = pa.schema([pa.field("name", pa.string()), pa.field("outcomes", pa.string())])
 Days = tuple[date, date]
 Rows: TypeAlias = pa.Table | ds.Dataset
 
@@ -51,28 +50,36 @@ class TaskAnswers:
     days: Days | None = None
 
     def answers(self, questions: Sequence[AuditQuestion], scope: Scope) -> dict[str, Outcomes]:
-        """Return the outcomes of each question, by its name; those with most rows begin first."""
+        """Return the outcomes of each question, by its name."""
         read = {one.name: scope.reached(*one.queries) for one in questions}
-        ordered = sorted(
-            questions, key=lambda one: -sum(scope.rows.get(table, 0) for table in read[one.name])
-        )
-        work = _Answering(ordered, self._known(set().union(*read.values()), scope), scope.configuration)
-        numbers = self.spark().range(0, len(ordered), 1, len(ordered))
-        found = numbers.mapInArrow(work, "name string, outcomes string").collect()
-        return {
-            row["name"]: {name: Outcome(**one) for name, one in json.loads(row["outcomes"]).items()}
-            for row in found
-        }
+        weights = {name: sum(scope.rows.get(table, 0) for table in tables) for name, tables in read.items()}
+        given = self._given(set().union(*read.values()), scope)
+        configuration = scope.configuration
+
+        def work(share: Sequence[AuditQuestion], limits: TaskShare) -> dict[str, Outcomes]:
+            here = given.scope(configuration, limits)
+            try:
+                return {question.name: answer(question, here) for question in share}
+            finally:
+                here.release()
+
+        spark = self.spark()
+        # On one machine a second task would open the same tables once more.
+        tasks = 1 if is_local() else spark.sparkContext.defaultParallelism
+        answered: dict[str, Outcomes] = {}
+        for outcomes in in_tasks(spark, work, shares(questions, weights, tasks)):
+            answered |= outcomes
+        return answered
 
     def narrowed(self, start: date, end: date) -> TaskAnswers:
         """Return the same for ``start`` to ``end`` only, both inclusive."""
         return replace(self, days=(start, end))
 
-    def _known(self, names: set[str], scope: Scope) -> _Known:
+    def _given(self, names: set[str], scope: Scope) -> _Given:
         tables = {name.removeprefix(PREVIOUS) for name in names} & set(scope.tables)
         before = {name.removeprefix(PREVIOUS) for name in names if name.startswith(PREVIOUS)} & tables
         shared = {name: SHARED[name] for name in names if name in SHARED}
-        return _Known(
+        return _Given(
             {name: sendable(self.rows(name)) for name in tables},
             {name: [sendable(part) for part in self.previous(name)] for name in before},
             frozenset(name for name in tables if scope.is_small(name)),
@@ -82,52 +89,48 @@ class TaskAnswers:
         )
 
 
+def shares(
+    questions: Sequence[AuditQuestion], weights: Mapping[str, int], most: int
+) -> list[list[AuditQuestion]]:
+    """Return questions in at most so many shares of about the same weight; each begins with its heaviest."""
+    dealt: list[list[AuditQuestion]] = [[] for _ in range(min(most, len(questions)))]
+    loads = [0] * len(dealt)
+    for question in sorted(questions, key=lambda one: -weights[one.name]):
+        lightest = loads.index(min(loads))
+        dealt[lightest].append(question)
+        loads[lightest] += weights[question.name] + 1
+    return dealt
+
+
 @dataclass(frozen=True)
-class _Known:
-    """What tasks are told: files by table, and what laws share, worked out where it needs this machine."""
+class _Given:
+    """What tasks are given: files by table, and what laws share, worked out where it needs this machine."""
 
     tables: Mapping[str, Rows]
     before: Mapping[str, list[Rows]]
     small: frozenset[str]
     queries: Mapping[str, str]
-    given: Mapping[str, pa.Table]
+    shared: Mapping[str, pa.Table]
     days: Days | None
 
-    def scope(self, configuration: Configuration) -> Scope:
-        """Return the scope of a question, for this process."""
+    def scope(self, configuration: Configuration, limits: TaskShare) -> Scope:
+        """Return the scope of questions, for this process; small tables are read once for all of them."""
         SHARED.update(self.queries)
-        SHARED.update({name: partial(_given, rows) for name, rows in self.given.items()})
+        SHARED.update({name: partial(_rows, rows) for name, rows in self.shared.items()})
         engine = DuckDBEngine(
-            self.tables.__getitem__, self._previous, memory=TASK_MEMORY, days=self.days, threads=1
+            self._table, self._previous, memory=limits.memory, days=self.days, threads=limits.threads
         )
         is_small = self.small.__contains__
         return Scope(frozenset(self.tables), engine, configuration=configuration, is_small=is_small)
+
+    def _table(self, name: str) -> Rows:
+        rows = self.tables[name]
+        return rows.to_table() if name in self.small and not isinstance(rows, pa.Table) else rows
 
     def _previous(self, name: str) -> pa.Table:
         parts = [part if isinstance(part, pa.Table) else part.to_table() for part in self.before[name]]
         return pa.concat_tables([self.tables[name].schema.empty_table(), *parts], promote_options="default")
 
 
-def _given(rows: pa.Table, _: Configuration) -> pa.Table:
+def _rows(rows: pa.Table, _: Configuration) -> pa.Table:
     return rows
-
-
-@dataclass(frozen=True)
-class _Answering:
-    """What a task does with the numbers of questions."""
-
-    questions: Sequence[AuditQuestion]
-    known: _Known
-    configuration: Configuration
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            question = self.questions[number]
-            scope = self.known.scope(self.configuration)
-            try:
-                outcomes = {name: asdict(one) for name, one in answer(question, scope).items()}
-            finally:
-                scope.release()
-            yield pa.RecordBatch.from_pydict(
-                {"name": [question.name], "outcomes": [json.dumps(outcomes)]}, _ANSWER
-            )

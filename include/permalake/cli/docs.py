@@ -1,4 +1,7 @@
-"""Write the generated docs: ``docs/tables``, ``docs/dags.md``, ``include/cql``; ``--check`` compares them."""
+"""Write the generated docs; ``--check`` compares them.
+
+These are ``docs/tables``, ``docs/dags.md``, ``docs/runbooks/reasons.md`` and ``include/cql``.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,22 @@ from functools import lru_cache
 from pathlib import Path
 
 from permalake.audit.catalogue import Described, describe
-from permalake.cli.tables import ALL_TABLES, ALL_VIEWS, rule
+from permalake.cli.tables import ALL_TABLES, ALL_VIEWS
 from permalake.contracts import Table
+from permalake.contracts.reason_codes import RUNBOOK
+from permalake.contracts.reasons import runbook
 from permalake.contracts.views import LakeView
 from permalake.domains import DOMAINS
 from permalake.paths import ROOT
 
 _NOTICE = "<!-- Generated from the table contracts by `make docs`; changes belong there. -->"
 _NAMESPACES = {"iota": "one per IOTA network", "wormhole": "`wormhole`", "all": "every namespace"}
+
+_COMMITS = {
+    "side": "Side table: committed on its own, not with the day",
+    "carried": "Carried table: built by the step `carry` from published days, in order",
+    "head": "Table of the live head alone, the namespace `NETWORK_live`; no day has it",
+}
 
 
 def _cell(text: str) -> str:
@@ -40,14 +51,12 @@ def table_page(table: Table | LakeView) -> str:
     if isinstance(table, Table) and table.first_value:
         clocks = ", ".join(f"`{name}`" for name in table.first_value)
         lines += [f"- Keeps its first value when a day is rebuilt: {clocks}"]
-    if isinstance(table, Table) and table.commit == "side":
-        lines += ["- Side table: committed on its own, not with the day"]
-    if isinstance(table, Table) and table.commit == "carried":
-        lines += ["- Carried table: built by the step `carry` from published days, in order"]
+    if isinstance(table, Table) and table.commit in _COMMITS:
+        lines += [f"- {_COMMITS[table.commit]}"]
     lines += ["", "| column | type | null | meaning | rule |", "| --- | --- | --- | --- | --- |"]
     for column in table.columns:
         null = "" if column.required else "yes"
-        demand = f"`{_cell(rule(column))}`" if rule(column) else ""
+        demand = f"`{_cell(column.rule)}`" if column.rule else ""
         lines.append(f"| {column.name} | {column.type} | {null} | {_cell(column.doc)} | {demand} |")
     if isinstance(table, Table):
         lines += _expectations(table)
@@ -123,6 +132,7 @@ def pages() -> dict[Path, str]:
     generated = {tables / f"{table.name}.md": table_page(table) for table in _described()}
     generated[tables / "README.md"] = index_page()
     generated[ROOT / "docs" / "dags.md"] = dags_page()
+    generated[ROOT / RUNBOOK] = runbook()
     for protocol in ("chrysalis", "stardust"):
         generated[ROOT / "include" / "cql" / f"{protocol}.cql"] = cql(protocol)
     return generated

@@ -18,6 +18,7 @@ DEBUG = "PERMALAKE_DEBUG"
 # The lines of `permalake --help` stand here, so that help loads no module.
 COMMANDS = {
     "run": "Build days by the steps of the DAG, without Airflow.",
+    "live": "Follow a network between the days that are built.",
     "query": "Query the published lake in SQL.",
     "serve": "Serve the published lake as a REST API.",
     "statement": "Print the account statement of an address.",
@@ -27,6 +28,7 @@ COMMANDS = {
     "restore": "Rebuild a lost catalog from the warehouse.",
     "verify": "Check the lake, or a copy of it, against signed manifests.",
     "export": "Write the signed days as files that anybody can copy and check.",
+    "mirror": "Copy the days of publishers, and prove them again.",
     "keys": "Create and show the key that signs the published days.",
     "quarantine": "List rejected input with its reason, and retry it.",
     "services": "Run Cassandra and the Bigtable emulator on this machine.",
@@ -126,7 +128,7 @@ def _fail(message: str, code: int) -> None:
         import traceback
 
         traceback.print_exc()
-    from permalake.hostile_text import LONGEST_MESSAGE, shown
+    from permalake.sanitize import LONGEST_MESSAGE, shown
 
     sys.stderr.write(f"permalake: {shown(' '.join(message.split()), LONGEST_MESSAGE)}\n")
     sys.exit(code)

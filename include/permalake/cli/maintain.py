@@ -41,9 +41,9 @@ def command(
     run_id = f"maintain-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     networks = maintenance.chosen(settings, network)
     lines = 0
-    if not dry_run and (crowded := maintenance.crowded(settings, domain_of, networks)):
+    if not dry_run and (fragmented := maintenance.fragmented_networks(settings, domain_of, networks)):
         log = HOME / "logs" / maintenance.JOB / f"{run_id}.log"
-        for line in maintenance.compact(settings, crowded, run_id, log, config):
+        for line in maintenance.compact(settings, fragmented, run_id, log, config):
             lines += _say(line)
     for done in maintenance.housekeeping(
         settings, domain_of, networks, run_id, dry_run=dry_run, confirmed=confirm_removal

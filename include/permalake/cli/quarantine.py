@@ -11,6 +11,7 @@ import pyarrow as pa
 import typer
 
 from permalake.cli.output import FORMAT_HELP, Format
+from permalake.cli.reasons import explain
 from permalake.cli.render import plain, write
 from permalake.config import Settings, load_settings
 from permalake.errors import ConfigError, PermalakeError
@@ -43,6 +44,8 @@ def list_(  # noqa: PLR0917
 ) -> None:
     """List what was rejected: where it came from, why, and when it was first seen.
 
+    docs/runbooks/reasons.md says of every reason what to do.
+
     Example: permalake quarantine list --network wormhole --reason bad_signature
     """
     settings = load_settings(config)
@@ -50,7 +53,10 @@ def list_(  # noqa: PLR0917
     from permalake.domains import open_reader
 
     rows = open_reader(settings).rejected(network, _day(day), reason, columns=_LISTED[1:])
-    _print(rows.select(_LISTED).slice(0, limit), _LISTED, form)
+    listed = rows.select(_LISTED).slice(0, limit)
+    _print(listed, _LISTED, form)
+    if form == "table":
+        explain(sorted(set(listed["reason"].to_pylist())))
     if limit and limit < rows.num_rows:
         sys.stderr.write(f"{limit} of {rows.num_rows} rows shown\n")
 
@@ -126,6 +132,6 @@ def _day(text: str | None) -> date | None:
         raise ConfigError(f"--date {text}: not a date; write it as 2022-09-28") from None
 
 
-def _print(found: pa.Table, names: tuple[str, ...], form: Format) -> None:
-    records = [{name: plain(value) for name, value in row.items()} for row in found.to_pylist()]
+def _print(rejected: pa.Table, names: tuple[str, ...], form: Format) -> None:
+    records = [{name: plain(value) for name, value in row.items()} for row in rejected.to_pylist()]
     write(records, names, form, sys.stdout, sys.stderr)

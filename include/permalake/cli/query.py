@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,13 +19,20 @@ from permalake.errors import ConfigError, PermalakeError, line_of
 from permalake.query_process import QueryLimits, Send, in_own_process, limit_memory
 
 if TYPE_CHECKING:
-    from permalake.lake import QueryResult
+    from permalake.cli.shell import Words
+    from permalake.lake.published import AsOf
+    from permalake.lake.query import QueryResult
+
+_DATE_DIGITS = len("20220928")
 
 
 def command(  # noqa: PLR0917
     sql: Annotated[
         str | None,
-        typer.Argument(metavar="SQL", help="One SELECT, in DuckDB's SQL; - or nothing: standard input."),
+        typer.Argument(
+            metavar="SQL",
+            help="One SELECT, in DuckDB's SQL; -: standard input; nothing, on a terminal: a shell.",
+        ),
     ] = None,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Read the SQL from this file.")
@@ -36,7 +44,9 @@ def command(  # noqa: PLR0917
     as_of: Annotated[
         str | None,
         typer.Option(
-            "--as-of", metavar="T", help="Read the state at that time (RFC 3339; default zone UTC)."
+            "--as-of",
+            metavar="T",
+            help="Read the state at that time (RFC 3339; default zone UTC), or that of publication T.",
         ),
     ] = None,
     timeout: Annotated[
@@ -53,6 +63,9 @@ def command(  # noqa: PLR0917
     decimals as text, binary as hex, timestamps in UTC. Of columns with the same name, all but the first get
     a number. The statement can only read.
 
+    Without SQL on a terminal a shell opens: statements end with a semicolon, Tab completes tables and
+    columns, and PERMALAKE_HOME/query_history keeps what was entered.
+
     Examples:
       permalake query "select * from shimmer.ms_analytics order by milestone_index"
 
@@ -66,10 +79,23 @@ def command(  # noqa: PLR0917
     """
     limits = QueryLimits(timeout, memory)
     screen = Screen.of(sys.stdout)
-    question = QueryOrder(
-        load_settings(config), _text(sql, file), _moment(as_of), limits, form, screen, parquet
-    )
-    print_answer(question)
+    settings, moment = load_settings(config), _moment(as_of)
+    if sql is None and file is None and sys.stdin.isatty():
+        if parquet is not None:
+            raise ConfigError("--parquet: the shell prints rows; give the SQL in the arguments")
+        _open_shell(QueryOrder(settings, "", moment, limits, form, screen))
+        return
+    print_answer(QueryOrder(settings, _text(sql, file), moment, limits, form, screen, parquet))
+
+
+def _open_shell(order: QueryOrder) -> None:
+    """Answer the statements of a terminal, each as a query of its own."""
+    from permalake.cli.shell import columns_query, run_shell, words_of
+
+    def load() -> Words:
+        return words_of(answered(replace(order, sql=columns_query())))
+
+    run_shell(lambda sql: print_answer(replace(order, sql=sql)), load)
 
 
 @dataclass(frozen=True)
@@ -78,11 +104,19 @@ class QueryOrder:
 
     settings: Settings
     sql: str
-    as_of: datetime | None
+    as_of: AsOf | None
     limits: QueryLimits
     form: Format
     screen: Screen
     parquet: Path | None = None
+
+
+def answered(question: QueryOrder) -> list[dict[str, Any]]:
+    """Return the rows of a query, run in a process of its own, as JSON values."""
+    order = replace(question, form="json", screen=Screen(False, "utf-8"), parquet=None)
+    answer = in_own_process(_answer, (order,), order.limits)
+    rows: list[dict[str, Any]] = json.loads("".join(text for name, text in answer if name == "out"))
+    return rows
 
 
 def print_answer(question: QueryOrder) -> None:
@@ -94,17 +128,20 @@ def print_answer(question: QueryOrder) -> None:
 
 def _answer(send: Send, question: QueryOrder) -> None:
     """Send the rows as they are printed: parts of text, each with the name of its stream."""
-    from permalake.cli.render import rows, write
-    from permalake.domains import open_reader
+    from permalake.cli.render import write
+    from permalake.domains import domain_of
+    from permalake.lake.identity import open_database
+    from permalake.lake.json_rows import json_rows
+    from permalake.lake.query import run_query
 
-    reader = open_reader(question.settings)
+    database = open_database(question.settings)
     limit_memory(question.limits)
-    result = reader.answer(question.sql, question.as_of, question.limits)
+    result = run_query(database, domain_of, question.sql, question.as_of, question.limits)
     if question.parquet is not None:
         count = _write_parquet(result, question.parquet)
         send(("log", f"{question.parquet}: {count} rows\n"))
         return
-    records = rows(result.batches(), result.names, result.kinds)
+    records = json_rows(result.batches(), result.names, result.kinds)
     out, log = (sent_text(partial(_part, send, name), question.screen) for name in ("out", "log"))
     write(records, result.names, question.form, out, log)
     out.flush()
@@ -140,8 +177,6 @@ def _text(sql: str | None, file: Path | None) -> str:
             raise ConfigError(f"--file {file}: {line_of(error)}") from None
     if sql not in {None, "-"}:
         return str(sql)
-    if sql is None and sys.stdin.isatty():
-        raise ConfigError('no SQL; write it in quotes, such as permalake query "show tables"')
     return sys.stdin.read()
 
 
@@ -149,11 +184,15 @@ def _part(send: Send, name: str, text: str) -> None:
     send((name, text))
 
 
-def _moment(text: str | None) -> datetime | None:
+def _moment(text: str | None) -> AsOf | None:
     if text is None:
         return None
+    if text.isascii() and text.isdigit() and len(text) < _DATE_DIGITS:
+        return int(text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ConfigError(f"--as-of {text}: not a time; write it as 2022-09-28T12:00:00Z") from None
+        raise ConfigError(
+            f"--as-of {text}: not a time; write it as 2022-09-28T12:00:00Z, or give a publication's number"
+        ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

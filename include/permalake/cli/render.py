@@ -1,116 +1,28 @@
-"""Rows as JSON, CSV or a table on the screen, by DuckDB type."""
+"""Rows as JSON, CSV or a table on the screen."""
 
 from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
 from typing import IO, Any
 
-import pyarrow as pa
-from duckdb.sqltypes import DuckDBPyType
-
 from permalake.cli.output import Format
-from permalake.hostile_text import escaped, shown
+from permalake.lake.json_rows import cell, timestamp
+from permalake.sanitize import escaped, shown
 
-Convert = Callable[[Any], Any]
 _SCREEN_ROWS = 1000
-_SCREEN_WIDTH = 72
+_SCREEN_WIDTH = 90
+"""Characters of a text that a table holds: those of a row key, and not of a payload."""
+_SHORT = 20
+"""Width to which a screen shortens texts before it leaves columns out; numbers keep theirs."""
 _WIDE = 100_000
 # What a spreadsheet takes for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-
-
-def converter(kind: DuckDBPyType) -> Convert:
-    """Return the function that turns an Arrow value of this type into a JSON value.
-
-    Integers of any width are numbers, decimals text without exponent, binary lower-case hex, dates
-    ``YYYY-MM-DD``, timestamps RFC 3339 in UTC, doubles numbers (null where JSON has none for them).
-    """
-    name = kind.id
-    if name in _NESTED:
-        return _maybe(_NESTED[name](kind))
-    return _maybe(_PLAIN.get(name, str))
-
-
-def _maybe(convert: Convert) -> Convert:
-    return lambda value: None if value is None else convert(value)
-
-
-def timestamp(value: datetime) -> str:
-    """Format a time as RFC 3339 in UTC, with a fraction only if it is not zero."""
-    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    text = aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    year, rest = text.split("-", 1)
-    fraction = f".{aware.microsecond:06d}".rstrip("0") if aware.microsecond else ""
-    return f"{year:0>4}-{rest}{fraction}Z"
-
-
-def _double(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _children(kind: DuckDBPyType) -> dict[str, DuckDBPyType]:
-    # An array's size stands among its children.
-    return {name: child for name, child in kind.children if isinstance(child, DuckDBPyType)}
-
-
-def _list(kind: DuckDBPyType) -> Convert:
-    inner = converter(_children(kind)["child"])
-    return lambda values: [inner(value) for value in values]
-
-
-def _struct(kind: DuckDBPyType) -> Convert:
-    inner = {name: converter(child) for name, child in _children(kind).items()}
-    return lambda value: {name: convert(value.get(name)) for name, convert in inner.items()}
-
-
-def _map(kind: DuckDBPyType) -> Convert:
-    children = _children(kind)
-    key, inner = converter(children["key"]), converter(children["value"])
-    return lambda pairs: {str(key(name)): inner(value) for name, value in pairs}
-
-
-_NESTED: dict[str, Callable[[DuckDBPyType], Convert]] = {
-    "list": _list,
-    "array": _list,
-    "struct": _struct,
-    "map": _map,
-}
-_INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
-_PLAIN: dict[str, Convert] = {
-    **dict.fromkeys(_INTEGERS, int),
-    **dict.fromkeys([f"u{name}" for name in _INTEGERS], int),
-    "boolean": bool,
-    "float": _double,
-    "double": _double,
-    "decimal": lambda value: format(Decimal(value), "f"),
-    "blob": lambda value: value.hex(),
-    "date": date.isoformat,
-    **dict.fromkeys(["timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"], timestamp),
-    "timestamp with time zone": timestamp,
-    "varchar": str,
-}
-
-
-def rows(
-    batches: Iterable[pa.RecordBatch], names: Sequence[str], kinds: Sequence[DuckDBPyType]
-) -> Iterator[dict[str, Any]]:
-    """Yield each row as JSON values by column name."""
-    converters = [converter(kind) for kind in kinds]
-    for batch in batches:
-        columns = [
-            [convert(value) for value in column.to_pylist()]
-            for column, convert in zip(batch.columns, converters, strict=True)
-        ]
-        for values in zip(*columns, strict=True):
-            yield dict(zip(names, values, strict=True))
 
 
 def plain(value: Any) -> Any:
@@ -152,8 +64,8 @@ def _write_csv(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[
     writer, is_terminal = csv.writer(out, lineterminator="\n"), out.isatty()
     writer.writerow(names)
     for record in records:
-        cells = [_cell(record[name]) for name in names]
-        writer.writerow([shown(cell, sys.maxsize) for cell in cells] if is_terminal else cells)
+        cells = [cell(record[name]) for name in names]
+        writer.writerow([shown(text, sys.maxsize) for text in cells] if is_terminal else cells)
 
 
 def _write_sheet(records: Iterable[dict[str, Any]], names: Sequence[str], out: IO[str], log: IO[str]) -> None:
@@ -178,20 +90,57 @@ def _write_table(records: Iterable[dict[str, Any]], names: Sequence[str], out: I
     total, lines = 0, []
     for total, record in enumerate(records, start=1):
         if total <= _SCREEN_ROWS:
-            lines.append([_shortened(_cell(record[name], null="null")) for name in names])
+            lines.append([_shortened(cell(record[name], null="null")) for name in names])
     heads = [shown(name) for name in names]
-    widths = [max(map(cell_len, column)) for column in zip(heads, *lines, strict=True)]
-    kept = _fitting(widths, console.width)
+    columns = [list(column) for column in zip(heads, *lines, strict=True)]
+    widths = [max(map(cell_len, column)) for column in columns]
+    rooms = _narrowed(widths, [_least(column) for column in columns], console.width)
+    lines = [[_elided(text, room) for text, room in zip(line, rooms, strict=True)] for line in lines]
+    kept = _fitting(rooms, console.width)
     grid = Table()
     for at in kept:
         grid.add_column(Text("…" if at is None else heads[at]), overflow="fold")
     for line in lines:
         grid.add_row(*[Text("…" if at is None else line[at]) for at in kept])
     console.print(grid)
+    if any(rooms[at] < widths[at] for at in kept if at is not None):
+        log.write("long texts are shortened in the middle; --format json or csv gives all\n")
     if None in kept:
         log.write(f"{len(kept) - 1} of {len(names)} columns shown; --format json or csv gives all\n")
     if total > _SCREEN_ROWS:
         log.write(f"{total} rows, the first {_SCREEN_ROWS} shown; --format json or csv gives all\n")
+
+
+def _least(column: Sequence[str]) -> int:
+    """Return how narrow a column may become: its head, its numbers and the ends of its texts stay."""
+    head, *texts = column
+    whole = [len(text) for text in texts if _NUMBER.fullmatch(text)]
+    return max(len(head), _SHORT, *whole)
+
+
+def _narrowed(widths: Sequence[int], least: Sequence[int], screen: int) -> list[int]:
+    """Return the widths of columns that a screen shows, the widest ones narrowed first and no further."""
+    room = screen - 1 - 3 * len(widths)
+    narrow = [min(width, one) for width, one in zip(widths, least, strict=True)]
+    over = sum(widths) - max(room, sum(narrow))
+    rooms = list(widths)
+    while over > 0:
+        at = max(range(len(rooms)), key=lambda one: rooms[one] - narrow[one])
+        others = sorted(rooms[one] - narrow[one] for one in range(len(rooms)) if one != at)
+        cut = min(over, max(rooms[at] - narrow[at] - (others[-1] if others else 0), 1))
+        rooms[at] -= cut
+        over -= cut
+    return rooms
+
+
+def _elided(text: str, room: int) -> str:
+    """Return a text's two ends where it has not room enough."""
+    from rich.cells import cell_len
+
+    if cell_len(text) <= room:
+        return text
+    tail = (room - 1) // 2
+    return f"{text[: room - 1 - tail]}…{text[-tail:]}"
 
 
 def _fitting(widths: Sequence[int], screen: int) -> list[int | None]:
@@ -219,14 +168,6 @@ def _fitting(widths: Sequence[int], screen: int) -> list[int | None]:
             tail.insert(0, right)
             right -= 1
     return [*head, None, *tail] if left <= right else [*head, *tail]
-
-
-def _cell(value: Any, null: str = "") -> str:
-    if value is None:
-        return null
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
 
 
 def _shortened(text: str) -> str:

@@ -47,12 +47,15 @@ def command(
     open_database(settings, settings.serve.catalog_wait)
     address = host or settings.serve.host
     number = settings.serve.port if port is None else port
-    sys.stderr.write(f"serving {settings.lake.warehouse} at http://{address}:{number}, docs at /docs\n")
     from permalake.api.workers import WorkersFailedError, serve_by_workers, usable_cores
 
-    settings = settings.model_copy(update={"serve": _within_open_files(settings.serve)})
+    section = settings.serve.model_copy(update={"host": address, "port": number})
+    settings = settings.model_copy(update={"serve": _within_open_files(section)})
+    words = f"serving {settings.lake.warehouse} at http://{address}:{number}, docs at /docs\n"
     try:
-        serve_by_workers(settings, address, number, workers or usable_cores())
+        serve_by_workers(
+            settings, address, number, workers or usable_cores(), lambda: sys.stderr.write(words)
+        )
     except WorkersFailedError:
         raise PermalakeError(
             f"nothing listens at {address}:{number}; if it is taken, choose others with --host and --port"

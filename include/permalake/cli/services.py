@@ -68,12 +68,12 @@ def status(
 
     The exit code is 1 unless both are up.
     """
-    found = control.status(_servers(config, None, None))
+    states = control.status(_servers(config, None, None))
     if format_ == "json":
-        typer.echo(json.dumps([asdict(service) for service in found], indent=1))
+        typer.echo(json.dumps([asdict(service) for service in states], indent=1))
     else:
-        for service in found:
+        for service in states:
             pid = f" pid {service.pid}" if service.pid else ""
             typer.echo(f"{service.name}: {service.state} {service.address}{pid}, log {service.log}")
-    if any(service.state != "up" for service in found):
+    if any(service.state != "up" for service in states):
         raise typer.Exit(1)

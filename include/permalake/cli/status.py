@@ -10,13 +10,15 @@ from typing import Annotated, Any, Literal
 import typer
 
 from permalake.cli.chosen_days import FirstDay, LastDay, chosen_days
+from permalake.cli.reasons import explain
 from permalake.cli.render import plain, write
 from permalake.config import Settings, load_settings
+from permalake.contracts.reason_codes import address
 from permalake.contracts.steps import CARRY
 from permalake.errors import ConfigError
-from permalake.hostile_text import shown
 from permalake.lake import DayStatus, carried_until
 from permalake.lake.step_ledger import StepLedger, StepRow
+from permalake.sanitize import shown
 from permalake.stores.batch import Store
 
 _STEP = (
@@ -41,8 +43,9 @@ def command(  # noqa: PLR0917
 ) -> None:
     """Show every day of the lake: its times of build and publication, audit result, rows and remarks.
 
-    Below, up to which day the tables that tell the state at a day's end are carried. Tables whose metadata is
-    missing or damaged are named on standard error.
+    Below, up to which day the tables that tell the state at a day's end are carried, how far live heads are,
+    and where to see what later publications changed. Tables whose metadata is missing or damaged are named on
+    standard error. Every code of a reason has a section in docs/runbooks/reasons.md that says what to do.
 
     Examples:
       permalake status
@@ -51,7 +54,7 @@ def command(  # noqa: PLR0917
 
       permalake status --failed --date 2022-09-01 --to 2022-09-30
 
-      permalake status --run cli-20260101T060000-3f9a2c
+      permalake status --run shimmer_2022-09-28__cli-20260101T060000-3f9a2c
     """
     settings = load_settings(config)
 
@@ -76,14 +79,49 @@ def command(  # noqa: PLR0917
     if failed:
         shown_days = [day for day in shown_days if day.error or day.stale or day.gaps]
     if form == "json":
-        records = [{name: plain(value) for name, value in asdict(day).items()} for day in shown_days]
+        records = [
+            {name: plain(value) for name, value in asdict(day).items()}
+            | {"reasons": [address(code) for code in day.reasons]}
+            for day in shown_days
+        ]
         write(records, (), "json", sys.stdout, sys.stderr)
         return
     if not days:
         sys.stderr.write("nothing is built yet; build a day with `permalake run`\n")
     write([_screen(day) for day in shown_days], _SCREEN, "table", sys.stdout, sys.stderr)
+    explain(sorted({code for day in shown_days for code in day.reasons}))
+    _show_ends(settings, days, network)
+    _show_corrections(settings, shown_days)
+
+
+def _show_corrections(settings: Settings, days: list[DayStatus]) -> None:
+    """Print where to see what a later publication changed of the days that are shown, if one covers any."""
+    from permalake.lake.identity import open_database
+    from permalake.lake.status import published_again
+
+    again = published_again(open_database(settings))
+    for name, own in groupby(days, lambda day: day.network):
+        if found := sorted(day.date for day in own if day.date in again.get(name, ())):
+            what = f"{len(found):,} days were" if len(found) > 1 else "1 day was"
+            sys.stdout.write(
+                f"{name}: {what} published again, the last {found[-1]}; what changed: "
+                f"/quality/changes?network={name}&day={found[-1]} of `permalake serve`\n"
+            )
+
+
+def _show_ends(settings: Settings, days: list[DayStatus], network: str | None) -> None:
+    """Print up to where each network is carried, and followed live."""
+    from permalake.lake.head_position import head_positions
+    from permalake.lake.identity import open_database
+
     for name, own in groupby(days, lambda day: day.network):
         sys.stdout.write(f"{name}: carried up to {carried_until(own) or '-'}\n")
+    for name, head in sorted(head_positions(open_database(settings)).items()):
+        if network in {None, name}:
+            sys.stdout.write(f"{name}: live up to {head}, {head.lag():.0f} s ago\n")
+            for first, last in head.gaps:
+                span = f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
+                sys.stdout.write(f"{name}: nobody listened {span}; what came then comes with its day\n")
 
 
 def _mark_continued(settings: Settings, network: str | None) -> None:

@@ -10,29 +10,17 @@ from typing import Annotated, Literal
 import typer
 
 from permalake.contracts import Table
-from permalake.contracts.schema import Column
+from permalake.contracts.namespaces import LIVE_SUFFIX, contracts_in
 from permalake.contracts.views import LakeView
 from permalake.domains import DOMAINS, domain_of
 from permalake.errors import ConfigError
 
-ALL_TABLES: dict[str, Table] = {name: table for domain in DOMAINS for name, table in domain.tables.items()}
+ALL_TABLES: dict[str, Table] = {
+    name: table for domain in DOMAINS for name, table in {**domain.tables, **domain.head_tables}.items()
+}
 ALL_VIEWS: dict[str, LakeView] = {view.name: view for domain in DOMAINS for view in domain.views}
 
 _WIDE = 100_000
-
-
-def rule(column: Column) -> str:
-    """Return the contract's rule for a column's values in words; empty without a rule."""
-    rules = []
-    if column.values is not None:
-        rules.append("one of " + ", ".join(str(value) for value in column.values))
-    if column.pattern is not None:
-        rules.append(f"matches {column.pattern}")
-    if column.minimum is not None:
-        rules.append(f"at least {column.minimum}")
-    if column.maximum is not None:
-        rules.append(f"at most {column.maximum}")
-    return "; ".join(rules)
 
 
 def as_json(table: Table | LakeView) -> dict[str, object]:
@@ -42,19 +30,25 @@ def as_json(table: Table | LakeView) -> dict[str, object]:
             "name": column.name,
             "type": column.type,
             "nullable": not column.required,
-            "rule": rule(column),
+            "rule": column.rule,
             "meaning": column.doc,
         }
         for column in table.columns
     ]
     return {
         "table": table.name,
-        "namespace": {"iota": "NETWORK", "wormhole": "wormhole", "all": "every namespace"}[table.group],
+        "namespace": _namespace(table),
         "meaning": table.doc,
         "key": list(table.key) if isinstance(table, Table) else [],
         "partition": "date" if isinstance(table, Table) else None,
         "columns": columns,
     }
+
+
+def _namespace(table: Table | LakeView) -> str:
+    if isinstance(table, Table) and table.commit == "head":
+        return f"NETWORK{LIVE_SUFFIX}"
+    return {"iota": "NETWORK", "wormhole": "wormhole", "all": "every namespace"}[table.group]
 
 
 def choose(name: str | None, network: str | None) -> tuple[list[Table | LakeView], bool]:
@@ -72,7 +66,7 @@ def choose(name: str | None, network: str | None) -> tuple[list[Table | LakeView
     listed: dict[str, Table | LakeView] = {**ALL_TABLES, **ALL_VIEWS}
     if network is not None:
         domain = domain_of(network)
-        within = {*domain.tables, *(view.name for view in domain.views)}
+        within = {*contracts_in(domain_of, network), *(view.name for view in domain.views)}
         listed = {key: table for key, table in listed.items() if key in within}
     if bare in listed:
         return [listed[bare]], True
@@ -132,5 +126,5 @@ def command(
     grid = Grid("Column", "Type", "Null", "Meaning", "Rule")
     grid.columns[0].no_wrap = True
     for column in table.columns:
-        grid.add_row(column.name, column.type, "" if column.required else "yes", column.doc, rule(column))
+        grid.add_row(column.name, column.type, "" if column.required else "yes", column.doc, column.rule)
     console.print(grid, markup=False)

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from permalake.cli.chosen_days import FirstDay, LastDay, Network, chosen_days
-from permalake.config import load_settings
+from permalake.config import Settings, load_settings
+from permalake.errors import ConfigError
+
+if TYPE_CHECKING:
+    from permalake.transparency.deep import Derivation
 
 
 def command(  # noqa: PLR0917
     source: Annotated[
-        str | None, typer.Argument(help="Folder, s3://… or https://… of an export; without it, this lake.")
+        str | None,
+        typer.Argument(
+            help="Folder, s3://… or https://… of an export, or a proof that a page gave (FILE.json): of what "
+            "is signed, or of a block in the Tangle; without it, this lake."
+        ),
     ] = None,
     network: Network = None,
     day: FirstDay = None,
@@ -21,6 +31,12 @@ def command(  # noqa: PLR0917
     key: Annotated[
         str | None, typer.Option(metavar="KEY", help="The publisher's public key, or a file that holds it.")
     ] = None,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Derive the days again from their raw bytes: ids, signatures, order, roots."
+        ),
+    ] = False,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
     """Check a copy of the lake: who signed it, that nothing was taken away, that every row is there.
@@ -29,27 +45,45 @@ def command(  # noqa: PLR0917
     difference ends the check with exit code 1, and is named: a file, or a table and its day. The result says
     what is proven, what rests on whose keys, and what is not covered; docs/trust.md says more.
 
+    With --deep the publisher is not believed either: every id is hashed again, every signature checked, every
+    milestone's order and roots computed, and each table that follows is compared row by row.
+
     Examples:
       permalake verify
+
+      permalake verify --deep --network shimmer --date 2022-09-28
 
       permalake verify https://example.org/permalake --key example.org/permalake+1a2b3c4d+AX…
 
       permalake verify /mnt/copy --network shimmer --date 2022-09-28
+
+      permalake verify proof.json --key example.org/permalake+1a2b3c4d+AX…
     """
     from permalake.domains import domain_of, table_of
     from permalake.lake.identity import open_database
     from permalake.transparency.copies import Copy, ExportCopy
     from permalake.transparency.keys import trusted_key
     from permalake.transparency.places import open_place
-    from permalake.transparency.report import report
+    from permalake.transparency.proofs import check_proof, read_proof
+    from permalake.transparency.report import report, report_proof
     from permalake.transparency.signing import signed_lake
     from permalake.transparency.verify import verify
 
     is_chosen = chosen_days(network, day, last)
     public = trusted_key(key) if key else None
+    if source is not None and source.endswith(".json"):
+        proof = read_proof(Path(source))
+        if "milestone" in proof:
+            from permalake.cli.inclusion_proofs import report_inclusion
+
+            lines = report_inclusion(load_settings(config), network, proof)
+        else:
+            lines = report_proof(check_proof(proof, public))
+        sys.stdout.write("\n".join(lines) + "\n")
+        return
     copy: Copy
+    settings = load_settings(config)
     if source is None:
-        settings = load_settings(config)
         copy, own = signed_lake(settings, open_database(settings), domain_of)
         public = public or own
     else:
@@ -59,6 +93,7 @@ def command(  # noqa: PLR0917
         table_of,
         key=public,
         wanted=lambda entry: is_chosen(entry.network, entry.date),
+        derivation_of=partial(_derivation, settings) if deep else None,
         progress=_progress,
     )
     _progress("")
@@ -68,3 +103,15 @@ def command(  # noqa: PLR0917
 def _progress(line: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{line}")
+
+
+def _derivation(settings: Settings, network: str) -> Derivation:
+    from permalake.domains import domain_of
+
+    try:
+        return domain_of(network).derivation_of(settings, network)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"--deep needs what builds days, and {error.name} is not installed: "
+            "pip install 'permalake[airflow]'"
+        ) from None

@@ -27,7 +27,7 @@ ROW_KEY = r"^[0-9]{1,5}:[0-9a-f]{64}:[0-9]{16,20}$"
 UINT = r"^(0|[1-9][0-9]*)$"
 AMOUNT = r"^(0|[1-9][0-9]*)([.][0-9]*[1-9])?$"
 
-Commit = Literal["day", "carried", "side"]
+Commit = Literal["day", "carried", "side", "head"]
 
 _SCANNED, _LOOKED_UP = 128 << 20, 8 << 20
 
@@ -50,21 +50,36 @@ class Column:
     minimum: int | None = None
     maximum: int | None = None
 
+    @property
+    def rule(self) -> str:
+        """The rule for the column's values in words; empty without a rule."""
+        rules = []
+        if self.values is not None:
+            rules.append("one of " + ", ".join(str(value) for value in self.values))
+        if self.pattern is not None:
+            rules.append(f"matches {self.pattern}")
+        if self.minimum is not None:
+            rules.append(f"at least {self.minimum}")
+        if self.maximum is not None:
+            rules.append(f"at most {self.maximum}")
+        return "; ".join(rules)
+
+    def allows(self, value: int | str) -> bool:
+        """Return whether the rule lets a value through."""
+        if self.values is not None and value not in self.values:
+            return False
+        if isinstance(value, str):
+            return self.pattern is None or re.search(self.pattern, value) is not None
+        low, high = self.minimum, self.maximum
+        return (low is None or low <= value) and (high is None or value <= high)
+
 
 DATE = Column("date", "date", "UTC date.")
 
 
-DUCKDB_TYPES = {
-    "int": "INTEGER",
-    "long": "BIGINT",
-    "double": "DOUBLE",
-    "string": "VARCHAR",
-    "binary": "BLOB",
-    "date": "DATE",
-    "timestamptz": "TIMESTAMPTZ",
-    "list<int>": "INTEGER[]",
-}
-"""DuckDB's names of column types; of decimals they are the same."""
+def duckdb_type(type_name: str) -> str:
+    """Return DuckDB's name of a column's type; it knows Iceberg's names beside its own, but not of lists."""
+    return type_name.replace("list<int>", "int[]")
 
 
 @dataclass(frozen=True)
@@ -80,7 +95,8 @@ class Table:
         group: Owner of the table; its suite is in ``expectations/{group}``.
         commit: ``day``: published with the day's other tables. ``carried``: the state at the day's end, built
             from published days in order and published by the step ``carry``. ``side``: a side table,
-            committed on its own, visible to readers at once. Only rows of ``day`` make a day.
+            committed on its own, visible to readers at once. ``head``: a table of the live head alone, which
+            the publication of a row's day, or of a later one, empties of it. Only rows of ``day`` make a day.
         lookups: Columns by which the REST API finds single rows; see :mod:`permalake.lake.serving.ids`.
         lookup_keys: For a lookup that is not by the column's own value, the function (``module:function``)
             that returns the key of a value.
@@ -139,29 +155,23 @@ class Table:
 
     @cached_property
     def spark(self) -> StructType:
-        """The Spark schema."""
-        from pyspark.sql import types as t
+        """The Spark schema; a list may hold nulls as far as Spark knows, as lists in the lake."""
+        from pyspark.sql.pandas.types import from_arrow_schema
 
-        return t.StructType(
-            [t.StructField(c.name, _spark_type(c.type), not c.required) for c in self.columns]
-        )
+        return from_arrow_schema(self.arrow)
 
     @cached_property
     def iceberg(self) -> IcebergSchema:
         """The Iceberg schema; field ids follow the column order."""
         from pyiceberg.schema import Schema
-        from pyiceberg.types import NestedField
+        from pyiceberg.types import IntegerType, ListType, NestedField
 
         fields = []
         for position, c in enumerate(self.columns, start=1):
-            kind = _iceberg_type(c.type, element_id=1000 + position)
+            numbers = ListType(1000 + position, IntegerType(), element_required=True)
+            kind = numbers if c.type == "list<int>" else c.type
             fields.append(NestedField(position, c.name, kind, required=c.required, doc=c.doc))
         return Schema(*fields)
-
-
-def _decimal(type_name: str) -> tuple[int, int] | None:
-    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_name)
-    return (int(match[1]), int(match[2])) if match else None
 
 
 def _arrow_type(type_name: str) -> pa.DataType:
@@ -174,44 +184,8 @@ def _arrow_type(type_name: str) -> pa.DataType:
         "date": pa.date32(),
         "timestamptz": pa.timestamp("us", tz="UTC"),
         "list<int>": pa.list_(pa.int32()),
+        "boolean": pa.bool_(),  # of views
     }
-    if decimal := _decimal(type_name):
-        return pa.decimal128(*decimal)
-    return plain[type_name]
-
-
-def _spark_type(type_name: str):  # type: ignore[no-untyped-def]
-    from pyspark.sql import types as t
-
-    plain = {
-        "int": t.IntegerType(),
-        "long": t.LongType(),
-        "double": t.DoubleType(),
-        "string": t.StringType(),
-        "binary": t.BinaryType(),
-        "date": t.DateType(),
-        "timestamptz": t.TimestampType(),
-        "list<int>": t.ArrayType(t.IntegerType(), containsNull=False),
-    }
-    if decimal := _decimal(type_name):
-        return t.DecimalType(*decimal)
-    return plain[type_name]
-
-
-def _iceberg_type(type_name: str, element_id: int):  # type: ignore[no-untyped-def]
-    from pyiceberg import types as t
-
-    plain = {
-        "int": t.IntegerType(),
-        "long": t.LongType(),
-        "double": t.DoubleType(),
-        "string": t.StringType(),
-        "binary": t.BinaryType(),
-        "date": t.DateType(),
-        "timestamptz": t.TimestamptzType(),
-    }
-    if decimal := _decimal(type_name):
-        return t.DecimalType(*decimal)
-    if type_name == "list<int>":
-        return t.ListType(element_id, t.IntegerType(), element_required=True)
+    if decimal := re.fullmatch(r"decimal\((\d+),(\d+)\)", type_name):
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
     return plain[type_name]

@@ -1,4 +1,4 @@
-"""Functions that queries may call beside those that the engines share: columns in, a column out."""
+"""Functions that queries may call beside DuckDB's own: columns in, a column out."""
 
 from __future__ import annotations
 

@@ -73,6 +73,49 @@ class StepResult:
         return f"{reason}; docs: {self.docs}" if self.docs else reason
 
 
+@dataclass(frozen=True, slots=True)
+class Publishers:
+    """Publishers whose days a network follows.
+
+    ``urls``: addresses of their exports, asked in order. ``keys``: lines of the public keys of which one must
+    have signed.
+    """
+
+    urls: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+class MirrorSection(Protocol):
+    """A section of the settings that may say whose days are copied."""
+
+    @property
+    def source(self) -> str:
+        """Kind of the source."""
+
+    @property
+    def url(self) -> str | None:
+        """Address of the first publisher's export."""
+
+    @property
+    def fallback(self) -> tuple[str, ...]:
+        """Addresses of the others."""
+
+    @property
+    def publisher_keys(self) -> tuple[str, ...]:
+        """Lines of the public keys of which one must have signed."""
+
+
+MIRRORED = "permalake"
+"""The source whose days are copied from a publisher."""
+
+
+def publishers_of(section: MirrorSection) -> Publishers | None:
+    """Return whose days a section copies; None where its days are built from a source of their own."""
+    if section.source != MIRRORED or section.url is None:
+        return None
+    return Publishers((section.url, *section.fallback), section.publisher_keys)
+
+
 class DayInputs(Protocol):
     """What the days of one network are built from: for fingerprints, sizes and lineage."""
 
@@ -103,6 +146,10 @@ class DayInputs(Protocol):
     def dataset(self) -> Dataset | None:
         """Namespace and name of the source by OpenLineage's rules, without credentials."""
 
+    @property
+    def publishers(self) -> Publishers | None:
+        """Whose signed days are copied; None where the days are built from a source of their own."""
+
     def continued(self, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:
         """Return the days that are stale because their source goes on now, with the reason.
 
@@ -117,5 +164,7 @@ def source_dataset(path: Path | None, url: str | None, network: str) -> Dataset 
     if not url:
         return None
     address = urlsplit(url)
+    if not address.scheme:  # a folder with an export
+        return "file", url
     # The host alone: user, path and query of an address may hold a key.
     return f"{address.scheme}://{address.netloc.rpartition('@')[2]}", network

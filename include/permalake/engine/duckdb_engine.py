@@ -1,14 +1,13 @@
 """Queries of this process: DuckDB over Arrow tables, or over files that are read as needed.
 
-Predicates of rules, queries of laws and those that make tables are written in the SQL that Spark and DuckDB
-share: ``||`` for ``concat`` (which takes null for nothing in DuckDB), ``octet_length`` for bytes, ``IS
-DISTINCT FROM``, ``VALUES``, ``CASE``, windows, ``SEMI JOIN`` and ``ANTI JOIN``, aggregates with ``count_if``
-and ``array_agg``. Functions of Spark that DuckDB lacks are macros here. Moments are in UTC.
+Predicates of rules, queries of laws and those that make tables are written in DuckDB's SQL. Beside its own
+functions they may call ``bytes_contain(bytes, part)`` and ``spark_xxhash64(text, number, date)``, and those
+that a query brings (:mod:`permalake.contracts.sql_functions`). Moments are in UTC, nulls come first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from inspect import Parameter, Signature
 from tempfile import gettempdir
@@ -17,17 +16,16 @@ from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from pyspark.sql.pandas.types import from_arrow_type
 
 from permalake.arrays.spark_hash import spark_xxhash64
-from permalake.contracts.schema import DUCKDB_TYPES
+from permalake.contracts.schema import duckdb_type
 from permalake.contracts.sql_functions import SqlFunction
 from permalake.engine.local_files import local_files, read_by_duckdb
-from permalake.engine.protocol import PREVIOUS, VIOLATIONS, Check
+from permalake.engine.rows import PREVIOUS, VIOLATIONS, Check, Relation
 
-Rows = Callable[[str], pa.Table | ds.Dataset]
+Rows = Callable[[str], Relation]
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET default_null_order = 'nulls_first'",
@@ -35,26 +33,9 @@ _SETTINGS = (
 )
 _MACROS = (
     r"parted_hex(x) AS regexp_replace(hex(x), '(..)', '\1 ', 'g')",
-    # DuckDB's own counts the bytes of binary values only. The type is known when a query is planned.
-    "octet_length(x) AS CASE WHEN typeof(x) = 'BLOB' THEN system.main.octet_length(CAST(x AS BLOB))"
-    " ELSE strlen(CAST(x AS VARCHAR)) END",
-    "conv(x, base, into_base) AS CAST(try_cast('0x' || x AS UBIGINT) AS VARCHAR)",
-    "datediff(later, earlier) AS date_diff('day', earlier, later)",
-    "to_date(x) AS CAST(x AS DATE)",
-    "timestamp_seconds(x) AS make_timestamp(CAST(x AS BIGINT) * 1000000)",
-    "unix_seconds(x) AS CAST(floor(epoch(x)) AS BIGINT)",
-    "unix_micros(x) AS epoch_us(x)",
-    "regexp_like(x, pattern) AS regexp_matches(x, pattern)",
-    "startswith(x, start) AS starts_with(x, start)",
-    "try_element_at(list, place) AS list[place]",
-    "array_size(list) AS len(list)",
-    # Of one column no value is kept, so any hash will do.
-    "xxhash64(x) AS hash(x), (a, b, c) AS spark_xxhash64(a, b, c)",
-    # Of the row with the greatest key, be its value null or not.
-    "max_by(x, key) AS arg_max_null(x, key)",
-    # Of bytes, which DuckDB does not search: in their digits. Where a match begins within a byte there may be
+    # DuckDB does not search bytes: their digits are searched. Where a match begins within a byte there may be
     # another, so the digits are parted then.
-    "contains(x, part) AS CASE WHEN instr(hex(x), hex(part)) % 2 = 1 THEN true"
+    "bytes_contain(x, part) AS CASE WHEN instr(hex(x), hex(part)) % 2 = 1 THEN true"
     " WHEN instr(hex(x), hex(part)) = 0 THEN false ELSE instr(parted_hex(x), parted_hex(part)) > 0 END",
 )
 _BATCH = 10_000
@@ -83,6 +64,8 @@ class DuckDBEngine:
         self._previous = previous
         self._memory = memory
         self._types: dict[str, dict[str, str]] = {}
+        self._put: set[str] = set()
+        self._kept: set[str] = set()
         self._connection = duckdb.connect(":memory:")
         for setting in _SETTINGS:
             self._connection.execute(setting)
@@ -100,8 +83,8 @@ class DuckDBEngine:
         self._connection.create_function(
             function.name,
             _of_arrays(function),
-            [DUCKDB_TYPES.get(kind, kind) for kind in function.takes],
-            DUCKDB_TYPES.get(function.gives, function.gives),
+            [duckdb_type(kind) for kind in function.takes],
+            duckdb_type(function.gives),
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
         )
@@ -119,7 +102,7 @@ class DuckDBEngine:
         if files := local_files(rows):
             stored = read_by_duckdb(files, rows.schema, self._own_types(rows.schema))
         else:
-            self._connection.register(stored, rows)
+            self.put(stored, rows)
         columns = _plain(rows.schema)
         self._connection.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM {stored}{self._days}")
 
@@ -130,22 +113,27 @@ class DuckDBEngine:
         self._connection.unregister("no_rows")
         return {name: kind for name, kind, *_ in described}
 
-    def put(self, name: str, rows: pa.Table) -> None:
-        """Make rows known by name."""
+    def put(self, name: str, rows: Relation | pa.RecordBatchReader) -> None:
+        """Make rows known by name; those of a reader are kept, and what it raises stays as it is."""
+        if isinstance(rows, pa.RecordBatchReader):
+            self._copy(name, rows)
+            return
         self._connection.register(name, rows)
+        self._put.add(name)
 
-    def take(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-        """Make rows known by name that are too many to be put at once."""
-        self.put(f"{name}_batch", schema.empty_table())
-        self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}_batch")
-        for batch in batches:
-            self.put(f"{name}_batch", pa.Table.from_batches([batch], schema))
-            self._connection.execute(f"INSERT INTO {name} SELECT * FROM {name}_batch")
+    def _copy(self, name: str, batches: pa.RecordBatchReader) -> None:
+        batch = f"{name}_batch"
+        self.put(batch, batches.schema.empty_table())
+        self.keep(name, f"SELECT * FROM {batch}")
+        for rows in batches:
+            self.put(batch, pa.Table.from_batches([rows]))
+            self._connection.execute(f"INSERT INTO {name} SELECT * FROM {batch}")
 
     def keep(self, name: str, query: str, check: Check | None = None, schema: pa.Schema = VIOLATIONS) -> None:
         """Make the rows of a query known by name, or the few that ``check`` makes of them."""
         if check is None:
             self._connection.execute(f"CREATE TEMP TABLE {name} AS {query}")
+            self._kept.add(name)
             return
         batches = self._connection.sql(query).to_arrow_reader(_BATCH)
         found = [pa.table(dict(zip(schema.names, one.columns, strict=True))) for one in check(batches)]
@@ -171,6 +159,18 @@ class DuckDBEngine:
     def narrowed(self, start: date, end: date) -> DuckDBEngine:
         """Return an engine for ``start`` to ``end`` only."""
         return DuckDBEngine(self._table, memory=self._memory, days=(start, end))
+
+    def forget(self) -> None:
+        """Let go of what was opened, put and kept by name."""
+        for name in self._types:
+            self._connection.execute(f"DROP VIEW IF EXISTS {name}")
+        for name in self._put:
+            self._connection.unregister(name)
+        for name in self._kept:
+            self._connection.execute(f"DROP TABLE IF EXISTS {name}")
+        self._types.clear()
+        self._put.clear()
+        self._kept.clear()
 
     def release(self) -> None:
         """Close the connection."""

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
+from permalake.contracts.sql_text import literal, parquet_by_id
+
 _FIELD_ID = b"PARQUET:field_id"
 # DuckDB expands a path that holds one of these.
 _PATTERNS = frozenset("*?[\\")
@@ -33,18 +35,6 @@ def sendable(rows: pa.Table | ds.Dataset) -> pa.Table | ds.Dataset:
 
 
 def read_by_duckdb(files: list[str], schema: pa.Schema, types: Mapping[str, str]) -> str:
-    """Return what DuckDB selects from to read these files; columns that a file lacks are null.
-
-    ``types`` gives DuckDB's names of the columns' types. With a schema no file is opened to plan a query.
-    """
-    columns = ", ".join(
-        f"{int(field.metadata[_FIELD_ID])}: "
-        f"{{name: {_literal(field.name)}, type: {_literal(types[field.name])}, default_value: NULL}}"
-        for field in schema
-    )
-    listed = ", ".join(map(_literal, files))
-    return f"read_parquet([{listed}], schema = MAP {{{columns}}}, hive_partitioning = false)"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    """Return what DuckDB selects from to read these files; ``types``: its types of their columns."""
+    ids = {field.name: int(field.metadata[_FIELD_ID]) for field in schema}
+    return parquet_by_id(f"[{', '.join(map(literal, files))}]", types, ids)

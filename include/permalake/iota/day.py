@@ -7,6 +7,7 @@ from permalake.contracts.steps import Step
 from permalake.errors import ConfigError
 from permalake.iota.contracts import IOTA_TABLES, activity, carried, metrics, running_views
 from permalake.iota.contracts.figures import CHARTS, FIGURES
+from permalake.iota.contracts.unreferenced import HEAD_TABLES
 from permalake.iota.contracts.views import CALENDARS, VIEWS
 from permalake.iota.laws import laws
 from permalake.iota.permanode.store import CassandraStore
@@ -88,19 +89,38 @@ IOTA = Domain(
     name="iota",
     steps=_STEPS,
     tables=IOTA_TABLES,
+    head_tables=HEAD_TABLES,
     views=VIEWS,
     laws=laws,
     carry="permalake.iota.steps.carry:stage",
     raw_tables=("milestones", "messages"),
     evidence="permalake.iota.evidence:evidence",
+    derivation="permalake.iota.derivation:derivation",
     stores=(CassandraStore(),),
     networks=_networks,
     choose=_choose,
     inputs=iota_inputs,
     figures=FIGURES,
     charts=CHARTS,
+    item_table="messages",
+    item_name="blocks",
     explorer="explore",
+    finds="permalake.iota.rest.explorer_pages:finds",
     coin="permalake.iota.rest.known_networks:coin",
     routes="permalake.iota.rest.mounts:mounts",
+    live="permalake.iota.steps.live:follow",
+    check_live="permalake.iota.sources.inputs:check_live",
     analytics=_ANALYTICS_TABLES,
+    route_groups={
+        "permanode": "What a permanode has beside a node: published ranges, their activity, all messages "
+        "of a milestone, all outputs of an address.",
+        "core v2": "The core API of Stardust nodes (TIP-25): blocks, outputs, milestones, receipts.",
+        "core v1": "The core API of Chrysalis nodes (TIP-13): outputs, milestones, receipts.",
+        "messages": "Messages and blocks in the dialect of Chrysalis nodes and of Chronicle.",
+        "addresses": "Balances, outputs and history of Chrysalis addresses (TIP-13).",
+        "indexer": "Ids of outputs by owner and condition (TIP-26).",
+        "explorer": "Chronicle's explorer API: balances, children, ledger updates, richest addresses.",
+        "proof of inclusion": "Proofs that a milestone references a block: made, and checked (inx-poi).",
+        "not served": "Routes of nodes that finished days cannot answer: 501, with the reason.",
+    },
 )

@@ -24,6 +24,14 @@ def evidence(settings: Settings, network: str, rows: Rows) -> dict[str, Any]:
     return {
         "rules": list(_RULES),
         "protocol": configured.protocol if configured else None,
+        "settings": {
+            "bech32_hrp": configured.bech32_hrp,
+            "chunk_size": configured.chunk_size,
+            "look_back": configured.look_back,
+            "transaction_signatures": configured.transaction_signatures,
+        }
+        if configured
+        else None,
         "milestones": {
             "first": pc.min(indices).as_py(),
             "last": pc.max(indices).as_py(),

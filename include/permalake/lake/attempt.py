@@ -13,50 +13,31 @@ from permalake.lake import side_tables, staging, task_files
 from permalake.lake.catalog import move_pointer, open_table
 from permalake.lake.counts import day_of, files
 from permalake.lake.day_record import DayRecord
-from permalake.lake.held import HeldDays
-from permalake.lake.leases import spell
+from permalake.lake.held import LeasedAttempt
+from permalake.lake.leases import format_range
 from permalake.lake.pinned_attempt import PinnedAttempt, pin
 from permalake.lake.side_tables import Rewrite
-from permalake.lake.staged_files import StagedFiles
-from permalake.lake.staged_frames import StagedFrames
-from permalake.lake.staged_state import StagedState
-from permalake.lake.task_files import FileTarget, WrittenFile
+from permalake.lake.staged_tables import OpenStaging
+from permalake.lake.task_files import WrittenFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
-class Attempt:
+class Attempt(OpenStaging):
     """A staging of the days start..end of a network that readers never see.
 
     :class:`permalake.lake.Builds` gives it to a ``with`` block and keeps its lease alive until the block
-    ends. ``record`` takes what there is to say about its days, ``staged`` tells what is staged so far,
-    ``files`` reads it without Spark. Only :meth:`pin` leads to verdicts and to a publication.
+    ends. ``record`` takes what there is to say about its days. Only :meth:`pin` leads to verdicts and to a
+    publication.
     """
 
-    def __init__(self, settings: Settings, held: HeldDays, contracts: Mapping[str, Table]) -> None:
-        row = held.row
-        self.id = row.attempt_id
-        self.network = row.network
-        self.start = row.start
-        self.end = row.end
-        self.run_id = row.run_id
-        self.record = DayRecord(held.database, row)
-        self._settings = settings
-        self._held = held
-        self._database = held.database
-        self._row = row
-        self.staged = StagedState(held.database, row, contracts)
-        self.files = StagedFiles(held.database, row, self.staged)
-        self._frames = StagedFrames(settings, held)
+    def __init__(self, settings: Settings, held: LeasedAttempt, contracts: Mapping[str, Table]) -> None:
+        super().__init__(settings, held, contracts)
+        self.record = DayRecord(held.database, held.row)
 
     def __repr__(self) -> str:
-        return f"Attempt({self.id}, {self.network} {spell(self.start, self.end)}, run {self.run_id})"
-
-    @property
-    def landing(self) -> str:
-        """Folder for files that belong to this attempt alone."""
-        return f"{self._settings.lake.warehouse}/_attempts/{self.id}"
+        return f"Attempt({self.id}, {self.network} {format_range(self.start, self.end)}, run {self.run_id})"
 
     def stage(self, frame: DataFrame, contract: Table) -> None:
         """Replace start..end of a staged table by the frame's rows (select, cast, sort by contract).
@@ -80,14 +61,9 @@ class Attempt:
             with self._database.write() as connection:
                 move_pointer(connection, self.id, self.network, contract.name, old=after, new=before)
             raise PermalakeError(
-                f"{contract.name}: rows of {spell(min(stray), max(stray))} do not belong to "
-                f"{spell(self.start, self.end)}"
+                f"{contract.name}: rows of {format_range(min(stray), max(stray))} do not belong to "
+                f"{format_range(self.start, self.end)}"
             )
-
-    def targets(self, contracts: Iterable[Table]) -> list[FileTarget]:
-        """Return what tasks need to write files of some staged tables themselves."""
-        held = self._held.locations()
-        return [FileTarget.of(open_table(held[one.name]), one.name, one.sort) for one in contracts]
 
     def stage_files(self, files: Iterable[WrittenFile], contracts: Iterable[Table]) -> None:
         """Replace start..end of staged tables by files that tasks wrote; one without files has no rows then.
@@ -114,33 +90,10 @@ class Attempt:
         self._held.location(QUARANTINE.name)
         return side_tables.quarantine(self._settings, self._database, self._row, rewrite)
 
-    def append_new(self, frame: DataFrame, contract: Table, *, correct: bool = False) -> int:
-        """Add the rows whose key is new to a side table, seen by readers at once; return how many were new.
-
-        With ``correct`` the others replace the stored rows of their key. The rows of side tables such as
-        ``token_prices`` may be of any date.
-        """
-        self._held.location(contract.name)
-        return side_tables.append_new(
-            self._settings, self._database, self._row, frame, contract, correct=correct
-        )
-
-    def table(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table: history as published when the attempt began, and what it staged."""
-        return self._frames.table(spark, name)
-
-    def days(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return the staged rows of start..end."""
-        return self._frames.days(spark, name)
-
-    def published(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table as it was published when the attempt began."""
-        return self._frames.published(spark, name)
-
     def pin(self) -> PinnedAttempt:
         """Fix what the audit judges and ``publish`` moves.
 
         A second pin of the same state changes nothing; of another state it drops the verdicts.
         """
         pin(self._database, self._row, self._held.locations(), self.staged)
-        return PinnedAttempt(self._database, self._row, self.staged, self._frames)
+        return PinnedAttempt(self._settings, self._held, self._contracts)

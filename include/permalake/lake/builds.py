@@ -17,7 +17,6 @@ from permalake.lake.pinned_attempt import PinnedAttempt
 from permalake.lake.publication_log import check_not_behind
 from permalake.lake.publish import Publication, publish
 from permalake.lake.record import AttemptRow
-from permalake.lake.staged_frames import StagedFrames
 from permalake.lake.staged_state import StagedState
 from permalake.lake.state import PUBLISHED, Database
 from permalake.lake.unchanged import is_unchanged
@@ -95,8 +94,8 @@ class Builds:
         """
         with self._database.read() as connection:
             begun = record.newest(connection, network, run_id) is not None
-        found = self.resume(network, run_id) if begun else self.begin(network, start, end, run_id)
-        with found as attempt:
+        resumed = self.resume(network, run_id) if begun else self.begin(network, start, end, run_id)
+        with resumed as attempt:
             yield attempt
 
     @contextmanager
@@ -109,13 +108,11 @@ class Builds:
         row = self._newest(network, run_id, ("open", "published"))
         if not row.pinned_at:
             raise PermalakeError(
-                f"{network} {leases.spell(row.start, row.end)}: nothing is pinned; audit it before it is "
-                "published"
+                f"{network} {leases.format_range(row.start, row.end)}: nothing is pinned; "
+                "audit it before it is published"
             )
         with holding(self._database, row) as held:
-            contracts = self._namespaces(network).tables
-            state, frames = StagedState(self._database, row, contracts), StagedFrames(self._settings, held)
-            yield PinnedAttempt(self._database, row, state, frames)
+            yield PinnedAttempt(self._settings, held, self._namespaces(network).tables)
 
     def staged(self, network: str, run_id: str) -> StagedState | None:
         """Return what a run's newest attempt has staged; None if there is none or its staging is gone.
@@ -173,8 +170,8 @@ class Builds:
             raise PermalakeError(f"{network}: run {run_id} has begun nothing; run it from its first step")
         if row.state not in states:
             raise PermalakeError(
-                f"{network} {leases.spell(row.start, row.end)}: the staging of run {run_id} was {row.state}; "
-                "run it from its first step"
+                f"{network} {leases.format_range(row.start, row.end)}: the staging of run {run_id} was "
+                f"{row.state}; run it from its first step"
             )
         if row.state == "open":
             leases.take(self._database, network, row.start, row.end, run_id=run_id)

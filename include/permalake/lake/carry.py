@@ -19,28 +19,23 @@ from sqlalchemy import Connection, select
 from permalake.config import Settings
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
-from permalake.errors import PermalakeError
-from permalake.lake import catalog, leases, record, side_tables, staging, task_files
-from permalake.lake.catalog import locations, move_pointer, open_table
-from permalake.lake.commit import back_off, record_publication
+from permalake.lake import catalog, leases, record, staging, task_files
+from permalake.lake.catalog import locations
+from permalake.lake.commit import change, move, record_publication
 from permalake.lake.counts import rows_per_day
-from permalake.lake.held import HeldDays
-from permalake.lake.publication_log import check_not_behind, write_log
+from permalake.lake.held import LeasedAttempt
+from permalake.lake.publication_log import check_not_behind
 from permalake.lake.replay import Moves, replay
-from permalake.lake.staged_files import StagedFiles
-from permalake.lake.staged_frames import StagedFrames
-from permalake.lake.staged_state import StagedState
+from permalake.lake.staged_tables import OpenStaging
 from permalake.lake.state import PUBLISHED, Database, days
-from permalake.lake.task_files import FileTarget, WrittenFile
+from permalake.lake.task_files import WrittenFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-_TRIES = 20
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingDays:
     """Published days of a network in order that carrying has to go through: date -> publication."""
 
     days: Mapping[date, int]
@@ -51,7 +46,7 @@ class Waiting:
         return min(self.days), max(self.days)
 
 
-def waiting(connection: Connection, network: str) -> Waiting | None:
+def waiting(connection: Connection, network: str) -> PendingDays | None:
     """Return the published days from the first one that is not carried; None when all are."""
     rows = connection.execute(
         select(days.c.date, days.c.publication_id, days.c.carried_id)
@@ -61,10 +56,10 @@ def waiting(connection: Connection, network: str) -> Waiting | None:
     first = next((row.date for row in rows if row.carried_id != row.publication_id), None)
     if first is None:
         return None
-    return Waiting({row.date: row.publication_id for row in rows if row.date >= first})
+    return PendingDays({row.date: row.publication_id for row in rows if row.date >= first})
 
 
-class CarryAttempt:
+class CarryAttempt(OpenStaging):
     """A private staging of the carried tables of start..end, on the published state of one moment.
 
     :meth:`Carries.begin` gives it to a ``with`` block and keeps the network's lease for carrying alive until
@@ -72,22 +67,11 @@ class CarryAttempt:
     """
 
     def __init__(
-        self, settings: Settings, held: HeldDays, contracts: Mapping[str, Table], basis: Waiting
+        self, settings: Settings, held: LeasedAttempt, contracts: Mapping[str, Table], basis: PendingDays
     ) -> None:
-        row = held.row
-        self.id = row.attempt_id
-        self.network = row.network
-        self.start = row.start
-        self.end = row.end
+        super().__init__(settings, held, contracts)
         self.refused: dict[date, str] = {}
-        self._settings = settings
-        self._held = held
-        self._row = row
-        self._contracts = contracts
         self._basis = basis
-        self._state = StagedState(held.database, row, contracts)
-        self._frames = StagedFrames(settings, held)
-        self.files = StagedFiles(held.database, row, self._state)
 
     @property
     def published_days(self) -> list[date]:
@@ -109,11 +93,6 @@ class CarryAttempt:
         else:
             staging.replace(rows, contract, name, self.start, self.end)
 
-    def targets(self, contracts: Iterable[Table]) -> list[FileTarget]:
-        """Return what it takes to write files of some carried tables."""
-        held = self._held.locations()
-        return [FileTarget.of(open_table(held[one.name]), one.name, one.sort) for one in contracts]
-
     def stage_files(self, files: Iterable[WrittenFile], changed: Mapping[str, Collection[date]]) -> None:
         """Replace the changed days of each table by files; a day without files has no rows then.
 
@@ -124,35 +103,13 @@ class CarryAttempt:
         belongs = {name: days.__contains__ for name, days in changed.items() if days}
         task_files.register(self._settings, self._row, files, belongs)
 
-    def append_new(self, frame: DataFrame, contract: Table, *, correct: bool = False) -> int:
-        """Add the rows whose key is new to a side table, seen by readers at once; return their number.
-
-        With ``correct`` the others replace the stored rows of their key.
-        """
-        self._held.location(contract.name)
-        return side_tables.append_new(
-            self._settings, self._held.database, self._row, frame, contract, correct=correct
-        )
-
-    def table(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table: as published when the attempt began, and what it staged."""
-        return self._frames.table(spark, name)
-
-    def days(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return the rows of start..end."""
-        return self._frames.days(spark, name)
-
-    def published(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table as it was published when the attempt began."""
-        return self._frames.published(spark, name)
-
     def counts(self) -> dict[str, dict[date, int]]:
         """Return the rows per table and day of start..end, from metadata; side tables are left out."""
-        found = self._held.locations()
+        by_table = self._held.locations()
         return {
-            name: rows_per_day(found[name], self.start, self.end)
+            name: rows_per_day(by_table[name], self.start, self.end)
             for name, contract in self._contracts.items()
-            if contract.commit != "side" and name in found
+            if contract.commit != "side" and name in by_table
         }
 
     def publish(self) -> dict[str, int]:
@@ -160,43 +117,45 @@ class CarryAttempt:
 
         Days that were published since the attempt began stay uncarried.
         """
-        staged = self._state.changed()
-        counts = self._state.counts()
-        for number in range(_TRIES):
-            moves = self._moves(staged)
-            if self._move(moves, staged, counts):
-                write_log(self._settings, self._held.database)
-                return {name: sum(per_day.values()) for name, per_day in sorted(counts.items())}
-            back_off(number)
-        raise PermalakeError(f"{self.network}: others kept on writing its carried tables; run it again")
+        staged = self.staged.changed()
+        counts = self.staged.counts()
+        what = f"{self.network}: its carried tables; run it again"
+        change(
+            self._settings,
+            self._database,
+            what,
+            lambda: self._move(self._moves(staged), staged, counts),
+        )
+        return {name: sum(per_day.values()) for name, per_day in sorted(counts.items())}
 
     def _moves(self, staged: Mapping[str, str]) -> Moves:
         """Return the staged state, on top of what maintenance has written meanwhile."""
-        with self._held.database.read() as connection:
+        with self._database.read() as connection:
             current = locations(connection, PUBLISHED, self.network)
             base = record.base_locations(connection, self.id)
         moves = {name: (current[name], at) for name, at in staged.items()}
         late = {name: move for name, move in moves.items() if move[0] != base[name]}
         if late:
-            moves |= replay(self._settings, self._held.database, self._row, late, lambda _: True)
+            moves |= replay(self._settings, self._database, self._row, late, lambda _: True)
         return moves
 
-    def _move(self, moves: Moves, staged: Mapping[str, str], counts: Mapping[str, dict[date, int]]) -> bool:
-        """Move all pointers by compare and set, and record it; False, and nothing, where one has moved."""
+    def _move(self, moves: Moves, staged: Mapping[str, str], counts: Mapping[str, dict[date, int]]) -> None:
+        """Move all pointers by compare and set, and record it."""
         self._held.locations()  # the lease still holds
-        try:
-            with self._held.database.write() as connection:
-                for name, (old, new) in sorted(moves.items()):
-                    if not move_pointer(connection, PUBLISHED, self.network, name, old=old, new=new):
-                        raise _MovedError
-                moved = {name: new for name, (_, new) in moves.items()}
-                replayed = any(moved[name] != at for name, at in staged.items())
-                publication, _ = record_publication(connection, self._row, leases.CARRY, moved, replayed)
-                self._record_days(connection, counts)
-                record.close(connection, self.id, "published", publication)
-        except _MovedError:
-            return False
-        return True
+        with self._database.write() as connection:
+            move(connection, self.network, moves)
+            moved = {name: new for name, (_, new) in moves.items()}
+            replayed = any(moved[name] != at for name, at in staged.items())
+            rows = {
+                day: {name: per_day[day] for name, per_day in counts.items() if day in per_day}
+                for day in self.published_days
+            }
+            withdrawn = record.withdrawn(connection, self.network, counts.keys(), rows)
+            publication, _ = record_publication(
+                connection, self._row, leases.CARRY, moved, replayed=replayed, withdrawn=withdrawn
+            )
+            self._record_days(connection, counts)
+            record.close(connection, self.id, "published", publication)
 
     def _record_days(self, connection: Connection, counts: Mapping[str, dict[date, int]]) -> None:
         for row in connection.execute(
@@ -215,10 +174,6 @@ class CarryAttempt:
             )
 
 
-class _MovedError(Exception):
-    """A pointer was moved meanwhile; the transaction is rolled back."""
-
-
 class Carries:
     """Carrying the networks of a lake: one run at a time for each."""
 
@@ -227,7 +182,7 @@ class Carries:
         self._database = database
         self._namespaces = namespaces
 
-    def waiting(self, network: str) -> Waiting | None:
+    def waiting(self, network: str) -> PendingDays | None:
         """Return the published days from the first one that is not carried; None when all are."""
         with self._database.read() as connection:
             return waiting(connection, network)
@@ -250,4 +205,6 @@ class Carries:
             if basis is None:
                 yield None
                 return
-            yield CarryAttempt(self._settings, HeldDays(self._database, row, heartbeat), contracts, basis)
+            yield CarryAttempt(
+                self._settings, LeasedAttempt(self._database, row, heartbeat), contracts, basis
+            )

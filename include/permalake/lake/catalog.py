@@ -50,6 +50,10 @@ PROPERTIES = {
 }
 
 
+LEAVES_WITH_LATER_DAYS = "permalake.leaves-with-later-days"
+"""Property of a head's table whose rows leave with the publication of their day or of any later one."""
+
+
 def file_layout(contract: Table) -> dict[str, str]:
     """Return the Iceberg properties that lay a table's files out as its contract says."""
     return {"write.parquet.row-group-size-bytes": str(contract.row_group_bytes)}
@@ -132,12 +136,12 @@ def ensure(settings: Settings, database: Database, network: str, contracts: Mapp
     with database.read() as connection:
         existing = locations(connection, PUBLISHED, network)
     if missing := [contract for name, contract in contracts.items() if name not in existing]:
-        created = {contract.name: _create(settings, network, contract) for contract in missing}
-        database.make_sure(partial(_point, network=network, tables=created))
+        created = {contract.name: create_table(settings, network, contract) for contract in missing}
+        database.make_sure(partial(point, of=PUBLISHED, network=network, tables=created))
     catalog: SqlCatalog | None = None
     for name, location in existing.items():
         contract = contracts.get(name)
-        if contract and _is_of_earlier_version(open_table(location), contract):
+        if contract and is_of_earlier_version(open_table(location), contract):
             catalog = catalog or open_catalog(settings, PUBLISHED)
             _take_columns(catalog, network, contract)
             _take_layout(catalog, network, contract)
@@ -158,14 +162,14 @@ def _ensure_network(connection: Connection, network: str) -> None:
 def _ensure_namespace(connection: Connection, catalog: str, network: str) -> None:
     # Spark's JDBC catalog and PyIceberg both take one property as the sign that a namespace exists.
     row = {"catalog_name": catalog, "namespace": network, "property_key": "exists"}
-    found = connection.execute(
+    existing = connection.execute(
         select(namespaces).where(and_(*(namespaces.c[key] == value for key, value in row.items())))
     ).first()
-    if found is None:
+    if existing is None:
         connection.execute(insert(namespaces).values(**row, property_value="true"))
 
 
-def _create(settings: Settings, network: str, contract: Table) -> str:
+def create_table(settings: Settings, network: str, contract: Table) -> str:
     """Write the metadata file of an empty table and return its location; no pointer leads to it yet."""
     schema = _optional(contract)
     day = schema.find_field("date")
@@ -175,18 +179,31 @@ def _create(settings: Settings, network: str, contract: Table) -> str:
         schema=schema,
         partition_spec=PartitionSpec(PartitionField(day.field_id, 1000, IdentityTransform(), "date")),
         sort_order=UNSORTED_SORT_ORDER,
-        properties=PROPERTIES | file_layout(contract),
+        properties=PROPERTIES | file_layout(contract) | _leaving(contract),
     )
     at = load_location_provider(location, PROPERTIES).new_table_metadata_file_location()
     ToOutputFile.table_metadata(metadata, load_file_io(object_storage.file_io(), at).new_output(at))
     return at
 
 
-def _point(connection: Connection, network: str, tables: Mapping[str, str]) -> None:
-    """Let new tables point to their metadata files; another process may have been first."""
-    present = locations(connection, PUBLISHED, network)
+def _leaving(contract: Table) -> dict[str, str]:
+    return {LEAVES_WITH_LATER_DAYS: "true"} if contract.commit == "head" else {}
+
+
+def point(
+    connection: Connection, *, of: str, network: str, tables: Mapping[str, str], replace: bool = False
+) -> None:
+    """Let new tables of the catalog ``of`` point to their metadata files; another process may be first.
+
+    With ``replace`` they take the place of all that the namespace had.
+    """
+    _ensure_namespace(connection, of, network)
+    if replace:
+        every = (pointers.c.catalog_name == of) & (pointers.c.table_namespace == network)
+        connection.execute(delete(pointers).where(every))
+    present = locations(connection, of, network)
     _insert_pointers(
-        connection, PUBLISHED, network, {name: at for name, at in tables.items() if name not in present}
+        connection, of, network, {name: at for name, at in tables.items() if name not in present}
     )
 
 
@@ -209,7 +226,8 @@ def _columns(table: IcebergTable) -> list[str]:
     return [field.name for field in table.schema().fields]
 
 
-def _is_of_earlier_version(table: IcebergTable, contract: Table) -> bool:
+def is_of_earlier_version(table: IcebergTable, contract: Table) -> bool:
+    """Return whether a table lacks columns or the file layout of its contract."""
     if _columns(table)[: len(contract.names)] != list(contract.names):
         return True
     return not file_layout(contract).items() <= table.properties.items()

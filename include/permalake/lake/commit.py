@@ -1,12 +1,19 @@
-"""Writing down what was moved when, and moving a single table."""
+"""The one way in which tables of the lake change: compare and set, and a record of it.
+
+Whoever changes tables reads where they stand, writes beside, and moves their pointers in one transaction that
+fails where one has moved meanwhile. Then it begins anew, on top of what the other has written.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from types import MappingProxyType
+from typing import TypeVar
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -28,22 +35,68 @@ from permalake.lake.state import (
     stamp,
 )
 
-_TRIES = 12
+T = TypeVar("T")
+TRIES = 20
+"""How often a change begins anew before it is given up."""
 _SKEW = timedelta(days=1)
 _EARLIEST = "2026"  # a clock that shows an earlier year is wrong: it was never set
 _LOCK = 7_365_213  # any number that no other advisory lock of the database uses
 log = logging.getLogger(__name__)
 
 
-def back_off(number: int) -> None:
-    """Let others finish: pause for a random time that grows with the number of tries, up to seconds."""
-    time.sleep(random.uniform(0, 0.05 * 2 ** min(number, 6)))  # noqa: S311
+class MovedMeanwhileError(Exception):
+    """Raised where another process has moved a table; the transaction is rolled back."""
+
+
+def change(settings: Settings, database: Database, what: str, once: Callable[[], T]) -> T:
+    """Return what ``once`` does, called anew after a pause while others are faster; then write the log.
+
+    ``once`` reads pointers, writes beside, and calls :func:`move` in a transaction.
+
+    Raises:
+        PermalakeError: when others keep on publishing; ``what`` names the change and what to do again.
+    """
+    for number in range(TRIES):
+        try:
+            done = once()
+        except MovedMeanwhileError:
+            # A random time that grows with the number of tries, up to seconds.
+            time.sleep(random.uniform(0, 0.05 * 2 ** min(number, 6)))  # noqa: S311
+        else:
+            write_log(settings, database)
+            return done
+    name, _, again = what.rpartition("; ")
+    raise PermalakeError(f"{name}: others kept on publishing; {again}")
+
+
+def move(
+    connection: Connection, network: str, moves: Mapping[str, tuple[str, str]], of: str = PUBLISHED
+) -> None:
+    """Move the pointers of some tables, each from its former to its new location.
+
+    Raises:
+        MovedMeanwhileError: where one stands elsewhere now.
+    """
+    for name, (old, new) in sorted(moves.items()):
+        if not move_pointer(connection, of, network, name, old=old, new=new):
+            raise MovedMeanwhileError(name)
 
 
 def record_publication(
-    connection: Connection, attempt: AttemptRow, kind: str, moved: dict[str, str], replayed: bool = False
+    connection: Connection,
+    attempt: AttemptRow,
+    kind: str,
+    moved: dict[str, str],
+    *,
+    replayed: bool = False,
+    withdrawn: Mapping[date, Sequence[str]] = MappingProxyType({}),
+    withheld: Mapping[date, str] = MappingProxyType({}),
 ) -> tuple[int, str]:
-    """Record what was moved; return the publication's id and time, which rise together."""
+    """Record what was moved; return the publication's id and time, which rise together.
+
+    ``withdrawn``: tables that have no rows of a day any more; ``withheld``: days that stay as they were, with
+    the reason.
+    """
     published_at = _next_time(connection)
     inserted = connection.execute(
         insert(publications).values(
@@ -55,6 +108,8 @@ def record_publication(
             run_id=attempt.run_id,
             fingerprint=attempt.fingerprint,
             replayed=int(replayed),
+            withdrawn=json.dumps({str(day): list(tables) for day, tables in sorted(withdrawn.items())}),
+            withheld=json.dumps({str(day): reason for day, reason in sorted(withheld.items())}),
             published_at=published_at,
         )
     )
@@ -112,26 +167,24 @@ def commit_apart(
     ``write`` puts rows into the staged table, whose state is the published one at the location that it
     gets. It is called again if another process published that table meanwhile.
     """
-    for number in range(_TRIES):
+    network = attempt.network
+
+    def once() -> str:
         with database.write() as connection:
-            published = locations(connection, PUBLISHED, attempt.network)[table]
+            published = locations(connection, PUBLISHED, network)[table]
             _rebase(connection, attempt, table, published)
         write(published)
         with database.write() as connection:
-            written = locations(connection, attempt.attempt_id, attempt.network).get(table)
+            written = locations(connection, attempt.attempt_id, network).get(table)
             if written is None:
-                raise PermalakeError(f"{attempt.network}: the staging of run {attempt.run_id} was superseded")
-            if written == published:
-                return published
-            if move_pointer(connection, PUBLISHED, attempt.network, table, old=published, new=written):
+                raise PermalakeError(f"{network}: the staging of run {attempt.run_id} was superseded")
+            if written != published:
+                move(connection, network, {table: (published, written)})
                 _rebase(connection, attempt, table, written)
                 record_publication(connection, attempt, kind, {table: written})
-                break
-        back_off(number)
-    else:
-        raise PermalakeError(f"{attempt.network}.{table}: others kept on writing; run it again")
-    write_log(settings, database)
-    return written
+        return written
+
+    return change(settings, database, f"{network}.{table}; run it again", once)
 
 
 def _rebase(connection: Connection, attempt: AttemptRow, table: str, location: str) -> None:

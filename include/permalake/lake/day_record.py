@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from permalake.errors import PermalakeError
 from permalake.lake import record, stale
-from permalake.lake.leases import spell
+from permalake.lake.leases import format_range
 from permalake.lake.record import AttemptRow
 from permalake.lake.state import Database, attempt_days, now
 
@@ -87,4 +87,4 @@ def check_day(row: AttemptRow, day: date) -> None:
         PermalakeError: if it does not.
     """
     if not row.start <= day <= row.end:
-        raise PermalakeError(f"{day} does not belong to {row.network} {spell(row.start, row.end)}")
+        raise PermalakeError(f"{day} does not belong to {row.network} {format_range(row.start, row.end)}")

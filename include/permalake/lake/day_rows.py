@@ -47,20 +47,12 @@ class DayRows:
         """Return the rows as a dataset, which reads what is asked of it; its columns tell their field ids."""
         fields = schema_to_pyarrow(open_table(self._location).schema())
         schema = pa.schema([pa.field(f.name, f.type, metadata=f.metadata) for f in fields])
-        paths = [file.file_path for file in self._files]
-        if not paths:
-            return ds.dataset(schema.empty_table())
-        return ds.dataset(
-            [object_storage.inner_path(path) for path in paths],
-            schema=schema,
-            format="parquet",
-            filesystem=object_storage.filesystem(paths[0]),
-        )
+        return object_storage.parquet_files([file.file_path for file in self._files], schema)
 
     @cached_property
     def _files(self) -> list[DataFile]:
-        found = files_between(self._location, *self._span)
-        return [file for file in found if day_of(file) not in self._without]
+        files = files_between(self._location, *self._span)
+        return [file for file in files if day_of(file) not in self._without]
 
 
 def latest_day_before(location: str, day: date) -> date | None:
@@ -68,7 +60,7 @@ def latest_day_before(location: str, day: date) -> date | None:
     until, reach = day - timedelta(days=1), timedelta(days=8)
     while until >= _EARLIEST:
         since = max(until - reach, _EARLIEST)
-        if found := rows_per_day(location, since, until):
-            return max(found)
+        if counts := rows_per_day(location, since, until):
+            return max(counts)
         until, reach = since - timedelta(days=1), 4 * reach
     return None

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from datetime import date
 from pathlib import Path
 
 import duckdb
 
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
+from permalake.contracts.schema import duckdb_type
+from permalake.contracts.sql_text import identifier, literal, no_rows, parquet_by_id
 from permalake.lake.catalog import open_table
 from permalake.lake.counts import files
 from permalake.lake.published import LakeState
 
 # The oldest format that DuckDB 1.x reads: tools bring a DuckDB of their own.
 _STORAGE_VERSION = "v1.0.0"
-_TYPES = {"string": "VARCHAR", "binary": "BLOB", "long": "BIGINT", "int": "INTEGER", "list<int>": "INTEGER[]"}
 
 
 def write_duckdb_file(published: LakeState, namespaces: Namespaces, target: Path) -> int:
@@ -30,10 +29,10 @@ def write_duckdb_file(published: LakeState, namespaces: Namespaces, target: Path
     draft.unlink(missing_ok=True)
     count = 0
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH {_text(str(draft))} AS lake (STORAGE_VERSION '{_STORAGE_VERSION}')")
+        connection.execute(f"ATTACH {literal(str(draft))} AS lake (STORAGE_VERSION '{_STORAGE_VERSION}')")
         connection.execute("USE lake")
         for network in sorted({network for network, _ in published}):
-            connection.execute(f"CREATE SCHEMA {_name(network)}")
+            connection.execute(f"CREATE SCHEMA {identifier(network)}")
             count += _views(connection, network, published, namespaces)
         connection.execute("USE memory")
         connection.execute("DETACH lake")
@@ -44,38 +43,24 @@ def write_duckdb_file(published: LakeState, namespaces: Namespaces, target: Path
 def _views(
     connection: duckdb.DuckDBPyConnection, network: str, published: LakeState, namespaces: Namespaces
 ) -> int:
-    schema, contracts = _name(network), namespaces(network)
+    schema, contracts = identifier(network), namespaces(network)
     tables = [name for name in contracts.tables if (network, name) in published]
     for name in tables:
         body = _body(contracts.tables[name], published[network, name])
-        connection.execute(f"CREATE VIEW {schema}.{_name(name)} AS {body}")
+        connection.execute(f"CREATE VIEW {schema}.{identifier(name)} AS {body}")
     views = [view for view in contracts.views if set(view.tables) <= set(tables)]
     for view in views:
-        sql = view.sql.format(network=schema).replace("as_of", f"DATE '{date.max}'")
-        connection.execute(f"CREATE VIEW {schema}.{_name(view.name)} AS {sql}")
+        connection.execute(f"CREATE VIEW {schema}.{identifier(view.name)} AS {view.body(schema)}")
     return len(tables) + len(views)
 
 
 def _body(contract: Table, location: str | None) -> str:
     """Return the SELECT of a table; columns that older files lack are null."""
-    paths = sorted(file.file_path for file in files(open_table(location))) if location else []
-    if not paths:
-        nulls = (f"CAST(NULL AS {_type(column.type)}) AS {_name(column.name)}" for column in contract.columns)
-        return f"SELECT {', '.join(nulls)} WHERE false"
-    return f"SELECT * FROM read_parquet([{_listed(paths)}], union_by_name = true)"  # noqa: S608
-
-
-def _listed(paths: Iterable[str]) -> str:
-    return ", ".join(_text(path.removeprefix("file://")) for path in paths)
-
-
-def _type(iceberg: str) -> str:
-    return _TYPES.get(iceberg, iceberg.upper())
-
-
-def _name(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    kinds = {column.name: duckdb_type(column.type) for column in contract.columns}
+    table = open_table(location) if location else None
+    paths = sorted(file.file_path.removeprefix("file://") for file in files(table)) if table else []
+    if not table or not paths:
+        return no_rows(kinds)
+    listed = ", ".join(map(literal, paths))
+    ids = {field.name: field.field_id for field in table.schema().fields}
+    return f"FROM {parquet_by_id(f'[{listed}]', kinds, ids)}"

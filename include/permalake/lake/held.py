@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import locations
-from permalake.lake.leases import Heartbeat, beat, spell
+from permalake.lake.leases import Heartbeat, beat, format_range
 from permalake.lake.record import AttemptRow
 from permalake.lake.state import Database
 
 
-class HeldDays:
+class LeasedAttempt:
     """The days of one attempt. Every look at its staging checks that they are still held."""
 
     def __init__(self, database: Database, row: AttemptRow, heartbeat: Heartbeat | None) -> None:
@@ -47,7 +47,7 @@ class HeldDays:
         return staged[table]
 
     def _days(self) -> str:
-        return f"{self.row.network} {spell(self.row.start, self.row.end)}"
+        return f"{self.row.network} {format_range(self.row.start, self.row.end)}"
 
     def _gone(self) -> PermalakeError:
         return PermalakeError(
@@ -57,10 +57,10 @@ class HeldDays:
 
 
 @contextmanager
-def holding(database: Database, row: AttemptRow) -> Iterator[HeldDays]:
+def holding(database: Database, row: AttemptRow) -> Iterator[LeasedAttempt]:
     """Keep the lease of an open attempt alive as long as the block lasts."""
     if row.state != "open":
-        yield HeldDays(database, row, None)
+        yield LeasedAttempt(database, row, None)
         return
     with Heartbeat(database, row.network, row.run_id, row.kind) as heartbeat:
-        yield HeldDays(database, row, heartbeat)
+        yield LeasedAttempt(database, row, heartbeat)

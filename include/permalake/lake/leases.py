@@ -27,6 +27,7 @@ from permalake.lake.state import Database, clock, leases, moment, networks, stam
 DAYS = "days"
 CARRY = "carry"
 MAINTENANCE = "maintenance"
+LIVE = "live"
 """Kinds of lease, which do not exclude each other; the name of a store is one more: who writes into it."""
 EXPIRES_AFTER = timedelta(seconds=120)
 BEAT_SECONDS = 20.0
@@ -56,7 +57,7 @@ def take(
     give_up = time.monotonic() + wait
     while True:
         with database.write() as connection:
-            is_known = _wait_for_turn(connection, network)
+            is_known = lock_network(connection, network)
             refusal = _take(connection, network, start, end, run_id=run_id, kind=kind) if is_known else None
         if not is_known:
             ensure_network(database, network)
@@ -68,7 +69,7 @@ def take(
         time.sleep(min(_POLL_SECONDS, max(0.0, give_up - time.monotonic())))
 
 
-def _wait_for_turn(connection: Connection, network: str) -> bool:
+def lock_network(connection: Connection, network: str) -> bool:
     """Lock the network's row until the transaction ends; return False if there is none.
 
     PostgreSQL lets two transactions look for leases at once; each would miss the other's.
@@ -113,8 +114,8 @@ def _take(
 def _work_of(row: Row[Any]) -> str:
     """Return what the holder of a lease is doing, as a message begins with it."""
     if row.kind == DAYS:
-        return f"{row.network} {spell(row.start, row.end)} is being built"
-    verbs = {CARRY: "carried", MAINTENANCE: "maintained"}
+        return f"{row.network} {format_range(row.start, row.end)} is being built"
+    verbs = {CARRY: "carried", MAINTENANCE: "maintained", LIVE: "followed live"}
     return f"{row.network} is being {verbs.get(row.kind, f'written into {row.kind}')}"
 
 
@@ -197,6 +198,6 @@ def _keep_alive(database: Database, network: str, run_id: str, kind: str, stop: 
             continue
 
 
-def spell(start: date, end: date) -> str:
+def format_range(start: date, end: date) -> str:
     """Return a range of days as messages name it."""
     return str(start) if start == end else f"{start}..{end}"

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
+from permalake.config import Settings
+from permalake.contracts import Table
 from permalake.errors import PermalakeError
 from permalake.lake import record
 from permalake.lake.day_record import check_day
-from permalake.lake.leases import spell
+from permalake.lake.held import LeasedAttempt
+from permalake.lake.leases import format_range
 from permalake.lake.record import AttemptRow
-from permalake.lake.staged_files import StagedFiles
-from permalake.lake.staged_frames import StagedFrames
 from permalake.lake.staged_state import StagedState
+from permalake.lake.staged_tables import StagedTables
 from permalake.lake.state import Database, now
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
-
-class PinnedAttempt:
+class PinnedAttempt(StagedTables):
     """The state of an attempt that is fixed. It alone takes verdicts, and it alone can be published."""
 
-    def __init__(self, database: Database, row: AttemptRow, state: StagedState, frames: StagedFrames) -> None:
-        self.id = row.attempt_id
-        self.network = row.network
-        self.start = row.start
-        self.end = row.end
-        self.run_id = row.run_id
-        self._database = database
-        self._row = row
-        self._state = state
-        self._frames = frames
-        self.files = StagedFiles(database, row, state)
-        with database.read() as connection:
-            self._pinned = record.pinned_locations(connection, row.attempt_id)
+    def __init__(self, settings: Settings, held: LeasedAttempt, contracts: Mapping[str, Table]) -> None:
+        super().__init__(settings, held, contracts)
+        with self._database.read() as connection:
+            self._pinned = record.pinned_locations(connection, self.id)
 
     @property
     def refused(self) -> dict[date, str]:
@@ -46,21 +35,13 @@ class PinnedAttempt:
 
     def counts(self) -> dict[str, dict[date, int]]:
         """Return the rows per table and day of start..end as pinned, from metadata."""
-        return self._state.counts()
+        return self.staged.counts()
 
     def days_with_rows(self) -> list[date]:
         """Return the days of start..end that hold rows in any table and are not refused."""
         refused = self.refused
         present = {day for per_day in self.counts().values() for day in per_day}
         return sorted(present - set(refused))
-
-    def table(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table: history as published when the attempt began, and what it staged."""
-        return self._frames.table(spark, name)
-
-    def published(self, spark: SparkSession, name: str) -> DataFrame:
-        """Return a whole table as it was published when the attempt began."""
-        return self._frames.published(spark, name)
 
     def verdict(self, day: date, ok: bool, failures: Sequence[str] = ()) -> None:
         """Record what the audit says of a day; ``failures`` name the expectations, a line each.
@@ -76,8 +57,8 @@ class PinnedAttempt:
         with self._database.write() as connection:
             if record.pinned_locations(connection, self.id) != self._pinned:
                 raise PermalakeError(
-                    f"{self.network} {spell(self.start, self.end)}: tables were staged and pinned again "
-                    "during the audit; audit them again"
+                    f"{self.network} {format_range(self.start, self.end)}: tables were staged and pinned "
+                    "again during the audit; audit them again"
                 )
             record.set_attempt_day(connection, self.id, day, **values)
             record.set_day(connection, self.network, day, run_id=self.run_id, attempt_id=self.id, **values)

@@ -43,17 +43,17 @@ def write_log(settings: Settings, database: Database) -> None:
 
 
 def _document(connection: Connection, lake_id: str | None, row: dict[str, Any]) -> dict[str, Any]:
-    del row["logged"]
+    del row["logged"], row["announced"]
     tables = connection.execute(
         select(publication_tables.c.table_name, publication_tables.c.metadata_location).where(
             publication_tables.c.publication_id == row["id"]
         )
     )
     horizon = select(networks.c.history_from).where(networks.c.network == row["network"])
-    told = days.c.publication_id == row["id"]
+    is_listed = days.c.publication_id == row["id"]
     if row["kind"] == CARRY:
-        told = (days.c.network == row["network"]) & days.c.date.between(row["start"], row["end"])
-    published = connection.execute(select(days).where(told).order_by(days.c.date)).mappings()
+        is_listed = (days.c.network == row["network"]) & days.c.date.between(row["start"], row["end"])
+    published = connection.execute(select(days).where(is_listed).order_by(days.c.date)).mappings()
     return {
         **row,
         "format": _FORMAT,

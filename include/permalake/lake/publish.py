@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 
 from sqlalchemy import Connection, select
 
 from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake import leases, record, stale
-from permalake.lake.catalog import locations, move_pointer
-from permalake.lake.commit import back_off, record_publication
+from permalake.lake.catalog import locations
+from permalake.lake.commit import MovedMeanwhileError, change, move, record_publication
 from permalake.lake.fixed_settings import fix_settings
+from permalake.lake.head_edit import HeadEdit, lock, without_days
 from permalake.lake.pinned_attempt import PinnedAttempt
-from permalake.lake.publication_log import write_log
 from permalake.lake.record import AttemptRow
 from permalake.lake.replay import Moves, replay
 from permalake.lake.state import PUBLISHED, Database, days, publications
-
-_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -45,32 +43,18 @@ class Publication:
     repeated: bool = False
 
 
-class _Conflict(Exception):  # noqa: N818
-    """Another process published one of the tables meanwhile; the transaction is rolled back."""
-
-
 def publish(settings: Settings, database: Database, attempt: PinnedAttempt) -> Publication:
     """Move the pinned tables' pointers of the attempt's passing days in one transaction."""
-    done = _publish(settings, database, attempt)
-    write_log(settings, database)
-    return done
-
-
-def _publish(settings: Settings, database: Database, attempt: PinnedAttempt) -> Publication:
     work = _Publish(settings, database, attempt)
-    with database.read() as connection:
-        if done := work.earlier(connection):
-            return done
-    work.prepare()
-    if work.nothing_passed:
-        return work.give_up()
-    for number in range(_TRIES):
-        moves = work.moves()
-        try:
-            return work.move(moves)
-        except _Conflict:
-            back_off(number)
-    raise PermalakeError(f"{work.name}: others kept on publishing; publish it again")
+
+    def once() -> Publication:
+        with database.read() as connection:
+            if done := work.earlier(connection):
+                return done
+        work.prepare()
+        return work.give_up() if work.nothing_passed else work.move(work.moves(), work.head())
+
+    return change(settings, database, f"{work.name}; publish it again", once)
 
 
 class _Publish:
@@ -78,7 +62,7 @@ class _Publish:
         self._settings = settings
         self._database = database
         self._attempt = attempt
-        self.name = f"{attempt.network} {leases.spell(attempt.start, attempt.end)}"
+        self.name = f"{attempt.network} {leases.format_range(attempt.start, attempt.end)}"
         self._row: AttemptRow
         self._base: dict[str, str] = {}
         self._pinned: dict[str, str] = {}
@@ -143,26 +127,45 @@ class _Publish:
             )
         return moves
 
-    def move(self, moves: Moves) -> Publication:
+    def head(self) -> HeadEdit:
+        """Return the network's live head without the days that pass."""
+        row = self._row
+        every = (row.start + timedelta(number) for number in range((row.end - row.start).days + 1))
+        passing = {day for day in every if day not in self._withheld}
+        private = f"{row.attempt_id}_live"
+        return without_days(self._settings, self._database, row.network, private, passing)
+
+    def move(self, moves: Moves, head: HeadEdit) -> Publication:
         """All pointers by compare and set, the record and the days' states, in one transaction."""
         with self._database.write() as connection:
             if done := self.earlier(connection):
                 return done
             self._standing(connection)
+            lock(connection, self._row.network)
+            if not head.apply(connection):
+                raise MovedMeanwhileError(f"{self._row.network}: its head")
             if self._counts:
                 fix_settings(connection, self._settings, self._row.network)
-            for name, (old, new) in sorted(moves.items()):
-                if not move_pointer(connection, PUBLISHED, self._row.network, name, old=old, new=new):
-                    raise _Conflict(name)
+            move(connection, self._row.network, moves)
             return self._record(connection, moves)
 
     def _record(self, connection: Connection, moves: Moves) -> Publication:
         row = self._row
         moved = {name: new for name, (_, new) in moves.items()}
         replayed = any(new != self._pinned[name] for name, new in moved.items())
-        publication_id, published_at = record_publication(connection, row, "days", moved, replayed)
         known = record.known_days(connection, row.network, row.start, row.end)
         published = sorted((self._days_with_rows() | known) - set(self._withheld))
+        publication_id, published_at = record_publication(
+            connection,
+            row,
+            "days",
+            moved,
+            replayed=replayed,
+            withdrawn=record.withdrawn(
+                connection, row.network, moves.keys(), {day: self._rows_of(day) for day in published}
+            ),
+            withheld=self._withheld,
+        )
         whole, single = record.notes(connection, row.attempt_id)
         gaps = record.gaps(connection, row.attempt_id)
         for day in published:
@@ -190,34 +193,34 @@ class _Publish:
         return replace(done, repeated=False)
 
     def _rows_of(self, day: date) -> dict[str, int]:
-        found = {name: per_day.get(day, 0) for name, per_day in sorted(self._counts.items())}
-        return {name: count for name, count in found.items() if count}
+        counts = {name: per_day.get(day, 0) for name, per_day in sorted(self._counts.items())}
+        return {name: count for name, count in counts.items() if count}
 
     def earlier(self, connection: Connection) -> Publication | None:
         """Return the publication of this very attempt, if there is one."""
         attempt = self._attempt
-        found = connection.execute(
+        selected = connection.execute(
             select(publications).where(publications.c.attempt_id == attempt.id, publications.c.kind == "days")
         ).first()
-        if found is None:
+        if selected is None:
             return None
         published = connection.execute(
             select(days.c.date, days.c.rows)
-            .where(days.c.network == attempt.network, days.c.publication_id == found.id)
+            .where(days.c.network == attempt.network, days.c.publication_id == selected.id)
             .order_by(days.c.date)
         ).all()
         rows: Counter[str] = Counter()
         for _, text in published:
             rows.update(json.loads(text or "{}"))
         return Publication(
-            id=found.id,
+            id=selected.id,
             network=attempt.network,
             start=attempt.start,
             end=attempt.end,
-            published_at=found.published_at,
+            published_at=selected.published_at,
             days=tuple(row.date for row in published),
             rows=dict(sorted(rows.items())),
             withheld=record.withheld(connection, attempt.id),
-            replayed=bool(found.replayed),
+            replayed=bool(selected.replayed),
             repeated=True,
         )

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.dataset as ds
-from pyiceberg.io.pyarrow import schema_to_pyarrow
 from sqlalchemy import Connection, func, select
 
 from permalake.contracts import Table
 from permalake.contracts.namespaces import Namespaces
 from permalake.errors import PermalakeError
-from permalake.lake.catalog import open_table
-from permalake.lake.counts import day_of, files
 from permalake.lake.state import (
+    LIVE,
     PUBLISHED,
     Database,
     networks,
@@ -26,7 +24,12 @@ from permalake.lake.state import (
 )
 from permalake.net import object_storage
 
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
 TableName = tuple[str, str]
+AsOf = datetime | int
+"""A moment, or the number of a publication."""
 LakeState = dict[TableName, str | None]
 """(network, table) -> metadata location; None where the table had no rows yet."""
 
@@ -37,34 +40,51 @@ def state(database: Database) -> LakeState:
         return state_in(connection)
 
 
-def past_state(database: Database, namespaces: Namespaces, as_of: datetime) -> LakeState:
-    """Return every table's pointer as of the last publication at or before ``as_of``."""
+def state_with_heads(database: Database) -> LakeState:
+    """Read every published table's pointer, and those of the networks' heads, at once."""
     with database.read() as connection:
-        return state_at(connection, namespaces, last_publication(connection, as_of))
+        return state_in(connection) | state_in(connection, LIVE)
 
 
-def check_history(database: Database, names: Iterable[TableName], as_of: datetime) -> None:
-    """Check that maintenance has kept what the tables were at that moment.
+def past_state(database: Database, namespaces: Namespaces, as_of: AsOf) -> LakeState:
+    """Return every table's pointer as of a publication, or of the last one at or before a moment.
+
+    Raises:
+        PermalakeError: if there is no publication of that number.
+    """
+    with database.read() as connection:
+        if not isinstance(as_of, int):
+            return state_at(connection, namespaces, last_publication(connection, as_of))
+        last = last_publication(connection)
+        if not 0 < as_of <= last:
+            raise PermalakeError(f"publication {as_of}: there is none; the last one is {last}")
+        return state_at(connection, namespaces, as_of)
+
+
+def check_history(database: Database, names: Iterable[TableName], as_of: AsOf) -> None:
+    """Check that maintenance has kept what the tables were then.
 
     Raises:
         PermalakeError: if it has not.
     """
     with database.read() as connection:
         kept = dict(connection.execute(select(networks.c.network, networks.c.history_from)).tuples().all())
-    for network, _ in names:
-        first = kept.get(network)
-        if first is not None and stamp(as_of) < first:
-            raise PermalakeError(
-                f"{network}: what was published before {first[:19]}Z is forgotten "
-                "([lake] retention_days says how much is kept); ask for a later moment"
-            )
+        for network in {network for network, _ in names}:
+            first = kept.get(network)
+            if first is None:
+                continue
+            if not is_kept(connection, network, as_of) if isinstance(as_of, int) else stamp(as_of) < first:
+                raise PermalakeError(
+                    f"{network}: what was published before {first[:19]}Z is forgotten "
+                    "([lake] retention_days says how much is kept); ask for a later moment"
+                )
 
 
-def state_in(connection: Connection) -> LakeState:
-    """Return every published table's pointer, within a transaction."""
+def state_in(connection: Connection, catalog: str = PUBLISHED) -> LakeState:
+    """Return the pointer of every table of a catalog, the published one unless named, in a transaction."""
     rows = connection.execute(
         select(pointers.c.table_namespace, pointers.c.table_name, pointers.c.metadata_location).where(
-            pointers.c.catalog_name == PUBLISHED
+            pointers.c.catalog_name == catalog
         )
     )
     return {(row.table_namespace, row.table_name): row.metadata_location for row in rows}
@@ -108,12 +128,12 @@ def state_at(connection: Connection, namespaces: Namespaces, number: int) -> Lak
             & (publication_tables.c.table_name == last.c.table_name),
         )
     )
-    found: LakeState = {
+    state_of: LakeState = {
         (row.network, name): None
         for row in connection.execute(select(networks.c.network))
         for name in namespaces(row.network).tables
     }
-    return found | {(row.network, row.table_name): row.metadata_location for row in rows}
+    return state_of | {(row.network, row.table_name): row.metadata_location for row in rows}
 
 
 def dataset(
@@ -123,22 +143,22 @@ def dataset(
 
     Columns that older files lack are null; a table without rows is empty.
     """
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    from permalake.lake.catalog import open_table
+    from permalake.lake.counts import day_of, files, files_between
+
     if location is None:
-        return ds.dataset(_nullable(contract.arrow).empty_table())
+        return object_storage.parquet_files([], _nullable(contract.arrow))
     table = open_table(location)
     schema = _nullable(schema_to_pyarrow(table.schema(), include_field_ids=False))
-    found = list(files(table))
-    if not table.spec().is_unpartitioned():
-        found = sorted((file for file in found if first <= day_of(file) <= last), key=day_of)
-    paths = [file.file_path for file in found]
-    if not paths:
-        return ds.dataset(schema.empty_table())
-    return ds.dataset(
-        [object_storage.inner_path(path) for path in paths],
-        schema=schema,
-        format="parquet",
-        filesystem=object_storage.filesystem(paths[0]),
-    )
+    if table.spec().is_unpartitioned():
+        data_files = list(files(table))
+    elif (first, last) == (date.min, date.max):
+        data_files = sorted(files(table), key=day_of)
+    else:
+        data_files = sorted(files_between(location, first, last), key=day_of)
+    return object_storage.parquet_files([file.file_path for file in data_files], schema)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:

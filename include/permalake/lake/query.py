@@ -9,17 +9,26 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime
+from datetime import date
 
 import duckdb
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from permalake.contracts import Table
-from permalake.contracts.namespaces import Namespaces
+from permalake.contracts.namespaces import Namespaces, contracts_in, is_live, live_namespace
+from permalake.contracts.sql_text import identifier, literal
 from permalake.contracts.views import LakeView
 from permalake.errors import PermalakeError
-from permalake.lake.published import LakeState, TableName, check_history, dataset, past_state, state
+from permalake.lake.published import (
+    AsOf,
+    LakeState,
+    TableName,
+    check_history,
+    dataset,
+    past_state,
+    state_with_heads,
+)
 from permalake.lake.state import Database
 from permalake.lake.statements import check_reads_only, unique_names
 from permalake.query_process import DEFAULT_LIMITS, QueryLimits
@@ -30,9 +39,6 @@ _BATCH_BYTES = 8 << 20
 _NO_MEMORY = ("Out of Memory Error", "bad allocation", "bad_alloc")
 _LISTING = ("show", "information_schema", "duckdb_tables", "duckdb_views", "duckdb_columns")
 _SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES\s*;?\s*", re.IGNORECASE)
-_LIST_TABLES = (
-    'SELECT table_schema AS network, table_name AS "table" FROM information_schema.tables ORDER BY ALL'
-)
 _LOCKS = (
     "SET TimeZone = 'UTC'",
     "SET python_enable_replacements = false",
@@ -61,8 +67,7 @@ class _Session:
 
     def lock(self) -> None:
         """Set the limits, then forbid files, extensions and further settings."""
-        spill = self._spill.replace("'", "''")
-        self.connection.execute(f"SET temp_directory = '{spill}'")
+        self.connection.execute(f"SET temp_directory = {literal(self._spill)}")
         self.connection.execute(f"SET max_temp_directory_size = '{self.limits.spill}'")
         self.connection.execute(f"SET memory_limit = '{self.limits.memory}'")
         for lock in _LOCKS:
@@ -155,7 +160,7 @@ def run_query(
     database: Database,
     namespaces: Namespaces,
     sql: str,
-    as_of: datetime | None = None,
+    as_of: AsOf | None = None,
     limits: QueryLimits = DEFAULT_LIMITS,
 ) -> QueryResult:
     """Run one reading statement over the published state, as one read of all pointers saw it.
@@ -167,29 +172,17 @@ def run_query(
     Raises:
         PermalakeError: on one line, if the statement is wrong, writes, or exceeds the limits.
     """
-    if _SHOW_TABLES.fullmatch(sql):
-        sql = _LIST_TABLES
+    published = state_with_heads(database) if as_of is None else past_state(database, namespaces, as_of)
     session = _Session(limits)
     connection = session.connection
-    published = state(database) if as_of is None else past_state(database, namespaces, as_of)
     try:
-        check_reads_only(connection, sql)
-        for network in {network for network, _ in published}:
-            connection.execute(f"CREATE SCHEMA {_quoted(network)}")
-        views = _views_in(sql, published, namespaces)
-        below = ((network, table) for network, view in views for table in view.tables)
-        named = sorted({*_named_in(sql, published), *below})
-        if as_of is not None:
-            check_history(database, named, as_of)
-        for name in named:
-            _open(connection, name, namespaces(name[0]).tables, published[name])
-        if any(_stands_in(sql, word) for word in _LISTING):
-            # Columns follow from the contracts: what is only listed needs no file.
-            for name in published.keys() - set(named):
-                _open(connection, name, namespaces(name[0]).tables, None)
-            views = _views_over(published, namespaces)
-        for network, view in views:
-            _define(connection, network, view)
+        if _SHOW_TABLES.fullmatch(sql):
+            sql = _list_tables(published, namespaces)
+        else:
+            check_reads_only(connection, sql)
+            if as_of is not None:
+                check_history(database, _read_by(sql, published, namespaces), as_of)
+            _define_all(connection, sql, published, namespaces)
         session.lock()
         relation = connection.sql(sql)
     except duckdb.Error as error:
@@ -199,6 +192,31 @@ def run_query(
         session.close()
         raise PermalakeError("the statement returns no rows; write a SELECT")
     return QueryResult(session, relation)
+
+
+def _define_all(
+    connection: duckdb.DuckDBPyConnection, sql: str, published: LakeState, namespaces: Namespaces
+) -> None:
+    """Define the tables and views that a statement names; where it lists them or their columns, all."""
+    for network in {network for network, _ in published}:
+        connection.execute(f"CREATE SCHEMA {identifier(network)}")
+    named, views = _read_by(sql, published, namespaces), _views_in(sql, published, namespaces)
+    for name in named:
+        _open(connection, name, contracts_in(namespaces, name[0]), published[name])
+    if any(_stands_in(sql, word) for word in _LISTING):
+        # Columns follow from the contracts: what is only listed needs no file.
+        for name in published.keys() - set(named):
+            _open(connection, name, contracts_in(namespaces, name[0]), None)
+        views = _views_over(published, namespaces)
+    for network, view in views:
+        _define(connection, network, view, published)
+
+
+def _read_by(sql: str, published: LakeState, namespaces: Namespaces) -> list[TableName]:
+    """Return the tables that a statement names, and those below the views that it names."""
+    views = _views_in(sql, published, namespaces)
+    below = (name for network, view in views for name in _below(network, view, published))
+    return sorted({*_named_in(sql, published), *below})
 
 
 def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -217,6 +235,14 @@ def _stands_in(sql: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", sql.casefold()) is not None
 
 
+def _list_tables(published: LakeState, namespaces: Namespaces) -> str:
+    """Return a query for network and name of every table and view: who lists them all opens none."""
+    views = ((network, view.name) for network, view in _views_over(published, namespaces))
+    rows = ", ".join(f"({literal(network)}, {literal(name)})" for network, name in (*published, *views))
+    listed = f"VALUES {rows}" if rows else "SELECT '', '' LIMIT 0"
+    return f'SELECT * FROM ({listed}) AS listed(network, "table") ORDER BY ALL'  # noqa: S608
+
+
 def _views_in(sql: str, published: LakeState, namespaces: Namespaces) -> list[tuple[str, LakeView]]:
     """Return the views whose network and name stand in the text, each with the tables that it reads."""
     return [
@@ -227,19 +253,33 @@ def _views_in(sql: str, published: LakeState, namespaces: Namespaces) -> list[tu
 
 
 def _views_over(published: LakeState, namespaces: Namespaces) -> list[tuple[str, LakeView]]:
-    """Return every view whose tables are published, by network."""
+    """Return every view whose tables are published, by network; a head has none of its own."""
     return [
         (network, view)
-        for network in sorted({network for network, _ in published})
+        for network in sorted({network for network, _ in published if not is_live(network)})
         for view in namespaces(network).views
         if all((network, table) in published for table in view.tables)
     ]
 
 
-def _define(connection: duckdb.DuckDBPyConnection, network: str, defined: LakeView) -> None:
-    schema = _quoted(network)
-    view = f"{schema}.{_quoted(defined.name)}"
-    body = defined.sql.format(network=schema)
+def _below(network: str, view: LakeView, published: LakeState) -> Iterator[TableName]:
+    """Yield the tables that a view reads."""
+    yield from ((network, table) for table in view.tables)
+    if _has_head(network, view, published):
+        yield from ((live_namespace(network), table) for table in view.live)
+
+
+def _has_head(network: str, view: LakeView, published: LakeState) -> bool:
+    return all((live_namespace(network), table) in published for table in view.live)
+
+
+def _define(
+    connection: duckdb.DuckDBPyConnection, network: str, defined: LakeView, published: LakeState
+) -> None:
+    schema = identifier(network)
+    view = f"{schema}.{identifier(defined.name)}"
+    live = identifier(live_namespace(network)) if _has_head(network, defined, published) else None
+    body = defined.body(schema, live, as_of="as_of")
     connection.execute(f"CREATE MACRO {view}(as_of) AS TABLE {body}")
     connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {view}(DATE '{date.max}')")  # noqa: S608
 
@@ -252,14 +292,11 @@ def _open(
 ) -> None:
     network, table = name
     source = f"source of {network}.{table}"
-    connection.register(source, dataset(contracts[table], location))
-    view = f"{_quoted(network)}.{_quoted(table)}"
+    empty = contracts[table].arrow.empty_table()
+    connection.register(source, empty if location is None else dataset(contracts[table], location))
+    view = f"{identifier(network)}.{identifier(table)}"
     # Identifiers cannot be bound; both are names of the lake's own, and quoted.
-    connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {_quoted(source)}")  # noqa: S608
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {identifier(source)}")  # noqa: S608
 
 
 def _explained(error: Exception, published: LakeState) -> PermalakeError:
@@ -287,4 +324,4 @@ def unknown_table(wanted: str, published: LakeState) -> PermalakeError:
 
 
 def _bare(network: str) -> str:
-    return network if re.fullmatch(r"[a-z_][a-z0-9_]*", network) else _quoted(network)
+    return network if re.fullmatch(r"[a-z_][a-z0-9_]*", network) else identifier(network)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,12 +16,11 @@ from permalake.contracts.namespaces import Namespaces
 from permalake.intervals import ranges
 from permalake.lake import staging, stale
 from permalake.lake.catalog import locations
-from permalake.lake.published import LakeState, check_history, dataset, past_state, state
-from permalake.lake.query import QueryResult, run_query, unknown_table
+from permalake.lake.published import AsOf, LakeState, check_history, dataset, past_state, state
+from permalake.lake.query import run_query, unknown_table
 from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, Database, days
 from permalake.lake.status import DayStatus, status
-from permalake.query_process import DEFAULT_LIMITS, QueryLimits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,17 +34,11 @@ class Reader:
         self._database = database
         self._namespaces = namespaces
 
-    def query(self, sql: str, as_of: datetime | None = None) -> pa.Table:
+    def query(self, sql: str, as_of: AsOf | None = None) -> pa.Table:
         """Return the rows of a DuckDB query over the published state."""
-        return self.answer(sql, as_of).table()
+        return run_query(self._database, self._namespaces, sql, as_of).table()
 
-    def answer(
-        self, sql: str, as_of: datetime | None = None, limits: QueryLimits = DEFAULT_LIMITS
-    ) -> QueryResult:
-        """Run a query whose rows come batch by batch, with DuckDB's column types."""
-        return run_query(self._database, self._namespaces, sql, as_of, limits)
-
-    def published(self, as_of: datetime | None = None) -> LakeState:
+    def published(self, as_of: AsOf | None = None) -> LakeState:
         """Return the place of every published table, now or as of a moment, in one read."""
         return state(self._database) if as_of is None else past_state(self._database, self._namespaces, as_of)
 
@@ -55,7 +48,7 @@ class Reader:
         name: str,
         first: date = date.min,
         last: date = date.max,
-        as_of: datetime | None = None,
+        as_of: AsOf | None = None,
     ) -> ds.Dataset:
         """Return the rows of a table from ``first`` to ``last``, read when they are used.
 
@@ -110,9 +103,9 @@ class Reader:
     def quarantined(self, network: str, start: date, end: date) -> int:
         """Return the number of quarantine rows of start..end."""
         with self._database.read() as connection:
-            found = connection.execute(
+            count = connection.execute(
                 select(func.sum(days.c.quarantined)).where(
                     days.c.network == network, days.c.date.between(start, end)
                 )
             ).scalar()
-        return int(found or 0)
+        return int(count or 0)

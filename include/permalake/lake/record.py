@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -103,13 +104,13 @@ def close(connection: Connection, attempt_id: str, state: str, publication_id: i
 
 def newest(connection: Connection, network: str, run_id: str) -> AttemptRow | None:
     """Return the newest attempt of a run to build its days."""
-    found = connection.execute(
+    rows = connection.execute(
         select(*_COLUMNS)
         .where(attempts.c.network == network, attempts.c.run_id == run_id, attempts.c.kind == DAYS)
         .order_by(attempts.c.begun_at.desc())
         .limit(1)
     )
-    row = found.mappings().first()
+    row = rows.mappings().first()
     return AttemptRow(**row) if row else None
 
 
@@ -132,8 +133,8 @@ def unfinished(connection: Connection, network: str, start: date, end: date) -> 
 
 def load(connection: Connection, attempt_id: str) -> AttemptRow | None:
     """Return the attempt of that id."""
-    found = connection.execute(select(*_COLUMNS).where(attempts.c.attempt_id == attempt_id))
-    row = found.mappings().first()
+    rows = connection.execute(select(*_COLUMNS).where(attempts.c.attempt_id == attempt_id))
+    row = rows.mappings().first()
     return AttemptRow(**row) if row else None
 
 
@@ -225,6 +226,21 @@ def withheld(connection: Connection, attempt_id: str) -> dict[date, str]:
     return dict(sorted((failed | refusals(connection, attempt_id)).items()))
 
 
+def withdrawn(
+    connection: Connection, network: str, tables: Collection[str], rows: Mapping[date, Mapping[str, int]]
+) -> dict[date, list[str]]:
+    """Return which of ``tables`` lose the rows that they have of a day; ``rows`` is what will be there."""
+    if not rows:
+        return {}
+    here = days.c.network == network, days.c.date.between(min(rows), max(rows))
+    lost = {
+        row.date: sorted((json.loads(row.rows or "{}").keys() & set(tables)) - rows[row.date].keys())
+        for row in connection.execute(select(days.c.date, days.c.rows).where(*here))
+        if row.date in rows
+    }
+    return {day: names for day, names in lost.items() if names}
+
+
 def add_note(connection: Connection, attempt_id: str, text: str) -> None:
     """Add a remark to every day of the attempt."""
     here = attempts.c.attempt_id == attempt_id
@@ -235,12 +251,12 @@ def add_note(connection: Connection, attempt_id: str, text: str) -> None:
 
 def gaps(connection: Connection, attempt_id: str) -> dict[date, str]:
     """Return what the source lacks by day, as JSON lists."""
-    found = connection.execute(
+    rows = connection.execute(
         select(attempt_days.c.date, attempt_days.c.gaps).where(
             attempt_days.c.attempt_id == attempt_id, attempt_days.c.gaps.is_not(None)
         )
     )
-    return {row.date: row.gaps for row in found}
+    return {row.date: row.gaps for row in rows}
 
 
 def notes(connection: Connection, attempt_id: str) -> tuple[list[str], dict[date, list[str]]]:

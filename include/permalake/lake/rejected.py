@@ -35,15 +35,15 @@ def rejected(
     for name, value in wanted.items():
         if value is not None:
             where &= pc.field(name) == value
-    found = []
+    tables = []
     for (owner, table), location in sorted(state(database).items()):
         if table == QUARANTINE.name and network in {None, owner}:
             rows = dataset(QUARANTINE, location).to_table(columns=list(columns), filter=where)
-            found.append(rows.add_column(0, "network", pa.array([owner] * rows.num_rows, pa.string())))
-    if not found:
+            tables.append(rows.add_column(0, "network", pa.array([owner] * rows.num_rows, pa.string())))
+    if not tables:
         empty = QUARANTINE.arrow.empty_table().select(columns)
         return empty.add_column(0, "network", pa.array([], pa.string()))
-    return pa.concat_tables(found, promote_options="permissive").sort_by(_ORDER)
+    return pa.concat_tables(tables, promote_options="permissive").sort_by(_ORDER)
 
 
 def days_with_rejected(database: Database, network: str) -> list[date]:

@@ -40,6 +40,7 @@ from permalake.lake.state import (
     attempt_tables,
     attempts,
     clock,
+    heads,
     lake_ids,
     leases,
     moment,
@@ -181,12 +182,13 @@ def _moved(place: str, settings: Settings) -> str:
 
 
 def _rewrite_catalog(settings: Settings, connection: Connection, lake_id: str, as_copy: bool) -> None:
-    """Rewrite every place that the catalog records; drop what was staged and not published."""
+    """Rewrite every place that the catalog records; drop what was staged and not published, heads too."""
     kept = (PUBLISHED, STORES)
     connection.execute(delete(pointers).where(pointers.c.catalog_name.not_in(kept)))
     connection.execute(delete(namespaces).where(namespaces.c.catalog_name.not_in(kept)))
     connection.execute(update(attempts).where(attempts.c.state == "open").values(state="discarded"))
     connection.execute(delete(leases))
+    connection.execute(delete(heads))
     if as_copy:
         connection.execute(delete(served))
     for column in _PLACES:

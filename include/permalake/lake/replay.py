@@ -75,5 +75,5 @@ def exchange(table: IcebergTable, present: dict[str, DataFile], wanted: dict[str
 
 
 def _files_of(table: IcebergTable, attempt: AttemptRow, belongs: Belongs) -> dict[str, DataFile]:
-    found = files(table, days_between(attempt.start, attempt.end))
-    return {file.file_path: file for file in found if belongs(day_of(file))}
+    data_files = files(table, days_between(attempt.start, attempt.end))
+    return {file.file_path: file for file in data_files if belongs(day_of(file))}

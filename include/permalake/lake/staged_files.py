@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
 
 from permalake.lake import record
@@ -23,7 +23,14 @@ class StagedFiles:
 
     def rows(self, name: str, start: date, end: date, without: Collection[date] = ()) -> DayRows:
         """Return the rows of start..end, but for some days."""
-        return DayRows(self._locations[name], start, end, without)
+        return self.rows_of({name: (start, end)}, without)[name]
+
+    def rows_of(
+        self, spans: Mapping[str, tuple[date, date]], without: Collection[date] = ()
+    ) -> dict[str, DayRows]:
+        """Return the same of many tables, each from its first day to its last."""
+        by_table = self._locations
+        return {name: DayRows(by_table[name], start, end, without) for name, (start, end) in spans.items()}
 
     def published_rows(self, name: str, start: date, end: date) -> DayRows:
         """Return the rows of start..end as they were published when the attempt began."""
@@ -31,9 +38,9 @@ class StagedFiles:
             base = record.base_locations(connection, self._row.attempt_id)
         return DayRows(base[name], start, end)
 
-    def latest_before(self, name: str) -> date | None:
-        """Return the latest day with rows before the attempt's days, from metadata."""
-        return latest_day_before(self._locations[name], self._row.start)
+    def latest_before(self, name: str, day: date | None = None) -> date | None:
+        """Return the latest day with rows before a day, or before the attempt's days, from metadata."""
+        return latest_day_before(self._locations[name], day or self._row.start)
 
     @property
     def _locations(self) -> dict[str, str]:

@@ -12,7 +12,14 @@ from permalake.spark.catalog_database import bind_catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType
+
+LANDINGS = "_attempts"
+"""Folder of the warehouse with a folder for each attempt, of what its steps land."""
+
+
+def landing(settings: Settings, attempt_id: str) -> str:
+    """Return the folder for files that belong to one attempt alone."""
+    return f"{settings.lake.warehouse}/{LANDINGS}/{attempt_id}"
 
 
 def bind(spark: SparkSession, settings: Settings, catalog: str) -> None:
@@ -37,16 +44,7 @@ def shape(frame: DataFrame, contract: Table, without: tuple[str, ...] = ()) -> D
     lacking = [field.name for field in fields if field.name not in frame.columns]
     if lacking:
         raise PermalakeError(f"{contract.name}: the frame lacks column {', '.join(lacking)}")
-    return frame.select(
-        *[f.col(field.name).cast(_loose(field.dataType)).alias(field.name) for field in fields]
-    )
-
-
-def _loose(kind: DataType) -> DataType:
-    """Return the type as the lake holds it: a list may hold nulls as far as Spark knows."""
-    from pyspark.sql.types import ArrayType
-
-    return ArrayType(kind.elementType, containsNull=True) if isinstance(kind, ArrayType) else kind
+    return frame.select(*[f.col(field.name).cast(field.dataType).alias(field.name) for field in fields])
 
 
 def arrange(frame: DataFrame, contract: Table) -> DataFrame:

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables, SqlCatalogBaseTable
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -38,7 +37,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, Program
 from sqlalchemy.pool import NullPool
 
 from permalake.errors import CatalogUnavailableError, mishap_of
-from permalake.lake.migrations import Migration, migrate, pending
+from permalake.lake import iceberg_tables
+from permalake.lake.migrations import Migration, add_column, add_table, migrate, pending
 
 PUBLISHED = "permalake"
 """``catalog_name`` of the pointers that readers follow."""
@@ -46,14 +46,18 @@ STORES = "permalake_stores"
 """``catalog_name`` of what was recorded of the stores: it grows when a store is written, no publication moves
 it."""
 
+LIVE = "permalake_live"
+"""``catalog_name`` of the heads of networks: provisional rows of days that are not published, which no
+publication, past state or manifest knows."""
+
 BUSY_SECONDS = 60.0
 """Seconds that a command waits for a locked catalog."""
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TIME = String(27)
 _metadata = MetaData()
 
-pointers: Table = IcebergTables.__table__  # type: ignore[assignment]
-namespaces: Table = IcebergNamespaceProperties.__table__  # type: ignore[assignment]
+pointers, namespaces = iceberg_tables.pointers, iceberg_tables.namespaces
+
 
 networks = Table(
     "permalake_networks",
@@ -202,6 +206,9 @@ publications = Table(
     Column("replayed", Integer, nullable=False, default=0),
     Column("published_at", _TIME, nullable=False, index=True),
     Column("logged", Integer),  # 1 once the warehouse has it on record; null: not yet
+    Column("withdrawn", Text),  # JSON object: date -> tables that lost their rows; null: not known
+    Column("withheld", Text),  # JSON object: date -> why the day stays as it was; null: not known
+    Column("announced", Integer),  # 1 once the webhook was told of it
 )
 
 publication_tables = Table(
@@ -232,6 +239,16 @@ fixed_settings = Table(
     Column("recorded_at", _TIME, nullable=False),
 )
 
+heads = Table(
+    "permalake_heads",
+    _metadata,
+    Column("network", String(64), primary_key=True),
+    Column("position", BigInteger, nullable=False),  # last milestone, where the network has any
+    Column("position_at", _TIME, nullable=False),  # time of the last milestone or message at the source
+    Column("moved_at", _TIME, nullable=False),
+    Column("source", Text),  # JSON: how far a source without milestones was read
+)
+
 outdated = Table(
     "permalake_outdated",
     _metadata,
@@ -249,11 +266,18 @@ outdated = Table(
 
 def _create_all(connection: Connection) -> None:
     """Whatever table is missing, as it is defined now; all that an empty database needs."""
-    SqlCatalogBaseTable.metadata.create_all(connection)
+    iceberg_tables.metadata.create_all(connection)
     _metadata.create_all(connection)
 
 
-MIGRATIONS: Sequence[Migration] = (_create_all,)
+MIGRATIONS: Sequence[Migration] = (
+    _create_all,
+    add_column(publications.c.withdrawn),
+    add_column(publications.c.withheld),
+    add_column(publications.c.announced),
+    add_table(heads),
+    add_column(heads.c.source),
+)
 """In the order in which they were added; a released one is never changed."""
 
 

@@ -73,7 +73,7 @@ def _writing_word(query: str) -> str | None:
 
 def unique_names(names: Iterable[str]) -> list[str]:
     """Return column names made unique regardless of case, as DuckDB names those of a subquery."""
-    found: list[str] = []
+    chosen: list[str] = []
     taken: dict[str, int] = {}
     for name in names:
         unique, key = name, name.casefold()
@@ -81,5 +81,5 @@ def unique_names(names: Iterable[str]) -> list[str]:
             unique = f"{name}_{taken[key]}"
             taken[key] += 1
         taken[unique.casefold()] = 1
-        found.append(unique)
-    return found
+        chosen.append(unique)
+    return chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -14,11 +15,12 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.types import IntegerType
 from sqlalchemy import Connection, Row, func, select
 
+from permalake.contracts.reason_codes import failure_codes, gap_code
 from permalake.contracts.steps import AFTER_PUBLICATION
 from permalake.intervals import dates
 from permalake.lake.catalog import UnreadableTableError, locations, open_table
 from permalake.lake.counts import day_of, files
-from permalake.lake.leases import spell
+from permalake.lake.leases import format_range
 from permalake.lake.state import PUBLISHED, Database, days, publications, served
 from permalake.lake.state import step_runs as steps
 
@@ -50,6 +52,15 @@ class DayStatus:
     attempt: str | None = None
     stores: dict[str, str | None] = field(default_factory=dict)
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The codes of why it is not as it should be, as ``contracts.reasons`` tells of them."""
+        failures = failure_codes(self.error) if self.error else ()
+        stale = ("stale",) if self.stale else ()
+        behind = any(at is None for at in self.stores.values()) if self.published else False
+        codes = (*failures, *stale, *map(gap_code, self.gaps), *(("store_behind",) if behind else ()))
+        return tuple(dict.fromkeys(codes))
+
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
@@ -79,6 +90,26 @@ def status(database: Database, network: str | None = None) -> list[DayStatus]:
     for key, failure in failures.items():
         by_day[key] = _with_failure(by_day.get(key) or DayStatus(*key, None, None, None), failure)
     return [by_day[key] for key in sorted(by_day)]
+
+
+def notes_of(database: Database, network: str, day: date) -> list[str]:
+    """Return what the build of a day noted, such as that its source ends within it."""
+    with database.read() as connection:
+        here = (days.c.network == network) & (days.c.date == day)
+        return _lines(connection.execute(select(days.c.notes).where(here)).scalar())
+
+
+def published_again(database: Database) -> dict[str, set[date]]:
+    """Return the days that several publications of rows cover, by network."""
+    query = select(publications.c.network, publications.c.start, publications.c.end)
+    with database.read() as connection:
+        rows = connection.execute(query.where(publications.c.kind == "days")).all()
+    counted = Counter((row.network, day) for row in rows for day in dates(row.start, row.end))
+    by_network: dict[str, set[date]] = {}
+    for (network, day), times in counted.items():
+        if times > 1:
+            by_network.setdefault(network, set()).add(day)
+    return by_network
 
 
 def networks_with_days(database: Database) -> set[str]:
@@ -157,10 +188,10 @@ def _with_failure(day: DayStatus, failure: _Failure) -> DayStatus:
 
 
 def _stores(connection: Connection) -> dict[tuple[str, date], list[Row[Any]]]:
-    found: dict[tuple[str, date], list[Row[Any]]] = {}
+    by_day: dict[tuple[str, date], list[Row[Any]]] = {}
     for row in connection.execute(select(served).order_by(served.c.store)):
-        found.setdefault((row.network, row.date), []).append(row)
-    return found
+        by_day.setdefault((row.network, row.date), []).append(row)
+    return by_day
 
 
 def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
@@ -206,17 +237,17 @@ def _gaps(connection: Connection, network: str) -> dict[date, list[str]]:
     except UnreadableTableError as damaged:
         last = connection.execute(select(func.max(days.c.date)).where(days.c.network == network)).scalar()
         return {last: [f"gaps are unknown: {network}.date_cache: {damaged}"]} if last else {}
-    found: dict[date, list[str]] = {}
+    by_day: dict[date, list[str]] = {}
     covered = _covered(connection, network)
     for (day, (_, last)), (following, (first, _)) in pairwise(sorted(bounds.items())):
         texts = []
         if first != last + 1:
             missing = f"{last + 1}" if first == last + 2 else f"{last + 1}..{first - 1}"
             texts.append(f"milestones {missing} missing" if first > last else f"milestones overlap {day}")
-        texts += [f"{spell(a, b)} not built" for a, b in _holes(covered, day, following)]
+        texts += [f"{format_range(a, b)} not built" for a, b in _holes(covered, day, following)]
         if texts:
-            found[following] = texts
-    return found
+            by_day[following] = texts
+    return by_day
 
 
 # A metadata file never changes, and every page that shows days asks for this.
@@ -226,15 +257,15 @@ def _milestones_by_day(location: str) -> dict[date, tuple[int, int]]:
     table = open_table(location)
     start_id = table.schema().find_field("start_ms").field_id
     end_id = table.schema().find_field("end_ms").field_id
-    found = {}
+    by_day = {}
     for file in files(table):
         lower, upper = (file.lower_bounds or {}).get(start_id), (file.upper_bounds or {}).get(end_id)
         if lower is not None and upper is not None:
-            found[day_of(file)] = (
+            by_day[day_of(file)] = (
                 int(from_bytes(IntegerType(), lower)),
                 int(from_bytes(IntegerType(), upper)),
             )
-    return found
+    return by_day
 
 
 def _covered(connection: Connection, network: str) -> list[tuple[date, date]]:

@@ -173,15 +173,15 @@ class StepLedger:
         query = select(runs).where((runs.c.run_id == run) | (runs.c.dag_run == run))
         query = query.order_by(runs.c.began_at, runs.c.try_number)
         with self._database.read() as connection:
-            found = connection.execute(query.where(runs.c.network == network) if network else query).all()
-        return [_row(row) for row in found]
+            rows = connection.execute(query.where(runs.c.network == network) if network else query).all()
+        return [_row(row) for row in rows]
 
     def recent(self, network: str | None = None, most: int = 50) -> list[StepRow]:
         """Return the newest tries first."""
         query = select(runs).order_by(runs.c.began_at.desc()).limit(most)
         with self._database.read() as connection:
-            found = connection.execute(query.where(runs.c.network == network) if network else query).all()
-        return [_row(row) for row in found]
+            rows = connection.execute(query.where(runs.c.network == network) if network else query).all()
+        return [_row(row) for row in rows]
 
 
 def _at(key: StepKey):  # type: ignore[no-untyped-def]

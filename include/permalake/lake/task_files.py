@@ -36,7 +36,7 @@ from permalake.config import Settings
 from permalake.errors import PermalakeError
 from permalake.lake.catalog import open_catalog
 from permalake.lake.counts import day_of, days_between, files
-from permalake.lake.leases import spell
+from permalake.lake.leases import format_range
 from permalake.lake.record import AttemptRow
 from permalake.lake.replay import Belongs, exchange
 from permalake.lake.text_bounds import text_bounds, without_text_bounds
@@ -187,7 +187,8 @@ def register(
     for file in written:
         if not attempt.start <= file.day <= attempt.end:
             raise PermalakeError(
-                f"{file.table}: rows of {file.day} do not belong to {spell(attempt.start, attempt.end)}"
+                f"{file.table}: rows of {file.day} do not belong to "
+                f"{format_range(attempt.start, attempt.end)}"
             )
         wanted[file.table][file.facts["path"]] = file.data_file
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pyarrow import fs
@@ -48,10 +49,8 @@ def read_json(location: str) -> dict[str, Any] | None:
     Raises:
         PermalakeError: if it cannot be read, or holds no JSON object.
     """
-    disk, path = filesystem(location), inner_path(location)
     try:
-        with disk.open_input_stream(path) as source:
-            document = json.loads(source.read())
+        document = json.loads(_bytes_of(location))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -61,14 +60,21 @@ def read_json(location: str) -> dict[str, Any] | None:
     return document
 
 
+def _bytes_of(location: str) -> bytes:
+    if "://" not in location:  # every command reads such a file, and most of them need no PyIceberg
+        return Path(location).read_bytes()
+    with filesystem(location).open_input_stream(inner_path(location)) as source:
+        return bytes(source.read())
+
+
 def entries(location: str) -> list[tuple[str, bool]]:
     """List a folder: name, and whether it is a folder; nothing if there is no such folder."""
     selector = fs.FileSelector(inner_path(location), allow_not_found=True)
     try:
-        found = filesystem(location).get_file_info(selector)
+        listed = filesystem(location).get_file_info(selector)
     except OSError as error:
         raise PermalakeError(f"{location} cannot be read: {fault_of(error)}") from None
-    return sorted((info.base_name, info.type == fs.FileType.Directory) for info in found)
+    return sorted((info.base_name, info.type == fs.FileType.Directory) for info in listed)
 
 
 def fault_of(error: Exception) -> str:

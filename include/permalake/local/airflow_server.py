@@ -24,7 +24,8 @@ from permalake.paths import DAGS, ROOT
 from permalake.process_start import start_of
 from permalake.spark.submit import bin_folder
 
-PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+PARTS = ("api-server", "dag-processor", "triggerer", "scheduler")
+"""In the order in which they start."""
 STATE = AIRFLOW_HOME / "server.json"
 LOGS = AIRFLOW_HOME / "logs"
 _READY_SECONDS = 180
@@ -70,8 +71,16 @@ def up() -> str:
     _check_free(number)
     environment = server_environment(address, number)
     state: dict[str, dict[str, int | str]] = {}
+    processes: dict[str, subprocess.Popen[bytes]] = {}
     for part in PARTS:
-        process = _start(part, environment, start_new_session=True)
+        if part == "scheduler":
+            # It goes on at once with what it finds; a task that no API server answers fails and loses a try.
+            try:
+                _wait_until_answering(processes["api-server"], address)
+            except PermalakeError:
+                down()
+                raise
+        process = processes[part] = _start(part, environment, start_new_session=True)
         state[part] = {"group": process.pid, "start": start_of(psutil.Process(process.pid))}
         STATE.write_text(json.dumps({"address": address, "parts": state}))
     _wait_until_well(address)
@@ -93,7 +102,7 @@ def execution_api() -> Iterator[dict[str, str]]:
     environment = server_environment(address, number)
     server = _start("api-server", environment, "--apps", "execution")
     try:
-        _wait_until_answering(server, f"{address}/execution/health")
+        _wait_until_answering(server, address)
         yield environment
     finally:
         server.terminate()
@@ -116,7 +125,13 @@ def _start(
         )
 
 
-def _wait_until_answering(server: subprocess.Popen[bytes], url: str) -> None:
+def _wait_until_answering(server: subprocess.Popen[bytes], address: str) -> None:
+    """Wait until the API server answers tasks.
+
+    Raises:
+        PermalakeError: if it ends or time is up.
+    """
+    url = f"{address}/execution/health"
     give_up = time.monotonic() + _READY_SECONDS
     while server.poll() is None and time.monotonic() < give_up:
         with suppress(httpx.HTTPError):

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable
 
 from permalake.contracts.steps import CARRY, StepResult
-from permalake.hostile_text import LONGEST_MESSAGE, shown
 from permalake.lake.step_ledger import StepKey, StepRow
+from permalake.sanitize import LONGEST_MESSAGE, shown
 
 
 class RunReport:

@@ -23,18 +23,18 @@ from permalake.config import Settings, load_settings, used
 from permalake.contracts.steps import AFTER_PUBLICATION, SERVE, WAIT, Step
 from permalake.domains import domain_of
 from permalake.errors import PermalakeError, error_of
-from permalake.hostile_text import LONGEST_MESSAGE, shown
-from permalake.lake.leases import spell
+from permalake.lake.leases import format_range
 from permalake.lake.owner import owning
 from permalake.local.report import RunReport
 from permalake.local.store_connections import store_settings
 from permalake.paths import HOME
 from permalake.pipeline import alerts
 from permalake.pipeline.execution import StepOutcome, execute, failed
-from permalake.pipeline.request import BuildRequest
+from permalake.pipeline.request import BuildRequest, run_name
 from permalake.pipeline.runs import is_unchanged, startable
 from permalake.pipeline.stale_days import mark_continued, oldest_stale
 from permalake.pipeline.workspace import Workspace
+from permalake.sanitize import LONGEST_MESSAGE, shown
 from permalake.spark import submit
 from permalake.spark.submit import Submission, SubmitEnd
 from permalake.stores.serve import waiting
@@ -62,11 +62,11 @@ def run_range(
     When that fails it is said, and these are built all the same.
     """
     work = Workspace.open(settings, domain_of(network), network)
-    with used(config), owning(), _interruptible():
+    with used(config), owning(), interruptible():
         if only is None:
             mark_continued(work)
         if only is None and (before := oldest_stale(work.reader, network, beside=(start, end))):
-            RunReport(f"{network} {spell(*before)}").say("stale, so they are built again first")
+            RunReport(f"{network} {format_range(*before)}").say("stale, so they are built again first")
             try:
                 _build(work, request_of(work, *before))
             except PermalakeError as error:
@@ -84,13 +84,14 @@ def request_of(
     stored: bool = False,
 ) -> BuildRequest:
     """Return the request of a new run from the command line."""
-    run_id = f"cli-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    moment = f"cli-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    run_id = f"{run_name(work.network, start, end)}__{moment}"
     return BuildRequest(work.domain, work.network, start, end, run_id, only, force, stored, dag_run=run_id)
 
 
 def title(request: BuildRequest) -> str:
     """Return how a run's lines name it: DAG, network and days."""
-    return f"{request.domain.dag_id} {request.network} {request.days}"
+    return f"{request.domain.dag_id} {request.title}"
 
 
 def has_nothing_to_do(work: Workspace, request: BuildRequest) -> bool:
@@ -105,7 +106,7 @@ def log_file(request: BuildRequest) -> Path:
     """Return where the output of a run goes; its folder is there."""
     folder = LOGS / request.domain.dag_id
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{request.network}_{request.days}_{request.run_id.removeprefix('cli-')}.log"
+    return folder / f"{request.run_id}.log"
 
 
 def _build(work: Workspace, request: BuildRequest) -> int:
@@ -223,7 +224,7 @@ def _logged(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """End the block on Ctrl-C with one line, and on SIGTERM as on Ctrl-C."""
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler) if is_main else None

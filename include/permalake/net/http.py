@@ -32,11 +32,21 @@ from permalake.net.responses import (
     media_type,
     wrong_form,
 )
-from permalake.net.shared_pace import SharedPace
+from permalake.net.shared_pace import CrossProcessRateLimiter
 
-__all__ = ["Body", "Patience", "Probe", "RequestRejectedError", "Service", "UnavailableError", "document"]
+__all__ = [
+    "TRANSIENT",
+    "Body",
+    "Probe",
+    "RequestRejectedError",
+    "RetryPolicy",
+    "Service",
+    "UnavailableError",
+    "document",
+]
 
-_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+"""Statuses that a retry may outlast."""
 _AGENT = "permalake"
 # Their log lines hold whole addresses.
 for _noisy in ("httpx", "httpcore"):
@@ -44,7 +54,7 @@ for _noisy in ("httpx", "httpcore"):
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """Limits of a service; times in seconds.
 
     ``whole`` bounds an exchange from the first byte sent to the last byte read, ``attempts`` and ``back_off``
@@ -111,15 +121,15 @@ class Service:
         base: str,
         rate_per_second: float,
         headers: Mapping[str, str] | None = None,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         *,
         connections: int = 20,
         probe: Probe | None = None,
     ) -> None:
         self.name = name
         self._base = base.rstrip("/")
-        self._patience = patience or Patience()
-        self._rate = Rate(rate_per_second, SharedPace(self._base))
+        self._patience = retry_policy or RetryPolicy()
+        self._rate = Rate(rate_per_second, CrossProcessRateLimiter(self._base))
         self._breaker = Breaker(self._patience.failures, self._patience.rest)
         self._probe = probe
         given = self._patience
@@ -246,7 +256,7 @@ class Service:
 
     def _once(self, method: str, path: str, shape: Shape[T], calls: int, request: dict[str, Any]) -> T:
         status, headers, body = self._exchange(method, path, calls, request)
-        if status in _TRANSIENT:
+        if status in TRANSIENT:
             pause = retry_after(headers.get("retry-after"), datetime.now(UTC))
             if pause is not None and pause <= self._patience.longest_pause:
                 self._rate.hold(pause)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from permalake.net.shared_pace import SharedPace
+from permalake.net.shared_pace import CrossProcessRateLimiter
 
 _MARGIN = 1.05
 """Requests are spaced a little wider than the rate asks for: even departures arrive with jitter, and the
@@ -27,7 +27,7 @@ class Rate:
     def __init__(
         self,
         per_second: float,
-        pace: SharedPace | None = None,
+        pace: CrossProcessRateLimiter | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pace = pace

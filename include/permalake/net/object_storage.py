@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    import pyarrow.dataset as ds
     from pyarrow.fs import FileSystem
 
 S3_SCHEMES = ("s3", "s3a")
@@ -83,6 +87,24 @@ def inner_path(location: str) -> str:
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     return PyArrowFileIO.parse_location(location)[2]
+
+
+def parquet_files(paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
+    """Return the rows of Parquet files, which lie in one place, in their order.
+
+    The dataset can be sent to a task, also that of no files. Columns that a file lacks are null.
+    """
+    import pyarrow.dataset as ds
+    from pyarrow.fs import LocalFileSystem
+
+    if not paths:
+        return ds.FileSystemDataset([], schema, ds.ParquetFileFormat(), LocalFileSystem())
+    return ds.dataset(
+        [inner_path(path) for path in paths],
+        schema=schema,
+        format="parquet",
+        filesystem=filesystem(paths[0]),
+    )
 
 
 def spark_catalog(warehouse: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ _LONGEST_HOLD = 600.0
 """Bounds what a note from before a restart of the machine can ask for."""
 
 
-class SharedPace:
+class CrossProcessRateLimiter:
     """Departures towards the service at ``address``, a step apart.
 
     The monotonic clock is the machine's, so that processes can compare its values.

@@ -52,13 +52,13 @@ def variables(settings: Settings, domain: Domain) -> dict[str, str]:
     Raises:
         ConfigError: A connection that the settings name is missing and needed, or of the wrong kind.
     """
-    found: dict[str, str] = {}
+    values_of: dict[str, str] = {}
     for store in domain.configured_stores(settings):
         if store.name in _READERS:
             section = getattr(settings, store.name)
             values = _left_out(section.model_fields_set, _READERS[store.name](section))
-            found |= {f"PERMALAKE_{store.name}__{key}".upper(): value for key, value in values.items()}
-    return found
+            values_of |= {f"PERMALAKE_{store.name}__{key}".upper(): value for key, value in values.items()}
+    return values_of
 
 
 def _left_out(named: set[str], values: Mapping[str, str]) -> dict[str, str]:

@@ -6,14 +6,16 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, TriggerRule, chain
+from airflow.sdk import DAG, Param, TriggerRule, chain
 
-from permalake.contracts.steps import AFTER_PUBLICATION, CARRY, PUBLISH, SERVE, WAIT, Step
+from permalake.contracts.steps import AFTER_PUBLICATION, WAIT, Step
+from permalake.orchestrate import assets
 from permalake.orchestrate.alerts import on_failure
 from permalake.orchestrate.deadline import deadline
 from permalake.orchestrate.in_task import InTaskStep
 from permalake.orchestrate.store_sensor import StoreSensor
 from permalake.orchestrate.submit_task import SparkStep
+from permalake.orchestrate.timetable import UtcDays
 from permalake.pipeline.domain import POOL, Domain
 
 # Days before this one have no data anywhere; runs by hand may still name them (governance VAAs of 1970).
@@ -32,6 +34,7 @@ POLICIES: dict[str, Any] = {
 
 def params(domain: Domain) -> dict[str, Param]:
     """Return the form of a run by hand; a scheduled run leaves everything out."""
+    # Airflow's form shows parameters without a section; it folds those of any section away.
     network: dict[str, Any] = {
         "description": "Which one to build; empty: the only one, or all in scheduled runs and backfills."
     }
@@ -39,18 +42,16 @@ def params(domain: Domain) -> dict[str, Param]:
         network = {"description": f"Always {domain.namespace}.", "enum": [None, domain.namespace]}
     day: dict[str, Any] = {"type": ["null", "string"], "format": "date"}
     return {
-        "network": Param(None, type=["null", "string"], title="Network", section="What", **network),
+        "network": Param(None, type=["null", "string"], title="Network", **network),
         "start": Param(
             None,
             title="First day (UTC)",
-            section="What",
             **day,
             description="Empty: the day of the run's interval.",
         ),
         "end": Param(
             None,
             title="Last day (UTC)",
-            section="What",
             **day,
             description="Inclusive; empty: the first day alone.",
         ),
@@ -88,7 +89,7 @@ def daily_dag(domain: Domain, *, doc: str, tags: Iterable[str] = ()) -> DAG:
         domain.dag_id,
         description=doc.strip().splitlines()[0],
         doc_md=doc,
-        schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
+        schedule=UtcDays(domain.name),
         start_date=FIRST_DAY,
         catchup=False,
         max_active_runs=4,
@@ -111,7 +112,7 @@ def _task(domain: Domain, step: Step) -> SparkStep | InTaskStep | StoreSensor:
         doc_md=step.doc,
         trigger_rule=TriggerRule.NONE_FAILED if step.name in AFTER_PUBLICATION else TriggerRule.ALL_SUCCESS,
         execution_timeout=timeout,
-        **_assets(domain, step),
+        **assets.of_task(domain, step),
     )
 
 
@@ -120,34 +121,3 @@ def _operator(step: Step) -> tuple[type[SparkStep | InTaskStep | StoreSensor], t
     if step.name == WAIT:
         return StoreSensor, timedelta(minutes=15)
     return (InTaskStep, timedelta(hours=1)) if step.job is None else (SparkStep, timedelta(hours=6))
-
-
-def _assets(domain: Domain, step: Step) -> dict[str, list[Asset]]:
-    """Return inlets and outlets; that of publish lets other DAGs run on a published day."""
-    if step == domain.steps[0]:
-        return {"inlets": [raw_input(domain.name)]}
-    if step.name == PUBLISH:
-        return {"outlets": [published_day(domain.name)]}
-    if step.name == CARRY:
-        return {"inlets": [published_day(domain.name)]}
-    if step.name == SERVE:
-        return {"inlets": [published_day(domain.name)], "outlets": [served_day(domain.name)]}
-    return {}
-
-
-def published_day(kind: str) -> Asset:
-    """Return the asset that changes whenever days of the domain are published.
-
-    Its extra says network and days.
-    """
-    return Asset(name=f"{kind}_published_day", uri=f"permalake://published/{kind}", group="permalake")
-
-
-def raw_input(kind: str) -> Asset:
-    """Return the asset that days of the domain are built from: archives, nodes, services."""
-    return Asset(name=f"{kind}_raw", uri=f"permalake://raw/{kind}", group="permalake")
-
-
-def served_day(kind: str) -> Asset:
-    """Return the asset that changes whenever a store was given days of the domain."""
-    return Asset(name=f"{kind}_served_day", uri=f"permalake://served/{kind}", group="permalake")

@@ -23,5 +23,5 @@ class InTaskStep(StepTask, BaseOperator):
         self.step = step
 
     def execute(self, context: Any) -> dict[str, Any] | None:
-        """Run the step; return network, days and rows by table. An outlet learns network and days."""
+        """Run the step; return network, days and rows by table."""
         return self.run_step(context, no_submit)

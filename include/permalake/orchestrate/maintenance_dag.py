@@ -33,15 +33,15 @@ class CompactStep(SubmitOperator):
         try:
             settings = load_settings()
             networks = maintenance.chosen(settings, context["params"]["network"] or None)
-            crowded = maintenance.crowded(settings, domain_of, networks)
-            if not crowded:
+            fragmented = maintenance.fragmented_networks(settings, domain_of, networks)
+            if not fragmented:
                 raise AirflowSkipException("no day lies in too many files")
-            end = self.submit(maintenance.submission(crowded, context["run_id"]), context)
+            end = self.submit(maintenance.submission(fragmented, context["run_id"]), context)
         except PermalakeError as error:
             raise failure(error) from None
         if end.code:
             raise failure_of(died(end))
-        return crowded
+        return fragmented
 
 
 class TidyStep(BaseOperator):
@@ -51,17 +51,17 @@ class TidyStep(BaseOperator):
         """Maintain the networks; return what was done, by table."""
         from permalake.pipeline import maintenance
 
-        told = {}
+        counts = {}
         try:
             settings = load_settings()
             networks = maintenance.chosen(settings, context["params"]["network"] or None)
             for done in maintenance.housekeeping(settings, domain_of, networks, context["run_id"]):
                 self.log.info("%s", done)
                 if done.anything:
-                    told[done.name] = str(done)
+                    counts[done.name] = str(done)
         except PermalakeError as error:
             raise failure(error) from None
-        return told
+        return counts
 
 
 def maintenance_dag(*, doc: str) -> DAG:

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from permalake.config import Settings
 from permalake.pipeline.domain import Domain
+from permalake.pipeline.request import run_name
 
 SCHEDULED = "permalake_scheduled"
 """Key of a run's conf: it was started by a scheduled run and shares its deadline."""
@@ -46,7 +47,7 @@ def start_others(settings: Settings, domain: Domain, context: Any, day: str) -> 
         conf |= {"network": network, "start": day}
         if type_of(run) == "scheduled":
             conf[SCHEDULED] = True
-        run_id = f"{network}_{run.run_id}"
+        run_id = f"{run_name(network, day, day)}__{run.run_id.rpartition(f'_{day}__')[2]}"
         if start_run(context["ti"].dag_id, run_id, conf):
             started.append(run_id)
     return started

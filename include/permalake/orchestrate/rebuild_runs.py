@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from permalake.contracts.steps import PUBLISH
 from permalake.orchestrate.network_runs import start_run, type_of
-from permalake.pipeline.request import BuildRequest
+from permalake.pipeline.request import BuildRequest, run_name
 
 if TYPE_CHECKING:
     from permalake.lake import Reader
@@ -33,8 +33,8 @@ def start_stale(reader: Reader, context: Any, request: BuildRequest) -> str | No
     run = context["dag_run"]
     if type_of(run) != "scheduled":
         return None
-    found = oldest_stale(reader, request.network, beside=(request.start, request.end))
-    return _start(context, request.network, found, run.run_id, 1)
+    span = oldest_stale(reader, request.network, beside=(request.start, request.end))
+    return _start(context, request.network, span, run.run_id, 1)
 
 
 def follow_up(reader: Reader, context: Any, request: BuildRequest) -> str | None:
@@ -52,16 +52,16 @@ def follow_up(reader: Reader, context: Any, request: BuildRequest) -> str | None
         return None
     if task.get_ti_count(task.dag_id, task_ids=[PUBLISH], states=_UNFINISHED):
         return None
-    found = oldest_stale(reader, request.network)
-    if found is None:
+    span = oldest_stale(reader, request.network)
+    if span is None:
         return None
     origin, turn = run.run_id, 1
     if earlier:
         origin = earlier["origin"]
-        turn = earlier["turn"] + 1 if earlier["first"] == str(found[0]) else 1
+        turn = earlier["turn"] + 1 if earlier["first"] == str(span[0]) else 1
     if turn > _TURNS:
         return None
-    return _start(context, request.network, found, origin, turn)
+    return _start(context, request.network, span, origin, turn)
 
 
 def _start(context: Any, network: str, days: tuple[date, date] | None, origin: str, turn: int) -> str | None:
@@ -69,7 +69,7 @@ def _start(context: Any, network: str, days: tuple[date, date] | None, origin: s
     if days is None:
         return None
     first, last = map(str, days)
-    run_id = f"stale_{network}_{origin}~{first}" + (f"~{turn}" if turn > 1 else "")
+    run_id = f"{run_name(network, first, last)}__stale~{origin}" + (f"~{turn}" if turn > 1 else "")
     rebuild = {"origin": origin, "first": first, "turn": turn}
     conf = {"network": network, "start": first, "end": last, REBUILD: rebuild}
     return run_id if start_run(context["ti"].dag_id, run_id, conf) else None

@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
 
 from permalake.config import load_settings
 from permalake.contracts.steps import SERVE, WAIT, Step, StepResult
 from permalake.errors import PermalakeError
-from permalake.orchestrate import lineage
+from permalake.orchestrate import assets, lineage, task_reports
 from permalake.orchestrate.connections import store_variables
 from permalake.orchestrate.context import adopted, request_from
 from permalake.pipeline.domain import Domain
@@ -36,6 +41,8 @@ class StepTask:
     step: Step
     outlets: list[Any]
     _flow: lineage.Flow | None = None
+    _subject: str | None = None
+    _outcome: str | None = None
 
     @contextmanager
     def opened(self, context: Any) -> Iterator[tuple[Workspace, BuildRequest]]:
@@ -51,12 +58,20 @@ class StepTask:
             with store_variables(self.domain) if is_of_stores else nullcontext():
                 settings = load_settings()
                 request = request_from(settings, self.domain, context)
+                self._subject = request.title
                 work = Workspace.open(settings, self.domain, request.network)
                 yield work, adopted(work, request, context)
-        except AirflowException:
+        except (AirflowException, AirflowTaskTimeout) as error:
+            self.report(context, str(error))
             raise
         except Exception as error:  # noqa: BLE001 - one line for users, whatever it is
-            raise failure(error) from None
+            ended = failure(error)
+            self.report(context, str(ended))
+            raise ended from None
+
+    def report(self, context: Any, reason: str | None = None) -> None:
+        """Leave what the note of the run says of this task; ``reason``: why it fails or is skipped."""
+        task_reports.leave(context, self._subject, self._outcome, reason)
 
     def run_step(self, context: Any, submit: Submit) -> dict[str, Any] | None:
         """Execute the step; return what it did, skip or fail with the reason."""
@@ -78,7 +93,9 @@ class StepTask:
         outcome = execute(work, request, self.step, submit)
         if request.only and self.domain.is_first(self.step, request.only):
             context["ti"].xcom_push(RUN_ID, outcome.request.run_id)
-        return self._told(work, outcome, context)
+        returned = self._told(work, outcome, context)
+        self.report(context)
+        return returned
 
     def prepare(self, work: Workspace, request: BuildRequest, context: Any) -> None:
         """Do what an Airflow run does besides, before its step."""
@@ -86,10 +103,10 @@ class StepTask:
     def _told(self, work: Workspace, outcome: StepOutcome, context: Any) -> dict[str, Any]:
         result = outcome.result
         self._flow = lineage.flow(work, self.step, result)
+        self._outcome = task_reports.outcome_of(outcome.request, self.step, result)
         returned = {"network": work.network, **facts(result)}
-        if result.days is not None:
-            for asset in self.outlets:
-                context["outlet_events"][asset].extra = {"network": work.network, "days": returned["days"]}
+        if self.outlets:
+            assets.announce(self.domain, self.step, work.network, result, context["outlet_events"])
         if result.state == "skipped":
             raise AirflowSkipException(result.reason)
         if outcome.is_failure:

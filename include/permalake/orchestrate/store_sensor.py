@@ -40,7 +40,9 @@ class StoreSensor(StepTask, BaseSensorOperator):
             return super().execute(context)
         except AirflowSensorTimeout:
             waited = f"; waited {self.timeout / 60:.0f} minutes, and the next run tries again"
-            raise AirflowSensorTimeout(self._reason + (waited if self.timeout else "")) from None
+            reason = self._reason + (waited if self.timeout else "")
+            self.report(context, reason)
+            raise AirflowSensorTimeout(reason) from None
 
     def poke(self, context: Any) -> bool:
         """Return whether every store answers; log which one does not, and why."""

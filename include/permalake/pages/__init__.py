@@ -1,1 +1,10 @@
-"""Pages and figures about the lake, as text. Access control is left to the server."""
+"""What both servers show of days, runs and figures. Access control is left to the server.
+
+A server gives its routes, through ``app.state``: ``settings``, ``database`` (the catalog), ``sections`` (the
+pages that every page leads to), ``metrics``, and as ``reader`` what reads the published rows, or None.
+"""
+
+from pathlib import Path
+
+SITE = Path(__file__).parent / "site"
+"""Templates of this package."""

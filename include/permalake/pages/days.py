@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from permalake.hostile_text import shown
 from permalake.lake import DayStatus, carried_until
+from permalake.sanitize import shown
 
 Name = Literal["failed", "stale", "gap", "waiting", "published", "audited", "built", "missing", "none"]
 _STORE_BEHIND = "a store does not have it yet"
@@ -64,14 +64,14 @@ class Cell:
     @property
     def tooltip(self) -> str:
         """Date and state, then rows, inputs in quarantine, and why the day is not as it should be."""
-        told = [f"{self.date}: {self.state.word}"]
-        told += [UNTIMED] if self.date == NO_TIME else []
+        parts = [f"{self.date}: {self.state.word}"]
+        parts += [UNTIMED] if self.date == NO_TIME else []
         if self.status:
             rows = sum(self.status.rows.values())
-            told += [f"{rows:,} rows"] if rows else []
-            told += [f"{self.status.quarantined:,} in quarantine"] if self.status.quarantined else []
-            told += [shown(reason, _REASON)] if (reason := reason_of(self.status)) else []
-        return "; ".join(told)
+            parts += [f"{rows:,} rows"] if rows else []
+            parts += [f"{self.status.quarantined:,} in quarantine"] if self.status.quarantined else []
+            parts += [shown(reason, _REASON)] if (reason := reason_of(self.status)) else []
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter as Counts
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request
 from prometheus_client import (
@@ -20,13 +21,17 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.datastructures import State
 from starlette.responses import Response
 
+from permalake.domains import stores_of
 from permalake.errors import PermalakeError
-from permalake.lake import DayStatus
+from permalake.lake.head_position import head_positions
 from permalake.lake.serving import LakeReader
+from permalake.lake.status import status
 from permalake.pages.days import freshness, state_of
 from permalake.stores.readers import StoreReaders
+from permalake.web.answers import only
 
 _OF_WORKERS = "PROMETHEUS_MULTIPROC_DIR"
 """prometheus_client's own variable: with it, every process keeps its figures in files of that folder."""
@@ -37,14 +42,11 @@ router = APIRouter(tags=["service"])
 class LakeMetrics(Collector):
     """Gauges of the days in the lake, by network; each has one meaning on every server.
 
-    ``days`` reads every day that the lake knows of, ``stores`` names the stores configured for a network.
+    ``state`` is that of the application: its settings, and the catalog of the lake.
     """
 
-    def __init__(
-        self, days: Callable[[], Iterable[DayStatus]], stores: Callable[[str], Collection[str]]
-    ) -> None:
-        self._days = days
-        self._stores = stores
+    def __init__(self, state: State) -> None:
+        self._state = state
 
     def collect(self) -> Iterable[Metric]:
         """Yield the gauges; without an answer of the catalog, only that it gives none."""
@@ -62,9 +64,19 @@ class LakeMetrics(Collector):
         count = GaugeMetricFamily(
             "permalake_days", "Days that the lake knows of, by state.", labels=["network", "state"]
         )
+        head = GaugeMetricFamily(
+            "permalake_head_milestone", "Last milestone of the live head.", labels=["network"]
+        )
+        lag = GaugeMetricFamily(
+            "permalake_head_lag_seconds",
+            "Time since the live head's last milestone or message.",
+            labels=["network"],
+        )
         try:
-            days = list(self._days())
-            states = Counts((day.network, state_of(day, self._stores(day.network)).name) for day in days)
+            settings, database = self._state.settings, self._state.database
+            days, heads = status(database), head_positions(database).values()
+            stores = {day.network: [store.name for store in stores_of(settings, day.network)] for day in days}
+            states = Counts((day.network, state_of(day, stores[day.network]).name) for day in days)
         except (PermalakeError, SQLAlchemyError):
             return [GaugeMetricFamily(up.name, up.documentation, value=0)]
         for each in freshness(days):
@@ -72,22 +84,26 @@ class LakeMetrics(Collector):
             fresh.add_metric([each.network], each.seconds)
         for labels, number in sorted(states.items()):
             count.add_metric(labels, number)
-        return [up, latest, fresh, count]
+        for one in heads:
+            if one.index is not None:
+                head.add_metric([one.network], one.index)
+            lag.add_metric([one.network], one.lag())
+        return [up, latest, fresh, count, head, lag]
 
 
 class LakeRegistry:
     """What a server without requests of its own to count has to say: :class:`LakeMetrics` alone."""
 
-    def __init__(self, lake: LakeMetrics) -> None:
+    def __init__(self, state: State) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(lake)
+        self.registry.register(LakeMetrics(state))
 
 
 class ApiMetrics(LakeRegistry):
     """With the counters of the API's application; the label ``route`` holds templates, never ids."""
 
-    def __init__(self, lake: LakeMetrics, reader: LakeReader, stores: StoreReaders) -> None:
-        super().__init__(lake)
+    def __init__(self, state: State, reader: LakeReader, stores: StoreReaders) -> None:
+        super().__init__(state)
         counted = self.registry
         if _OF_WORKERS in os.environ:
             # Every worker keeps its figures in files, and each shows the sum of all.
@@ -149,7 +165,16 @@ class ApiMetrics(LakeRegistry):
             self.backend_errors.labels(backend, error).inc()
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+@router.get("/freshness", include_in_schema=False)
+def fresh(request: Request) -> list[dict[str, Any]]:
+    """Return the latest published day of each network and the seconds since its end, as JSON."""
+    return [
+        {"network": one.network, "latest": one.latest.isoformat(), "age_seconds": one.seconds}
+        for one in freshness(status(request.app.state.database))
+    ]
+
+
+@router.get("/metrics", response_class=Response, responses=only("text/plain"))
 def metrics(request: Request) -> Response:
     """Return the metrics in Prometheus' text format."""
     collected: LakeRegistry = request.app.state.metrics

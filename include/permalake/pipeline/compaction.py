@@ -13,7 +13,7 @@ from permalake.contracts.namespaces import Namespaces
 from permalake.contracts.steps import StepResult
 from permalake.errors import line_of
 from permalake.lake.identity import open_database
-from permalake.lake.maintenance import MaintenanceResult, alone, compact, crowded_tables
+from permalake.lake.maintenance import MaintenanceResult, alone, compact, fragmented_tables
 from permalake.lake.maintenance.commit import Work
 from permalake.lake.state import Database
 from permalake.lake.step_ledger import StepLedger
@@ -63,7 +63,7 @@ class CompactionJob:
 
     def _compact(self, spark: SparkSession, work: Work, lines: list[str]) -> None:
         target, contracts = work.settings.lake.target_bytes, self._namespaces(work.network).tables
-        for table in crowded_tables(work.database, work.network, contracts, target):
+        for table in fragmented_tables(work.database, work.network, contracts, target):
             done = compact(spark, work, contracts[table], target)
             lines.append(str(MaintenanceResult.compacted(f"{work.network}.{table}", done)))
             LOG.info(lines[-1])

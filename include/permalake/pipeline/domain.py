@@ -22,6 +22,7 @@ from permalake.stores.batch import Store
 
 if TYPE_CHECKING:
     from permalake.audit.laws import Law
+    from permalake.transparency.deep import Derivation
     from permalake.transparency.manifest import Rows
     from permalake.web.mount import Mount
     from permalake.web.numbers import CoinUnit
@@ -30,22 +31,36 @@ POOL = "permalake_builds"
 """Airflow's pool of the tasks that build days."""
 
 
+def loaded(name: str) -> Callable[..., Any]:
+    """Return the function that ``module:function`` names, and load its module."""
+    module, _, function = name.partition(":")
+    target: Callable[..., Any] = getattr(import_module(module), function)
+    return target
+
+
 @dataclass(frozen=True)
 class Domain:
     """One of the products that share the lake.
 
     ``namespace``: the lake namespace where the domain has exactly one; None where every configured network
     has its own. ``laws``: gives the laws across its tables, and loads PySpark; a law is judged with the table
-    that it names. ``carry``: the function that stages its carried tables
-    (:mod:`permalake.pipeline.steps.carry`), ``evidence`` the one that says how a day's input was verified
-    (:mod:`permalake.transparency.manifest`), and ``routes`` the one that gives the routes of the REST API
-    (:mod:`permalake.web.mount`), as ``module:function``; the last one is imported by the server alone.
-    ``raw_tables``: the tables that hold the input's bytes.
+    that it names. As ``module:function``: ``carry`` stages its carried tables
+    (:mod:`permalake.pipeline.steps.carry`), ``evidence`` says how a day's input was verified
+    (:mod:`permalake.transparency.manifest`), ``derivation`` derives its days again, and loads what builds
+    them (:mod:`permalake.transparency.deep`), ``routes`` gives the routes of the REST API
+    (:mod:`permalake.web.mount`) and is imported by the server alone.
+    ``raw_tables``: the tables that hold the input's bytes. ``item_table``: the table with a row per item of a
+    day; ``item_name``: what its rows are called, in the plural.
     ``networks``: the configured ones. ``choose``: the network of a run that may name one, else
     :class:`ConfigError`. ``analytics``: the tables and views that the REST API lists and exports, each with
-    the columns that a request must name. ``figures`` and ``charts``: what the pages show of a network;
+    the columns that a request must name. ``head_tables``: the tables that live heads alone have. ``figures``
+    and ``charts``: what the pages show of a network;
     ``open_requests``: what its days still wait for; ``explorer``: where, below its page, single items are
-    searched; ``coin``: the function that says in which coin its amounts are told, as ``module:function``.
+    searched; ``finds``: says whether that search finds a text (:mod:`permalake.api.pages`); ``coin``: the
+    function that says in which coin its amounts are told; ``live``: the one that opens what follows a network
+    between its days (:mod:`permalake.pipeline.live`), ``check_live``: the one that refuses a source that does
+    not grow, all four as ``module:function``.
+    ``route_groups``: what OpenAPI says of the groups (tags) of its routes.
     """
 
     name: str
@@ -56,6 +71,7 @@ class Domain:
     carry: str
     raw_tables: tuple[str, ...]
     evidence: str
+    derivation: str
     stores: tuple[Store, ...]
     networks: Callable[[Settings], tuple[str, ...]]
     choose: Callable[[Settings, str | None], str]
@@ -63,33 +79,42 @@ class Domain:
     namespace: str | None = None
     routes: str | None = None
     analytics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    head_tables: Mapping[str, Table] = field(default_factory=dict)
     figures: tuple[HeadlineFigure, ...] = ()
     charts: tuple[DailyChart, ...] = ()
     open_requests: tuple[OpenRequests, ...] = ()
+    item_table: str = ""
+    item_name: str = ""
     explorer: str | None = None
+    finds: str | None = None
     coin: str | None = None
+    live: str | None = None
+    check_live: str | None = None
+    route_groups: Mapping[str, str] = field(default_factory=dict)
 
     def mounts(self, settings: Settings) -> tuple[Mount, ...]:
         """Return the routers of the REST API, which loads FastAPI."""
         if self.routes is None:
             return ()
-        module, _, function = self.routes.partition(":")
-        found: tuple[Mount, ...] = getattr(import_module(module), function)(settings)
-        return found
+        mounts: tuple[Mount, ...] = loaded(self.routes)(settings)
+        return mounts
 
     def coin_of(self, settings: Settings, network: str) -> CoinUnit | None:
         """Return the coin of a network's amounts; None where it has none of its own."""
         if self.coin is None:
             return None
-        module, _, function = self.coin.partition(":")
-        found: CoinUnit = getattr(import_module(module), function)(settings, network)
-        return found
+        coin: CoinUnit = loaded(self.coin)(settings, network)
+        return coin
 
     def evidence_of(self, settings: Settings, network: str, rows: Rows) -> dict[str, Any]:
         """Return how the input of a day was verified, as JSON; ``rows`` returns the day's rows of a table."""
-        module, _, function = self.evidence.partition(":")
-        found: dict[str, Any] = getattr(import_module(module), function)(settings, network, rows)
-        return found
+        evidence: dict[str, Any] = loaded(self.evidence)(settings, network, rows)
+        return evidence
+
+    def derivation_of(self, settings: Settings, network: str) -> Derivation:
+        """Return what derives days of a network again from their raw bytes."""
+        derivation: Derivation = loaded(self.derivation)(settings, network)
+        return derivation
 
     @property
     def dag_id(self) -> str:

@@ -58,7 +58,7 @@ def execute(
             request = runs.continued(work, request, say)
         result = _before(work, request, step, say)
         if result is None and step.job is None:
-            result = run_step(work, runs.order_of(request), step)
+            result = run_step(work, runs.arguments_of(request), step)
         elif result is None:
             result = _submitted(work, request, step, submit)
     except Exception as error:  # noqa: BLE001 - whatever ends the run is its reason
@@ -136,7 +136,7 @@ def _wait(work: Workspace, request: BuildRequest, step: Step) -> StepResult:
     """Ask the stores once. Asking is no row of the ledger: a task asks every minute."""
     if not work.domain.configured_stores(work.settings):
         return _left_out(f"no store is configured for {request.network}")
-    return wait.run(StepContext(work, runs.order_of(request), step))
+    return wait.run(StepContext(work, runs.arguments_of(request), step))
 
 
 def _serve(work: Workspace, request: BuildRequest) -> StepResult | None:
@@ -202,10 +202,10 @@ def _submitted(work: Workspace, request: BuildRequest, step: Step, submit: Submi
 
 def _recorded(work: Workspace, request: BuildRequest, step: Step, result: StepResult) -> StepResult:
     """Record a result in the ledger for a submit that could not; return it."""
-    order = runs.order_of(request)
-    days = order.start, order.end
+    arguments = runs.arguments_of(request)
+    days = arguments.start, arguments.end
     key = work.steps.start(
-        order.network, order.run_id, step.name, days, dag_run=order.dag_run, submit=step.name
+        arguments.network, arguments.run_id, step.name, days, dag_run=arguments.dag_run, submit=step.name
     )
     work.steps.finish(key, result)
     return result

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 import psutil
@@ -22,7 +21,8 @@ from permalake.contracts.steps import Step, StepResult
 from permalake.errors import ConfigError, InvalidInputError, PermalakeError, line_of
 from permalake.lake import Attempt, CarryAttempt, PinnedAttempt
 from permalake.lake.owner import end_with_owner
-from permalake.pipeline.domain import Domain
+from permalake.pipeline.announcements import announce
+from permalake.pipeline.domain import Domain, loaded
 from permalake.pipeline.workspace import Workspace
 from permalake.spark import sizes
 from permalake.spark.installed_pyspark import prefer_installed
@@ -42,7 +42,7 @@ LOG = logging.getLogger("permalake")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StepArguments:
     """The days of a network that a run builds, inclusive, and the run they are built for.
 
     ``dag_run``: the run as Airflow knows it, where that differs. ``then``: steps to go on with in the same
@@ -65,10 +65,10 @@ class Order:
 
 @dataclass
 class StepContext:
-    """What the function of a step is given: the workspace, the order, Spark, and a log that is kept."""
+    """What the function of a step is given: the workspace, the arguments, Spark, and a log that is kept."""
 
     work: Workspace
-    order: Order
+    arguments: StepArguments
     step: Step
     lines: list[str] = field(default_factory=list)
     given: SparkSession | None = None
@@ -76,7 +76,7 @@ class StepContext:
     @property
     def spark(self) -> SparkSession:
         """The Spark session of this process, started when it is first asked for."""
-        self.given = self.given or session(f"{self.step.name} {self.order}")
+        self.given = self.given or session(f"{self.step.name} {self.arguments}")
         return self.given
 
     def report(self, line: str) -> None:
@@ -98,42 +98,60 @@ class StepContext:
         for entry in entries:
             self.report(f"signed {entry.network} {entry.date}: manifest {entry.manifest}")
 
+    def announce(self) -> None:
+        """Tell the webhook what this network has published since it was last told, where one is set."""
+        for line in announce(self.work.settings, self.work.database, self.work.network):
+            self.report(line)
+
     @contextmanager
     def begin(self, prepare: Callable[[], T]) -> Iterator[tuple[Attempt, T]]:
         """Prepare the source, then begin the attempt of this order's days; give both to the block.
 
         Days that ``prepare`` marks stale count as built by the attempt, because it begins afterwards.
         """
-        order = self.order
+        arguments = self.arguments
         source = prepare()
         with self.work.builds.begin(
-            order.network, order.start, order.end, order.run_id, fingerprint=order.fingerprint
+            arguments.network,
+            arguments.start,
+            arguments.end,
+            arguments.run_id,
+            fingerprint=arguments.fingerprint,
         ) as attempt:
             yield attempt, source
 
     def resume(self) -> AbstractContextManager[Attempt]:
         """Resume the run's attempt; entering raises :class:`PermalakeError` when there is none."""
-        return self.work.builds.resume(self.order.network, self.order.run_id)
+        return self.work.builds.resume(self.arguments.network, self.arguments.run_id)
 
     def pinned(self) -> AbstractContextManager[PinnedAttempt]:
         """Return the run's attempt as pinned; entering raises :class:`PermalakeError` when there is none."""
-        return self.work.builds.pinned(self.order.network, self.order.run_id)
+        return self.work.builds.pinned(self.arguments.network, self.arguments.run_id)
 
 
 Body = Callable[[StepContext], StepResult]
 
 
 def run_step(
-    work: Workspace, order: Order, step: Step, *, spark: SparkSession | None = None, submit: str | None = None
+    work: Workspace,
+    arguments: StepArguments,
+    step: Step,
+    *,
+    spark: SparkSession | None = None,
+    submit: str | None = None,
 ) -> StepResult:
     """Run one step and record its try in the ledger; return the result, raise what the step raised."""
-    module, _, function = step.run.partition(":")
-    body: Body = getattr(import_module(module), function)
+    body: Body = loaded(step.run)
     key = work.steps.start(
-        order.network, order.run_id, step.name, (order.start, order.end), dag_run=order.dag_run, submit=submit
+        arguments.network,
+        arguments.run_id,
+        step.name,
+        (arguments.start, arguments.end),
+        dag_run=arguments.dag_run,
+        submit=submit,
     )
     began = psutil.Process().create_time() if submit == step.name else time.time()
-    context = StepContext(work, order, step, given=spark)
+    context = StepContext(work, arguments, step, given=spark)
     result = StepResult("failed")
     failure: Exception | None = None
     try:
@@ -145,7 +163,7 @@ def run_step(
     except Exception as error:  # noqa: BLE001 - recorded, then raised below
         failure, result = error, StepResult("failed", reason=line_of(error))
     finally:
-        facts = _facts(work, order, step, result)
+        facts = _facts(work, arguments, step, result)
         result = replace(facts.result, seconds=time.time() - began, log=tuple(context.lines))
         work.steps.finish(key, result, attempt_id=facts.attempt_id, inputs=facts.inputs)
     if failure is not None:
@@ -160,13 +178,15 @@ class _Facts:
     inputs: str = ""
 
 
-def _facts(work: Workspace, order: Order, step: Step, result: StepResult) -> _Facts:
+def _facts(work: Workspace, arguments: StepArguments, step: Step, result: StepResult) -> _Facts:
     """Return a step's outcome with what the lake knows of it: rows staged so far and quarantined input."""
     if result.served is not None:
         return _Facts(result)
-    staged = work.builds.staged(order.network, order.run_id)
+    staged = work.builds.staged(arguments.network, arguments.run_id)
     if result.days is None and step.job is not None:
-        result = replace(result, quarantined=work.reader.quarantined(order.network, order.start, order.end))
+        result = replace(
+            result, quarantined=work.reader.quarantined(arguments.network, arguments.start, arguments.end)
+        )
         if staged is not None:
             rows = {table: sum(per_day.values()) for table, per_day in sorted(staged.counts().items())}
             result = replace(result, rows=rows)
@@ -187,23 +207,23 @@ class Job:
 
     def __call__(self, argv: Sequence[str] | None = None, spark: SparkSession | None = None) -> None:
         """Run the job's step; raises what it raised. A later step that fails is left to its own task."""
-        order = self._order(argv)
-        domain = self._domain_of(order.network)
-        work = Workspace.open(load_settings(), domain, order.network)
+        arguments = self._arguments(argv)
+        domain = self._domain_of(arguments.network)
+        work = Workspace.open(load_settings(), domain, arguments.network)
         first = next(step for step in domain.steps if step.job == self.name)
-        result = run_step(work, order, first, spark=spark, submit=first.name)
+        result = run_step(work, arguments, first, spark=spark, submit=first.name)
         if result.state == "invalid":
             raise InvalidInputError(result.failure)
-        for step in map(domain.step, order.then):
-            if not (step.light or sizes.goes_on(result.rows, is_local=is_local())):
-                LOG.info("%s %s: large, so %s has a submit of its own", self.name, order, step.name)
+        for step in map(domain.step, arguments.then):
+            if not (step.light or sizes.should_chain(result.rows, is_local=is_local())):
+                LOG.info("%s %s: large, so %s has a submit of its own", self.name, arguments, step.name)
                 return
-            following = self._go_on(work, order, step, first)
+            following = self._go_on(work, arguments, step, first)
             if following is None or following.state != "done":
                 return
             result = following
 
-    def _go_on(self, work: Workspace, order: Order, step: Step, first: Step) -> StepResult | None:
+    def _go_on(self, work: Workspace, arguments: StepArguments, step: Step, first: Step) -> StepResult | None:
         from pyspark.sql import SparkSession
 
         # None where no step has needed Spark so far: the first one that does starts it.
@@ -211,12 +231,12 @@ class Job:
         if spark is not None:
             spark.catalog.clearCache()
         try:
-            return run_step(work, order, step, spark=spark, submit=first.name)
+            return run_step(work, arguments, step, spark=spark, submit=first.name)
         except Exception as error:  # noqa: BLE001 - the step's own task runs it again and reports it
-            LOG.info("%s %s: %s", step.name, order, line_of(error))
+            LOG.info("%s %s: %s", step.name, arguments, line_of(error))
             return None
 
-    def _order(self, argv: Sequence[str] | None) -> Order:
+    def _arguments(self, argv: Sequence[str] | None) -> StepArguments:
         parser = argparse.ArgumentParser(prog=self.name)
         parser.add_argument("--network", required=True)
         parser.add_argument("--start", required=True, type=date.fromisoformat)
@@ -234,7 +254,7 @@ class Job:
         given = parser.parse_args(argv)
         if given.end < given.start:
             raise ConfigError(f"--end {given.end} is before --start {given.start}")
-        return Order(**vars(given) | {"then": tuple(given.then)})
+        return StepArguments(**vars(given) | {"then": tuple(given.then)})
 
     def process(self) -> None:
         """Run as a process: a :class:`PermalakeError` is one line and an exit code."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -42,29 +42,18 @@ class Written:
     schemas: Mapping[str, pa.Schema]
     files: list[WrittenFile] = field(default_factory=list)
     landed: dict[str, list[str]] = field(default_factory=dict)
-    in_files: ClassVar = True
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Names by which queries read what was landed."""
-        return frozenset(self.schemas)
-
-    def collect(self, told: DataFrame) -> None:
+    def collect(self, files: DataFrame) -> None:
         """Run the tasks and add what they wrote."""
-        for row in told.collect():
-            self._add(row["landed"], row["file"])
+        self.add(row.asDict() for row in files.collect())
 
-    def add(self, told: Iterable[pa.RecordBatch]) -> None:
-        """Add what this process wrote."""
-        for batch in told:
-            for row in batch.to_pylist():
-                self._add(row["landed"], row["file"])
-
-    def _add(self, landed: str | None, file: str) -> None:
-        if landed is None:
-            self.files.append(WrittenFile.from_text(file))
-        else:
-            self.landed.setdefault(landed, []).append(file)
+    def add(self, records: Iterable[Mapping[str, str]]) -> None:
+        """Add the records of a task (:data:`TOLD`)."""
+        for record in records:
+            if record["landed"]:
+                self.landed.setdefault(record["landed"], []).append(record["file"])
+            else:
+                self.files.append(WrittenFile.from_text(record["file"]))
 
     def count(self, name: str) -> int:
         """Return the number of rows under a name, from the files' metadata."""
@@ -79,15 +68,27 @@ class Written:
 
     def dataset(self, name: str) -> ds.Dataset:
         """Return the same for this process, without Spark."""
-        paths = self.landed.get(name)
-        if not paths:
-            return ds.dataset(self.schemas[name].empty_table())
-        return ds.dataset(
-            [object_storage.inner_path(path) for path in paths],
-            schema=self.schemas[name],
-            format="parquet",
-            filesystem=object_storage.filesystem(paths[0]),
-        )
+        return self._opened(name, self.landed.get(name, []))
+
+    @property
+    def datasets(self) -> dict[str, ds.Dataset]:
+        """All that was landed, by its name."""
+        return {name: self.dataset(name) for name in self.schemas}
+
+    def parts(self, name: str, rows: int) -> list[ds.Dataset]:
+        """Return the same in parts of about so many rows, each of whole files in their order."""
+        parts: list[list[str]] = []
+        room = 0
+        for path in self.landed.get(name, ()):
+            if room <= 0:
+                parts.append([])
+                room = rows
+            parts[-1].append(path)
+            room -= self._opened(name, [path]).count_rows()
+        return [self._opened(name, part) for part in parts]
+
+    def _opened(self, name: str, paths: list[str]) -> ds.Dataset:
+        return object_storage.parquet_files(paths, self.schemas[name])
 
     def keep(self, landing: str) -> None:
         """Note in the landing folder which files count: a task that failed may have left others."""

@@ -15,7 +15,7 @@ import os
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -79,8 +79,8 @@ def files_below(root: Path, endings: tuple[str, ...]) -> list[Path]:
     """
     if root.is_file():
         return [root]
-    found = (file for file in root.rglob("*") if file.name.endswith(endings))
-    shown = (file for file in found if not _is_hidden(file.relative_to(root)))
+    below = (file for file in root.rglob("*") if file.name.endswith(endings))
+    shown = (file for file in below if not _is_hidden(file.relative_to(root)))
     return inside(root, shown)
 
 
@@ -96,11 +96,12 @@ def readable(name: str) -> str:
 def refuse_damaged(files: Iterable[Path], key: str) -> None:
     """Raise :class:`InvalidInputError` if a gzip file breaks off or does not decompress; name ``key``."""
     for file in files:
-        if file.suffix == ".gz" and (reason := _damage(file)):
+        if file.suffix == ".gz" and (reason := damage(file)):
             raise InvalidInputError(f"{key}: {file}: {reason}; put a whole copy there, or take it away")
 
 
-def _damage(file: Path) -> str | None:
+def damage(file: Path) -> str | None:
+    """Return why a gzip file does not decompress whole; None if it does."""
     try:
         with gzip.open(file, "rb") as text:
             while text.read(_CHUNK):
@@ -114,10 +115,13 @@ def _told(error: Exception) -> str:
     return f"the gzip file is damaged: {' '.join(str(error).split())}"
 
 
-def line_ranges(files: Iterable[Path | str], longest: int = LONGEST_LINE) -> list[LineRange]:
-    """Return the ranges that cover the files: paths, or locations in object storage."""
+def line_ranges(files: Iterable[Path | str | LineRange], longest: int = LONGEST_LINE) -> list[LineRange]:
+    """Return the ranges that cover the files: paths, or locations in object storage; ranges are kept."""
     ranges = []
     for file in files:
+        if isinstance(file, LineRange):
+            ranges.append(replace(file, longest=longest))
+            continue
         path, size = _sized(file)
         step = max(size, 1) if path.endswith(".gz") else _RANGE_BYTES
         ranges += [LineRange(path, at, min(at + step, size), longest) for at in range(0, max(size, 1), step)]

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
 from pathlib import Path
@@ -17,8 +16,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
 
 from permalake.errors import ConfigError
 from permalake.pipeline.line_files import Damage, LineRange, line_ranges, read_lines, whole_files
@@ -76,8 +73,8 @@ def ranges_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[LineRange, di
             yield LineRange(os.fsdecode(row["path"]), row["start"], row["end"], row["longest"]), row
 
 
-def document_lines(spark: SparkSession, files: Sequence[Path | str]) -> DataFrame:
-    """Return the lines of files of documents: (value, file [its name], fault [null: none]).
+def document_lines(spark: SparkSession, files: Sequence[Path | str | LineRange]) -> DataFrame:
+    """Return the lines of files of documents, or of ranges of them: (value, file [name], fault [null: none]).
 
     ``value`` is the line's own bytes, as text that may be no UTF-8; empty lines are left out. A line that is
     too long has its head for a value, and a fault.
@@ -97,8 +94,8 @@ def json_documents(spark: SparkSession, files: Sequence[Path | str], schema: str
     return lines.select(F.from_json("value", schema).alias("document"), "file").select("document.*", "file")
 
 
-def csv_documents(spark: SparkSession, files: Sequence[Path], names: Sequence[str], key: str) -> DataFrame:
-    """Return columns of CSV files as text, null where a row has none; lines that are too long are left out.
+def csv_parts(files: Sequence[Path], names: Sequence[str], key: str) -> list[LineRange]:
+    """Return CSV files as what :func:`csv_batches` reads.
 
     Raises:
         ConfigError: A file's header lacks a column; the message names the setting ``key``.
@@ -108,19 +105,18 @@ def csv_documents(spark: SparkSession, files: Sequence[Path], names: Sequence[st
         header = next(_csv_rows(part), [])
         if lacking := [name for name in names if name not in header]:
             raise ConfigError(f"{key}: {part.name} lacks the column {lacking[0]}")
-    schema = StructType([StructField(name, StringType()) for name in names])
-    return range_frame(spark, parts).mapInArrow(partial(_columns, schema=to_arrow_schema(schema)), schema)
+    return parts
 
 
-def _columns(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for part, _ in ranges_in(batches):
-        rows = _csv_rows(part)
-        header = next(rows, [])
-        documents = (dict(zip(header, row, strict=False)) for row in rows)
-        while some := list(islice(documents, _BATCH_ROWS)):
-            columns = [[document.get(name) or None for document in some] for name in schema.names]
-            arrays = [pa.array(values, pa.string()) for values in columns]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+def csv_batches(part: LineRange, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield columns of a CSV file as text, null where a row has none, without lines that are too long."""
+    rows = _csv_rows(part)
+    header = next(rows, [])
+    documents = (dict(zip(header, row, strict=False)) for row in rows)
+    while some := list(islice(documents, _BATCH_ROWS)):
+        columns = [[document.get(name) or None for document in some] for name in schema.names]
+        arrays = [pa.array(values, pa.string()) for values in columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _csv_rows(part: LineRange) -> Iterator[list[str]]:

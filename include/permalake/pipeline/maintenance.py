@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from permalake.audit import docs
 from permalake.config import Settings, used
 from permalake.contracts.namespaces import Namespaces
 from permalake.errors import ConfigError, PermalakeError, mishap_of
+from permalake.lake import leases
+from permalake.lake.head import Head
+from permalake.lake.head_chores import needless
 from permalake.lake.identity import open_database
 from permalake.lake.maintenance import (
     MaintenanceResult,
+    attempts_to_keep,
     clear_landings,
-    crowded_tables,
+    fragmented_tables,
     limits,
     networks_of,
     tidy,
-    told_of,
     would_tidy,
 )
+from permalake.lake.maintenance.storage import remove
 from permalake.lake.owner import owning
-from permalake.lake.state import clock, moment
+from permalake.lake.state import Database, clock, moment
 from permalake.lake.step_ledger import StepLedger
 from permalake.spark import submit
 from permalake.spark.submit import Submission, driver_memory, spark_conf
@@ -41,11 +46,11 @@ def chosen(settings: Settings, network: str | None = None) -> list[str]:
     return [network]
 
 
-def crowded(settings: Settings, namespaces: Namespaces, networks: Sequence[str]) -> list[str]:
+def fragmented_networks(settings: Settings, namespaces: Namespaces, networks: Sequence[str]) -> list[str]:
     """Those networks that have something to compact."""
     database = open_database(settings)
     target = settings.lake.target_bytes
-    return [name for name in networks if crowded_tables(database, name, namespaces(name).tables, target)]
+    return [name for name in networks if fragmented_tables(database, name, namespaces(name).tables, target)]
 
 
 def housekeeping(
@@ -71,9 +76,10 @@ def housekeeping(
                 yield from tidy(settings, database, network, until, run_id, confirmed=confirmed)
         except PermalakeError as error:
             failed.append(str(error))
+        yield clear_head(settings, database, network, run_id, dry_run)
     yield clear_landings(settings, database, until, dry_run)
     with database.read() as connection:
-        keep = told_of(connection)
+        keep = attempts_to_keep(connection)
     old = docs.outdated(keep, until.abandoned)
     files = [file for folder in old for file in folder.rglob("*") if file.is_file()]
     done = MaintenanceResult(PAGES, removed=len(files), freed=sum(file.stat().st_size for file in files))
@@ -82,6 +88,24 @@ def housekeeping(
     yield done
     if failed:
         raise PermalakeError("; ".join(failed))
+
+
+def clear_head(
+    settings: Settings, database: Database, network: str, run_id: str, dry_run: bool = False
+) -> MaintenanceResult:
+    """Remove what nobody needs of a head that nobody follows; who follows one does it himself."""
+    head = Head(settings, database, network, {})
+    done = MaintenanceResult(head.namespace)
+    with ExitStack() as held:
+        try:
+            held.enter_context(leases.alone(database, network, leases.LIVE, run_id))
+        except PermalakeError:
+            return done
+        unneeded = needless(head)
+        done.removed, done.freed = len(unneeded), sum(file.size for file in unneeded)
+        if not dry_run:
+            remove(head.place, unneeded)
+    return done
 
 
 def submission(networks: Sequence[str], run_id: str) -> Submission:

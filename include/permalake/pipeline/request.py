@@ -50,6 +50,11 @@ class BuildRequest:
         return f"{self.start}" if self.start == self.end else f"{self.start}..{self.end}"
 
     @property
+    def title(self) -> str:
+        """``shimmer 2022-09-28``: network and days, as people are told them."""
+        return f"{self.network} {self.days}"
+
+    @property
     def arguments(self) -> list[str]:
         """The arguments that every Spark job takes."""
         named = {
@@ -61,6 +66,14 @@ class BuildRequest:
         }
         flags = ["--force"] * self.force + ["--stored"] * self.stored
         return [str(part) for pair in named.items() for part in pair] + flags
+
+
+def run_name(network: str, start: date | str, end: date | str) -> str:
+    """Return network and days as a run's id begins: ``shimmer_2022-09-28``, or both ends of a range.
+
+    Airflow takes no id with two dots.
+    """
+    return f"{network}_{start}" if str(start) == str(end) else f"{network}_{start}_{end}"
 
 
 def request_of(

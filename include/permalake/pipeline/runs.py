@@ -8,7 +8,7 @@ from dataclasses import replace
 from permalake.contracts.steps import PUBLISH
 from permalake.errors import PermalakeError
 from permalake.pipeline.fingerprint import fingerprint
-from permalake.pipeline.jobs import Order
+from permalake.pipeline.jobs import StepArguments
 from permalake.pipeline.request import BuildRequest
 from permalake.pipeline.workspace import Workspace
 
@@ -16,9 +16,9 @@ WAIT_SECONDS = 150
 """A run that was killed holds its days for two minutes more; one that lives may take longer than this."""
 
 
-def order_of(request: BuildRequest) -> Order:
+def arguments_of(request: BuildRequest) -> StepArguments:
     """Return the order that the request's steps are given."""
-    return Order(
+    return StepArguments(
         request.network,
         request.start,
         request.end,

@@ -109,8 +109,8 @@ def _jdbc_uri(url: URL) -> str:
     for name, value in url.normalized_query.items():
         if name not in _OPTIONS:
             raise ConfigError(f"lake.catalog: Spark's driver does not know the option {name}; remove it")
-        told = _VALUES.get((name, value[-1]), value[-1])
-        options.append(f"{_OPTIONS[name]}={quote(told, safe='')}")
+        spelled = _VALUES.get((name, value[-1]), value[-1])
+        options.append(f"{_OPTIONS[name]}={quote(spelled, safe='')}")
     host = f"[{url.host}]" if ":" in (url.host or "") else url.host or "localhost"
     query = f"?{'&'.join(options)}" if options else ""
     return f"jdbc:postgresql://{host}:{url.port or 5432}/{quote(url.database or '', safe='')}{query}"

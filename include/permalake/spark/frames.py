@@ -1,8 +1,8 @@
-"""Frames out of plain rows, and out of what one task makes."""
+"""Frames out of plain rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pyarrow as pa
@@ -22,15 +22,3 @@ def of_rows(spark: SparkSession, rows: Sequence[Sequence[Any]], schema: str | St
     columns = zip(*rows, strict=True) if rows else ((),) * len(fields)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=fields))
-
-
-def in_a_task(
-    spark: SparkSession, work: Callable[[], Iterable[pa.RecordBatch]], schema: StructType | str
-) -> DataFrame:
-    """Return what ``work``, which is sent to a task, makes there: batches with the columns of ``schema``."""
-
-    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            yield from work()
-
-    return spark.range(0, 1, 1, 1).mapInArrow(task, schema)

@@ -28,18 +28,15 @@ rows, the audit would add its memory to that of ingest: 5.3 instead of 3.5 GB fo
 TASK_MEMORY = "1g"
 """What DuckDB may hold in one of Spark's tasks; the rest goes to the disk of its machine."""
 
-DRIVER_ROWS = 200_000
-"""Rows of an audit that are read in memory on the driver, of all tables together: Spark would take longer to
-plan its queries than these rows take to judge. Of more rows, DuckDB reads the files on a local master."""
+MEMORY_ROWS = 200_000
+"""Rows of an audit that a task reads into memory, of all tables together: to open small files for every
+question takes longer than to judge their rows. Larger tables are read from their files, column by column."""
 
-DRIVER_BYTES = 64 << 20
+MEMORY_BYTES = 64 << 20
 """Size of the data files (compressed) of these rows, at most."""
 
-DRIVER_PENDING_ROWS = 20_000
-"""Transactions with open conflict reasons up to which the driver of a local master resolves these itself."""
-
-FEW_PENDING_ROWS = 200_000
-"""The same up to which one task resolves these; of more, Spark's tasks share them."""
+PENDING_ROWS = 200_000
+"""Transactions whose conflict reasons one task finds; of more, each task takes so many."""
 
 BROADCAST_ROWS = 500_000
 """Inputs of transactions that every task gets whole, to find them in the history: 100 MB in the driver."""
@@ -57,7 +54,7 @@ def is_below(archive: Path | None, limit: int) -> bool:
     return True
 
 
-def goes_on(rows: Mapping[str, int], *, is_local: bool) -> bool:
+def should_chain(rows: Mapping[str, int], *, is_local: bool) -> bool:
     """Return whether a submit goes on with the next step after staging so many rows, by table.
 
     On a cluster it always does: what is large there is in tasks, whose memory is their own.
@@ -65,15 +62,15 @@ def goes_on(rows: Mapping[str, int], *, is_local: bool) -> bool:
     return not is_local or sum(rows.values()) <= CHAINED_ROWS
 
 
-def fits_driver(tables: Mapping[str, tuple[int, int]]) -> set[str]:
-    """Return the tables that an audit reads on the driver: the smallest, as many as fit together.
+def fit_memory(tables: Mapping[str, tuple[int, int]]) -> set[str]:
+    """Return the tables that an audit reads into memory: the smallest, as many as fit together.
 
     ``tables`` gives the rows of each table and the bytes of its files.
     """
     chosen, rows, size = set(), 0, 0
     for name, (more_rows, more_size) in sorted(tables.items(), key=lambda item: item[1]):
         rows, size = rows + more_rows, size + more_size
-        if rows > DRIVER_ROWS or size > DRIVER_BYTES:
+        if rows > MEMORY_ROWS or size > MEMORY_BYTES:
             break
         chosen.add(name)
     return chosen

@@ -22,6 +22,7 @@ _CLASS_PATH = "SPARK_DIST_CLASSPATH"
 _LOOK_SECONDS = 0.5
 _GRACE_SECONDS = 15
 _LAST_BYTES = 64 << 10
+_UNITS = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024 * 1024}
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,13 @@ def driver_memory() -> str:
         return configured
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return f"{min(8, max(1, total // 4 // GIB))}g"
+
+
+def mebibytes(memory: str) -> int:
+    """Return the MiB of a size as Java spells it: ``512m``, ``8g``."""
+    text = memory.strip().lower().removesuffix("b")
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "")
+    return int(float(number) * _UNITS[unit]) if unit else int(number) // (1 << 20)
 
 
 def is_local() -> bool:

@@ -31,17 +31,17 @@ class StoreBatch:
 
     def before(self) -> list[tuple[State, list[date]]]:
         """Other states of the lake whose rows may be in the store, with the days concerned."""
-        found: list[tuple[State, list[date]]] = []
+        earlier: list[tuple[State, list[date]]] = []
         for one in self.days:
             for state in one.states:
                 if state == self.state:  # the same rows: a publish that was cut off
                     continue
-                known = next((dates for other, dates in found if other == state), None)
+                known = next((dates for other, dates in earlier if other == state), None)
                 if known is None:
-                    found.append((state, [one.day]))
+                    earlier.append((state, [one.day]))
                 else:
                     known.append(one.day)
-        return found
+        return earlier
 
 
 class StoreWriter(Protocol):

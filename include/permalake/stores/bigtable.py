@@ -1,6 +1,6 @@
 """Rows into Bigtable: whole rows, each replaced at once, with the cells' own timestamps.
 
-The Spark connector sets one timestamp per write, so rows are sent from Python, in Spark's workers or here: as
+The Spark connector sets one timestamp per write, so rows are sent from Python, in Spark's workers: as
 requests spelled a batch at a time, over the connection of Google's client.
 """
 
@@ -55,8 +55,8 @@ def ensure_table(settings: BigtableSettings, table: str, families: Iterable[str]
 def _families(instance: Any, name: str) -> set[str] | None:
     """Return the families of a table, None if there is none.
 
-    Asked once and briefly: the client's own patience with a server that is down is a minute for each
-    question, and whoever asks tries again anyway.
+    Asked once and briefly: the client's own retries take a minute for each question to a server that is
+    down, and whoever asks tries again anyway.
     """
     from google.api_core.exceptions import NotFound
 
@@ -76,9 +76,14 @@ def write(frame: DataFrame, settings: BigtableSettings, table: str) -> int:
     return int(written[0] or 0) if written else 0
 
 
-def send(batches: Iterable[pa.RecordBatch], settings: BigtableSettings, table: str) -> int:
-    """Replace rows from this process, as :func:`write` does from Spark's workers; return how many."""
-    return sum(written["rows"][0].as_py() for written in _writer(settings, table)(batches))
+def sender(settings: BigtableSettings, table: str) -> Callable[[Iterable[pa.RecordBatch]], int]:
+    """Return what replaces rows, as :func:`write` does, in whichever process it is called; it counts them."""
+    run = _writer(settings, table)
+
+    def send(batches: Iterable[pa.RecordBatch]) -> int:
+        return sum(written["rows"][0].as_py() for written in run(batches))
+
+    return send
 
 
 def delete(keys: DataFrame, settings: BigtableSettings, table: str) -> int:

@@ -57,14 +57,14 @@ class BigtableReader:
             query = ReadRowsQuery(
                 row_keys=[key.encode() for key in keys], row_filter=CellsColumnLimitFilter(1)
             )
-            found = self._opened().read_rows(query, operation_timeout=seconds, attempt_timeout=seconds)
+            rows = self._opened().read_rows(query, operation_timeout=seconds, attempt_timeout=seconds)
         except GoogleAPIError as error:
             failure = type(error).__name__
             _LOG.warning("Bigtable: %s", " ".join(str(error).split()))
             raise StoreUnavailableError("Bigtable does not answer; try again") from error
         finally:
             self.observe(str(self._settings.table), time.monotonic() - began, failure)
-        return {row.row_key.decode(): _cells(row) for row in found}
+        return {row.row_key.decode(): _cells(row) for row in rows}
 
     def ping(self, deadline: float) -> None:
         """Raise :class:`StoreUnavailableError` unless Bigtable answers."""

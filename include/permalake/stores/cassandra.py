@@ -262,8 +262,8 @@ def _reader(
                 answers = execute_concurrent_with_args(
                     connected, prepared, _asked(batch), concurrency=_IN_FLIGHT, results_generator=True
                 )
-                found = (row for _, rows in answers for row in rows)
-                while rows := list(islice(found, _ROWS)):
+                flattened = (row for _, rows in answers for row in rows)
+                while rows := list(islice(flattened, _ROWS)):
                     columns = list(zip(*rows, strict=True))
                     yield pa.RecordBatch.from_arrays(
                         [

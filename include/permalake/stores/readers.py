@@ -54,10 +54,10 @@ class StoreReaders:
     def refresh(self) -> None:
         """Ask the catalog again which days the stores hold."""
         with self._database.read() as connection:
-            found = {
+            readers = {
                 network: served.whole(connection, network, store) for network, store in self._networks.items()
             }
-        for network, days in found.items():
+        for network, days in readers.items():
             known = self._whole.get(network)
             if known is None or known.days != days:
                 self._whole[network] = WholeDays(known.version + 1 if known else 0, days)

@@ -41,10 +41,10 @@ def waiting(settings: Settings, network: str, stores: Sequence[Store]) -> dict[s
     Stores that have them all are left out.
     """
     with open_database(settings).read() as connection:
-        found = {
+        pending = {
             store.name: [one.day for one in served.due(connection, network, store.name)] for store in stores
         }
-    return {store: due for store, due in found.items() if due}
+    return {store: due for store, due in pending.items() if due}
 
 
 def again(settings: Settings, network: str, stores: Sequence[Store], start: date, end: date) -> None:

@@ -29,6 +29,10 @@ class DamagedCopyError(PermalakeError):
     """Raised if a file of a copy is missing, or is not what it should be; it names the file."""
 
 
+class AbsentRowsError(DamagedCopyError):
+    """Raised if a copy neither has nor lists a day's rows: one of a part lacks those of other days."""
+
+
 class Copy(Protocol):
     """A copy of days whose rows can be compared with their manifests.
 
@@ -59,7 +63,11 @@ class LakeCopy:
 
 
 class ExportCopy:
-    """An export: a Parquet file per table and day, named by what is in it."""
+    """An export: a Parquet file per table and day, named by what is in it.
+
+    The log says which files count. Their list finds damage early; it may be older or newer than the log,
+    where an export goes on meanwhile.
+    """
 
     folder = EXPORTED_LOG
 
@@ -72,19 +80,19 @@ class ExportCopy:
         """Give the block a day's rows, as :class:`Copy` has it.
 
         Raises:
-            DamagedCopyError: if the file is missing, is not listed, or has another length or SHA-256.
+            DamagedCopyError: if the file is missing, or has another length or SHA-256 than the list says.
         """
         path = data_path(entry, table.name, digest)
         listed = self._sums.get(path)
-        if listed is None:
-            raise DamagedCopyError(
-                f"{self.place.location}/{FILES} does not list {path}; of an export of a part, "
-                "check that part alone (--network, --date, --to)"
-            )
         with self.place.on_disk(path) as file:
+            if file is None and listed is None:
+                raise AbsentRowsError(
+                    f"{self.place.location}/{path} is missing, and {FILES} does not list it; of an export of "
+                    "a part, check that part alone (--network, --date, --to)"
+                )
             if file is None:
                 raise DamagedCopyError(f"{self.place.location}/{path} is missing")
-            if (file.stat().st_size, sha256_of(file)) != (listed["bytes"], listed["sha256"]):
+            if listed and (file.stat().st_size, sha256_of(file)) != (listed["bytes"], listed["sha256"]):
                 raise DamagedCopyError(f"{self.place.location}/{path} is damaged: not what {FILES} lists")
             yield _opened(file, f"{self.place.location}/{path}")
 

@@ -7,22 +7,19 @@ a leaf of a Merkle tree. Files, engines and the order of rows in files do not ma
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.transparency import merkle
-
-BLOCK_ROWS = 256
-_BATCH_ROWS = 64 * BLOCK_ROWS
-_FIXED = {"int": pa.int64(), "long": pa.int64(), "date": pa.int64(), "timestamptz": pa.int64()}
+from permalake.transparency.block_encoding import BLOCK_ROWS, encode_block, leaf_hashes, whole_blocks
+from permalake.transparency.row_order import order_of, over_ordered
 
 
 @dataclass(frozen=True)
@@ -69,167 +66,78 @@ def counted_columns(contract: Table) -> tuple[tuple[str, str], ...]:
     return tuple((c.name, c.type) for c in contract.columns if c.name not in contract.first_value)
 
 
-def order_of(contract: Table) -> tuple[str, ...]:
-    """Return the columns that sort rows: the contract's order, made unique by the rest of the key."""
-    return (*contract.sort, *(name for name in contract.key if name not in contract.sort))
-
-
 def table_digest(rows: ds.Dataset, contract: Table) -> TableDigest:
-    """Return the digest of one day's rows of a table.
+    """Return the digest of one day's rows of a table."""
+    columns, order = counted_columns(contract), order_of(contract)
 
-    Files whose rows are in order, as the lake's large ones are, are read as they lie; DuckDB sorts others.
+    def digest(batches: Iterator[pa.Table]) -> TableDigest:
+        leaves: list[bytes] = []
+        count = 0
+        for rows_of_blocks in whole_blocks(batches):
+            count += len(rows_of_blocks)
+            leaves += leaf_hashes(rows_of_blocks, columns)
+        return TableDigest(columns, order, count, merkle.root(leaves).hex())
+
+    return over_ordered(rows, [name for name, _ in columns], order, digest)
+
+
+@dataclass(frozen=True)
+class PlacedRow:
+    """A row within the tree of its table's day.
+
+    Attributes:
+        digest: The digest of the table's day.
+        block: Bytes of the block that holds the row.
+        row: Its place in the block, from 0.
+        index: The block's place among the leaves, from 0.
+        path: The siblings from the block's leaf up to the root, the nearest first.
+    """
+
+    digest: TableDigest
+    block: bytes
+    row: int
+    index: int
+    path: tuple[bytes, ...]
+
+
+def placed_row(rows: ds.Dataset, contract: Table, key: Mapping[str, Any]) -> PlacedRow | None:
+    """Return the place of the row that has these values; None where there is none.
+
+    All rows of the day are read and hashed.
     """
     columns, order = counted_columns(contract), order_of(contract)
-    try:
-        count, leaves = _leaves(_in_order(rows, [name for name, _ in columns], order), columns)
-    except _NotInOrderError:
-        count, leaves = _leaves(_sorted(rows, [name for name, _ in columns], order), columns)
-    return TableDigest(columns, order, count, merkle.root(leaves).hex())
+    names = [name for name, _ in columns]
+    return over_ordered(rows, names, order, lambda batches: _placed(batches, columns, order, key))
 
 
-def encode_block(block: pa.Table, columns: Sequence[tuple[str, str]]) -> bytes:
-    """Return the bytes of one block: the number of rows, then each column's presence and values."""
-    prepared = [_Encoded(block[name].combine_chunks(), kind) for name, kind in columns]
-    return b"".join([_count(len(block)), *(part for one in prepared for part in one.parts(0, len(block)))])
-
-
-class _NotInOrderError(Exception):
-    pass
-
-
-def _leaves(batches: Iterator[pa.Table], columns: Sequence[tuple[str, str]]) -> tuple[int, list[bytes]]:
+def _placed(
+    batches: Iterator[pa.Table],
+    columns: tuple[tuple[str, str], ...],
+    order: tuple[str, ...],
+    key: Mapping[str, Any],
+) -> PlacedRow | None:
     leaves: list[bytes] = []
-    rest: pa.Table | None = None
+    place: tuple[bytes, int, int] | None = None
     count = 0
-    for batch in batches:
-        count += len(batch)
-        rows = pa.concat_tables([rest, batch]) if rest is not None else batch
-        whole = len(rows) - len(rows) % BLOCK_ROWS
-        leaves += _hashes(rows.slice(0, whole), columns)
-        rest = rows.slice(whole) if whole < len(rows) else None
-    if rest is not None:
-        leaves += _hashes(rest, columns)
-    return count, leaves
+    for rows in whole_blocks(batches):
+        at = -1 if place else _row_of(rows, key)
+        if at >= 0:
+            start = at - at % BLOCK_ROWS
+            block = encode_block(rows.slice(start, BLOCK_ROWS), columns)
+            place = block, at - start, len(leaves) + start // BLOCK_ROWS
+        leaves += leaf_hashes(rows, columns)
+        count += len(rows)
+    if place is None:
+        return None
+    block, row, index = place
+    digest = TableDigest(columns, order, count, merkle.root(leaves).hex())
+    return PlacedRow(digest, block, row, index, tuple(merkle.inclusion_proof(leaves, index)))
 
 
-def _hashes(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-    encoded = [_Encoded(rows[name].combine_chunks(), kind) for name, kind in columns]
-    for start in range(0, len(rows), BLOCK_ROWS):
-        end = min(start + BLOCK_ROWS, len(rows))
-        leaf = sha256(b"\0")
-        leaf.update(_count(end - start))
-        for column in encoded:
-            for part in column.parts(start, end):
-                leaf.update(part)
-        yield leaf.digest()
-
-
-def _count(rows: int) -> bytes:
-    return rows.to_bytes(4, "little")
-
-
-class _Encoded:
-    """A column whose rows can be cut out as bytes without looking at single values."""
-
-    def __init__(self, values: pa.Array, kind: str) -> None:
-        self._present = np.ascontiguousarray(
-            pc.is_valid(values).to_numpy(zero_copy_only=False), dtype=np.uint8
-        ).data
-        self._data: memoryview | bytes
-        self._lengths: memoryview | None = None
-        self._ends: np.ndarray[Any, np.dtype[np.int64]] | None = None
-        self._width = 8
-        if kind in ("string", "binary"):
-            content = values.cast(pa.large_binary()).fill_null(b"")
-            self._cut(content, content.buffers()[2], 1)
-        elif kind == "list<int>":
-            lists = pc.coalesce(values, pa.scalar([], values.type)).cast(pa.large_list(pa.int64()))
-            self._cut(lists, pa.array(lists.values).buffers()[1], 8)
-        elif kind.startswith("decimal"):
-            self._width = 16
-            self._data = _buffer(values.fill_null(0), 16)
-        elif kind == "double":
-            # Adding zero makes the negative zero positive.
-            self._data = (values.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0).astype("<f8").tobytes()
-        else:
-            self._data = _buffer(_integers(values).fill_null(0), 8)
-
-    def _cut(self, array: Any, data: pa.Buffer | None, width: int) -> None:
-        ends = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
-        self._lengths = np.diff(ends).astype("<u4").data
-        self._ends = ends * width
-        self._data = memoryview(data) if data is not None else b""
-
-    def parts(self, start: int, end: int) -> Iterator[Any]:
-        """Yield presence, lengths where values vary in length, and values of rows start..end (exclusive)."""
-        yield self._present[start:end]
-        if self._ends is None or self._lengths is None:
-            yield self._data[start * self._width : end * self._width]
-        else:
-            yield self._lengths[start:end]
-            yield self._data[self._ends[start] : self._ends[end]]
-
-
-def _integers(values: pa.Array) -> pa.Array:
-    if pa.types.is_date32(values.type):
-        return values.cast(pa.int32()).cast(pa.int64())
-    if pa.types.is_timestamp(values.type):
-        return values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
-    return values.cast(pa.int64())
-
-
-def _buffer(values: pa.Array, width: int) -> memoryview:
-    return memoryview(values.buffers()[1])[values.offset * width : (values.offset + len(values)) * width]
-
-
-def _in_order(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows file by file; :class:`_NotInOrderError` where that is not the canonical order."""
-    last: pa.Table | None = None
-    for fragment in _by_first_row(rows, order):
-        for batch in fragment.to_batches(rows.schema, columns, batch_size=_BATCH_ROWS):
-            if not batch.num_rows:
-                continue
-            table = pa.Table.from_batches([batch])
-            keys = table.select(list(order))
-            _check_rising(pa.concat_tables([last, keys]) if last is not None else keys)
-            last = keys.slice(len(keys) - 1)
-            yield table
-
-
-def _by_first_row(rows: ds.Dataset, order: Sequence[str]) -> list[Any]:
-    fragments = list(rows.get_fragments())
-    if len(fragments) < 2:
-        return fragments
-    names = list(order)
-    firsts = [fragment.scanner(rows.schema, columns=names).head(1).to_pylist() for fragment in fragments]
-    if any(None in first.values() for row in firsts for first in row):
-        raise _NotInOrderError
-    numbered = [(tuple(row[0].values()), at) for at, row in enumerate(firsts) if row]
-    return [fragments[at] for _, at in sorted(numbered)]
-
-
-def _check_rising(keys: pa.Table) -> None:
-    """Check that each row's key is greater than the one before."""
-    rising: Any = None
-    for name in reversed(keys.column_names):
-        column = keys[name].combine_chunks()
-        if column.null_count:
-            raise _NotInOrderError
-        before, after = column.slice(0, len(column) - 1), column.slice(1)
-        less = pc.less(before, after)
-        rising = less if rising is None else pc.or_(less, pc.and_(pc.equal(before, after), rising))
-    if rising is not None and not pc.all(rising, min_count=0).as_py():
-        raise _NotInOrderError
-
-
-def _sorted(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Iterator[pa.Table]:
-    import duckdb
-
-    names = ", ".join(f'"{name}"' for name in columns)
-    by = ", ".join(f'"{name}" ASC NULLS FIRST' for name in order)
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.register("rows_of_day", rows)
-        query = f"SELECT {names} FROM rows_of_day ORDER BY {by}"  # noqa: S608
-        for batch in connection.sql(query).to_arrow_reader(_BATCH_ROWS):
-            yield pa.Table.from_batches([batch])
+def _row_of(rows: pa.Table, key: Mapping[str, Any]) -> int:
+    """Return the first row that has these values; -1 where there is none."""
+    same: Any = None
+    for name, value in key.items():
+        equal = pc.equal(rows[name], value)
+        same = equal if same is None else pc.and_(same, equal)
+    return int(pc.index(same, True).as_py())

@@ -1,7 +1,7 @@
 """Export: the published days as Parquet files with manifests and log, to be served as static files.
 
-Data files are named by what is in them, and the checkpoint is written last: a reader sees a day as it was or
-as it is, and only what changed is written.
+Data files are named by what is in them and stay for one more export, so that a reader sees a day as it was or
+as it is, whichever checkpoint and list of files it has read. Only what changed is written.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from permalake.transparency.digest import table_digest
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, SignedLog, files_of
 from permalake.transparency.notes import VerifierKey
 from permalake.transparency.places import SMALL, FolderPlace
+from permalake.transparency.report import UNSIGNED
 
 Wanted = Callable[[Entry], bool]
 _ROW_GROUP = 100_000
@@ -70,7 +71,11 @@ class Export:
     options: str = ""
 
     def write(self, target: FolderPlace, progress: Callable[[str], None] = lambda _: None) -> Exported:
-        """Bring ``target`` up to date; data files that no manifest names any more go one export later."""
+        """Bring ``target`` up to date; data files that no manifest names any more go one export later.
+
+        Files come before what names them: data, manifests and tiles, the checkpoint, the list of files. An
+        export that was interrupted anywhere is completed by the next one.
+        """
         before = _files_at(target)
         listed: list[dict[str, Any]] = []
         written = kept = size = days = 0
@@ -89,11 +94,17 @@ class Export:
                 listed.append(file)
                 written, size = written + 1, size + file["bytes"]
         self._write_log(target)
+        gone = set(before) - {file["path"] for file in listed}
+        retired = _retired_at(target) - {file["path"] for file in listed}
+        _write_retired(target, retired | gone)
+        target.write(f"{EXPORTED_LOG}/{CHECKPOINT}", self.log.note)
         target.write(FILES, _lines(listed))
         target.write("README.md", _readme(self, listed).encode())
         target.write("croissant.json", json.dumps(_croissant(self.log, listed), indent=1).encode())
-        target.write(f"{EXPORTED_LOG}/{CHECKPOINT}", self.log.note)
-        _remove_retired(target, set(before), {file["path"] for file in listed})
+        # Who began to read before this export still finds the files of the last one.
+        for path in retired - gone:
+            target.remove(path)
+        _write_retired(target, gone)
         return Exported(days, written, kept, size)
 
     def _tables(self, entry: Entry) -> Iterator[tuple[Table, dict[str, Any]]]:
@@ -126,7 +137,7 @@ class Export:
             }
 
     def _write_log(self, target: FolderPlace) -> None:
-        """Write tiles and manifests; the checkpoint, which makes them count, comes last."""
+        """Write tiles and manifests; the checkpoint makes them count."""
         place, folder = self.lake.place, self.lake.folder
         for path in files_of(self.log):
             content = place.read(f"{folder}/{path}")
@@ -156,15 +167,13 @@ def _files_at(target: FolderPlace) -> dict[str, dict[str, Any]]:
     return {file["path"]: file for file in json.loads(content)} if content else {}
 
 
-def _remove_retired(target: FolderPlace, before: set[str], now: set[str]) -> None:
-    """Remove the files that the export before this one retired, and note those that this one retires.
+def _retired_at(target: FolderPlace) -> set[str]:
+    """Return the data files that an earlier export has left for readers that had begun."""
+    return set(json.loads(target.read(_RETIRED, 64 * SMALL) or b"[]"))
 
-    Who began to read before this export still finds the files of the last one.
-    """
-    retired = json.loads(target.read(_RETIRED, 64 * SMALL) or b"[]")
-    for path in set(retired) - now:
-        target.remove(path)
-    target.write(_RETIRED, json.dumps(sorted(before - now)).encode())
+
+def _write_retired(target: FolderPlace, paths: set[str]) -> None:
+    target.write(_RETIRED, json.dumps(sorted(paths)).encode())
 
 
 def _lines(listed: list[dict[str, Any]]) -> bytes:
@@ -191,6 +200,9 @@ Check the copy: `permalake verify .{export.options}` compares every table with i
 `{export.log.checkpoint.origin}`, and its key is
 
     {export.key}
+
+Not here, as they go on growing after a day is signed: the tables {", ".join(UNSIGNED)}, which hold what
+others told while days were built. `permalake query` over a lake of one's own has them.
 """  # noqa: S608
 
 

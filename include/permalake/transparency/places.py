@@ -10,7 +10,6 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx
-from pyarrow import fs
 
 from permalake.errors import PermalakeError
 from permalake.lake.warehouse_files import fault_of, write_whole
@@ -37,7 +36,11 @@ class Place(Protocol):
 
     @contextmanager
     def on_disk(self, path: str) -> Iterator[Path | None]:
-        """Give the block a file of this machine with the content; None if there is no such file."""
+        """Give the block a file of this machine with the content; None if there is no such file.
+
+        Raises:
+            PermalakeError: if it cannot be read.
+        """
 
 
 def open_place(location: str) -> Place:
@@ -74,18 +77,9 @@ class FolderPlace:
         if not is_object_store(self.location):
             yield Path(at) if Path(at).is_file() else None
             return
-        if filesystem(at).get_file_info(inner_path(at)).type != fs.FileType.File:
-            yield None
-            return
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            filesystem(at).open_input_stream(inner_path(at)) as source,
-        ):
+        with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder, "copy")
-            with copy.open("wb") as out:
-                while piece := source.read(_PIECE):
-                    out.write(piece)
-            yield copy
+            yield copy if _fetched(at, copy) else None
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file whole: a reader sees the former content or the new one."""
@@ -145,6 +139,19 @@ class WebPlace:
                     yield piece
         except httpx.HTTPError as error:
             raise PermalakeError(f"{at} cannot be read: {type(error).__name__} {error}".rstrip()) from None
+
+
+def _fetched(at: str, copy: Path) -> bool:
+    """Fetch a file of a bucket; return whether there is one."""
+    try:
+        with filesystem(at).open_input_stream(inner_path(at)) as source, copy.open("wb") as out:
+            while piece := source.read(_PIECE):
+                out.write(piece)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise PermalakeError(f"{at} cannot be read: {fault_of(error)}") from None
+    return True
 
 
 def _bounded(at: str, content: bytes, limit: int) -> bytes:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from permalake.contracts import Table
 from permalake.errors import ConfigError
-from permalake.transparency.copies import Copy, DamagedCopyError, TableOf, read_manifest
-from permalake.transparency.digest import counted_columns, order_of, table_digest
+from permalake.transparency.copies import AbsentRowsError, Copy, DamagedCopyError, TableOf, read_manifest
+from permalake.transparency.deep import Derivation, RawDay, check_derived
+from permalake.transparency.digest import counted_columns, table_digest
 from permalake.transparency.log import CHECKPOINT, PUBLIC_KEY, Entry, InvalidLogError, SignedLog, read_log
+from permalake.transparency.manifest import Rows
 from permalake.transparency.notes import VerifierKey
+from permalake.transparency.row_order import order_of
 from permalake.transparency.seen import SeenLog, check_consistent, remember, seen_logs
 
 
@@ -30,6 +36,7 @@ class Checked:
         seen: The log as this machine saw it before, if it did.
         evidence: How the last checked day of each network was verified, by its manifest.
         unread: Tables of manifests that this version does not know.
+        derivations: What derived the days of each network again, where that was asked for.
     """
 
     log: SignedLog
@@ -41,10 +48,13 @@ class Checked:
     rows: Counter[str] = field(default_factory=Counter)
     evidence: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
+    derivations: dict[str, Derivation] = field(default_factory=dict)
 
 
 Wanted = Callable[[Entry], bool]
 """Whether an entry's day is to be checked."""
+DerivationOf = Callable[[str], Derivation]
+"""Returns what derives the days of a network again."""
 
 
 def verify(
@@ -53,11 +63,13 @@ def verify(
     *,
     key: VerifierKey | None = None,
     wanted: Wanted = lambda _: True,
+    derivation_of: DerivationOf | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Checked:
     """Check a copy, and remember its log.
 
     ``key``: the publisher's key; without it the one that this machine saw first, else the copy's own.
+    ``derivation_of``: to derive the days again from their own raw bytes too.
 
     Raises:
         PermalakeError: at the first difference, which it names: file, or table and day, what is there and
@@ -72,7 +84,7 @@ def verify(
         if not wanted(entry):
             continue
         progress(f"{network} {day}")
-        _check_day(copy, entry, table_of, checked)
+        _check_day(copy, entry, table_of, checked, derivation_of)
     if not checked.days:
         raise ConfigError("no day of the log is among those that were asked for")
     remember(checked.log, checked.key, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
@@ -85,9 +97,9 @@ def open_checked(copy: Copy, key: VerifierKey | None) -> Checked:
     origin = _origin(copy)
     before = seen.get(origin)
     if key is not None:
-        trust = "it is the key that was named"
+        trust = "this check was told to trust it"
     elif before is not None:
-        key, trust = VerifierKey.parse(before.key), f"the key is the one that signed it on {before.at}"
+        key, trust = VerifierKey.parse(before.key), f"it is the key that signed the log on {before.at}, too"
     else:
         line = copy.place.read(f"{copy.folder}/{PUBLIC_KEY}")
         if line is None:
@@ -114,34 +126,94 @@ def _origin(copy: Copy) -> str:
     return note.partition(b"\n")[0].decode(errors="replace")
 
 
-def _check_day(copy: Copy, entry: Entry, table_of: TableOf, checked: Checked) -> None:
+def _check_day(
+    copy: Copy, entry: Entry, table_of: TableOf, checked: Checked, derivation_of: DerivationOf | None
+) -> None:
     manifest = read_manifest(copy, entry)
-    for name, said in sorted(manifest["tables"].items()):
-        table = table_of(entry.network, name)
-        if table is None:
-            checked.unread.add(f"{entry.network}.{name}")
-            continue
-        _check_table(copy, entry, table, said)
-        checked.tables[entry.network] += 1
-        checked.rows[entry.network] += said["rows"]
+    contracts: dict[str, Table] = {}
+    with ExitStack() as opened:
+        rows: dict[str, ds.Dataset] = {}
+        for name, said in sorted(manifest["tables"].items()):
+            table = table_of(entry.network, name)
+            if table is None:
+                checked.unread.add(f"{entry.network}.{name}")
+                continue
+            # A derivation reads the tables again: what came over the network stays until the day is done.
+            with ExitStack() as own:
+                table_rows = own.enter_context(copy.rows(entry, table, said["digest"]))
+                _check_table(table_rows, entry, table, said)
+                if derivation_of is not None:
+                    rows[name], contracts[name] = table_rows, table
+                    opened.enter_context(own.pop_all())
+            checked.tables[entry.network] += 1
+            checked.rows[entry.network] += said["rows"]
+        if derivation_of is not None:
+            if entry.network not in checked.derivations:
+                checked.derivations[entry.network] = derivation_of(entry.network)
+            derivation = checked.derivations[entry.network]
+            contracts |= _contracts(derivation, entry.network, table_of)
+            day = RawDay(date.fromisoformat(entry.date), manifest, _rows_of(rows, contracts))
+            before = partial(_day_before, copy, entry, table_of, checked.log, opened)
+            check_derived(derivation, day, before, contracts, entry.network)
     checked.days[entry.network] += 1
     checked.evidence[entry.network] = manifest["verified"]
 
 
-def _check_table(copy: Copy, entry: Entry, table: Table, said: Mapping[str, Any]) -> None:
+def _contracts(derivation: Derivation, network: str, table_of: TableOf) -> dict[str, Table]:
+    named = {name: table_of(network, name) for name in derivation.tables}
+    return {name: table for name, table in named.items() if table is not None}
+
+
+def _rows_of(rows: Mapping[str, ds.Dataset], contracts: Mapping[str, Table]) -> Rows:
+    def of(name: str) -> ds.Dataset:
+        dataset = rows.get(name)
+        return ds.dataset(contracts[name].arrow.empty_table()) if dataset is None else dataset
+
+    return of
+
+
+def _day_before(
+    copy: Copy, entry: Entry, table_of: TableOf, log: SignedLog, opened: ExitStack
+) -> RawDay | None:
+    """Return the raw tables of the last day before with input, as signed; None where the copy lacks them."""
+    earlier = [one for one in log.latest.values() if one.network == entry.network and one.date < entry.date]
+    for other in sorted(earlier, key=lambda one: one.date, reverse=True):
+        manifest = read_manifest(copy, other)
+        if any(manifest["tables"][name]["rows"] for name in manifest["raw"]):
+            return _raw_rows(copy, other, manifest, table_of, opened)
+    return None
+
+
+def _raw_rows(
+    copy: Copy, other: Entry, manifest: Mapping[str, Any], table_of: TableOf, opened: ExitStack
+) -> RawDay | None:
+    contracts: dict[str, Table] = {}
+    rows: dict[str, ds.Dataset] = {}
+    for name in manifest["raw"]:
+        table = table_of(other.network, name)
+        said = manifest["tables"][name]
+        if table is None:
+            return None
+        try:
+            rows[name] = opened.enter_context(copy.rows(other, table, said["digest"]))
+        except AbsentRowsError:
+            return None
+        contracts[name] = table
+        _check_table(rows[name], other, table, said)
+    return RawDay(date.fromisoformat(other.date), manifest, _rows_of(rows, contracts))
+
+
+def _check_table(rows: ds.Dataset, entry: Entry, table: Table, said: Mapping[str, Any]) -> None:
     where = f"{entry.network}.{table.name} of {entry.date}"
     stated = [list(column) for column in counted_columns(table)], list(order_of(table))
     if stated != (said["columns"], said["order"]):
         raise DamagedCopyError(
             f"{where}: its manifest has the columns of another version of Permalake; check it with that one"
         )
-    with copy.rows(entry, table, said["digest"]) as rows:
-        try:
-            there = table_digest(rows, table)
-        except (pa.ArrowException, KeyError, OSError) as error:
-            raise DamagedCopyError(
-                f"{where}: the rows cannot be read: {' '.join(str(error).split())}"
-            ) from None
+    try:
+        there = table_digest(rows, table)
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise DamagedCopyError(f"{where}: the rows cannot be read: {' '.join(str(error).split())}") from None
     if there.hex != said["digest"]:
         raise DamagedCopyError(
             f"{where}: there are {there.rows:,} rows with digest {there.hex[:16]}…, the manifest says "

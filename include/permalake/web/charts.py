@@ -77,13 +77,13 @@ def bars(
             )
         )
     for at, column in enumerate(columns):
-        told = "\n".join(
+        labels_text = "\n".join(
             f"{name}: {'no figure' if value is None else label(value)}"
             for name, value in zip(series, column.values, strict=True)
         )
         out.append(
             Markup('<path class="day" d="M{:.1f} {}h{:.1f}v{}H{:.1f}z"><title>{}\n{}</title></path>').format(
-                _LEFT + step * at, _TOP, step, _ROOM, _LEFT + step * at, column.text, told
+                _LEFT + step * at, _TOP, step, _ROOM, _LEFT + step * at, column.text, labels_text
             )
         )
     out.append(_dates(days, len(columns), step))

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from permalake.contracts.figures import DailyChart
+from permalake.contracts.sql_text import literal
 from permalake.lake.serving import Scan
 from permalake.web.charts import bars
 from permalake.web.numbers import CoinUnit, formatted
@@ -48,8 +49,7 @@ def chart_of(  # noqa: PLR0917
     series = {name: [row[name] for row in rows] for name, _ in chart.series}
     shown = sql.replace("FROM ", f'FROM "{lake.network}".')
     for name, value in bound.items():
-        text = str(value).replace("'", "''")
-        shown = shown.replace(f"${name}", text if isinstance(value, int) else f"'{text}'")
+        shown = shown.replace(f"${name}", literal(value if isinstance(value, int) else str(value)))
     return {
         "title": chart.title,
         "unit": chart.unit,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import date
 from functools import lru_cache
@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from permalake.hostile_text import shown
+from permalake.sanitize import shown
 from permalake.web.accept import preferred
 from permalake.web.numbers import CoinUnit, amount, coins, dollars, formatted, short, signed, worth
 from permalake.web.responses import JSON, current, current_json
@@ -39,22 +41,24 @@ _POLICY = (
     "frame-ancestors 'none'"
 )
 _SCRIPTS = "script-src 'self'; connect-src 'self'; "
-_NOT_LISTED = ("cards", "charts", "matrix", "metadata", "sections", "states", "synthetic", "timeline")
+_NOT_LISTED = (
+    *("cards", "charts", "fields", "heads", "links", "matrix", "metadata", "sections", "states", "synthetic"),
+    "timeline",
+)
 """Lists of pages that are no tables: they have no link to CSV."""
-_HEADERS = {
+HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
 
 
-def styled_headers(ancestors: str = "'none'") -> dict[str, str]:
-    """Return the headers of a page with a style inline and nothing else: no script, nothing from elsewhere.
-
-    ``ancestors`` are the origins whose pages may frame it.
-    """
-    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'"
-    return {**_HEADERS, "Content-Security-Policy": f"{policy}; frame-ancestors {ancestors}"}
+STYLED_HEADERS = {
+    **HEADERS,
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+}
+"""Headers of a page with a style inline and nothing else: no script, nothing from elsewhere."""
 
 
 def page(
@@ -68,7 +72,8 @@ def page(
     """Return a page of one published state, or its ``content`` as JSON.
 
     Args:
-        request: Accepts JSON, or names ``format=json``, for JSON; ``format=csv&list=NAME`` for a list of it.
+        request: Accepts JSON, or names ``format=json``, for JSON; ``format=csv&list=NAME`` for a list of it,
+            or ``format=parquet``.
         publication: Number of the state that the JSON is of; None where it also tells of unpublished days.
         template: Name of the template in one of ``folders``.
         content: What the page shows, as JSON values; the template sees each of them.
@@ -76,13 +81,18 @@ def page(
         scripts: Whether the page may load scripts of this server, and these ask it.
     """
     content = {**content, "synthetic": _synthetic(request, content)}
-    if request.query_params.get("format") == "csv":
-        text = _list_as_csv(content, request.query_params.get("list", ""))
-        return current(request, publication, text.encode(), "text/csv; charset=utf-8")
+    if getattr(request.state, "whole", None):
+        content["provisional"] = True
+    if (form := request.query_params.get("format")) in _LIST_FORMS:
+        media, encode = _LIST_FORMS[form]
+        name = request.query_params.get("list", "")
+        answer = current(request, publication, encode(_list_of(content, name)), media)
+        answer.headers["Content-Disposition"] = f'attachment; filename="{name or "list"}.{form}"'
+        return answer
     if wants_json(request):
         return current_json(request, publication, _without_markup(content))
     answer = current(request, None, _rendered(request, template, content, folders), _MEDIA_TYPE)
-    answer.headers.update(_HEADERS)
+    answer.headers.update(HEADERS)
     if scripts:
         answer.headers["Content-Security-Policy"] = _SCRIPTS + _POLICY
     return answer
@@ -94,7 +104,7 @@ def problem_page(request: Request, status: int, title: str, detail: str) -> Resp
     content: dict[str, Any] = {"network": network, "title": title, "detail": detail, "synthetic": []}
     content["range"] = _range_of(request)
     text = _rendered(request, "problem.html", content, ())
-    return Response(text, status, {**_HEADERS, "Cache-Control": "no-store"}, _MEDIA_TYPE)
+    return Response(text, status, {**HEADERS, "Cache-Control": "no-store"}, _MEDIA_TYPE)
 
 
 def _range_of(request: Request) -> tuple[str, str] | None:
@@ -109,15 +119,17 @@ def _range_of(request: Request) -> tuple[str, str] | None:
 def _rendered(
     request: Request, template: str, content: Mapping[str, Any], folders: tuple[Path, ...]
 ) -> bytes:
-    snapshot = request.app.state.reader.snapshot()
+    state = request.app.state
+    snapshot = state.reader.snapshot() if state.reader else None
     values = {
         "coin": None,
         "query": None,
         **content,
         "root": request.scope.get("root_path", ""),
-        "networks": sorted(snapshot.networks()),
+        "networks": sorted(snapshot.networks()) if snapshot else [],
+        "nav": state.sections,
         "here": content.get("network"),
-        "publication": snapshot.publication,
+        "publication": snapshot.publication if snapshot else None,
         "as_json": _asked_as(request, format="json"),
         "as_csv": {
             name: _asked_as(request, format="csv", list=name)
@@ -130,40 +142,68 @@ def _rendered(
 
 def _synthetic(request: Request, content: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the synthetic days that a page of days shows; a page of one thing marks it where it stands."""
-    found = synthetic_days(request.app.state.reader.snapshot(), content.get("network"))
-    if content.get("network") and "end" not in content:
+    reader = request.app.state.reader
+    if reader is None or (content.get("network") and "end" not in content):
         return []
+    synthetic = synthetic_days(reader.snapshot(), content.get("network"))
     last = content.get("end") or ""
-    return [days for days in found if not last or days["first"] <= last]
+    return [days for days in synthetic if not last or days["first"] <= last]
 
 
 def _lists(content: Mapping[str, Any], above: str = "") -> dict[str, list[Mapping[str, Any]]]:
     """Return the lists of rows of a page by name, inner ones by path: ``history.moves``."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    lists: dict[str, list[Mapping[str, Any]]] = {}
     for key, value in content.items():
         name = above if key == "found" else f"{above}{key}"
         if isinstance(value, Mapping) and key != "json":
-            found |= _lists(value, f"{name}." if name else "")
+            lists |= _lists(value, f"{name}." if name else "")
         elif isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-            found[name or key] = value
-    return found
+            lists[name or key] = value
+    return lists
 
 
-def _list_as_csv(content: Mapping[str, Any], name: str) -> str:
-    """Return a list of a page as CSV."""
+def _list_of(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the rows of a list of a page, with the same plain values in each."""
     lists = _lists(content)
     if name not in lists:
         raise HTTPException(400, f"list: choose from {', '.join(sorted(lists)) or 'none'}")
+    rows = lists[name]
     columns = [
         column
-        for column in dict.fromkeys(column for row in lists[name] for column in row)
-        if not any(isinstance(row.get(column), Markup | Mapping) for row in lists[name])
+        for column in dict.fromkeys(column for row in rows for column in row)
+        if not any(isinstance(row.get(column), Markup | Mapping) for row in rows)
     ]
+    return [{column: _cell(row.get(column)) for column in columns} for row in rows]
+
+
+def _as_csv(rows: list[dict[str, Any]]) -> bytes:
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n", extrasaction="ignore")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({column: _cell(value) for column, value in row.items()} for row in lists[name])
-    return text.getvalue()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _as_parquet(rows: list[dict[str, Any]]) -> bytes:
+    """Return Parquet; a column whose values are of several types is text."""
+    columns = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        kinds = {type(value) for value in values if value is not None}
+        columns[name] = (
+            pa.array(values)
+            if len(kinds) == 1
+            else pa.array([None if one is None else str(one) for one in values], pa.string())
+        )
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, compression="zstd")
+    return sink.getvalue()
+
+
+_LIST_FORMS: dict[str | None, tuple[str, Callable[[list[dict[str, Any]]], bytes]]] = {
+    "csv": ("text/csv; charset=utf-8", _as_csv),
+    "parquet": ("application/vnd.apache.parquet", _as_parquet),
+}
 
 
 def _cell(value: Any) -> Any:

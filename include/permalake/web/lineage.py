@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from permalake.hostile_text import shown
+from permalake.sanitize import shown
 
 _WIDTH, _LINE, _GAP, _PAD = 480, 17, 34, 9
 _LETTERS = 66

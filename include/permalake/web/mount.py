@@ -5,7 +5,7 @@ imported when the server starts. It returns a :class:`Mount` for each router and
 
     router = APIRouter(tags=["core v2"])
 
-    @router.get("/blocks/{blockId}/metadata", responses=documented())
+    @router.get("/blocks/{blockId}/metadata", responses={**documented(), **answer(BlockMetadata)})
     def block_metadata(
         lake: PublishedLake,
         blockId: Annotated[str, Path(examples=["0xa62c…"])],
@@ -24,6 +24,8 @@ Rules for handlers:
 - It reads through :class:`~permalake.web.state.RequestLake` only, so that an answer is of one state.
 - Its query parameters are one model below :class:`~permalake.web.paging.NoQuery`, which refuses unknown ones.
 - It raises :class:`~permalake.web.problems.ProblemError` (``not_found``, ``bad_request``, ``not_served``).
+- Its answer has a type that OpenAPI shows, by :func:`~permalake.web.answers.answer`; ``route_groups`` of the
+  domain describes its group (tag).
 - It returns :func:`~permalake.web.responses.immutable_json` or ``lake.current(…)``, never a bare dictionary.
 """
 

@@ -35,6 +35,8 @@ def refuse(router: APIRouter, path: str, reason: str, methods: Iterable[str] = (
             answer,
             methods=[method],
             name=f"not served {path}",
+            # No other answer is documented than this one.
+            status_code=501,
             responses=documented(501),
             openapi_extra={"parameters": parts} if parts else None,
         )

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from permalake.config import ServeSettings
 from permalake.web.problems import bad_request
 
 _WRONG = "cursor: not a cursor of this route with these filters; start again without it"
@@ -31,10 +32,22 @@ Text = str
 Day = date
 
 
+LIMIT = "A number above the server's limit, 1000 unless it is configured, counts as the limit."
+"""What every parameter says that asks for a number of items."""
+
+
 class NoQuery(BaseModel):
     """Query parameters of a route that has none; base of all others: an unknown one is an error (400)."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class PageOptions(NoQuery):
+    """Query parameters of a page for readers; base of those that have more. Unknown ones are left out."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    format: str | None = None
 
 
 class PageQuery(NoQuery):
@@ -44,7 +57,7 @@ class PageQuery(NoQuery):
         None,
         ge=1,
         alias="pageSize",
-        description="Items per page, by default 100; more than 1000 count as 1000.",
+        description=f"Items per page, by default 100. {LIMIT}",
     )
     cursor: str | None = Field(None, max_length=2048, description="The cursor of the page before.")
     sort: Literal["newest", "oldest"] = Field("newest", description="Order of the list.")
@@ -79,6 +92,15 @@ class ListPage:
             return rows, None
         page = rows[: self.size]
         return page, self.cursor(key(page[-1]))
+
+
+def items_of_page(serve: ServeSettings, asked: int | None, most: int | None = None) -> int:
+    """Return how many items a list gives: as many as are asked for, never more than the limit.
+
+    ``most``: a limit of the list's own, below ``serve.max_page_size``.
+    """
+    size = asked or serve.page_size
+    return min(size, serve.max_page_size, most or size)
 
 
 def page_of(

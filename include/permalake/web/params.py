@@ -22,6 +22,8 @@ def _iso(value: object) -> object:
 
 
 IsoDate = Annotated[date, BeforeValidator(_iso)]
+FormDate = Annotated[IsoDate | None, BeforeValidator(lambda value: value or None)]
+"""The date of a form, which sends an empty field as empty text."""
 IsoTime = Annotated[datetime, BeforeValidator(_iso)]
 
 

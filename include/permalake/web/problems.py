@@ -12,7 +12,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
@@ -56,7 +56,9 @@ class NodeError(BaseModel):
 
 
 class ProblemDocument(BaseModel):
-    """A problem document (RFC 9457) with the node's ``error`` beside it."""
+    """A problem document (RFC 9457) with the node's ``error`` beside it; some routes add members."""
+
+    model_config = ConfigDict(extra="allow")
 
     type: str = "about:blank"
     title: str
@@ -113,16 +115,27 @@ def add_handlers(app: FastAPI) -> None:
 
 def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, ProblemError)  # noqa: S101
-    if wants_page(request):
-        return problem_page(request, error.status, HTTPStatus(error.status).phrase, error.detail)
-    return problem_response(error.status, error.detail, error.headers, error.extra)
+    return problem_in_form(request, error.status, error.detail, error.headers, error.extra)
+
+
+def problem_in_form(
+    request: Request,
+    status: int,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> Response:
+    """Return a problem in the form that was asked for: a page for browsers, else a document."""
+    if not wants_page(request):
+        return problem_response(status, detail, headers, extra)
+    answer = problem_page(request, status, HTTPStatus(status).phrase, detail)
+    answer.headers.update(headers or {})
+    return answer
 
 
 def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    if wants_page(request):
-        return problem_page(request, 400, HTTPStatus(400).phrase, validation_detail(error))
-    return problem_response(400, validation_detail(error))
+    return problem_in_form(request, 400, validation_detail(error))
 
 
 def validation_detail(error: RequestValidationError) -> str:
@@ -139,7 +152,7 @@ def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     detail = "no such route" if error.status_code == 404 else str(error.detail)
     headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
-    return problem_response(error.status_code, detail, headers)
+    return problem_in_form(request, error.status_code, detail, headers)
 
 
 def _allowed(request: Request) -> str:
@@ -150,27 +163,23 @@ def _allowed(request: Request) -> str:
     return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
 
 
-def _timeout(_: Request, error: Exception) -> Response:
-    return problem_response(504, str(error))
+def _timeout(request: Request, error: Exception) -> Response:
+    return problem_in_form(request, 504, str(error))
 
 
-def _unavailable(_: Request, error: Exception) -> Response:
-    return problem_response(503, str(error), {"Retry-After": _RETRY_AFTER})
+def _unavailable(request: Request, error: Exception) -> Response:
+    return problem_in_form(request, 503, str(error), {"Retry-After": _RETRY_AFTER})
 
 
 def _no_catalog(request: Request, error: Exception) -> Response:
     _LOG.warning("%s %s: %s", request.method, request.url.path, error)
     detail = "the lake's catalog is locked or does not answer; try again"
-    if wants_page(request):
-        answer = problem_page(request, 503, HTTPStatus(503).phrase, detail)
-        answer.headers["Retry-After"] = _RETRY_AFTER
-        return answer
-    return problem_response(503, detail, {"Retry-After": _RETRY_AFTER})
+    return problem_in_form(request, 503, detail, {"Retry-After": _RETRY_AFTER})
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
     _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem_response(500, "internal error; the server's log says more")
+    return problem_in_form(request, 500, "internal error; the server's log says more")
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, date, datetime
-from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from permalake.web.params import IsoDate
+from permalake.web.params import FormDate
 from permalake.web.problems import bad_request
 
 _DAYS_SHOWN = 365
@@ -17,8 +16,8 @@ _DAYS_SHOWN = 365
 class DayRange(BaseModel):
     """Parameters of a page over a range of days, both inclusive."""
 
-    start: Annotated[IsoDate | None, Field()] = None
-    end: Annotated[IsoDate | None, Field()] = None
+    start: FormDate = None
+    end: FormDate = None
 
     def of(self, days: Collection[date]) -> tuple[date, date]:
         """Return the first and the last day to show.

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from permalake.config import Settings
-from permalake.lake.serving import LakeQuery, LakeReader, LakeSnapshot, Scan
+from permalake.lake.serving import LakeQuery, LakeReader, LakeSnapshot, Scan, key_function
 from permalake.web import responses
 from permalake.web.batches import BatchedAnswer
 from permalake.web.paging import ListPage, PageQuery, page_of
@@ -52,7 +52,7 @@ class RequestLake:
         self.request = request
         self.settings = settings
         self.network = network
-        self.snapshot: LakeSnapshot = reader.snapshot()
+        self.snapshot: LakeSnapshot = getattr(request.state, "whole", None) or reader.snapshot()
         self.reader = reader
         self.may_wait = True
         self._deadline: float = getattr(request.state, "deadline", time.monotonic() + settings.serve.timeout)
@@ -92,8 +92,8 @@ class RequestLake:
         bound = tuple(sorted(query.parameters.items()))
         key = _KeptRows(self.network, sql, bound, lambda: reader.rows(query))
         keep = self.snapshot.memory.setdefault(_KEPT_BY, lru_cache(_KEPT)(methodcaller("read")))
-        found: list[dict[str, Any]] = keep(key)
-        return found
+        rows: list[dict[str, Any]] = keep(key)
+        return rows
 
     def batches(
         self, sql: str, parameters: Mapping[str, Any] | None = None, **scans: Scan
@@ -113,15 +113,35 @@ class RequestLake:
         ``column`` is one of the contract's ``lookups``. The scan also holds other rows: the statement still
         compares. Where it ``is_empty`` there is no such row.
         """
-        return self.reader.find(self.snapshot, self.network, table, column, value)
+        scan = self.reader.find(self.snapshot, self.network, table, column, value)
+        return self._also_in_head(scan, table, column, value) if self.snapshot.has_head else scan
+
+    def _also_in_head(self, published: Scan, table: str, column: str, value: str) -> Scan:
+        served = self.snapshot.table(self.network, table)
+        if served is None:
+            return published
+        place = "milestone_index" if "milestone_index" in served.contract.names else "date"
+        days = self.snapshot.head_days
+        key = key_function(served.contract, column)
+        condition = f"{column} = $value" if key is None else "$value <> ''"
+        rows = self.rows(
+            f"SELECT DISTINCT {column} AS key, {place} AS place FROM {table} "  # noqa: S608
+            f"WHERE date IN (SELECT unnest($days)) AND {condition}",
+            {"days": sorted(days), "value": value},
+            **{table: Scan(min(days), max(days))},
+        )
+        places = {row["place"] for row in rows if key is None or key(row["key"]) == value}
+        if place == "date":
+            return Scan(days=places.union(published.days or ()))
+        return Scan(milestones=sorted(places.union(published.milestones or ())))
 
     def once(self, name: str, derive: Callable[[], T]) -> T:
         """Return what ``derive`` gives, which is derived once per published state and network."""
         key = (self.network, name)
         if key not in self.snapshot.memory:
             self.snapshot.memory[key] = derive()
-        found: T = self.snapshot.memory[key]
-        return found
+        value: T = self.snapshot.memory[key]
+        return value
 
     def extend(self, seconds: float) -> None:
         """Let queries from now on take so long: for an answer that is streamed."""
@@ -196,14 +216,19 @@ async def promptly(lake: RequestLake, answer: Callable[[], T]) -> T:
 
     It is called again where it turns out to need one, so it must only read.
     """
-    found = try_at_once(lake, answer)
-    return await run_in_threadpool(answer) if found is None else found
+    prompt = try_at_once(lake, answer)
+    return await run_in_threadpool(answer) if prompt is None else prompt
 
 
 def not_at_once(lake: RequestLake) -> None:
     """Say that what follows waits for a query or a store: :func:`promptly` moves it to a thread."""
     if not lake.may_wait:
         raise _WaitError
+
+
+def lacks(lake: RequestLake) -> None:
+    """Say that an answer, unless a 404 says so, has nothing of what was asked for: the head may have it."""
+    lake.request.state.lacks = True
 
 
 def copied_rows(
@@ -214,9 +239,10 @@ def copied_rows(
     ``scan`` names the milestones (or days) where they may be. They come from the server's copies, which
     answer at once, or by a query where there are none yet.
     """
-    found = lake.reader.copied(lake.snapshot, lake.network, table, scan, column=column, value=value)
-    if found is not None:
-        return found
+    if not lake.snapshot.has_head:
+        rows = lake.reader.copied(lake.snapshot, lake.network, table, scan, column=column, value=value)
+        if rows is not None:
+            return rows
     served = lake.snapshot.table(lake.network, table)
     columns = ", ".join(served.contract.copied) if served else column
     sql = f"SELECT {columns} FROM {table} WHERE {column} = $value"  # noqa: S608
@@ -242,10 +268,15 @@ def set_network(request: Request, network: str) -> None:
     request.state.network = network
 
 
+def lake_of(request: Request, network: str) -> RequestLake:
+    """Return the published state of a network for a request."""
+    set_network(request, network)
+    return RequestLake(request, request.app.state.reader, request.app.state.settings, network)
+
+
 # FastAPI gives a dependency that is no coroutine a thread of its own, which costs more than this does.
 async def _request_lake(request: Request) -> RequestLake:
-    app = request.app
-    return RequestLake(request, app.state.reader, app.state.settings, request.state.network)
+    return lake_of(request, request.state.network)
 
 
 PublishedLake = Annotated[RequestLake, Depends(_request_lake)]

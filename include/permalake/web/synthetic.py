@@ -36,12 +36,12 @@ def _days(snapshot: LakeSnapshot) -> dict[str, list[date]]:
     today = datetime.now(UTC).date()
     key = ("synthetic", today.isoformat())
     if key not in snapshot.memory:
-        found: dict[str, set[date]] = {}
+        by_network: dict[str, set[date]] = {}
         for (network, _), table in snapshot.tables.items():
             if table.contract.commit != "day":
                 continue  # a quote may be of the day after the transfer
             if later := {file.day for file in table.files if file.day > today}:
-                found.setdefault(network, set()).update(later)
-        snapshot.memory[key] = {network: sorted(days) for network, days in found.items()}
+                by_network.setdefault(network, set()).update(later)
+        snapshot.memory[key] = {network: sorted(days) for network, days in by_network.items()}
     days: dict[str, list[date]] = snapshot.memory[key]
     return days

@@ -15,6 +15,7 @@ from permalake.contracts.schema import Column, Table
 from permalake.contracts.views import LakeView
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.paging import Day, Integer, PageQuery, Text
+from permalake.web.row_types import page_of, row_type
 from permalake.web.state import RequestLake
 
 _INTEGERS = ("int", "long")
@@ -53,6 +54,11 @@ class ListedTable:
     def schema(self) -> pa.Schema:
         """The Arrow schema of an export."""
         return Table(self.name, "all", self.doc, self.columns, self.key).arrow
+
+    @cached_property
+    def page(self) -> Any:
+        """The type of a page in JSON, for OpenAPI."""
+        return page_of(row_type(self.name, self.doc, self.columns))
 
     def column(self, name: str) -> Column:
         """Return the column of that name, which the table must have."""
@@ -93,13 +99,13 @@ class ListedTable:
         self, filters: Mapping[str, Any], first: date | None, last: date | None
     ) -> tuple[list[str], dict[str, Any]]:
         """Return conditions and their parameters: equality on columns, dates (inclusive)."""
-        found = [f"{name} = $equal_{name}" for name in filters]
+        conditions = [f"{name} = $equal_{name}" for name in filters]
         bound = {f"equal_{name}": value for name, value in filters.items()}
         for name, sign, day in (("first", ">=", first), ("last", "<=", last)):
             if day is not None:
-                found.append(f"date {sign} ${name}")
+                conditions.append(f"date {sign} ${name}")
                 bound[name] = day
-        return found, bound
+        return conditions, bound
 
     def behind(self, after: Sequence[Any], *, newest: bool) -> tuple[str, dict[str, Any]]:
         """Return the condition on rows behind a position."""
@@ -130,12 +136,12 @@ def table_page(  # noqa: PLR0917
         condition, values = table.behind(page.after, newest=newest)
         conditions.append(condition)
         bound |= values
-    found = lake.rows(
+    page_rows = lake.rows(
         _select(table, conditions) + f" ORDER BY {table.order(newest=newest)} LIMIT $limit",
         {**bound, "limit": page.size + 1},
         **table.scans(Scan(first, last)),
     )
-    rows, cursor = page.cut(found, table.position)
+    rows, cursor = page.cut(page_rows, table.position)
     items = [{name: json_value(value) for name, value in row.items()} for row in rows]
     return {"items": items, **({"cursor": cursor} if cursor else {})}
 

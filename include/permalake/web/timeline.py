@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from permalake.hostile_text import shown
+from permalake.sanitize import shown
 
 _WIDTH, _LABEL, _ROW, _BAR = 640, 150, 26, 14
 _ROOM = _WIDTH - _LABEL - 80

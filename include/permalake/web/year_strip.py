@@ -28,10 +28,10 @@ def year_strip(year: int, states: Mapping[date, tuple[str, str]]) -> Markup:
             months.append(
                 Markup('<text class="soft" x="{}" y="11">{}</text>').format(week * _STEP, day.strftime("%b"))
             )
-    told = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
+    summary = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
     out = [
         Markup('<svg class="year" viewBox="0 0 {} {}" role="img" aria-label="{}: {}">').format(
-            _WIDTH, _TOP + 7 * _STEP, year, told or "no days"
+            _WIDTH, _TOP + 7 * _STEP, year, summary or "no days"
         ),
         *months,
         *(Markup('<path class="{}" d="{}"/>').format(kind, "".join(all_)) for kind, all_ in squares.items()),

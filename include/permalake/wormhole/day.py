@@ -25,7 +25,7 @@ _EVENTS = tuple(
     name for name, table in WORMHOLE_TABLES.items() if table.commit == "day" and name not in _ANALYTICS
 )
 _CARRIED = tuple(name for name, table in WORMHOLE_TABLES.items() if table.commit == "carried")
-_DATED_VIEWS = tuple(view.name for view in VIEWS if DATE in view.columns)
+_DATED_VIEWS = tuple(view.name for view in VIEWS if DATE in view.columns and not view.live)
 _STEPS = (
     Step(
         "ingest_decode",
@@ -69,6 +69,7 @@ WORMHOLE = Domain(
     carry="permalake.wormhole.steps.carry:stage",
     raw_tables=("quorum_state",),
     evidence="permalake.wormhole.evidence:evidence",
+    derivation="permalake.wormhole.derivation:derivation",
     stores=(BigtableStore(),),
     networks=_networks,
     choose=_choose,
@@ -77,8 +78,18 @@ WORMHOLE = Domain(
     figures=FIGURES,
     charts=CHARTS,
     open_requests=OPEN_REQUESTS,
+    item_table="message_publication",
+    item_name="messages",
     routes="permalake.wormhole.rest.mounts:mounts",
+    live="permalake.wormhole.steps.live:follow",
+    check_live="permalake.wormhole.sources.inputs:check_live",
+    finds="permalake.wormhole.rest.search:finds",
     analytics=dict.fromkeys(
         (*(name for name in WORMHOLE_TABLES if name.endswith("_daily")), *_DATED_VIEWS), ()
     ),
+    route_groups={
+        "wormhole": "Messages with all their rows, and daily figures from the lake's tables.",
+        "wormholescan": "Wormholescan's API and the guardians': VAAs, operations, observations, figures.",
+        "event database": "Wormhole's former event database: figures by chain and symbol, newest messages.",
+    },
 )

@@ -253,13 +253,15 @@ def _emitters(listed: list[dict[str, Any]]) -> set[tuple[int, bytes]]:
 
 
 def _applications(listed: list[dict[str, Any]]) -> dict[ContractKey, ApplicationContract]:
-    found: dict[ContractKey, ApplicationContract] = {}
+    applications: dict[ContractKey, ApplicationContract] = {}
     for one in listed:
         role, layout = one["role"], one["layout"]
         if role not in ROLES or layout not in LAYOUTS.get(role, ()):
             raise ValueError(f"layout {layout} of a contract that is {role}")
-        found[role, int(one["chain"]), _hex(one["address"], 32)] = ApplicationContract(one["app_id"], layout)
-    return found
+        applications[role, int(one["chain"]), _hex(one["address"], 32)] = ApplicationContract(
+            one["app_id"], layout
+        )
+    return applications
 
 
 def _tokens(file: Path) -> dict[TokenId, Token]:

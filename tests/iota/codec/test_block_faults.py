@@ -9,5 +9,5 @@ from support.iota_specimens import fault_of
 
 
 @pytest.mark.parametrize(("protocol", "fault", "raw"), BLOCK_CASES)
-def test_blocks(protocol, fault, raw):
+def test_blocks(protocol, fault, raw) -> None:
     assert fault_of(raw, protocol) == fault

@@ -119,7 +119,7 @@ VALID = {
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_a_valid_transaction_breaks_no_rule(name):
+def test_a_valid_transaction_breaks_no_rule(name) -> None:
     spent, outputs, *more = VALID[name]
     unlocks = more[0] if more else (SIGNED,)
     assert reason(spent, outputs, unlocks, **(more[1] if len(more) > 1 else {})) == Conflict.NONE
@@ -218,7 +218,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("at", range(len(BROKEN)))
-def test_each_rule_broken_has_its_reason(at):
+def test_each_rule_broken_has_its_reason(at) -> None:
     expected, spent, outputs, *more = BROKEN[at]
     unlocks = more[0] if more else (SIGNED,)
     assert reason(spent, outputs, unlocks, **(more[1] if len(more) > 1 else {})) == expected
@@ -274,14 +274,14 @@ def archive(request):
     return Archive(request.param)
 
 
-def test_a_batch_is_judged_as_its_source_says(archive):
+def test_a_batch_is_judged_as_its_source_says(archive) -> None:
     """What is only known from history (1 to 3) breaks no rule here."""
     told = archive.reason[archive.rows]
     assert judge(archive.spending).tolist() == np.where(told <= 3, 0, told).tolist()
     assert len(Counter(told.tolist())) >= 5
 
 
-def test_batches_and_single_transactions_are_judged_alike(monkeypatch):
+def test_batches_and_single_transactions_are_judged_alike(monkeypatch) -> None:
     archive = Archive("stardust")
     whole = judge(archive.spending)
     everything = np.ones(len(archive.blocks.transactions), bool)
@@ -289,7 +289,7 @@ def test_batches_and_single_transactions_are_judged_alike(monkeypatch):
     assert judge(archive.spending).tolist() == whole.tolist()
 
 
-def test_without_signatures_none_is_looked_at(archive):
+def test_without_signatures_none_is_looked_at(archive) -> None:
     archive.spending.signatures = False
     code = judge(archive.spending)
     archive.spending.signatures = True
@@ -297,7 +297,7 @@ def test_without_signatures_none_is_looked_at(archive):
     assert np.count_nonzero(code) > 0
 
 
-def test_a_chrysalis_address_is_unlocked_by_one_signature():
+def test_a_chrysalis_address_is_unlocked_by_one_signature() -> None:
     """The same address behind two signatures is valid by no rule (iota.go v2)."""
     archive = Archive("chrysalis")
     unlocks, inputs = archive.blocks.transactions.unlocks, archive.blocks.transactions.inputs

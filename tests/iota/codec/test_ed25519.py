@@ -24,7 +24,7 @@ def small_order():
                 yield (encoded | sign << 255).to_bytes(32, "little")
 
 
-def test_there_are_fourteen_encodings_of_points_of_small_order():
+def test_there_are_fourteen_encodings_of_points_of_small_order() -> None:
     points = set(small_order())
     assert len(points) == 14
     neutral = [ed25519_rule.times(8, ed25519_rule.decompress(one)) for one in points]
@@ -32,12 +32,12 @@ def test_there_are_fourteen_encodings_of_points_of_small_order():
 
 
 @pytest.mark.parametrize("key", sorted(small_order()))
-def test_points_of_small_order_are_valid_in_every_encoding(key):
+def test_points_of_small_order_are_valid_in_every_encoding(key) -> None:
     """The 196 signatures (A, R, s = 0) of ZIP-215's conformance test."""
     assert all(is_valid(key, commitment + bytes(32), MESSAGE) for commitment in small_order())
 
 
-def test_ordinary_signatures_by_the_slow_rule_and_the_fast_one():
+def test_ordinary_signatures_by_the_slow_rule_and_the_fast_one() -> None:
     key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
     public, signature = key.public_key().public_bytes_raw(), key.sign(MESSAGE)
     for rule in (is_valid, ed25519_rule.is_valid):
@@ -48,7 +48,7 @@ def test_ordinary_signatures_by_the_slow_rule_and_the_fast_one():
 
 
 @given(st.binary(min_size=32, max_size=32), st.sampled_from(sorted(small_order())), st.integers(0, 511))
-def test_the_library_agrees_with_the_rule_on_signatures_that_were_altered(seed, point, bit):
+def test_the_library_agrees_with_the_rule_on_signatures_that_were_altered(seed, point, bit) -> None:
     key = Ed25519PrivateKey.from_private_bytes(seed)
     public, signature = key.public_key().public_bytes_raw(), bytearray(key.sign(MESSAGE))
     signature[bit // 8] ^= 1 << bit % 8
@@ -61,7 +61,7 @@ def test_the_library_agrees_with_the_rule_on_signatures_that_were_altered(seed, 
         assert is_valid(own, tried, MESSAGE) == ed25519_rule.is_valid(own, tried, MESSAGE)
 
 
-def test_a_scalar_beyond_the_order_and_what_is_no_point_are_refused():
+def test_a_scalar_beyond_the_order_and_what_is_no_point_are_refused() -> None:
     key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
     public, signature = key.public_key().public_bytes_raw(), key.sign(MESSAGE)
     scalar = int.from_bytes(signature[32:], "little") + ORDER

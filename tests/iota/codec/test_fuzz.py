@@ -112,7 +112,7 @@ def refused(read, values, error):
 
 
 @protocols
-def test_blocks(protocol):
+def test_blocks(protocol) -> None:
     raw = mutations(iota_objects.blocks(protocol), 1)
     blocks = decode_blocks(pa.array(raw, pa.binary()), protocol)
     assert set(blocks.error.tolist()) <= set(Fault)
@@ -126,7 +126,7 @@ def test_blocks(protocol):
 
 
 @protocols
-def test_outputs(protocol):
+def test_outputs(protocol) -> None:
     raw = mutations(iota_objects.outputs(protocol), 2)
     outputs = decode_outputs(pa.array(raw, pa.binary()), protocol)
     assert set(outputs.error.tolist()) <= set(Fault)
@@ -138,20 +138,20 @@ def test_outputs(protocol):
 
 
 @protocols
-def test_milestones(protocol):
+def test_milestones(protocol) -> None:
     raw = mutations(iota_objects.milestones(protocol), 3)
     assert 0 < refused(lambda one: decode_milestone(one, protocol), raw, DecodeError) < MUTATIONS
 
 
 @protocols
-def test_json_of_blocks(protocol):
+def test_json_of_blocks(protocol) -> None:
     bodies = [block_json(raw, protocol) for raw in iota_objects.blocks(protocol)[::9]]
     count = refused(lambda one: pack_json_block(one, protocol), mutated_bodies(bodies, 4), MalformedJsonError)
     assert 0 < count < MUTATIONS
 
 
 @protocols
-def test_json_of_milestones(protocol):
+def test_json_of_milestones(protocol) -> None:
     bodies = [milestone_payload_json(raw, protocol) for raw in iota_objects.milestones(protocol)]
     count = refused(
         lambda one: pack_json_milestone(one, protocol), mutated_bodies(bodies, 5), MalformedJsonError
@@ -160,14 +160,14 @@ def test_json_of_milestones(protocol):
 
 
 @protocols
-def test_json_of_outputs(protocol):
+def test_json_of_outputs(protocol) -> None:
     bodies = [output_json(raw, protocol) for raw in iota_objects.outputs(protocol)[::3]]
     count = refused(pack_json_output, mutated_bodies(bodies, 6), MalformedJsonError)
     assert 0 < count < MUTATIONS
 
 
 @protocols
-def test_proofs(protocol):
+def test_proofs(protocol) -> None:
     raw = next(
         raw for raw in iota_objects.blocks(protocol) if decode_blocks(pa.array([raw]), protocol).milestones
     )
@@ -192,7 +192,7 @@ def chronicle_milestones():
     return [json.loads(line)["milestone"] for line in lines]
 
 
-def test_chronicle_milestones(chronicle_milestones):
+def test_chronicle_milestones(chronicle_milestones) -> None:
     assert refused(pack_milestone_text, map(json.dumps, chronicle_milestones), ()) == 0
     texts = map(json.dumps, mutated_bodies(chronicle_milestones, 7))
     assert 0 < refused(pack_milestone_text, texts, MalformedJsonError) < MUTATIONS
@@ -242,7 +242,7 @@ def chronicle_row(chance):
     }
 
 
-def test_chronicle_columns():
+def test_chronicle_columns() -> None:
     chance = random.Random(10)
     rows = [chronicle_row(chance) for _ in range(MUTATIONS)]
 
@@ -259,20 +259,20 @@ def test_chronicle_columns():
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "", "nul", "9" * 5000, '{"essence": 1}'])
-def test_chronicle_text_that_is_no_milestone(text):
+def test_chronicle_text_that_is_no_milestone(text) -> None:
     with pytest.raises(MalformedJsonError, match=r"^milestone in JSON is malformed"):
         pack_milestone_text(text)
 
 
 @pytest.mark.parametrize("field", ["merkle_proof", "public_keys"])
-def test_chronicle_bytes_given_as_a_number_are_not_allocated(chronicle_milestones, field):
+def test_chronicle_bytes_given_as_a_number_are_not_allocated(chronicle_milestones, field) -> None:
     body = dict(chronicle_milestones[0])
     body["essence"] = body["essence"] | {field: 10**15 if field == "merkle_proof" else [10**15]}
     with pytest.raises(MalformedJsonError, match="must be a list of numbers"):
         pack_milestone_text(json.dumps(body))
 
 
-def test_addresses():
+def test_addresses() -> None:
     kind = np.repeat(np.array([0, 8, 16], np.int16), 10)
     value = np.random.default_rng(8).integers(0, 256, (30, 32), np.uint8)
     texts = [text.encode() for text in encode_addresses("smr", kind, value).to_pylist()]

@@ -23,7 +23,7 @@ FILES = {
     "chrysalis": ("chrysalis_messages", "synthetic/chrysalis/messages"),
     "stardust": ("stardust_blocks", "synthetic/stardust/blocks"),
 }
-LEAN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LEAN = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 protocols = pytest.mark.parametrize("protocol", FILES)
 
 
@@ -65,7 +65,7 @@ def broken(draw, originals):
 @protocols
 @given(data=st.data())
 @LEAN
-def test_broken_blocks_leave_their_neighbours_alone(protocol, data):
+def test_broken_blocks_leave_their_neighbours_alone(protocol, data) -> None:
     good = data.draw(st.lists(st.sampled_from(samples(protocol)), min_size=1, max_size=4))
     bad = data.draw(st.lists(broken(samples(protocol)), min_size=1, max_size=6))
     order = data.draw(st.permutations(range(len(good) + len(bad))))
@@ -82,7 +82,7 @@ def test_broken_blocks_leave_their_neighbours_alone(protocol, data):
             assert repack(blocks, row, protocol) == raw[row], "accepted, so every byte is accounted for"
 
 
-def assert_empty(blocks, row):
+def assert_empty(blocks, row) -> None:
     assert blocks.reason(row)
     assert blocks.parent_offset[row] == blocks.parent_offset[row + 1]
     columns = (
@@ -100,7 +100,7 @@ def assert_empty(blocks, row):
 @protocols
 @given(data=st.data())
 @LEAN
-def test_broken_outputs_leave_their_neighbours_alone(protocol, data):
+def test_broken_outputs_leave_their_neighbours_alone(protocol, data) -> None:
     originals = sample_outputs(protocol)
     good, bad = (
         data.draw(st.sampled_from(originals)),
@@ -117,7 +117,7 @@ def test_broken_outputs_leave_their_neighbours_alone(protocol, data):
 
 
 @protocols
-def test_every_cut_of_every_sample_is_refused(protocol):
+def test_every_cut_of_every_sample_is_refused(protocol) -> None:
     for raw in samples(protocol)[::9]:
         cuts = [raw[:end] for end in range(len(raw))]
         blocks = decode_blocks(pa.array([*cuts, raw], pa.binary()), protocol)
@@ -127,7 +127,7 @@ def test_every_cut_of_every_sample_is_refused(protocol):
 
 
 @protocols
-def test_a_large_batch_of_noise(protocol):
+def test_a_large_batch_of_noise(protocol) -> None:
     noise = np.random.default_rng(7).integers(0, 256, 400_000, np.uint8).tobytes()
     whole = max(samples(protocol), key=len)
     raw = [noise[at : at + 200] for at in range(0, len(noise), 200)]
@@ -138,7 +138,7 @@ def test_a_large_batch_of_noise(protocol):
     assert set(blocks.error.tolist()) <= {int(fault) for fault in Fault}
 
 
-def test_every_fault_has_its_one_line_of_text():
+def test_every_fault_has_its_one_line_of_text() -> None:
     assert set(ERRORS) == set(Fault)
     assert len(set(ERRORS.values())) == len(Fault)
     assert all("\n" not in text and len(text) < 90 for text in ERRORS.values())

@@ -102,7 +102,7 @@ def proof_of(protocol, root, count, at, signers=SIGNERS):
 
 @pytest.mark.parametrize(("protocol", "root"), MERKLE)
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 9, 33])
-def test_merkle_proofs_hold_for_every_position(protocol, root, count):
+def test_merkle_proofs_hold_for_every_position(protocol, root, count) -> None:
     for at in range(count):
         proof = json.loads(json.dumps(proof_of(protocol, root, count, at)))
         assert is_valid_merkle_proof(proof, root, protocol, TRUSTED)
@@ -141,7 +141,7 @@ def with_change(body, path, chance):
     return copied
 
 
-def rejected(is_valid, *arguments):
+def rejected(is_valid, *arguments) -> bool | None:
     try:
         return not is_valid(*arguments)
     except MalformedJsonError:
@@ -149,7 +149,7 @@ def rejected(is_valid, *arguments):
 
 
 @pytest.mark.parametrize(("protocol", "root"), MERKLE)
-def test_a_merkle_proof_with_any_changed_bit_is_rejected(protocol, root):
+def test_a_merkle_proof_with_any_changed_bit_is_rejected(protocol, root) -> None:
     chance = random.Random(1)
     unsigned = {("milestone", "networkId"), ("milestone", "nonce")}
     for count, at in ((1, 0), (2, 1), (7, 3), (40, 38)):
@@ -163,8 +163,8 @@ def test_a_merkle_proof_with_any_changed_bit_is_rejected(protocol, root):
 
 
 @given(st.integers(2, 70), st.data())
-@settings(max_examples=40, deadline=None)
-def test_proofs_of_other_ids_and_trees_are_rejected(count, data):
+@settings(max_examples=40)
+def test_proofs_of_other_ids_and_trees_are_rejected(count, data) -> None:
     at, other = data.draw(st.integers(0, count - 1)), data.draw(st.integers(0, count - 1))
     proof = proof_of("stardust", "inclusion", count, at)
     moved = proof | {"proof": proof_of("stardust", "inclusion", count, other)["proof"]}
@@ -175,7 +175,7 @@ def test_proofs_of_other_ids_and_trees_are_rejected(count, data):
     assert not is_valid_merkle_proof(proof | {"proof": single}, "inclusion", "stardust", TRUSTED)
 
 
-def test_signatures_count_by_key_range_and_threshold():
+def test_signatures_count_by_key_range_and_threshold() -> None:
     def valid(proof, keys, threshold):
         return is_valid_merkle_proof(proof, "applied", "stardust", TrustedKeys(keys, threshold))
 
@@ -192,7 +192,7 @@ def test_signatures_count_by_key_range_and_threshold():
             TrustedKeys(keys, threshold)
 
 
-def test_real_blocks_are_proven_by_their_milestone():
+def test_real_blocks_are_proven_by_their_milestone() -> None:
     payloads = {decode_milestone(raw, "stardust").index: raw for raw in iota_objects.milestones("stardust")}
     rows = iota_objects.rows("iota/shimmer/blocks.jsonl")
     for index in (17339, 17340):
@@ -218,7 +218,7 @@ def test_real_blocks_are_proven_by_their_milestone():
                 assert not is_valid_merkle_proof(proof, "inclusion", "stardust", trusted)
 
 
-def test_what_other_software_writes_is_the_same_proof():
+def test_what_other_software_writes_is_the_same_proof() -> None:
     proof = proof_of("stardust", "inclusion", 5, 2)
     spelled = copy.deepcopy(proof)
     spelled["milestone"] |= {"metadata": "0x", "options": []}
@@ -226,7 +226,7 @@ def test_what_other_software_writes_is_the_same_proof():
     assert is_valid_merkle_proof(spelled, "inclusion", "stardust", TRUSTED)
 
 
-def test_proofs_that_cannot_be_made():
+def test_proofs_that_cannot_be_made() -> None:
     blocks = [block_of(number, "stardust") for number in range(3)]
     ids = [blake(block) for block in blocks]
     milestone = milestone_of("stardust", ids, ids[:1])
@@ -253,12 +253,12 @@ def test_proofs_that_cannot_be_made():
         {"l": {"value": ZERO}, "r": {"h": ZERO, "value": ZERO}},
     ],
 )
-def test_merkle_proofs_of_another_shape_are_malformed(proof):
+def test_merkle_proofs_of_another_shape_are_malformed(proof) -> None:
     with pytest.raises(MalformedJsonError, match="Merkle proof in JSON is malformed"):
         proven_leaf(proof, "0x")
 
 
-def test_merkle_proofs_end_at_the_deepest_tree():
+def test_merkle_proofs_end_at_the_deepest_tree() -> None:
     sibling, node = {"h": "0x" + "11" * 32}, {"value": "0x" + "22" * 32}
     for _ in range(MAX_DEPTH):
         node = {"l": node, "r": sibling}
@@ -270,8 +270,8 @@ def test_merkle_proofs_end_at_the_deepest_tree():
 
 
 @given(st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=70, unique=True), st.data())
-@settings(max_examples=40, deadline=None)
-def test_the_json_of_a_path_is_that_of_iota_go(ids, data):
+@settings(max_examples=40)
+def test_the_json_of_a_path_is_that_of_iota_go(ids, data) -> None:
     def expected(ids, at):
         """iota.go's computeProof, from its definition."""
         if len(ids) == 1:
@@ -310,7 +310,7 @@ def referenced(top, parents):
     return reached
 
 
-def test_path_proofs_hold_for_every_message_that_is_referenced():
+def test_path_proofs_hold_for_every_message_that_is_referenced() -> None:
     found, milestone = messages(60, 5)
     parents = {message: above for message, (_, above) in found.items()}
     top, lengths = list(found)[-2:], set()
@@ -330,7 +330,7 @@ def test_path_proofs_hold_for_every_message_that_is_referenced():
     assert lengths > {0, 1, 2}
 
 
-def test_a_path_proof_with_any_changed_bit_is_rejected():
+def test_a_path_proof_with_any_changed_bit_is_rejected() -> None:
     found, milestone = messages(60, 5)
     parents, chance = {message: above for message, (_, above) in found.items()}, random.Random(2)
     top = list(found)[-2:]
@@ -353,7 +353,7 @@ def test_a_path_proof_with_any_changed_bit_is_rejected():
 @pytest.mark.parametrize(
     "body", [None, [], {}, {"milestone": {}}, {"version": 1, "milestone": 1, "message": 2, "proof": 3}]
 )
-def test_proofs_of_another_shape_are_malformed(body):
+def test_proofs_of_another_shape_are_malformed(body) -> None:
     with pytest.raises(MalformedJsonError):
         is_valid_path_proof(body, TRUSTED)
     for protocol, root in MERKLE:

@@ -25,14 +25,13 @@ from support.iota_strategies import PROTOCOLS, milestones, outputs, parents, tag
 
 LEAN = settings(
     max_examples=80,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
 protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
 
 
 @protocols
-def test_bytes_of_the_json_of_all_test_data_are_the_bytes(protocol):
+def test_bytes_of_the_json_of_all_test_data_are_the_bytes(protocol) -> None:
     for raw in iota_objects.blocks(protocol):
         assert pack_json_block(block_json(raw, protocol), protocol) == raw
     for raw in iota_objects.milestones(protocol):
@@ -42,7 +41,7 @@ def test_bytes_of_the_json_of_all_test_data_are_the_bytes(protocol):
 
 
 @protocols
-def test_json_is_that_of_the_nodes_where_the_data_has_both(protocol):
+def test_json_is_that_of_the_nodes_where_the_data_has_both(protocol) -> None:
     compared = 0
     for names, raw_field, body_field, as_json in (
         (iota_objects.BLOCKS[protocol], "raw", "json", block_json),
@@ -58,7 +57,7 @@ def test_json_is_that_of_the_nodes_where_the_data_has_both(protocol):
 @protocols
 @given(data=st.data())
 @LEAN
-def test_bytes_of_the_json_of_any_block_are_the_bytes(protocol, data):
+def test_bytes_of_the_json_of_any_block_are_the_bytes(protocol, data) -> None:
     kind = data.draw(st.sampled_from(["none", "tagged", "transaction", "milestone"]))
     own_parents, payload = data.draw(parents), b""
     if kind == "tagged":
@@ -78,14 +77,14 @@ def test_bytes_of_the_json_of_any_block_are_the_bytes(protocol, data):
 @protocols
 @given(data=st.data())
 @LEAN
-def test_bytes_of_the_json_of_any_output_are_the_bytes(protocol, data):
+def test_bytes_of_the_json_of_any_output_are_the_bytes(protocol, data) -> None:
     treasury = st.builds(Output, st.just(TREASURY), st.integers(0, 2_779_530_283_277_761))
     raw = pack_output(data.draw(outputs(protocol) | treasury))
     assert pack_json_output(output_json(raw, protocol)) == raw
 
 
 @protocols
-def test_receipts_are_those_of_the_milestones_that_have_one(protocol):
+def test_receipts_are_those_of_the_milestones_that_have_one(protocol) -> None:
     payloads = iota_objects.milestones(protocol)
     having = [raw for raw in payloads if decode_milestone(raw, protocol).receipt]
     found = receipts_json(payloads, protocol)
@@ -97,7 +96,7 @@ def test_receipts_are_those_of_the_milestones_that_have_one(protocol):
     assert bool(having) is (protocol == "chrysalis")
 
 
-def test_a_chrysalis_message_and_a_stardust_block_without_payload():
+def test_a_chrysalis_message_and_a_stardust_block_without_payload() -> None:
     parent = bytes(range(32))
     assert block_json(pack_block([parent], b"", "chrysalis", nonce=2**64 - 1, network_id=7), "chrysalis") == {
         "networkId": "7",
@@ -113,7 +112,7 @@ def test_a_chrysalis_message_and_a_stardust_block_without_payload():
 
 
 @protocols
-def test_malformed_bytes_name_the_rule_that_they_break(protocol):
+def test_malformed_bytes_name_the_rule_that_they_break(protocol) -> None:
     for as_json in (block_json, milestone_payload_json, output_json):
         with pytest.raises(DecodeError) as caught:
             as_json(b"", protocol)
@@ -127,7 +126,7 @@ def test_malformed_bytes_name_the_rule_that_they_break(protocol):
 @pytest.mark.parametrize(
     "body", [None, 7, "text", [], {}, {"parents": 3, "nonce": "1"}, {"parents": [], "nonce": "-1"}]
 )
-def test_json_of_another_shape_is_malformed(body):
+def test_json_of_another_shape_is_malformed(body) -> None:
     for pack in (pack_json_block, pack_json_milestone, pack_json_output):
         with pytest.raises(
             MalformedJsonError, match=r"^(block|milestone|output) in JSON is malformed \(\w+: .*\)$"

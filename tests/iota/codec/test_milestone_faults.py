@@ -122,7 +122,7 @@ MILESTONE_CASES = [("stardust", *case) for case in (*milestone_cases("stardust")
 
 
 @pytest.mark.parametrize(("protocol", "fault", "payload"), MILESTONE_CASES)
-def test_milestones(protocol, fault, payload):
+def test_milestones(protocol, fault, payload) -> None:
     assert decode_milestone(milestone(protocol, receipt=RECEIPT), protocol).receipt == RECEIPT
     with pytest.raises(DecodeError) as caught:
         decode_milestone(payload, protocol)
@@ -132,11 +132,11 @@ def test_milestones(protocol, fault, payload):
 
 
 @pytest.mark.parametrize("protocol", ["chrysalis", "stardust"])
-def test_a_milestone_has_its_blocks_parents(protocol):
+def test_a_milestone_has_its_blocks_parents(protocol) -> None:
     assert fault_of(pack_block([A], milestone(protocol), protocol), protocol) == Fault.NONE
     assert fault_of(pack_block([A, B], milestone(protocol), protocol), protocol) == Fault.MILESTONE_PARENTS
 
 
-def test_every_fault_is_among_these_cases():
+def test_every_fault_is_among_these_cases() -> None:
     tried = {case[1] for case in (*OUTPUT_CASES, *BLOCK_CASES, *MILESTONE_CASES)}
     assert tried | {Fault.NONE, Fault.MILESTONE_PARENTS} == set(Fault)

@@ -33,7 +33,7 @@ KINDS = {
     "output": (iota_objects.outputs, output_json),
     "milestone": (iota_objects.milestones, milestone_payload_json),
 }
-LEAN = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+LEAN = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 ABSENT = {"nativeTokens", "features", "immutableFeatures", "payload", "receipt", "tag", "data"}
 
 
@@ -54,7 +54,7 @@ def comparable(body):
     }
 
 
-def faults_of_iota_js(body):
+def faults_of_iota_js(body) -> str | None:
     """What iota.js 2.0.0-rc.4 gets wrong in a block, by the error or None for wrong bytes."""
     payload = body.get("payload") or {}
     tagged = payload.get("essence", {}).get("payload", payload)
@@ -69,7 +69,7 @@ def faults_of_iota_js(body):
 
 @pytest.mark.parametrize("protocol", ["chrysalis", "stardust"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_iota_js_reads_the_same_json_and_writes_the_same_bytes(protocol, kind):
+def test_iota_js_reads_the_same_json_and_writes_the_same_bytes(protocol, kind) -> None:
     objects, as_json = KINDS[kind]
     raw = objects(protocol)
     bodies = [as_json(one, protocol) for one in raw]
@@ -89,25 +89,25 @@ def test_iota_js_reads_the_same_json_and_writes_the_same_bytes(protocol, kind):
     assert agreed >= 0.9 * len(raw) > 0
 
 
-def test_iota_sdk_reads_the_json_of_blocks():
+def test_iota_sdk_reads_the_json_of_blocks() -> None:
     for raw in iota_objects.blocks("stardust"):
         assert sdk("blockId", block=block_json(raw, "stardust")) == f"0x{blake(raw).hex()}"
 
 
-def test_iota_sdk_reads_the_json_of_outputs():
+def test_iota_sdk_reads_the_json_of_outputs() -> None:
     for raw in iota_objects.outputs("stardust"):
         commitment = sdk("computeInputsCommitment", inputs=[output_json(raw, "stardust")])
         assert commitment == f"0x{blake(blake(raw)).hex()}"
 
 
-def assume_serial_numbers(outputs):
+def assume_serial_numbers(outputs) -> None:
     """iota-sdk refuses a foundry with serial number 0, which no alias can create."""
     assume(all(output.kind != FOUNDRY or output.serial_number for output in outputs))
 
 
 @given(stardust_outputs())
 @LEAN
-def test_iota_sdk_reads_the_json_of_any_output(output):
+def test_iota_sdk_reads_the_json_of_any_output(output) -> None:
     assume_serial_numbers([output])
     raw = pack_output(output)
     commitment = sdk("computeInputsCommitment", inputs=[output_json(raw, "stardust")])
@@ -116,13 +116,13 @@ def test_iota_sdk_reads_the_json_of_any_output(output):
 
 @given(transactions("stardust"), parents, u64)
 @LEAN
-def test_iota_sdk_reads_the_json_of_any_transaction(transaction, own_parents, nonce):
+def test_iota_sdk_reads_the_json_of_any_transaction(transaction, own_parents, nonce) -> None:
     assume_serial_numbers(transaction.outputs)
     raw = pack_block(own_parents, pack_transaction(transaction, "stardust"), "stardust", nonce=nonce)
     assert sdk("blockId", block=block_json(raw, "stardust")) == f"0x{blake(raw).hex()}"
 
 
-def test_receipts_on_stardust_are_read_by_both_libraries():
+def test_receipts_on_stardust_are_read_by_both_libraries() -> None:
     """No Stardust network had receipts; iota-sdk reads their deposits as numbers only."""
     # A hash of 243 zero trits; iota-sdk keeps trits, and not every byte is five of them.
     funds = MigratedFunds(bytes(49), 0, bytes([1]) * 32, 1_500_000)

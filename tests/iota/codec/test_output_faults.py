@@ -14,7 +14,7 @@ from support.output_fault_cases import OUTPUT_CASES
 
 
 @pytest.mark.parametrize(("protocol", "fault", "output"), OUTPUT_CASES)
-def test_outputs(protocol, fault, output):
+def test_outputs(protocol, fault, output) -> None:
     raw = output if isinstance(output, bytes) else pack_output(output)
     columns = decode_outputs(pa.array([raw], pa.binary()), protocol)
     assert Fault(int(columns.error[0])) == fault

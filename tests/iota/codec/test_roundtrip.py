@@ -50,7 +50,6 @@ from support.iota_strategies import (
 
 LEAN = settings(
     max_examples=80,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
 protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -63,7 +62,7 @@ def blake(data):
 @protocols
 @given(data=st.data())
 @LEAN
-def test_outputs(protocol, data):
+def test_outputs(protocol, data) -> None:
     treasury = st.builds(Output, st.just(TREASURY), st.integers(0, 2_779_530_283_277_761))
     originals = data.draw(st.lists(outputs(protocol) | treasury, min_size=1, max_size=6))
     raw = [pack_output(output) for output in originals]
@@ -104,7 +103,7 @@ def blocks(draw, protocol):
 @protocols
 @given(data=st.data())
 @LEAN
-def test_batches_of_blocks(protocol, data):
+def test_batches_of_blocks(protocol, data) -> None:
     originals = data.draw(st.lists(blocks(protocol), min_size=1, max_size=5))
     raw = [original[-1] for original in originals]
     columns = decode_blocks(pa.array(raw, pa.large_binary()), protocol)
@@ -135,7 +134,7 @@ def test_batches_of_blocks(protocol, data):
     assert [repack(columns, at, protocol) for at in range(len(raw))] == raw
 
 
-def assert_milestone(milestone, draft, signatures, protocol):
+def assert_milestone(milestone, draft, signatures, protocol) -> None:
     assert milestone_draft(milestone) == draft
     assert milestone.signatures == signatures
     essence = pack_milestone_essence(draft, protocol)
@@ -145,7 +144,7 @@ def assert_milestone(milestone, draft, signatures, protocol):
     assert decode_milestone(payload, protocol) == milestone
 
 
-def assert_transaction(columns, at, record, protocol):
+def assert_transaction(columns, at, record, protocol) -> None:
     own, data = columns.transactions, columns.data
     assert transaction_record(columns, at, protocol) == record
     assert bytes(own.transaction_id[at]) == blake(pack_transaction(record, protocol))
@@ -163,7 +162,7 @@ def assert_transaction(columns, at, record, protocol):
 
 
 @protocols
-def test_the_largest_lists_that_the_protocol_allows(protocol):
+def test_the_largest_lists_that_the_protocol_allows(protocol) -> None:
     most = 127 if protocol == "chrysalis" else 128
     kind = SINGLE if protocol == "chrysalis" else BASIC
     chosen = [Output(kind=kind, amount=1, address=Address(0, blake(bytes([at])))) for at in range(most)]
@@ -184,7 +183,7 @@ def test_the_largest_lists_that_the_protocol_allows(protocol):
 
 
 @protocols
-def test_nothing_and_sliced_and_chunked_input(protocol):
+def test_nothing_and_sliced_and_chunked_input(protocol) -> None:
     raw = [pack_block([bytes([at]) * 32], b"", protocol, nonce=at) for at in range(6)]
     whole = pa.array([b"junk", None, *raw], pa.binary())
     assert decode_blocks(whole[2:], protocol).nonce.tolist() == list(range(6))
@@ -197,8 +196,8 @@ def test_nothing_and_sliced_and_chunked_input(protocol):
 
 
 @given(st.lists(ids, min_size=1, max_size=6))
-@settings(max_examples=20, deadline=None)
-def test_unsorted_inputs_are_fine_on_stardust_only(sources):
+@settings(max_examples=20)
+def test_unsorted_inputs_are_fine_on_stardust_only(sources) -> None:
     inputs = tuple((source, 0) for source in dict.fromkeys(sources))
     unlocks = (SignatureUnlock(bytes(32), bytes(64)), *(ReferenceUnlock(1, 0) for _ in inputs[1:]))
     for protocol, kind, sorted_inputs in (("stardust", BASIC, False), ("chrysalis", SINGLE, True)):

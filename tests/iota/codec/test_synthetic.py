@@ -55,14 +55,14 @@ def tangle(request):
     return Tangle(request.param)
 
 
-def test_ids_hold_and_bytes_come_back(tangle):
+def test_ids_hold_and_bytes_come_back(tangle) -> None:
     assert not tangle.blocks.error.any()
     assert tangle.block_id == [row["id"] for row in tangle.rows]
     for at, row in enumerate(tangle.rows):
         assert repack(tangle.blocks, at, tangle.protocol).hex() == row["raw"]
 
 
-def test_inputs_outputs_and_unlocks_are_the_expected_rows(tangle):
+def test_inputs_outputs_and_unlocks_are_the_expected_rows(tangle) -> None:
     transactions, found = tangle.blocks.transactions, set()
     for variant in ("input", "output", "unlock"):
         parts = getattr(transactions, f"{variant}s")
@@ -74,14 +74,14 @@ def test_inputs_outputs_and_unlocks_are_the_expected_rows(tangle):
     assert found == {tuple(row[column] for column in columns) for row in tangle.read("transactions")}
 
 
-def test_tags_are_the_expected_rows(tangle):
+def test_tags_are_the_expected_rows(tangle) -> None:
     blocks = tangle.blocks
     tags = hex_slices(blocks.data, blocks.tag_start, blocks.tag_length).to_pylist()
     found = {(tag, block) for tag, block in zip(tags, tangle.block_id, strict=True) if tag}
     assert found == {(row["tag"], row["message_id"]) for row in tangle.read("tags")}
 
 
-def test_created_and_consumed_outputs_are_the_ledgers(tangle):
+def test_created_and_consumed_outputs_are_the_ledgers(tangle) -> None:
     for name in ("created_outputs", "consumed_outputs"):
         rows = tangle.read(name)
         outputs = decode_outputs(from_hex([row["rawOutput"] for row in rows]), tangle.protocol)
@@ -91,7 +91,7 @@ def test_created_and_consumed_outputs_are_the_ledgers(tangle):
             assert as_json == as_nodes_write(row["output"])
 
 
-def test_addresses_amounts_and_foundry_ids_are_the_expected_columns(tangle):
+def test_addresses_amounts_and_foundry_ids_are_the_expected_columns(tangle) -> None:
     output = tangle.blocks.transactions.output
     texts = {
         name: encode_addresses(
@@ -116,7 +116,7 @@ def test_addresses_amounts_and_foundry_ids_are_the_expected_columns(tangle):
     )
 
 
-def test_milestones_hold_with_roots_signatures_receipts_and_parameters(tangle):
+def test_milestones_hold_with_roots_signatures_receipts_and_parameters(tangle) -> None:
     state = {row["message_id"]: row for row in tangle.read("expected_messages")}
     seen = set()
     for expected in tangle.read("milestones"):

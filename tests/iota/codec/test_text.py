@@ -38,15 +38,15 @@ ADDRESSES = {
 }
 
 
-def test_merkle_root_of_the_published_example():
+def test_merkle_root_of_the_published_example() -> None:
     leaves = [bytes.fromhex(leaf) for leaf in LEAVES]
     assert merkle_root(leaves).hex() == ROOT
     assert merkle_root([]) == blake2b(b"", digest_size=32).digest()
 
 
 @given(st.lists(st.binary(min_size=1, max_size=32), min_size=1, max_size=40, unique=True), st.data())
-@settings(max_examples=50, deadline=None)
-def test_audit_paths_lead_to_the_root_and_only_from_their_leaf(leaves, data):
+@settings(max_examples=50)
+def test_audit_paths_lead_to_the_root_and_only_from_their_leaf(leaves, data) -> None:
     at = data.draw(st.integers(0, len(leaves) - 1))
     path = audit_path(leaves, at)
     assert root_from_path(leaves[at], path) == merkle_root(leaves)
@@ -54,7 +54,7 @@ def test_audit_paths_lead_to_the_root_and_only_from_their_leaf(leaves, data):
 
 
 @pytest.mark.parametrize(("text", "kind"), ADDRESSES.items())
-def test_published_addresses_decode_and_encode(text, kind):
+def test_published_addresses_decode_and_encode(text, kind) -> None:
     hrp, decoded_kind, value = decode_address(text)
     assert (hrp, decoded_kind) == (text.partition("1")[0], kind)
     column = encode_addresses(
@@ -64,15 +64,15 @@ def test_published_addresses_decode_and_encode(text, kind):
     column.validate(full=True)
 
 
-def test_addresses_with_a_wrong_letter_are_refused():
+def test_addresses_with_a_wrong_letter_are_refused() -> None:
     for text in (*(name[:-1] + "q" for name in ADDRESSES), "", "iota1", "iota1qqqqqqqq"):
         with pytest.raises(ValueError, match="is no address"):
             decode_address(text)
 
 
 @given(st.lists(st.tuples(st.sampled_from([-1, 0, 8, 16]), st.binary(min_size=32, max_size=32)), max_size=12))
-@settings(max_examples=50, deadline=None)
-def test_addresses_are_those_of_the_reference_implementation(addresses):
+@settings(max_examples=50)
+def test_addresses_are_those_of_the_reference_implementation(addresses) -> None:
     kind = np.array([address for address, _ in addresses], np.int16)
     value = np.frombuffer(b"".join(raw for _, raw in addresses), np.uint8).reshape(-1, 32)
     expected = [
@@ -85,8 +85,8 @@ def test_addresses_are_those_of_the_reference_implementation(addresses):
 
 
 @given(st.lists(st.one_of(st.none(), st.binary(max_size=40)), max_size=20), st.booleans())
-@settings(max_examples=80, deadline=None)
-def test_hex_there_and_back(values, prefixed):
+@settings(max_examples=80)
+def test_hex_there_and_back(values, prefixed) -> None:
     texts = [None if value is None else ("0x" if prefixed else "") + value.hex() for value in values]
     assert from_hex(texts).to_pylist() == values
     assert from_hex(pa.array(["odd", *texts])[1:]).to_pylist() == values, "sliced arrays too"
@@ -97,11 +97,11 @@ def test_hex_there_and_back(values, prefixed):
 
 
 @pytest.mark.parametrize("bad", ["0", "0x0", "zz", "0x0g", "a b ", "0x0x00", "ab\n1", "ä0"])
-def test_what_is_no_hex_is_null_and_spoils_no_neighbour(bad):
+def test_what_is_no_hex_is_null_and_spoils_no_neighbour(bad) -> None:
     assert from_hex(["00ff", bad, "0xFF"]).to_pylist() == [b"\x00\xff", None, b"\xff"]
 
 
-def test_hex_of_fixed_width_rows():
+def test_hex_of_fixed_width_rows() -> None:
     values = np.arange(6, dtype=np.uint8).reshape(3, 2) * 40
     assert to_hex(values).to_pylist() == ["0028", "5078", "a0c8"]
     assert fixed(values).to_pylist() == [b"\x00\x28", b"\x50\x78", b"\xa0\xc8"]

@@ -40,7 +40,7 @@ def shimmer():
 
 
 @pytest.mark.parametrize(("name", "protocol"), SINGLE)
-def test_real_blocks_have_their_ids_fields_signatures_and_bytes(name, protocol):
+def test_real_blocks_have_their_ids_fields_signatures_and_bytes(name, protocol) -> None:
     rows = read(name)
     blocks = decoded(rows, protocol)
     assert not blocks.error.any()
@@ -70,7 +70,7 @@ def test_real_blocks_have_their_ids_fields_signatures_and_bytes(name, protocol):
         ),
     ],
 )
-def test_invalid_examples_are_refused_for_their_reason(name, protocol, structural, signatures):
+def test_invalid_examples_are_refused_for_their_reason(name, protocol, structural, signatures) -> None:
     rows = read(name)
     blocks = decoded(rows, protocol)
     assert {at: blocks.error[at] for at in blocks.error.nonzero()[0].tolist()} == structural
@@ -83,7 +83,7 @@ def test_invalid_examples_are_refused_for_their_reason(name, protocol, structura
         assert block_json(bytes.fromhex(rows[at]["raw"]), protocol) == as_nodes_write(rows[at]["json"])
 
 
-def test_complete_cones_have_the_roots_that_their_milestones_signed(shimmer):
+def test_complete_cones_have_the_roots_that_their_milestones_signed(shimmer) -> None:
     rows, blocks = shimmer
     ids = [bytes(value) for value in blocks.block_id]
     assert [value.hex() for value in ids] == [row["metadata"]["blockId"][2:] for row in rows]
@@ -107,7 +107,7 @@ def test_complete_cones_have_the_roots_that_their_milestones_signed(shimmer):
             assert root_from_path(leaf, audit_path(white_flag, at)) == milestone.inclusion_root
 
 
-def test_another_cone_decodes_and_its_ids_hold():
+def test_another_cone_decodes_and_its_ids_hold() -> None:
     rows = read("shimmer_cone_2418187")
     blocks = decoded(rows, "stardust")
     assert not blocks.error.any()
@@ -119,7 +119,7 @@ def test_another_cone_decodes_and_its_ids_hold():
     assert [repack(blocks, at, "stardust").hex() for at in range(len(rows))] == [row["raw"] for row in rows]
 
 
-def test_outputs_cut_from_blocks_are_the_ledgers(shimmer):
+def test_outputs_cut_from_blocks_are_the_ledgers(shimmer) -> None:
     _, blocks = shimmer
     transactions, parts = blocks.transactions, blocks.transactions.outputs
     raw = slices(blocks.data, parts.start, parts.length).to_pylist()
@@ -134,7 +134,7 @@ def test_outputs_cut_from_blocks_are_the_ledgers(shimmer):
 
 
 @pytest.mark.parametrize("name", ["created_outputs", "consumed_outputs"])
-def test_outputs_stand_alone(name):
+def test_outputs_stand_alone(name) -> None:
     rows = read(f"shimmer/{name}")
     outputs = decode_outputs(from_hex([row["rawOutput"] for row in rows]), "stardust")
     assert not outputs.error.any()
@@ -142,7 +142,7 @@ def test_outputs_stand_alone(name):
         assert output_json(bytes.fromhex(row["rawOutput"]), "stardust") == as_nodes_write(row["output"])
 
 
-def test_milestone_signatures_are_held_against_key_ranges_and_threshold():
+def test_milestone_signatures_are_held_against_key_ranges_and_threshold() -> None:
     payload = bytes.fromhex(read("shimmer/milestones")[0]["rawPayload"])
     milestone = decode_milestone(payload, "stardust")
     keys = [CoordinatorKey(key=key.hex()) for key, _ in milestone.signatures]

@@ -79,7 +79,7 @@ def pick(rows, kind, where=lambda row: True):
     return next(row for row in rows if row["kind"] == kind and where(row))
 
 
-def flip(row, at=40, field="raw"):
+def flip(row, at=40, field="raw") -> None:
     spoilt = bytearray(row[field])
     spoilt[at] ^= 1
     row[field] = bytes(spoilt)
@@ -89,13 +89,13 @@ def is_included(row):
     return row["state"] == 1
 
 
-def test_a_sound_tangle_has_no_problem(world):
+def test_a_sound_tangle_has_no_problem(world) -> None:
     _, problems = world.run()
     assert problems == []
 
 
 @pytest.mark.parametrize("size", [1, 7, 40])
-def test_rows_do_not_depend_on_how_records_are_batched(world, size):
+def test_rows_do_not_depend_on_how_records_are_batched(world, size) -> None:
     def key(row):
         return row["milestone_index"], row["kind"], row["white_flag_index"] or 0
 
@@ -105,7 +105,7 @@ def test_rows_do_not_depend_on_how_records_are_batched(world, size):
     assert sorted(parts, key=key) == sorted(whole, key=key)
 
 
-def test_order_and_repetition_of_records_change_nothing(world):
+def test_order_and_repetition_of_records_change_nothing(world) -> None:
     rows = world.rows()
     whole, _ = world.run()
     again, problems = world.run([*rows[::-1], *rows[::3]])
@@ -113,7 +113,7 @@ def test_order_and_repetition_of_records_change_nothing(world):
     assert again == whole
 
 
-def test_a_flipped_byte_is_named_first(world):
+def test_a_flipped_byte_is_named_first(world) -> None:
     rows = world.rows()
     spoilt = pick(rows, Record.BLOCK, lambda row: row["milestone"] == FIRST + 3)
     flip(spoilt)
@@ -124,14 +124,14 @@ def test_a_flipped_byte_is_named_first(world):
     assert problems[0]["origin"].startswith(("blocks.jsonl", "messages.jsonl"))
 
 
-def test_a_missing_block_breaks_its_milestone_even_among_entry_points(world):
+def test_a_missing_block_breaks_its_milestone_even_among_entry_points(world) -> None:
     rows = world.rows()
     rows.remove(pick(rows, Record.BLOCK, lambda row: row["milestone"] == FIRST + 2))
     _, problems = world.run(rows)
     assert {milestone for milestone, _ in causes(problems)} == {FIRST + 2}
 
 
-def test_a_missing_parent_is_named_once_the_source_has_begun(world):
+def test_a_missing_parent_is_named_once_the_source_has_begun(world) -> None:
     _, complete = world.run(source_first=FIRST - 100)
     reached_back = {m for m, reason in causes(complete) if reason == "parent_missing"}
     rows = world.rows()
@@ -146,27 +146,27 @@ def test_a_missing_parent_is_named_once_the_source_has_begun(world):
     assert parent["id"].hex() in missing[0]["detail"]
 
 
-def test_a_block_of_another_cone_is_refused(world):
+def test_a_block_of_another_cone_is_refused(world) -> None:
     rows = world.rows()
     stray = dict(pick(rows, Record.BLOCK, lambda row: row["milestone"] == FIRST + 5))
     _, problems = world.run([*rows, stray | {"milestone": FIRST + 6}])
     assert (FIRST + 6, "not_in_cone") in causes(problems)
 
 
-def test_a_missing_milestone_is_a_gap(world):
+def test_a_missing_milestone_is_a_gap(world) -> None:
     rows = [row for row in world.rows() if row["milestone"] != FIRST + 4]
     _, problems = world.run(rows)
     assert (FIRST + 5, "milestone_gap") in causes(problems)
 
 
-def test_blocks_without_their_milestone_are_refused(world):
+def test_blocks_without_their_milestone_are_refused(world) -> None:
     rows = world.rows()
     rows.remove(pick(rows, Record.MILESTONE, lambda row: row["milestone"] == FIRST + 4))
     _, problems = world.run(rows)
     assert (FIRST + 4, "milestone_missing") in causes(problems)
 
 
-def test_a_milestone_must_be_signed_by_the_coordinator(world):
+def test_a_milestone_must_be_signed_by_the_coordinator(world) -> None:
     _, problems = world.run(keys=world.keys[:1])
     assert set(causes(problems)) == {(m, "milestone_signature") for m in range(FIRST, LAST + 1)}
     rows = world.rows()
@@ -175,7 +175,7 @@ def test_a_milestone_must_be_signed_by_the_coordinator(world):
     assert (FIRST + 1, "milestone_signature") in causes(problems)
 
 
-def test_coordinator_keys_have_ranges_and_a_threshold(world):
+def test_coordinator_keys_have_ranges_and_a_threshold(world) -> None:
     _, problems = world.run(threshold=3)
     assert set(causes(problems)) == {(m, "milestone_signature") for m in range(FIRST, LAST + 1)}
     # The second key signs up to 250,000; put to an end earlier, what it signed after that does not count.
@@ -186,7 +186,7 @@ def test_coordinator_keys_have_ranges_and_a_threshold(world):
     assert problems == []
 
 
-def test_a_key_range_has_its_own_threshold(world):
+def test_a_key_range_has_its_own_threshold(world) -> None:
     strict = [key.model_copy(update={"threshold": 3}) if key.end == 250_000 else key for key in world.keys]
     _, problems = world.run(keys=tuple(strict))
     assert set(causes(problems)) == {(m, "milestone_signature") for m in range(FIRST, 250_001)}
@@ -194,7 +194,7 @@ def test_a_key_range_has_its_own_threshold(world):
     assert world.run(keys=tuple(mild), threshold=9)[1] == []
 
 
-def test_a_gap_is_an_error_that_names_the_range(stardust):
+def test_a_gap_is_an_error_that_names_the_range(stardust) -> None:
     days = [replace(day, gaps=((250_001, 250_003), (250_005, 250_005))) for day in stardust.days[-1:]]
     assert refused_days([], days) == {
         days[0].date: "milestone 250001: milestone_gap: the source lacks milestones 250001 to 250003, 250005 "
@@ -203,7 +203,7 @@ def test_a_gap_is_an_error_that_names_the_range(stardust):
 
 
 @pytest.mark.parametrize(("ahead", "missing"), [(40, False), (41, True)])
-def test_an_absent_parent_is_an_entry_point_within_look_back(world, ahead, missing):
+def test_an_absent_parent_is_an_entry_point_within_look_back(world, ahead, missing) -> None:
     """A milestone's cone may refer to blocks from look_back milestones before the source begins."""
     begins = FIRST - ahead
     _, problems = world.run(source_first=begins)
@@ -211,7 +211,7 @@ def test_an_absent_parent_is_an_entry_point_within_look_back(world, ahead, missi
     assert ("parent_missing" in reasons) == missing
 
 
-def test_a_parent_at_the_greatest_distance_is_valid_and_one_beyond_it_is_named(world):
+def test_a_parent_at_the_greatest_distance_is_valid_and_one_beyond_it_is_named(world) -> None:
     rows, whole = world.rows(), world.run()[0]
     at = {row["message_id"]: row["milestone_index"] for row in whole if row["message_id"] and row["parents"]}
     reach = {}
@@ -230,7 +230,7 @@ def test_a_parent_at_the_greatest_distance_is_valid_and_one_beyond_it_is_named(w
     assert f"{furthest} milestones before it; a cone reaches back {furthest - 1}" in beyond[0]["detail"]
 
 
-def test_two_payloads_of_one_milestone_are_refused(world):
+def test_two_payloads_of_one_milestone_are_refused(world) -> None:
     rows = world.rows()
     other = dict(pick(rows, Record.MILESTONE))
     flip(other, at=-1)
@@ -241,14 +241,14 @@ def test_two_payloads_of_one_milestone_are_refused(world):
 @pytest.mark.parametrize(
     ("claim", "reason"), [({"state": 2}, "inclusion_state"), ({"state": 0, "conflict": 1}, "applied_root")]
 )
-def test_inclusion_is_proven(world, claim, reason):
+def test_inclusion_is_proven(world, claim, reason) -> None:
     rows = world.rows()
     pick(rows, Record.BLOCK, is_included).update(claim)
     _, problems = world.run(rows)
     assert causes(problems)[0] == (FIRST, reason)
 
 
-def test_white_flag_index_and_cone_size_are_compared(stardust):
+def test_white_flag_index_and_cone_size_are_compared(stardust) -> None:
     rows = stardust.rows()
     pick(rows, Record.BLOCK, lambda row: row["number"] == 3)["number"] = 4
     pick(rows, Record.MILESTONE, lambda row: row["milestone"] == LAST)["number"] = 99
@@ -256,7 +256,7 @@ def test_white_flag_index_and_cone_size_are_compared(stardust):
     assert causes(problems) == [(FIRST, "white_flag_order"), (LAST, "cone_size")]
 
 
-def test_the_milestone_before_is_linked(stardust):
+def test_the_milestone_before_is_linked(stardust) -> None:
     rows = stardust.rows()
     flip(pick(rows, Record.MILESTONE, lambda row: row["milestone"] == FIRST + 2), at=8)
     _, problems = stardust.run(rows)
@@ -264,7 +264,7 @@ def test_the_milestone_before_is_linked(stardust):
     assert FIRST + 4 not in {milestone for milestone, _ in causes(problems)}
 
 
-def test_consumed_outputs_are_exactly_the_inputs(world):
+def test_consumed_outputs_are_exactly_the_inputs(world) -> None:
     rows = world.rows()
     gone = pick(rows, Record.CONSUMED, lambda row: row["milestone"] == FIRST)
     rows.remove(gone)
@@ -276,7 +276,7 @@ def test_consumed_outputs_are_exactly_the_inputs(world):
     assert causes(problems) == [(FIRST, "consumed_unexpected")]
 
 
-def test_a_forged_consumed_output_is_found(stardust, chrysalis):
+def test_a_forged_consumed_output_is_found(stardust, chrysalis) -> None:
     rows = stardust.rows()
     flip(pick(rows, Record.CONSUMED), at=-10)
     assert "inputs_commitment" in {reason for _, reason in causes(stardust.run(rows)[1])}
@@ -289,14 +289,14 @@ def test_a_forged_consumed_output_is_found(stardust, chrysalis):
     assert "amount_mismatch" in {reason for _, reason in causes(chrysalis.run(rows)[1])}
 
 
-def test_signatures_of_transactions_are_optional(chrysalis):
+def test_signatures_of_transactions_are_optional(chrysalis) -> None:
     rows = chrysalis.rows()
     flip(pick(rows, Record.CONSUMED), at=10)  # its owner is another one then
     assert "transaction_signature" in {reason for _, reason in causes(chrysalis.run(rows)[1])}
     assert causes(chrysalis.run(rows, transaction_signatures=False)[1]) == []
 
 
-def test_the_sources_own_ledger_list_is_compared(world):
+def test_the_sources_own_ledger_list_is_compared(world) -> None:
     rows = world.rows()
     listed = pick(rows, Record.CHANGES)
     listed["raw"] = listed["raw"][34:]
@@ -304,7 +304,7 @@ def test_the_sources_own_ledger_list_is_compared(world):
     assert causes(problems) == [(FIRST, "utxo_changes")]
 
 
-def test_a_chrysalis_milestone_needs_its_message(chrysalis):
+def test_a_chrysalis_milestone_needs_its_message(chrysalis) -> None:
     rows = chrysalis.rows()
     own = pick(rows, Record.MILESTONE)["link"]
     rows.remove(pick(rows, Record.BLOCK, lambda row: row["id"] == own))
@@ -313,7 +313,7 @@ def test_a_chrysalis_milestone_needs_its_message(chrysalis):
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
-def test_an_unforeseen_exception_refuses_one_milestone_alone(world, monkeypatch, size):
+def test_an_unforeseen_exception_refuses_one_milestone_alone(world, monkeypatch, size) -> None:
     """As a fault of ours in a decoder would: the others are the rows that they were."""
     sound, _ = world.run()
     checked = prove.check_ledger
@@ -337,7 +337,7 @@ def test_an_unforeseen_exception_refuses_one_milestone_alone(world, monkeypatch,
     assert sorted(rows, key=key) == sorted(others, key=key)
 
 
-def test_white_flag_order_is_post_order_in_listed_order():
+def test_white_flag_order_is_post_order_in_listed_order() -> None:
     # 3 → (1, 2), 1 → 0, 2 → 0; a chain of 100,000 does not exhaust the stack
     assert white_flag_order([3], [0, 0, 1, 2, 4], [0, 0, 1, 2], bytearray([1] * 4)) == [0, 1, 2, 3]
     assert white_flag_order([3], [0, 0, 1, 2, 4], [0, 0, 2, 1], bytearray([1] * 4)) == [0, 2, 1, 3]

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import date
 from functools import partial
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
@@ -11,15 +12,15 @@ from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.codec.encode_outputs import Address, Output, pack_output
 from permalake.iota.codec.outputs import BASIC, SINGLE
 from permalake.iota.codec.reasons import Conflict
-from permalake.iota.cone.conflict_reasons import HISTORY, resolved
-from permalake.iota.cone.decoded import ARROW, Row, of_kind
-from permalake.iota.cone.known_outputs import resolved_here
+from permalake.iota.cone.decoded import ARROW, DECODED, Row, of_kind
+from permalake.iota.cone.known_outputs import resolved
+from permalake.iota.cone.ledger_history import EarlierOutputs
 from permalake.iota.cone.prove import AsRows, decoded
 from permalake.iota.cone.rules import ConeRules
-from permalake.iota.cone.touched_outputs import TOUCHED, touched_outputs
+from permalake.iota.cone.touched_outputs import touched_outputs
+from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.tables.decoded_columns import DecodedRange
-from permalake.pipeline import day_queries
 from support.iota_days import SYNTHETIC, coordinator_keys, copy_archive, expected, lines, rewrite, tangle
 from support.iota_verdicts import disagreements, quarantine, refused_days
 
@@ -49,8 +50,14 @@ class Landed:
         self.protocol = protocol
         self.cone = spark.read.parquet(str(folder)).cache()
         blocks = DecodedRange(self.cone.toArrow().cast(ARROW), 1)
-        self.touched = spark.createDataFrame(touched_outputs(blocks.included, blocks.receipts))
-        self.rows = self.cone.unionByName(resolved(self.cone, self.touched, protocol, few=True)).cache()
+        self.pending = ds.dataset(of_kind(self.cone, Row.PENDING).toArrow().cast(ARROW))
+        self.touched = ds.dataset(touched_outputs(blocks.included, blocks.receipts))
+        self.rows = self.cone.unionByName(spark.createDataFrame(self.resolved(), DECODED)).cache()
+
+    def resolved(self, earlier=None, pending=None):
+        given = pending or self.pending
+        batches = resolved(given, self.touched, self.protocol, earlier=earlier, sink=AsRows())
+        return pa.Table.from_batches(batches, ARROW)
 
     def told(self, column):
         blocks = of_kind(self.rows, Row.BLOCK).select("message_id", column).collect()
@@ -72,12 +79,12 @@ def wanted(protocol, column):
     return {row["message_id"]: row[column] for row in expected(protocol, "messages")}
 
 
-def test_states_follow_from_the_ledger_alone(bare):
+def test_states_follow_from_the_ledger_alone(bare) -> None:
     assert refused_days(bare.rows, bare.days) == {}
     assert bare.told("inclusion_state") == wanted(bare.protocol, "inclusion_state")
 
 
-def test_reasons_are_recomputed_as_far_as_the_archive_tells(bare):
+def test_reasons_are_recomputed_as_far_as_the_archive_tells(bare) -> None:
     reasons = wanted(bare.protocol, "conflict_reason")
     ours = bare.told("conflict_reason")
     assert ours.keys() == reasons.keys()
@@ -88,14 +95,12 @@ def test_reasons_are_recomputed_as_far_as_the_archive_tells(bare):
     assert of_kind(bare.cone, Row.PENDING).count() == sum(1 for reason in reasons.values() if reason)
 
 
-def test_few_are_resolved_here_as_spark_resolves_them(bare):
-    pending = ds.dataset(bare.cone.where(f"kind = {int(Row.PENDING)}").toArrow().cast(ARROW))
-    touched = ds.dataset(bare.touched.toArrow().cast(TOUCHED))
-    batches = resolved_here(pending, touched, bare.protocol, signatures=True, sink=AsRows())
-    here = [row for batch in batches for row in batch.to_pylist()]
-    there = resolved(bare.cone, bare.touched, bare.protocol, few=True).toArrow().cast(ARROW).to_pylist()
-    assert here
-    assert sorted(map(repr, here)) == sorted(map(repr, there))
+def test_reasons_are_the_same_when_several_tasks_find_them(bare) -> None:
+    rows = bare.pending.to_table()
+    parts = [bare.resolved(pending=ds.dataset(part)) for part in (rows[:7], rows[7:])]
+    assert all(part.num_rows for part in parts)
+    apart = [row for part in parts for row in part.to_pylist()]
+    assert sorted(map(repr, apart)) == sorted(map(repr, bare.resolved().to_pylist()))
 
 
 def older(protocol):
@@ -106,26 +111,37 @@ def older(protocol):
         if row["kind"] in plain:
             _, kind, value = decode_address(row["address"])
             output = Output(plain[row["kind"]], row["amount"], Address(kind, value))
-            yield bytes.fromhex(row["output_id"]), pack_output(output), 0, None
+            yield {"output_id": row["output_id"], "data": pack_output(output), "milestone_index": 0}
 
 
-def test_with_the_ledger_of_earlier_days_every_reason_is_recomputed(bare, spark):
+def test_the_ledger_of_earlier_days_tells_what_the_range_does_not(bare) -> None:
     """Their tables tell in one row what created an output, in another what spent it."""
     reasons = {name: reason for name, reason in wanted(bare.protocol, "conflict_reason").items() if reason}
     unequal = next(name for name, reason in reasons.items() if reason == Conflict.SUM)
     (row,) = of_kind(bare.cone, Row.PENDING).where(f"hex(message_id) = upper('{unequal}')").collect()
     spent = bytes(row["raw"])[row["inputs"][0]["start"] + 1 :][:34]
-    history = spark.createDataFrame([*older(bare.protocol), (spent, None, None, 1)], HISTORY)
-    rows = resolved(bare.cone, bare.touched, bare.protocol, history=history, complete=True).collect()
+    gone = {"output_id": spent.hex(), "milestone_index": 1, "transaction_id": "00"}
+    earlier = EarlierOutputs(
+        (shaped("legacy_outputs", [*older(bare.protocol)]),), shaped("consumed_outputs", [gone])
+    )
+    rows = bare.resolved(earlier).to_pylist()
     ours = {row["message_id"].hex(): row["conflict_reason"] for row in rows if row["kind"] == Row.BLOCK}
-    assert ours == reasons | {unequal: Conflict.SPENT_BEFORE}
+    absent = {name: reason for name, reason in reasons.items() if reason == Conflict.NOT_FOUND}
+    assert all(ours[name] in (0, reason) for name, reason in absent.items())
+    assert ours | absent == reasons | {unequal: Conflict.SPENT_BEFORE}
     assert not [row for row in rows if row["kind"] == Row.PROBLEM]
 
 
-@pytest.mark.parametrize("place", ["here", "in a task"])
-def test_a_reason_that_differs_is_reported_and_breaks_nothing(spark, tmp_path, monkeypatch, place):
+def shaped(table, rows):
+    return ds.dataset(pa.Table.from_pylist(rows, nullable(IOTA_TABLES[table].arrow)))
+
+
+def nullable(schema):
+    return pa.schema([field.with_nullable(True) for field in schema])
+
+
+def test_a_reason_that_differs_is_reported_and_breaks_nothing(spark, tmp_path) -> None:
     """The source's own stays, since the node decided on more than the archive tells."""
-    monkeypatch.setattr(day_queries, "is_local", lambda: place == "here")
     archive = copy_archive(SYNTHETIC / "stardust" / "archive", tmp_path / "archive")
     blocks = lines(archive / FILE["stardust"])
     wrong = next(one for one in blocks if one["metadata"].get("conflictReason") == 10)

@@ -1,28 +1,43 @@
 """The ledger that published days tell."""
 
-from datetime import date
+import pyarrow as pa
+import pyarrow.dataset as ds
 
-from permalake.iota.cone.ledger_history import history_before
+from permalake.iota.cone.ledger_history import EarlierOutputs
+from permalake.iota.cone.touched_outputs import TOUCHED
 
 
-def test_the_ledger_before_a_day_is_what_earlier_days_published(spark):
-    first, second = date(2021, 5, 10), date(2021, 5, 11)
+def test_it_tells_what_created_and_consumed_an_output() -> None:
+    tables = {
+        "legacy_outputs": [
+            {"output_id": "aa" * 34, "milestone_index": 1, "data": b"a"},
+            {"output_id": "bb" * 34, "milestone_index": 1, "data": b"b"},
+        ],
+        "consumed_outputs": [
+            {"output_id": "aa" * 34, "milestone_index": 2, "transaction_id": "11" * 32},
+            {"output_id": "bb" * 34, "milestone_index": 6, "transaction_id": "11" * 32},
+            {"output_id": "00" * 32, "milestone_index": 2, "transaction_id": None},
+        ],
+    }
+    published = {name: ds.dataset(pa.Table.from_pylist(rows)) for name, rows in tables.items()}
+    earlier = EarlierOutputs.of(published.__getitem__, "chrysalis")
+    asked = pa.array([b"\xaa" * 34, b"\xcc" * 34], pa.binary())
+    rows = list(earlier.rows(asked))
+    assert [table.schema for table in rows] == [TOUCHED, TOUCHED]
+    assert [tuple(row.values()) for table in rows for row in table.to_pylist()] == [
+        (b"\xaa" * 34, b"a", False, 1, 0),
+        (b"\xaa" * 34, None, True, 2, 0),
+    ]
 
-    def table(name):
-        if name == "legacy_outputs":
-            rows = [("aa" * 34, b"a", 1, first), ("bb" * 34, b"b", 1, first), ("cc" * 34, b"c", 5, second)]
-            return spark.createDataFrame(
-                rows, "output_id string, data binary, milestone_index int, date date"
-            )
-        rows = [
-            ("aa" * 34, "11" * 32, 2, first),
-            ("bb" * 34, "11" * 32, 6, second),
-            ("00" * 32, None, 2, first),
-        ]
-        return spark.createDataFrame(
-            rows, "output_id string, transaction_id string, milestone_index int, date date"
-        )
 
-    told = {tuple(row) for row in history_before(table, "chrysalis", second).collect()}
-    spent = (b"\xaa" * 34, None, None, 2)
-    assert told == {(b"\xaa" * 34, b"a", 1, None), (b"\xbb" * 34, b"b", 1, None), spent}
+def test_a_network_without_rows_tells_nothing() -> None:
+    empty = pa.schema({"output_id": pa.string(), "milestone_index": pa.int32(), "data": pa.binary()})
+    consumed = pa.schema(
+        {"output_id": pa.string(), "milestone_index": pa.int32(), "transaction_id": pa.string()}
+    )
+
+    def published(name):
+        return ds.dataset((consumed if name == "consumed_outputs" else empty).empty_table())
+
+    rows = EarlierOutputs.of(published, "stardust").rows(pa.array([b"\xaa" * 34], pa.binary()))
+    assert [len(table) for table in rows] == [0] * 5

@@ -4,7 +4,7 @@ import random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -47,8 +47,7 @@ def expected(rows, chunks):
     st.integers(1, 5),
     st.data(),
 )
-@settings(deadline=None)
-def test_every_record_is_where_it_is_needed(records, first, size, count, data):
+def test_every_record_is_where_it_is_needed(records, first, size, count, data) -> None:
     chunks = Chunks(first, size, count, data.draw(st.integers(0, size)))
     step = data.draw(st.integers(1, 40))
     whole = batch(records)
@@ -72,7 +71,7 @@ def test_every_record_is_where_it_is_needed(records, first, size, count, data):
     assert all(len(row["raw"]) == row["number"] % 50 for rows in found.values() for row in rows)
 
 
-def test_a_batch_holds_whole_milestones(monkeypatch):
+def test_a_batch_holds_whole_milestones(monkeypatch) -> None:
     monkeypatch.setattr(packs, "_ROWS", 100)
     records = [(milestone, kind) for milestone in range(200) for kind in (Record.BLOCK,) * 7]
     random.Random(0).shuffle(records)
@@ -85,7 +84,7 @@ def test_a_batch_holds_whole_milestones(monkeypatch):
     assert sum(map(len, held)) == 200
 
 
-def test_nothing_is_packed_of_no_records():
+def test_nothing_is_packed_of_no_records() -> None:
     [made] = Chunks(10, 5, 2, 1)([batch([])])
     assert made.num_rows == 0
     [made] = Chunks(10, 5, 2, 1)([batch([(9, Record.CHANGES), (20, Record.BLOCK)])])

@@ -38,7 +38,7 @@ def archive():
 
 
 @pytest.mark.parametrize("taken", [0, 1])
-def test_a_receipt_of_the_milestones_before_the_day_tells_the_treasury(archive, taken):
+def test_a_receipt_of_the_milestones_before_the_day_tells_the_treasury(archive, taken) -> None:
     rows, days = archive
     last = days[-1]
     near = [row | {"context": row["milestone"] < last.first} for row in rows]
@@ -53,7 +53,7 @@ def test_a_receipt_of_the_milestones_before_the_day_tells_the_treasury(archive, 
     assert told not in problems(own, [last])
 
 
-def test_a_milestone_whose_time_steps_back_over_midnight_is_of_its_day(archive):
+def test_a_milestone_whose_time_steps_back_over_midnight_is_of_its_day(archive) -> None:
     rows, days = archive
     first = days[0]
     own = [row | {"context": False} for row in rows if row["milestone"] <= first.last]

@@ -75,11 +75,11 @@ def damage(rows):
     }
 
 
-def test_good_days_keep_every_law():
+def test_good_days_keep_every_law() -> None:
     assert found(tangle_rows()) == []
 
 
-def test_each_break_is_found_where_it_is_and_no_other():
+def test_each_break_is_found_where_it_is_and_no_other() -> None:
     rows = tangle_rows()
     told = damage(rows)
     violations = found(rows)
@@ -92,7 +92,7 @@ def test_each_break_is_found_where_it_is_and_no_other():
     assert int(size["found"]) == int(size["expected"]) + 1
 
 
-def test_every_law_is_violated_by_its_case():
+def test_every_law_is_violated_by_its_case() -> None:
     """A day per law, each damaged for its law; other laws may be violated by the same damage."""
     laws = domain_of("shimmer").laws()
     assert set(CASES) == {law.name for law in laws}
@@ -106,12 +106,12 @@ def test_every_law_is_violated_by_its_case():
     assert wanted - violated == set()
 
 
-def test_a_day_without_damage_keeps_every_law():
+def test_a_day_without_damage_keeps_every_law() -> None:
     assert found(small_network(), domain_of("shimmer").laws()) == []
 
 
 @pytest.mark.parametrize(("protocol", "is_published"), [("chrysalis", True), ("stardust", False)])
-def test_time_may_step_back_on_chrysalis(tmp_path, protocol, is_published):
+def test_time_may_step_back_on_chrysalis(tmp_path, protocol, is_published) -> None:
     """Chrysalis milestones may step back in time: a warning. On Stardust the day stays unpublished."""
     rows = small_network()
     place = time_goes_on(DamagedDay(rows, DAYS[1]))
@@ -127,7 +127,7 @@ def test_time_may_step_back_on_chrysalis(tmp_path, protocol, is_published):
     assert report.passed == (list(DAYS) if is_published else [DAYS[0], DAYS[2]])
 
 
-def test_a_law_that_cannot_be_computed_is_broken_and_the_others_are_judged():
+def test_a_law_that_cannot_be_computed_is_broken_and_the_others_are_judged() -> None:
     absurd = "SELECT no_such_column FROM milestones"
     fails = "SELECT date, 'here' AS place, 'x' AS expected, error('out of reach') AS found FROM milestones"
     rows = tangle_rows()
@@ -147,6 +147,6 @@ def test_a_law_that_cannot_be_computed_is_broken_and_the_others_are_judged():
     ("severity", "error", "is_failure"),
     [("critical", None, True), ("warning", None, False), ("warning", "lost", True)],
 )
-def test_an_error_is_critical_whatever_the_severity(severity, error, is_failure):
+def test_an_error_is_critical_whatever_the_severity(severity, error, is_failure) -> None:
     finding = Finding("messages", "rule", "It holds.", severity, ok=False, error=error)
     assert (finding.is_failure, finding.is_warning) == (is_failure, not is_failure)

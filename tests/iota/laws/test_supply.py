@@ -48,16 +48,16 @@ def violated(rows):
     return {(row["law"], dt.date.fromisoformat(row["date"]), row["place"]) for row in found}
 
 
-def test_a_sound_ledger_conserves_the_supply():
+def test_a_sound_ledger_conserves_the_supply() -> None:
     assert violated(ledger()) == set()
 
 
-def test_a_day_after_a_withheld_one_with_a_receipt_is_sound():
+def test_a_day_after_a_withheld_one_with_a_receipt_is_sound() -> None:
     rows = {name: [row for row in made if row["date"] != DAYS[2]] for name, made in ledger().items()}
     assert violated(rows) == set()
 
 
-def test_a_token_too_many_or_too_few_fails_where_it_is():
+def test_a_token_too_many_or_too_few_fails_where_it_is() -> None:
     rows = ledger()
     legacy, treasury, consumed = (rows[f"{kind}_outputs"] for kind in ("legacy", "treasury", "consumed"))
     legacy[MADE.index("sent")]["amount"] += 1

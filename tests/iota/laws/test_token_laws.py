@@ -27,7 +27,7 @@ GREAT = 2**256 - 1
         (5, 7, 0, 11, "less"),
     ],
 )
-def test_a_transaction_creates_what_it_consumes_and_mints(consumed, minted, melted, created, wrong):
+def test_a_transaction_creates_what_it_consumes_and_mints(consumed, minted, melted, created, wrong) -> None:
     held = [{"is_spent": 1, "amount": str(consumed)}, {"is_spent": 0, "amount": str(created)}]
     foundry = {"foundry_id": TOKEN, "newly_minted": str(minted), "newly_melted": str(melted)}
     found = violations(

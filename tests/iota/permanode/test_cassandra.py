@@ -64,7 +64,7 @@ def lake_of(spark, folder):
     return {**lake, "spent": spark.createDataFrame(spent, "output_id string")}
 
 
-def publish(settings, network, lake, micros):
+def publish(settings, network, lake, micros) -> None:
     at_once(
         [
             partial(
@@ -80,7 +80,7 @@ def publish(settings, network, lake, micros):
     )
 
 
-def publish_v1(spark, settings, keyspace, lake, micros=MICROS):
+def publish_v1(spark, settings, keyspace, lake, micros=MICROS) -> None:
     """All days at once into partitions of SIZE, with nothing placed before."""
     second = f"{keyspace}_v1"
     for table, rows in (
@@ -99,7 +99,7 @@ def publish_v1(spark, settings, keyspace, lake, micros=MICROS):
         cassandra.write(transforms_v1.hints(placed), settings, keyspace, v1.HINTS, micros)
 
 
-def test_every_row_of_every_table_and_view(settings, tangle):
+def test_every_row_of_every_table_and_view(settings, tangle) -> None:
     protocol, keyspace, _ = tangle
     expected = expected_cassandra.stardust(DATA / protocol / "expected")
     assert set(expected) == {table.name for table in store.STARDUST_TABLES}
@@ -120,11 +120,11 @@ def facts(protocol):
     return rows | (expected_cassandra.chrysalis(folder, SIZE) if protocol == "chrysalis" else {})
 
 
-def home(keyspace, name):
+def home(keyspace, name) -> str:
     return f"{keyspace}_{name}" if name.startswith("v1.") else f"{keyspace}.{name}"
 
 
-def test_every_row_of_the_chrysalis_schema(settings, tangle):
+def test_every_row_of_the_chrysalis_schema(settings, tangle) -> None:
     protocol, keyspace, _ = tangle
     listed = {name: rows for name, rows in facts(protocol).items() if protocol == "chrysalis"}
     expected = {name: rows for name, rows in listed.items() if name not in STARDUST_ROWS}
@@ -134,7 +134,7 @@ def test_every_row_of_the_chrysalis_schema(settings, tangle):
         assert as_set(held(settings, space, table)) == as_set(rows), name
 
 
-def test_every_select_of_the_proposals_finds_the_right_rows(settings, tangle):
+def test_every_select_of_the_proposals_finds_the_right_rows(settings, tangle) -> None:
     protocol, keyspace, _ = tangle
     known = facts(protocol)
     selects = [*permanode_selects.STARDUST, *(permanode_selects.CHRYSALIS if protocol == "chrysalis" else [])]
@@ -197,17 +197,17 @@ def mended(settings):
 
 
 @pytest.mark.parametrize("statement", [text for texts in permanode_selects.WRITES.values() for text in texts])
-def test_the_server_takes_what_the_proposals_write(mended, statement):
+def test_the_server_takes_what_the_proposals_write(mended, statement) -> None:
     mended.prepare(statement.format(ks="mended", v1="mended_v1"))
 
 
-def test_a_hint_of_a_tag_needs_its_kind(mended):
+def test_a_hint_of_a_tag_needs_its_kind(mended) -> None:
     """As proposed: every column of the key must be given, and the proposals ask by kind."""
     with pytest.raises(InvalidRequest, match="Some clustering keys are missing: table_kind"):
         mended.execute("INSERT INTO mended.tag_hints (tag, ms_range_id) VALUES ('spam', 1)")
 
 
-def test_parents_by_ms_loses_nothing_without_a_condition_on_the_milestone(mended):
+def test_parents_by_ms_loses_nothing_without_a_condition_on_the_milestone(mended) -> None:
     """Cassandra takes the proposed condition on a column outside the key, and lets every row through."""
     view = next(text for text in store.PARENTS.ddl("mended") if "parents_by_ms" in text)
     conditioned = view.replace("parents_by_ms", "as_proposed").replace(
@@ -227,7 +227,7 @@ def test_parents_by_ms_loses_nothing_without_a_condition_on_the_milestone(mended
     mended.execute("DELETE FROM mended.parents WHERE parent_id = 'p'")
 
 
-def test_publishing_again_changes_nothing(spark, settings, tangle):
+def test_publishing_again_changes_nothing(spark, settings, tangle) -> None:
     protocol, keyspace, lake = tangle
     before = whole(settings, TANGLES[protocol], protocol)
     publish(settings, TANGLES[protocol], lake, MICROS + 10)
@@ -245,7 +245,7 @@ def whole(settings, network, protocol):
     }
 
 
-def test_deleted_rows_leave_the_table_and_its_views(settings, tangle):
+def test_deleted_rows_leave_the_table_and_its_views(settings, tangle) -> None:
     protocol, keyspace, lake = tangle
     table = store.BASIC_OUTPUTS if protocol == "stardust" else store.LEGACY_OUTPUTS
     view = table.views[0].name
@@ -261,7 +261,7 @@ def test_deleted_rows_leave_the_table_and_its_views(settings, tangle):
     )
 
 
-def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_order(spark, settings):
+def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_order(spark, settings) -> None:
     """The earlier state has a sender, the later none: nothing of the earlier one shines through."""
     with cassandra.session(settings) as session:
         for statement in v1.schema("two-states", "stardust", settings.local_dc, settings.replication):
@@ -306,7 +306,7 @@ def test_two_states_of_an_alias_in_one_milestone_leave_the_last_in_white_flag_or
     assert held(settings, "two_states", "alias_outputs_by_sender") == []
 
 
-def test_bytes_beyond_127_fit_their_signed_columns(spark):
+def test_bytes_beyond_127_fit_their_signed_columns(spark) -> None:
     from permalake.iota.permanode.store_columns import small, state_byte, tiny
 
     row = (
@@ -319,7 +319,7 @@ def test_bytes_beyond_127_fit_their_signed_columns(spark):
     assert tuple(row) == (-1, 127, -1, 5, b"\x02")
 
 
-def test_a_store_that_is_down_says_what_to_do():
+def test_a_store_that_is_down_says_what_to_do() -> None:
     down = CassandraSettings(contact_points=("127.0.0.1",), port=free_port())
     with pytest.raises(
         PermalakeError, match=r"Cassandra does not answer at 127\.0\.0\.1:\d+ .*services status"
@@ -331,10 +331,10 @@ def test_a_store_that_is_down_says_what_to_do():
     ("networks", "culprit"),
     [(("a-b", "a_b"), "a_b"), (("a", "a_v1"), "a_v1"), (("system_auth",), "system_auth"), (("x" * 46,), "x")],
 )
-def test_networks_that_cannot_share_a_cluster_are_refused(networks, culprit):
+def test_networks_that_cannot_share_a_cluster_are_refused(networks, culprit) -> None:
     with pytest.raises(ConfigError, match=culprit):
         check_names(networks)
 
 
-def test_usual_networks_are_taken():
+def test_usual_networks_are_taken() -> None:
     check_names(["shimmer", "chrysalis-mainnet", "iota"])

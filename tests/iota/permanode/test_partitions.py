@@ -50,7 +50,7 @@ def ledger(spark):
     return Ledger(spark, 4)
 
 
-def test_earliest_partition_is_filled_first_in_publish_order(ledger):
+def test_earliest_partition_is_filled_first_in_publish_order(ledger) -> None:
     later = ledger.publish({("a", 1): 6, ("b", 1): 1})
     assert [later[f"a1{number:03d}"] for number in range(6)] == [0, 0, 0, 0, 1, 1]
     assert later["b1000"] == 0
@@ -59,7 +59,7 @@ def test_earliest_partition_is_filled_first_in_publish_order(ledger):
     assert [earlier[f"a0{number:03d}"] for number in range(3)] == [1, 1, 2]
 
 
-def test_days_of_one_publish_go_in_order_of_their_date(ledger):
+def test_days_of_one_publish_go_in_order_of_their_date(ledger) -> None:
     placed = ledger.publish({("a", 2): 3, ("a", 0): 3, ("a", 1): 3})
     assert [placed[f"a{day}{number:03d}"] for day in range(3) for number in range(3)] == [
         0,
@@ -74,7 +74,7 @@ def test_days_of_one_publish_go_in_order_of_their_date(ledger):
     ]
 
 
-def test_a_republish_lands_where_it_was(ledger):
+def test_a_republish_lands_where_it_was(ledger) -> None:
     first = ledger.publish({("a", 0): 7, ("b", 0): 2})
     ledger.publish({("a", 1): 5})
     segments = list(ledger.rows)
@@ -82,7 +82,7 @@ def test_a_republish_lands_where_it_was(ledger):
     assert ledger.rows == segments
 
 
-def test_a_day_rebuilt_with_more_rows_grows_at_the_end_and_never_overfills(ledger):
+def test_a_day_rebuilt_with_more_rows_grows_at_the_end_and_never_overfills(ledger) -> None:
     first = ledger.publish({("a", 0): 3})
     second = ledger.publish({("a", 1): 3})
     grown = ledger.publish({("a", 0): 6})
@@ -91,7 +91,7 @@ def test_a_day_rebuilt_with_more_rows_grows_at_the_end_and_never_overfills(ledge
     assert max(Counter([*grown.values(), *second.values()]).values()) <= 4
 
 
-def test_a_day_rebuilt_with_fewer_rows_leaves_a_hole(ledger):
+def test_a_day_rebuilt_with_fewer_rows_leaves_a_hole(ledger) -> None:
     ledger.publish({("a", 0): 5})
     segments = list(ledger.rows)
     assert set(ledger.publish({("a", 0): 2}).values()) == {0}
@@ -99,7 +99,7 @@ def test_a_day_rebuilt_with_fewer_rows_leaves_a_hole(ledger):
     assert set(ledger.publish({("a", 1): 3}).values()) == {1}
 
 
-def test_another_partition_size_goes_on_without_overfilling(spark):
+def test_another_partition_size_goes_on_without_overfilling(spark) -> None:
     ledger = Ledger(spark, 4)
     ledger.publish({("a", 0): 6})
     ledger.size = 2

@@ -6,15 +6,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from permalake.api.app import create_app
-from support import synthetic_lake
+from support.conformance import conforming_answers  # noqa: F401 - autouse
 
 
 @pytest.fixture(scope="session")
-def synthetic_settings(tmp_path_factory):
-    """The configuration of a lake with the networks of :mod:`support.synthetic_lake`, built once."""
-    settings = synthetic_lake.settings_of(tmp_path_factory.mktemp("rest") / "lake")
-    synthetic_lake.build(settings)
-    return settings
+def synthetic_settings(whole_lake):
+    """The configuration of a lake with the networks of :mod:`support.synthetic_lake`."""
+    return whole_lake.settings.model_copy(update={"wormhole": None})
 
 
 @pytest.fixture(scope="session")

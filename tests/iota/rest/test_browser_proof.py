@@ -51,7 +51,7 @@ def verdicts(proofs):
     return node(script, proofs)
 
 
-def test_blake2b_gives_what_rfc_7693_states():
+def test_blake2b_gives_what_rfc_7693_states() -> None:
     # Appendix A: BLAKE2b-512 of "abc".
     expected_hash = (
         "ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d1"
@@ -69,7 +69,7 @@ def rfc_sequence(length, seed):
     return bytes(out)
 
 
-def test_blake2b_agrees_with_another_implementation():
+def test_blake2b_agrees_with_another_implementation() -> None:
     # Lengths and sizes of the RFC's self-test, and the lengths around a block.
     lengths = (0, 1, 3, 127, 128, 129, 255, 256, 257, 1024, 32_768)
     pairs = [(rfc_sequence(length, length), size) for length in lengths for size in (20, 32, 48, 64)]
@@ -94,7 +94,7 @@ def proofs(request, synthetic_api):
     return found
 
 
-def test_every_proof_holds_and_says_why(proofs):
+def test_every_proof_holds_and_says_why(proofs) -> None:
     found = verdicts(proofs)
     assert [one["valid"] for one in found] == [True] * len(proofs)
     for proof, one in zip(proofs, found, strict=True):
@@ -133,7 +133,7 @@ def changed(proof, path, at):
     return other
 
 
-def test_any_changed_digit_breaks_a_proof(proofs):
+def test_any_changed_digit_breaks_a_proof(proofs) -> None:
     chosen = random.Random(3)
     tampered = []
     for proof in proofs:
@@ -146,7 +146,7 @@ def test_any_changed_digit_breaks_a_proof(proofs):
     assert all(one["steps"][-1]["holds"] is False for one in found)
 
 
-def test_other_keys_or_too_few_break_a_proof(proofs):
+def test_other_keys_or_too_few_break_a_proof(proofs) -> None:
     proof = proofs[0]
     index = proof["milestone"]["index"]
     strangers = proof | {"trusted": {"keys": ["00" * 32], "threshold": 1}}
@@ -157,7 +157,7 @@ def test_other_keys_or_too_few_break_a_proof(proofs):
     assert [one["valid"] for one in verdicts([strangers, more, twice, other])] == [False] * 4
 
 
-def test_without_configured_keys_the_milestones_own_are_named(proofs):
+def test_without_configured_keys_the_milestones_own_are_named(proofs) -> None:
     [found] = verdicts([proofs[0] | {"trusted": {"keys": [], "threshold": 1}}])
     assert found["valid"] is True
     assert "the milestone's own keys" in found["steps"][-1]["text"]
@@ -166,7 +166,7 @@ def test_without_configured_keys_the_milestones_own_are_named(proofs):
 @pytest.mark.parametrize(
     "broken", [{}, {"message": "zz"}, {"milestone": {}}, {"tree": {"l": None}, "path": None}]
 )
-def test_what_is_no_proof_does_not_hold(proofs, broken):
+def test_what_is_no_proof_does_not_hold(proofs, broken) -> None:
     [found] = verdicts([{**proofs[0], **broken} if broken else {}])
     assert found["valid"] is False
     assert found["steps"][-1]["holds"] is False

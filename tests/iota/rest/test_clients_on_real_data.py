@@ -85,7 +85,7 @@ def same_output(found, row):
 
 
 @pytest.mark.parametrize("library", ["iota-sdk", "sdk-wasm"])
-def test_the_sdk_reads_every_block_milestone_and_output(address, library):
+def test_the_sdk_reads_every_block_milestone_and_output(address, library) -> None:
     node = f"{address}/shimmer"
     if library == "iota-sdk":
         command = [sys.executable, CALLS, node]
@@ -140,7 +140,7 @@ def wanted(names):
         yield from ((names["milestone"], row["index"]) for row in MILESTONES)
 
 
-def test_iota_js_reads_the_same(address):
+def test_iota_js_reads_the_same(address) -> None:
     official_clients.install()
     command = [
         *(official_clients.BIN / "node", official_clients.HERE / "iota_nodes.js"),
@@ -164,7 +164,7 @@ def test_iota_js_reads_the_same(address):
         assert sorted(next(found)["consumedOutputs"]) == sorted(row["consumedOutputs"])
 
 
-def test_page_api_and_sql_tell_the_same_of_every_address(address, undisturbed_settings):
+def test_page_api_and_sql_tell_the_same_of_every_address(address, undisturbed_settings) -> None:
     of_sql = held_amounts.by_sql(load_settings(undisturbed_settings), "shimmer")
     assert len(of_sql) > 40
 
@@ -177,12 +177,16 @@ def test_page_api_and_sql_tell_the_same_of_every_address(address, undisturbed_se
         assert {one: way(ask, "shimmer", one) for one in of_sql} == of_sql
 
 
-def test_the_page_of_the_day_adds_up(address):
+def test_the_page_of_the_day_adds_up(address) -> None:
     answer = httpx.get(f"{address}/shimmer/explore/day/2022-09-28?format=json", timeout=60).json()["found"]
     figures = {one["label"]: one["value"] for one in answer["figures"]}
     assert figures["Messages"] == len(BLOCKS) == sum(row["messages"] for row in answer["hours"])
     assert figures["Included transactions"] == len(set(TRANSACTIONS))
     page = httpx.get(f"{address}/shimmer/explore/day/2022-09-28", headers={"Accept": "text/html"}, timeout=60)
     assert page.text.count('<svg class="bars"') == 2
+    assert "the source ends with milestone 17340; the day may go on" in answer["notes"]
+    assert all(note in page.text for note in answer["notes"])
+    last = httpx.get(f"{address}/shimmer/explore/milestone/17340?format=json", timeout=60).json()["found"]
+    assert (last["previous"], last["next"]) == (17339, None)
     rows = httpx.get(f"{address}/shimmer/explore/day/2022-09-28?format=csv&list=hours", timeout=60).text
     assert rows.startswith("hour,messages,included,conflicting,moved\n17,")

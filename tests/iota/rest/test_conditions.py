@@ -28,17 +28,17 @@ def key():
     return told.split()[0]
 
 
-def test_an_owner(key):
+def test_an_owner(key) -> None:
     assert key.startswith("smr1qrhacyfwlcnzkvzteumekfkrrwks98mpdm37cj4xx3drvmjvnep6x")
 
 
-def test_an_expiration_names_both_owners_and_the_time(key):
+def test_an_expiration_names_both_owners_and_the_time(key) -> None:
     alias = words({"type": 4, "address": ALIAS})[0].split()[0]
     told = words({"type": 0, "address": PERSON}, {"type": 3, "returnAddress": ALIAS, "unixTime": AT})
     assert told == [f"Before {WHEN} {key} may unlock it, from then on {alias} alone."]
 
 
-def test_a_timelock_and_a_storage_deposit(key):
+def test_a_timelock_and_a_storage_deposit(key) -> None:
     told = words(
         {"type": 0, "address": PERSON},
         {"type": 2, "unixTime": AT},
@@ -50,7 +50,7 @@ def test_a_timelock_and_a_storage_deposit(key):
     ]
 
 
-def test_the_roles_of_an_alias_and_a_foundry(key):
+def test_the_roles_of_an_alias_and_a_foundry(key) -> None:
     assert words({"type": 4, "address": PERSON}, {"type": 5, "address": PERSON}) == [
         f"{key} may change its state.",
         f"{key} may appoint who controls it, or destroy it.",
@@ -60,7 +60,7 @@ def test_the_roles_of_an_alias_and_a_foundry(key):
     assert told.endswith(" alone may change it.")
 
 
-def test_a_chrysalis_output_and_the_treasury():
+def test_a_chrysalis_output_and_the_treasury() -> None:
     address = {"type": 0, "address": HEX.removeprefix("0x")}
     [told] = conditions_in_words({"type": 0, "address": address, "amount": 1}, "iota", SMR)
     # TIP-11 states this text for these bytes.

@@ -21,11 +21,11 @@ NFT = {
 }
 
 
-def hexed(content):
+def hexed(content) -> str:
     return f"0x{(content if isinstance(content, bytes) else json.dumps(content).encode()).hex()}"
 
 
-def test_metadata_of_an_nft_is_told_by_its_standard():
+def test_metadata_of_an_nft_is_told_by_its_standard() -> None:
     output = {"immutableFeatures": [{"type": 1}, {"type": 2, "data": hexed(NFT)}], "features": []}
     [found] = metadata(output)
     assert (found["of"], found["standard"], found["json"]) == ("immutable", "IRC-27", NFT)
@@ -37,7 +37,7 @@ def test_metadata_of_an_nft_is_told_by_its_standard():
     }
 
 
-def test_metadata_of_a_token_and_what_follows_no_standard():
+def test_metadata_of_a_token_and_what_follows_no_standard() -> None:
     token = {"standard": "IRC30", "name": "FooCoin", "symbol": "FOO", "decimals": 3}
     features = [{"type": 2, "data": hexed(token)}]
     own = [{"type": 2, "data": hexed(b"\xff\x00")}]
@@ -45,7 +45,7 @@ def test_metadata_of_a_token_and_what_follows_no_standard():
     assert of_token["standard"] == "IRC-30"
     assert dict(of_token["facts"])["Decimals"] == "3"
     assert of_state == {
-        **{"of": "of this state", "standard": None, "facts": []},
+        **{"of": "of this state", "standard": None, "facts": [], "traits": []},
         **{"bytes": 2, "text": None, "json": None},
     }
     assert metadata({}) == []
@@ -64,12 +64,12 @@ def test_metadata_of_a_token_and_what_follows_no_standard():
         (b"", "", None),
     ],
 )
-def test_bytes_are_read_as_far_as_they_are_text(raw, text, content):
+def test_bytes_are_read_as_far_as_they_are_text(raw, text, content) -> None:
     assert readable(raw) == {"bytes": len(raw), "text": text, "json": content}
 
 
 @pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
-def test_payloads_are_told_in_words(protocol):
+def test_payloads_are_told_in_words(protocol) -> None:
     transactions = {row["message_id"] for row in expected(protocol, "transactions")}
     found = {
         row["message_id"]: payload_in_words(payload_type(bytes.fromhex(row["message"]), protocol), protocol)
@@ -81,10 +81,28 @@ def test_payloads_are_told_in_words(protocol):
     assert payload_in_words(99, protocol) == "payload (99)"
 
 
-def test_a_tag_is_found_in_a_message_and_in_its_transaction():
+def test_a_tag_is_found_in_a_message_and_in_its_transaction() -> None:
     data = {"tag": "0x7461", "data": hexed({"n": 1})}
     for message in ({"payload": data}, {"payload": {"essence": {"payload": data}}}):
         found = tagged_data(message)
         assert (found["tag"], found["tag_text"], found["json"]) == ("7461", "ta", {"n": 1})
     assert tagged_data({"payload": {"index": "7461", "data": ""}})["bytes"] == 0
     assert tagged_data({}) is tagged_data({"payload": None}) is None
+
+
+def test_traits_of_an_nft_are_told_in_words() -> None:
+    attributes = [
+        {"trait_type": "Background", "value": "Blue"},
+        {"trait_type": "Level", "value": 5, "display_type": "number"},
+        {"trait_type": "Broken"},
+        "not an object",
+        {"trait_type": 7, "value": "no name"},
+    ]
+    content = {"standard": "IRC27", "version": "v1.0", "name": "One", "attributes": attributes}
+    raw = json.dumps(content).encode().hex()
+    [found] = metadata({"immutableFeatures": [{"type": 2, "data": f"0x{raw}"}]})
+    assert found["traits"] == [["Background", "Blue"], ["Level", "5"]]
+    for other in ({"attributes": {"a": 1}}, {"attributes": None}, {}):
+        raw = json.dumps({"standard": "IRC27", **other}).encode().hex()
+        [found] = metadata({"immutableFeatures": [{"type": 2, "data": f"0x{raw}"}]})
+        assert found["traits"] == []

@@ -39,7 +39,7 @@ def walk(get, path, name, size, **query):
             return items
 
 
-def test_every_message_as_json_packs_to_its_bytes(api, get):
+def test_every_message_as_json_packs_to_its_bytes(api, get) -> None:
     for row in expected("chrysalis", "messages"):
         packed = pack_json_block(get(f"/messages/{row['message_id']}"), "chrysalis")
         assert packed.hex() == row["message"]
@@ -50,7 +50,7 @@ def test_every_message_as_json_packs_to_its_bytes(api, get):
         )
 
 
-def test_every_messages_metadata(get):
+def test_every_messages_metadata(get) -> None:
     milestones = {row["message_id"]: row["milestone_index"] for row in expected("chrysalis", "milestones")}
     for row in expected("chrysalis", "messages"):
         found = get(f"/messages/{row['message_id']}/metadata")
@@ -64,7 +64,7 @@ def test_every_messages_metadata(get):
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_children_come_whole_and_once_at_any_page_size(get, size):
+def test_children_come_whole_and_once_at_any_page_size(get, size) -> None:
     wanted = defaultdict(set)
     for row in expected("chrysalis", "parents"):
         wanted[row["parent_id"]].add(row["message_id"])
@@ -77,12 +77,12 @@ def test_children_come_whole_and_once_at_any_page_size(get, size):
         assert oldest == newest[::-1]
 
 
-def test_an_unknown_message_has_no_children(get):
+def test_an_unknown_message_has_no_children(get) -> None:
     assert get(f"/messages/{'00' * 32}/children")["count"] == 0
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_messages_by_index_come_whole_and_once(get, size):
+def test_messages_by_index_come_whole_and_once(get, size) -> None:
     wanted = defaultdict(set)
     for row in expected("chrysalis", "tags"):
         wanted[row["tag"]].add(row["message_id"])
@@ -92,7 +92,7 @@ def test_messages_by_index_come_whole_and_once(get, size):
         assert set(found) == wanted[tag]
 
 
-def test_messages_by_text_and_expanded(get):
+def test_messages_by_text_and_expanded(get) -> None:
     tag, text = next(
         (row["tag"], bytes.fromhex(row["tag"]).decode())
         for row in expected("chrysalis", "tags")
@@ -107,7 +107,7 @@ def test_messages_by_text_and_expanded(get):
         assert one["milestoneIndex"] == row["milestone_index"]
 
 
-def test_chronicles_names_of_paging_are_taken(get):
+def test_chronicles_names_of_paging_are_taken(get) -> None:
     tag = expected("chrysalis", "tags")[0]["tag"]
     page = get("/messages", index=tag, page_size=1)
     assert page["maxResults"] == 1
@@ -116,7 +116,7 @@ def test_chronicles_names_of_paging_are_taken(get):
     )
 
 
-def test_a_cursor_belongs_to_its_list(api, get):
+def test_a_cursor_belongs_to_its_list(api, get) -> None:
     one, other = sorted({row["tag"] for row in expected("chrysalis", "tags")})[:2]
     tags = [row["tag"] for row in expected("chrysalis", "tags")]
     most = max(set(tags), key=tags.count)
@@ -125,7 +125,7 @@ def test_a_cursor_belongs_to_its_list(api, get):
         assert api.get(f"{BASE}/messages", params={"index": index, "cursor": cursor}).status_code == 400
 
 
-def test_every_output(get):
+def test_every_output(get) -> None:
     uses = {row["output_id"]: row for row in consumed("chrysalis")}
     carriers = {
         row["transaction_id"]: row["message_id"]
@@ -151,7 +151,7 @@ def test_every_output(get):
         assert found.get("transactionIdSpent") == (use and use["transaction_id"])
 
 
-def test_every_balance_is_the_sum_of_the_unspent_outputs(get):
+def test_every_balance_is_the_sum_of_the_unspent_outputs(get) -> None:
     used = {row["output_id"] for row in consumed("chrysalis")}
     outputs = defaultdict(list)
     for row in expected("chrysalis", "legacy_outputs"):
@@ -168,7 +168,7 @@ def test_every_balance_is_the_sum_of_the_unspent_outputs(get):
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_outputs_of_an_address_come_whole_and_once(get, size):
+def test_outputs_of_an_address_come_whole_and_once(get, size) -> None:
     used = {row["output_id"] for row in consumed("chrysalis")}
     outputs = defaultdict(list)
     for row in expected("chrysalis", "legacy_outputs"):
@@ -184,7 +184,7 @@ def test_outputs_of_an_address_come_whole_and_once(get, size):
         assert sorted(dust) == sorted(row["output_id"] for row in rows if row["output_type"] == 1)
 
 
-def test_an_address_never_used_has_nothing(get):
+def test_an_address_never_used_has_nothing(get) -> None:
     found = get(f"/addresses/ed25519/{'07' * 32}")
     assert (found["balance"], found["dustAllowed"], found["ledgerIndex"]) == (0, False, LAST)
     assert get(f"/addresses/ed25519/{'07' * 32}/outputs")["outputIds"] == []
@@ -192,7 +192,7 @@ def test_an_address_never_used_has_nothing(get):
 
 
 @pytest.mark.parametrize("size", [3, 1000])
-def test_a_history_adds_up_to_the_balance_of_what_was_created(get, size):
+def test_a_history_adds_up_to_the_balance_of_what_was_created(get, size) -> None:
     outputs = defaultdict(int)
     for row in expected("chrysalis", "legacy_outputs"):
         outputs[row["address"]] += row["amount"]
@@ -231,7 +231,7 @@ def conflicts_by_address():
     return found
 
 
-def test_a_history_has_the_conflicting_transactions(get):
+def test_a_history_has_the_conflicting_transactions(get) -> None:
     seen = set()
     for address, messages in sorted(conflicts_by_address().items())[:40]:
         history = walk(get, f"/addresses/{address}/tx-history", "history", 5)
@@ -246,7 +246,7 @@ def test_a_history_has_the_conflicting_transactions(get):
     assert {spends for _, spends in seen} == {False, True}
 
 
-def test_a_history_as_csv(api, get):
+def test_a_history_as_csv(api, get) -> None:
     address = sorted(conflicts_by_address())[0]
     answer = api.get(f"{BASE}/addresses/{address}/tx-history", headers={"Accept": "text/csv"})
     lines = answer.text.splitlines()
@@ -259,7 +259,7 @@ def test_a_history_as_csv(api, get):
     assert "conflicting" in states
 
 
-def test_milestones_and_their_changes(get):
+def test_milestones_and_their_changes(get) -> None:
     created, used = set(), set()
     for row in expected("chrysalis", "milestones"):
         index = row["milestone_index"]
@@ -275,7 +275,7 @@ def test_milestones_and_their_changes(get):
     assert used == {row["output_id"] for row in consumed("chrysalis") if row["kind"] != "treasury"}
 
 
-def test_receipts_and_the_treasury(get):
+def test_receipts_and_the_treasury(get) -> None:
     receipts = [
         (row["milestone_index"], decode_milestone(bytes.fromhex(row["payload"]), "chrysalis").receipt)
         for row in expected("chrysalis", "milestones")
@@ -291,7 +291,7 @@ def test_receipts_and_the_treasury(get):
     assert get("/treasury") == {"milestoneId": newest["output_id"], "amount": newest["amount"]}
 
 
-def test_info(get):
+def test_info(get) -> None:
     info = get("/info")
     assert (info["networkId"], info["bech32HRP"], info["minPoWScore"]) == ("chrysalis-mainnet", "iota", 4000)
     assert info["latestMilestoneIndex"] == info["confirmedMilestoneIndex"] == LAST
@@ -321,13 +321,13 @@ def test_info(get):
         (f"/transactions/{'00' * 32}/included-message", 404),
     ],
 )
-def test_wrong_and_unknown_ids(api, path, status):
+def test_wrong_and_unknown_ids(api, path, status) -> None:
     answer = api.get(f"{BASE}{path}")
     assert answer.status_code == status, answer.text
     assert answer.json()["error"] == {"code": str(status), "message": answer.json()["detail"]}
 
 
-def test_both_bases_answer_the_same(api, get):
+def test_both_bases_answer_the_same(api, get) -> None:
     message_id = expected("chrysalis", "messages")[3]["message_id"]
     for path in ("/info", f"/messages/{message_id}", f"/messages/{message_id}/children"):
         for base in ("/chrysalis-mainnet/api/core/v1", "/api/permanode/v1/chrysalis-mainnet"):

@@ -28,14 +28,14 @@ def get(api):
     return ask
 
 
-def test_every_block_as_json_packs_to_its_bytes(api, get):
+def test_every_block_as_json_packs_to_its_bytes(api, get) -> None:
     for row in expected("stardust", "messages"):
         assert pack_json_block(get(f"/blocks/0x{row['message_id']}")).hex() == row["message"]
         answer = api.get(f"{BASE}/blocks/{row['message_id']}", headers=RAW)
         assert (answer.content.hex(), answer.headers["content-type"]) == (row["message"], RAW["Accept"])
 
 
-def test_every_blocks_metadata(get):
+def test_every_blocks_metadata(get) -> None:
     milestones = {row["message_id"]: row["milestone_index"] for row in expected("stardust", "milestones")}
     for row in expected("stardust", "messages")[::2]:
         found = get(f"/blocks/{row['message_id']}/metadata")
@@ -48,7 +48,7 @@ def test_every_blocks_metadata(get):
         assert found.get("milestoneIndex") == milestones.get(row["message_id"])
 
 
-def test_every_output_with_its_metadata(api, get):
+def test_every_output_with_its_metadata(api, get) -> None:
     uses = {row["output_id"]: row for row in consumed("stardust")}
     carriers = {
         row["transaction_id"]: row["message_id"]
@@ -74,7 +74,7 @@ def test_every_output_with_its_metadata(api, get):
         assert metadata.get("transactionIdSpent") == (use and f"0x{use['transaction_id']}")
 
 
-def test_the_outputs_of_a_conflicting_transaction_are_not_found(api):
+def test_the_outputs_of_a_conflicting_transaction_are_not_found(api) -> None:
     rows = expected("stardust", "transactions")
     included = {row["transaction_id"] for row in rows if row["inclusion_state"] == 1}
     conflicting = {row["transaction_id"] for row in rows} - included
@@ -84,7 +84,7 @@ def test_the_outputs_of_a_conflicting_transaction_are_not_found(api):
         assert api.get(f"{BASE}/transactions/{transaction_id}/included-block").status_code == 404
 
 
-def test_the_included_block_of_a_reattached_transaction_is_the_one_that_counted(get):
+def test_the_included_block_of_a_reattached_transaction_is_the_one_that_counted(get) -> None:
     carriers = defaultdict(set)
     for row in expected("stardust", "transactions"):
         carriers[row["transaction_id"]].add((row["message_id"], row["inclusion_state"]))
@@ -98,7 +98,7 @@ def test_the_included_block_of_a_reattached_transaction_is_the_one_that_counted(
                 assert metadata["blockId"] == f"0x{message_id}"
 
 
-def test_milestones_by_index_and_id(api, get):
+def test_milestones_by_index_and_id(api, get) -> None:
     for row in expected("stardust", "milestones"):
         index, payload = row["milestone_index"], bytes.fromhex(row["payload"])
         by_index = get(f"/milestones/by-index/{index}")
@@ -108,7 +108,7 @@ def test_milestones_by_index_and_id(api, get):
         assert api.get(f"{BASE}/milestones/{milestone_id(payload)}", headers=RAW).content == payload
 
 
-def test_the_utxo_changes_of_all_milestones_are_the_expected_ledger(get):
+def test_the_utxo_changes_of_all_milestones_are_the_expected_ledger(get) -> None:
     created, used = set(), set()
     for row in expected("stardust", "milestones"):
         changes = get(f"/milestones/by-index/{row['milestone_index']}/utxo-changes")
@@ -121,7 +121,7 @@ def test_the_utxo_changes_of_all_milestones_are_the_expected_ledger(get):
     assert used == {f"0x{row['output_id']}" for row in consumed("stardust")}
 
 
-def test_utxo_changes_come_in_white_flag_order(get):
+def test_utxo_changes_come_in_white_flag_order(get) -> None:
     order = {row["message_id"]: row["white_flag_index"] for row in expected("stardust", "messages")}
     carriers = {
         row["transaction_id"]: order[row["message_id"]]
@@ -134,7 +134,7 @@ def test_utxo_changes_come_in_white_flag_order(get):
         assert places == sorted(places)
 
 
-def test_info_is_whole(get):
+def test_info_is_whole(get) -> None:
     info = get("/info")
     last = max(expected("stardust", "milestones"), key=lambda row: row["milestone_index"])
     latest = {
@@ -160,7 +160,7 @@ def test_info_is_whole(get):
     assert (info["features"], info["pendingProtocolParameters"]) == ([], [])
 
 
-def test_a_network_without_receipts_has_none_and_no_treasury(get):
+def test_a_network_without_receipts_has_none_and_no_treasury(get) -> None:
     assert get("/receipts") == get("/receipts/5") == {"receipts": []}
     assert get("/treasury") == {"milestoneId": f"0x{'0' * 64}", "amount": "0"}
 
@@ -182,14 +182,14 @@ def test_a_network_without_receipts_has_none_and_no_treasury(get):
         ("/info?x=1", 400),
     ],
 )
-def test_wrong_and_unknown_ids(api, path, status):
+def test_wrong_and_unknown_ids(api, path, status) -> None:
     answer = api.get(f"{BASE}{path}")
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["error"] == {"code": str(status), "message": answer.json()["detail"]}
 
 
-def test_a_block_may_be_kept_for_ever_and_a_ledger_state_not(api):
+def test_a_block_may_be_kept_for_ever_and_a_ledger_state_not(api) -> None:
     message_id = expected("stardust", "messages")[0]["message_id"]
     block = api.get(f"{BASE}/blocks/{message_id}")
     raw = api.get(f"{BASE}/blocks/{message_id}", headers=RAW)
@@ -201,7 +201,7 @@ def test_a_block_may_be_kept_for_ever_and_a_ledger_state_not(api):
     assert api.get(f"{BASE}/treasury").headers["cache-control"] == "no-cache"
 
 
-def test_the_contracts_prefix_answers_the_same(api, get):
+def test_the_contracts_prefix_answers_the_same(api, get) -> None:
     message_id = expected("stardust", "messages")[3]["message_id"]
     for path in ("/info", f"/blocks/{message_id}", f"/blocks/{message_id}/metadata"):
         assert api.get(f"/api/permanode/v1/shimmer{path}").json() == get(path)

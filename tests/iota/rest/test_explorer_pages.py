@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
+import re
+from collections import Counter
 from datetime import UTC, datetime, time
+from itertools import pairwise
 
 import pytest
 
@@ -13,6 +17,7 @@ from permalake.config import Settings
 from support import held_amounts
 from support.iota_days import expected
 from support.synthetic_lake import NETWORKS as PROTOCOLS
+from support.synthetic_lake import tables
 
 OWNED = {"stardust": "basic_outputs", "chrysalis": "legacy_outputs"}
 
@@ -52,7 +57,7 @@ def newest(synthetic_api, network):
     raise AssertionError("no milestone changes the ledger")
 
 
-def test_a_milestone_page_leads_to_its_messages_and_outputs(synthetic_api, network, newest):
+def test_a_milestone_page_leads_to_its_messages_and_outputs(synthetic_api, network, newest) -> None:
     assert newest["message_count"] == len(newest["messages"])
     assert lands(synthetic_api, network, str(newest["index"])).endswith(f"/milestone/{newest['index']}")
     message = newest["messages"][0]
@@ -67,7 +72,7 @@ def test_a_milestone_page_leads_to_its_messages_and_outputs(synthetic_api, netwo
     assert all(len(one) == 64 for one in parent)
 
 
-def test_an_output_page_says_where_it_came_from_and_went(synthetic_api, network, newest):
+def test_an_output_page_says_where_it_came_from_and_went(synthetic_api, network, newest) -> None:
     spent = get(synthetic_api, f"/{network}/explore/output/{newest['consumed'][0]}")["found"]
     assert spent["spent_in"] == newest["index"]
     assert lands(synthetic_api, network, spent["id"]).endswith(f"/output/{spent['id']}")
@@ -79,7 +84,7 @@ def test_an_output_page_says_where_it_came_from_and_went(synthetic_api, network,
     assert created["created_in"] == newest["index"]
 
 
-def test_an_address_page_lists_outputs_and_what_is_unspent(synthetic_api, network):
+def test_an_address_page_lists_outputs_and_what_is_unspent(synthetic_api, network) -> None:
     rows = expected(PROTOCOLS[network], OWNED[PROTOCOLS[network]])
     address = rows[-1]["address"]
     found = get(synthetic_api, f"/{network}/explore/address/{address}")["found"]
@@ -90,7 +95,7 @@ def test_an_address_page_lists_outputs_and_what_is_unspent(synthetic_api, networ
     assert lands(synthetic_api, network, address.upper()).endswith(address)
 
 
-def test_a_message_page_says_what_it_changed_in_the_ledger(synthetic_api, network, newest):
+def test_a_message_page_says_what_it_changed_in_the_ledger(synthetic_api, network, newest) -> None:
     spent = get(synthetic_api, f"/{network}/explore/output/{newest['consumed'][0]}")["found"]
     [included] = [
         one["message_id"]
@@ -109,7 +114,7 @@ def test_a_message_page_says_what_it_changed_in_the_ledger(synthetic_api, networ
     assert f"/explore/output/{created[0]}" in page.text
 
 
-def test_page_api_and_sql_tell_the_same_of_every_address(synthetic_api, synthetic_settings, network):
+def test_page_api_and_sql_tell_the_same_of_every_address(synthetic_api, synthetic_settings, network) -> None:
     """Also of those that only spent what they had before the first milestone."""
     every = held_amounts.by_sql(synthetic_settings, network)
     from_before = {address: told for address, told in every.items() if told[1]}
@@ -126,7 +131,7 @@ def test_page_api_and_sql_tell_the_same_of_every_address(synthetic_api, syntheti
 TICKERS = {"shimmer": "SMR", "iota": "MIOTA"}
 
 
-def test_pages_tell_times_in_utc_and_amounts_in_coins(synthetic_api, network, newest):
+def test_pages_tell_times_in_utc_and_amounts_in_coins(synthetic_api, network, newest) -> None:
     milestones = expected(PROTOCOLS[network], "milestones")
     seconds = next(row["timestamp"] for row in milestones if row["milestone_index"] == newest["index"])
     when = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -142,14 +147,14 @@ def test_pages_tell_times_in_utc_and_amounts_in_coins(synthetic_api, network, ne
 
 
 @pytest.mark.parametrize(("state", "told"), [(0, "conflict reason "), (2, "it carries no transaction")])
-def test_a_message_without_effect_says_why(synthetic_api, network, state, told):
+def test_a_message_without_effect_says_why(synthetic_api, network, state, told) -> None:
     row = next(one for one in expected(PROTOCOLS[network], "messages") if one["inclusion_state"] == state)
     effect = get(synthetic_api, f"/{network}/explore/message/{row['message_id']}")["found"]["effect"]
     assert effect["none"].startswith(told)
     assert (effect["consumed"]["count"], effect["created"]["count"]) == (0, 0)
 
 
-def test_an_address_page_has_the_history(synthetic_api, network):
+def test_an_address_page_has_the_history(synthetic_api, network) -> None:
     address = expected(PROTOCOLS[network], OWNED[PROTOCOLS[network]])[-1]["address"]
     found = get(synthetic_api, f"/{network}/explore/address/{address}")["found"]
     moves = found["history"]["moves"]
@@ -166,7 +171,7 @@ def test_an_address_page_has_the_history(synthetic_api, network):
 
 
 @pytest.mark.parametrize("state", [0, 1])
-def test_a_transaction_has_a_page_with_every_message_that_carries_it(synthetic_api, network, state):
+def test_a_transaction_has_a_page_with_every_message_that_carries_it(synthetic_api, network, state) -> None:
     rows = expected(PROTOCOLS[network], "transactions")
     transaction = next(row["transaction_id"] for row in rows if row["inclusion_state"] == state)
     carriers = {row["message_id"] for row in rows if row["transaction_id"] == transaction}
@@ -181,25 +186,26 @@ def test_a_transaction_has_a_page_with_every_message_that_carries_it(synthetic_a
     get(synthetic_api, f"/{network}/explore/transaction/{'0' * 64}", 404)
 
 
-def test_a_day_has_a_page(synthetic_api, network):
+def test_a_day_has_a_page(synthetic_api, network) -> None:
     days = expected(PROTOCOLS[network], "date_cache")
     day = days[0]["date"]
     assert lands(synthetic_api, network, day).endswith(f"/day/{day}")
     found = get(synthetic_api, f"/{network}/explore/day/{day}")["found"]
     assert (found["first"], found["last"]) == (days[0]["start_ms"], days[0]["end_ms"])
     assert (found["hours"], found["figures"]) == ([], []), "what is not held is not zero"
+    assert found["notes"] == []
     get(synthetic_api, f"/{network}/explore/day/1999-01-01", 404)
     get(synthetic_api, f"/{network}/explore/day/x", 400)
 
 
-def test_a_foundry_tells_the_supply_of_its_token(synthetic_api):
+def test_a_foundry_tells_the_supply_of_its_token(synthetic_api) -> None:
     row = expected("stardust", "foundry_outputs")[-1]
     supply = get(synthetic_api, f"/shimmer/explore/foundry/{row['foundry_id']}")["found"]["supply"]
     assert int(supply["supply"]) == int(supply["minted"]) - int(supply["melted"])
     assert int(supply["maximum"]) >= int(supply["supply"])
 
 
-def test_a_history_is_a_file(synthetic_api, network):
+def test_a_history_is_a_file(synthetic_api, network) -> None:
     address = expected(PROTOCOLS[network], OWNED[PROTOCOLS[network]])[-1]["address"]
     path = f"/{network}/explore/address/{address}"
     moves = get(synthetic_api, path)["found"]["history"]["moves"]
@@ -211,7 +217,18 @@ def test_a_history_is_a_file(synthetic_api, network):
     assert [(row["time"], row["change"]) for row in rows] == [(one["time"], one["change"]) for one in moves]
 
 
-def test_a_chrysalis_history_is_that_of_the_api(synthetic_api):
+def test_the_account_statement_is_a_file_with_the_balances_of_the_history(synthetic_api, network) -> None:
+    address = expected(PROTOCOLS[network], OWNED[PROTOCOLS[network]])[-1]["address"]
+    path = f"/{network}/explore/address/{address}"
+    moves = get(synthetic_api, path)["found"]["history"]["moves"]
+    page = html.unescape(synthetic_api.get(path, headers={"Accept": "text/html"}).text)
+    [link] = re.findall(r'href="([^"]*account_statement[^"]*format=csv)"', page)
+    rows = list(csv.DictReader(io.StringIO(synthetic_api.get(link).text)))
+    changes = {(row["milestone_index"], row["amount_base"], row["balance_base"]) for row in rows}
+    assert changes == {(str(one["milestone_index"]), one["change"], one["balance"]) for one in moves}
+
+
+def test_a_chrysalis_history_is_that_of_the_api(synthetic_api) -> None:
     address = expected("chrysalis", "legacy_outputs")[-1]["address"]
     moves = get(synthetic_api, f"/iota/explore/address/{address}")["found"]["history"]["moves"]
     told = synthetic_api.get(f"/iota/api/v1/addresses/{address}/tx-history?pageSize=1000").json()["data"]
@@ -219,7 +236,7 @@ def test_a_chrysalis_history_is_that_of_the_api(synthetic_api):
     assert {one["transaction_id"]: int(one["change"]) for one in moves} == of_api
 
 
-def test_a_tag_is_found_as_text_and_as_hex(synthetic_api, network):
+def test_a_tag_is_found_as_text_and_as_hex(synthetic_api, network) -> None:
     rows = expected(PROTOCOLS[network], "tags")
     text = next(row["tag"] for row in rows if bytes.fromhex(row["tag"]).isalpha())
     assert lands(synthetic_api, network, bytes.fromhex(text).decode()).endswith(f"/tag/{text}")
@@ -235,7 +252,7 @@ CHAINS = {"alias": "alias_id", "nft": "nft_id", "foundry": "foundry_id"}
 
 
 @pytest.mark.parametrize("kind", CHAINS)
-def test_a_chain_page_lists_its_states(synthetic_api, kind):
+def test_a_chain_page_lists_its_states(synthetic_api, kind) -> None:
     rows = expected("stardust", f"{kind}_outputs")
     chain_id = rows[-1][CHAINS[kind]]
     own = [row["output_id"] for row in rows if row[CHAINS[kind]] == chain_id]
@@ -251,7 +268,32 @@ def test_a_chain_page_lists_its_states(synthetic_api, kind):
     get(synthetic_api, f"/shimmer/explore/{kind}/00", 400)
 
 
-def test_an_alias_lists_its_foundries_and_a_foundry_its_alias(synthetic_api):
+@pytest.mark.parametrize("kind", ["alias", "nft"])
+def test_a_chain_lists_its_earlier_states(synthetic_api, kind) -> None:
+    rows = tables("stardust")[f"{kind}_outputs"]
+    id_of = CHAINS[kind]
+    [(chain, count)] = Counter(row[id_of] for row in rows).most_common(1)
+    assert count > 1
+    own = sorted((row for row in rows if row[id_of] == chain), key=lambda row: -row["milestone_index"])
+    found = get(synthetic_api, f"/shimmer/explore/{kind}/{chain}")["found"]["outputs"]
+    assert {one["id"] for one in found} == {row["output_id"] for row in own}
+    assert [one["created_in"] for one in found] == [row["milestone_index"] for row in own]
+    # Each state is consumed by the transaction that creates the next one.
+    for later, one in pairwise(found):
+        assert one["spent_by"] == later["created_by"] == later["id"][:64]
+    owner = "state_controller" if kind == "alias" else "address"
+    assert {one["id"]: one["owner"] for one in found} == {row["output_id"]: row[owner] for row in own}
+    text = synthetic_api.get(f"/shimmer/explore/{kind}/{chain}", headers={"Accept": "text/html"}).text
+    consumed = [one for one in found if one["spent_by"]]
+    assert consumed
+    assert all(f"/shimmer/explore/transaction/{one['spent_by']}" in text for one in consumed)
+    if kind == "alias":
+        indices = [one["state_index"] for one in found]
+        assert None not in indices
+        assert indices == sorted(indices, reverse=True)
+
+
+def test_an_alias_lists_its_foundries_and_a_foundry_its_alias(synthetic_api) -> None:
     row = expected("stardust", "foundry_outputs")[0]
     foundry = get(synthetic_api, f"/shimmer/explore/foundry/{row['foundry_id']}")["found"]
     assert foundry["alias"] == row["address"]
@@ -260,7 +302,7 @@ def test_an_alias_lists_its_foundries_and_a_foundry_its_alias(synthetic_api):
     assert row["foundry_id"] in alias["foundries"]
 
 
-def test_an_address_page_tells_conditions_and_the_balance(synthetic_api):
+def test_an_address_page_tells_conditions_and_the_balance(synthetic_api) -> None:
     listed = synthetic_api.get("/shimmer/api/indexer/v1/outputs/basic?hasExpiration=true&state=all").json()
     output_id = listed["items"][-1].removeprefix("0x")
     [first, *_] = get(synthetic_api, f"/shimmer/explore/output/{output_id}")["found"]["conditions"]
@@ -276,7 +318,7 @@ def test_an_address_page_tells_conditions_and_the_balance(synthetic_api):
     assert found["balance"] == {"total": answer["totalBalance"], "available": answer["availableBalance"]}
 
 
-def test_every_page_is_html_without_inline_scripts(synthetic_api, network, newest):
+def test_every_page_is_html_without_inline_scripts(synthetic_api, network, newest) -> None:
     paths = (
         "",
         f"/milestone/{newest['index']}",
@@ -291,7 +333,7 @@ def test_every_page_is_html_without_inline_scripts(synthetic_api, network, newes
         assert "script" not in answer.headers["content-security-policy"]
 
 
-def test_the_page_of_a_message_loads_one_script_of_this_server(synthetic_api, network, newest):
+def test_the_page_of_a_message_loads_one_script_of_this_server(synthetic_api, network, newest) -> None:
     path = f"/{network}/explore/message/{newest['messages'][0]['id']}"
     answer = synthetic_api.get(path, headers={"Accept": "text/html"})
     script = f"/{network}/explore/scripts/verify.js"
@@ -318,7 +360,7 @@ def test_the_page_of_a_message_loads_one_script_of_this_server(synthetic_api, ne
         ("/milestone/%3Cb%3E", 400, "index: Input should be a valid integer"),
     ],
 )
-def test_a_browser_gets_a_page_that_says_what_is_wrong(synthetic_api, network, path, status, told):
+def test_a_browser_gets_a_page_that_says_what_is_wrong(synthetic_api, network, path, status, told) -> None:
     url = f"/{network}/explore{path}"
     answer = synthetic_api.get(url, headers={"Accept": "text/html,*/*;q=0.8"})
     assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
@@ -330,7 +372,7 @@ def test_a_browser_gets_a_page_that_says_what_is_wrong(synthetic_api, network, p
         assert synthetic_api.get(url, headers=other).headers["content-type"] == "application/problem+json"
 
 
-def test_what_is_unknown_or_malformed(synthetic_api, network):
+def test_what_is_unknown_or_malformed(synthetic_api, network) -> None:
     assert get(synthetic_api, f"/{network}/explore?q=%3Cb%3Enothing")["query"] == "<b>nothing"
     page = synthetic_api.get(f"/{network}/explore?q=%3Cb%3Enothing", headers={"Accept": "text/html"})
     assert "<b>nothing" not in page.text
@@ -381,7 +423,7 @@ def digits_api(tmp_path_factory):
         yield client
 
 
-def test_digits_that_are_a_milestone_and_a_tag_are_offered_as_both(digits_api):
+def test_digits_that_are_a_milestone_and_a_tag_are_offered_as_both(digits_api) -> None:
     found = get(digits_api, f"/shimmer/explore?q={DIGITS}")["places"]
     assert found == [
         {"kind": "milestone", "name": DIGITS},
@@ -394,7 +436,7 @@ def test_digits_that_are_a_milestone_and_a_tag_are_offered_as_both(digits_api):
         assert f'href="/shimmer/explore/{place["kind"]}/{place["name"]}"' in shown.text
 
 
-def test_a_search_redirects_in_the_form_that_was_asked_for(digits_api):
+def test_a_search_redirects_in_the_form_that_was_asked_for(digits_api) -> None:
     tag = DIGITS.encode().hex()
     for asked, path in ((f"q={tag}&format=json", f"tag/{tag}?format=json"), (f"q={tag}", f"tag/{tag}")):
         answer = digits_api.get(f"/shimmer/explore?{asked}", follow_redirects=False)

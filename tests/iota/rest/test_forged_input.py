@@ -61,7 +61,7 @@ def with_cursor(client, path):
     return path, body.get("cursor") or body.get("data", {}).get("cursor")
 
 
-def test_forged_cursors_of_the_ledger(synthetic_api, lists):
+def test_forged_cursors_of_the_ledger(synthetic_api, lists) -> None:
     for path in lists:
         asked, cursor = with_cursor(synthetic_api, path)
         assert cursor, path
@@ -69,13 +69,17 @@ def test_forged_cursors_of_the_ledger(synthetic_api, lists):
         assert sum(outcomes) > len(outcomes) / 2, path
 
 
-def test_forged_cursors_of_every_analytics_table(synthetic_api, worlds):
-    owner = most(worlds["stardust"]["basic_outputs"], "address")
+def test_forged_cursors_of_every_analytics_table(synthetic_api, worlds) -> None:
+    rows = worlds["stardust"]
+    wanted = {
+        "address": most(rows["basic_outputs"], "address"),
+        "token_id": most(rows["native_tokens"], "token_id"),
+    }
     asked = 0
     for table in synthetic_api.get("/api/analytics/v1/").json()["tables"]:
         if table["network"] != "shimmer":
             continue
-        path = table["path"] + "?" + "&".join(f"{name}={owner}" for name in table["required"])
+        path = table["path"] + "?" + "&".join(f"{name}={wanted[name]}" for name in table["required"])
         path, cursor = with_cursor(synthetic_api, path)
         if cursor:
             asked += 1
@@ -84,7 +88,7 @@ def test_forged_cursors_of_every_analytics_table(synthetic_api, worlds):
     assert asked > 5
 
 
-def test_forged_proofs(synthetic_api, worlds):
+def test_forged_proofs(synthetic_api, worlds) -> None:
     for network, base, protocol in (
         ("shimmer", "/shimmer/api/poi/v1", "stardust"),
         ("iota", "/iota/api/poi/v1", "chrysalis"),
@@ -99,7 +103,7 @@ def test_forged_proofs(synthetic_api, worlds):
 
 
 @pytest.mark.parametrize("network", ["shimmer", "iota"])
-def test_days_at_the_ends_of_the_calendar(synthetic_api, network):
+def test_days_at_the_ends_of_the_calendar(synthetic_api, network) -> None:
     page = {"Accept": "text/html"}
     links = {f"/{network}", "/", "/quality", "/operations"}
     for path in sorted(links):

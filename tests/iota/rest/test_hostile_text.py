@@ -65,14 +65,14 @@ def page(api, path):
     return answer.text
 
 
-def test_a_tag_is_text(api):
+def test_a_tag_is_text(api) -> None:
     text = page(api, f"/{NETWORK}/explore/tag/{TAG.hex()}")
     assert "&lt;img src=x onerror=alert(1)&gt;[U+202E][U+200F][U+001B][31m[U+0000]&#34;&amp;" in text
     answer = api.get(f"/{NETWORK}/explore", params={"q": TAG.decode()}, follow_redirects=False)
     assert answer.headers["location"] == f"/{NETWORK}/explore/tag/{TAG.hex()}"
 
 
-def test_a_block_full_of_data_is_cut(api):
+def test_a_block_full_of_data_is_cut(api) -> None:
     path = f"/{NETWORK}/explore/message/{1:060x}{0:04x}"
     text = page(api, path)
     assert " characters)" in text
@@ -80,6 +80,6 @@ def test_a_block_full_of_data_is_cut(api):
     assert found["json"]["payload"]["data"] == f"0x{DATA.hex()}", "JSON has all of it"
 
 
-def test_a_search_for_markup_finds_nothing(api):
+def test_a_search_for_markup_finds_nothing(api) -> None:
     text = page(api, f"/{NETWORK}/explore?q=%3Cscript%3Ealert(2)%3C/script%3E")
     assert "Nothing published matches" in text

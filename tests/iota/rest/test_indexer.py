@@ -154,7 +154,7 @@ def unlockable(address):
     return lambda kind, row: address in [row[column] for column in UNLOCKERS[kind]]
 
 
-def test_every_filter_selects_what_a_search_finds(synthetic_api, tables, spent):
+def test_every_filter_selects_what_a_search_finds(synthetic_api, tables, spent) -> None:
     found = 0
     for kind, query, wanted in cases(tables):
         path = f"/shimmer/api/indexer/v1/outputs/{kind}"
@@ -165,7 +165,7 @@ def test_every_filter_selects_what_a_search_finds(synthetic_api, tables, spent):
     assert found > 40
 
 
-def test_outputs_of_all_kinds_by_who_may_unlock_them(synthetic_api, tables, spent):
+def test_outputs_of_all_kinds_by_who_may_unlock_them(synthetic_api, tables, spent) -> None:
     path = "/shimmer/api/indexer/v1/outputs"
     assert ids(synthetic_api, path) == search(tables, KINDS, lambda kind, row: True, spent)
     for kind, columns in UNLOCKERS.items():
@@ -177,7 +177,7 @@ def test_outputs_of_all_kinds_by_who_may_unlock_them(synthetic_api, tables, spen
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_names_of_seed_004(synthetic_api, tables, spent, base):
+def test_names_of_seed_004(synthetic_api, tables, spent, base) -> None:
     """`/outputs` with a filter of basic outputs is basic there; the other lists have names of their own."""
     address = some(tables, "basic", "address")
     own = search(tables, ["basic"], lambda kind, row: row["address"] == address, spent)
@@ -189,7 +189,7 @@ def test_names_of_seed_004(synthetic_api, tables, spent, base):
 @pytest.mark.parametrize(
     ("kind", "size"), [("alias", 1), ("alias", 7), ("alias", 8), ("basic", 100), ("basic", 1000)]
 )
-def test_pages_hold_everything_once(synthetic_api, tables, kind, size):
+def test_pages_hold_everything_once(synthetic_api, tables, kind, size) -> None:
     """Chronicle issues 1362 and 923: the same cursor again, and one at the end."""
     path = f"/shimmer/api/indexer/v1/outputs/{kind}"
     wanted = search(tables, [kind], lambda kind, row: row["native_token_count"] == 0)
@@ -199,7 +199,7 @@ def test_pages_hold_everything_once(synthetic_api, tables, kind, size):
     assert ids(synthetic_api, path, sort="newest", **query) == wanted[::-1]
 
 
-def test_a_cursor_keeps_its_page_size_and_belongs_to_its_list(synthetic_api):
+def test_a_cursor_keeps_its_page_size_and_belongs_to_its_list(synthetic_api) -> None:
     path = "/shimmer/api/indexer/v1/outputs/basic"
     first = synthetic_api.get(path, params={"pageSize": 2}).json()
     again = synthetic_api.get(path, params={"pageSize": 50, "cursor": first["cursor"]}).json()
@@ -211,7 +211,7 @@ def test_a_cursor_keeps_its_page_size_and_belongs_to_its_list(synthetic_api):
         assert answer.status_code == 400, other
 
 
-def test_chains_by_id(synthetic_api, tables, spent):
+def test_chains_by_id(synthetic_api, tables, spent) -> None:
     """The newest state of each alias, NFT and foundry; a spent one only with state=all."""
     seen = set()
     for kind, path in (("alias", "aliases"), ("nft", "nft"), ("foundry", "foundries")):
@@ -226,9 +226,22 @@ def test_chains_by_id(synthetic_api, tables, spent):
             for base in (f"{BASES[0]}/outputs/{kind}", f"{BASES[1]}/{path}"):
                 answer = synthetic_api.get(f"{base}/0x{chain_id.upper()}")
                 assert answer.status_code == (404 if is_spent else 200)
+                if is_spent:
+                    end = next(r for r in tables["consumed_outputs"] if r["output_id"] == newest)
+                    told = answer.json()["detail"]
+                    assert f"{kind} {chain_id} was destroyed in milestone {end['milestone_index']}" in told
+                    assert end["transaction_id"] in told
                 answer = synthetic_api.get(f"{base}/{chain_id}", params={"state": "all"})
                 assert answer.json()["items"] == [f"0x{newest}"]
     assert {("alias", False), ("foundry", False), ("nft", True)} <= seen
+
+
+def test_a_chain_that_never_was_is_not_said_to_be_destroyed(synthetic_api) -> None:
+    answer = synthetic_api.get(f"{BASES[0]}/outputs/nft/{'0' * 63}3", params={"state": "all"})
+    assert (answer.status_code, answer.json()["detail"]) == (
+        404,
+        f"nft {'0' * 63}3 is not in the published days",
+    )
 
 
 BAD = [
@@ -259,7 +272,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("path", "query"), BAD)
-def test_wrong_requests_are_told_what_is_wrong(synthetic_api, path, query):
+def test_wrong_requests_are_told_what_is_wrong(synthetic_api, path, query) -> None:
     answer = synthetic_api.get(f"/shimmer/api/indexer/v1/{path}", params=query)
     assert answer.status_code == 400
     problem = answer.json()
@@ -267,7 +280,7 @@ def test_wrong_requests_are_told_what_is_wrong(synthetic_api, path, query):
     assert "\n" not in problem["detail"]
 
 
-def test_chrysalis_outputs_by_address(synthetic_api):
+def test_chrysalis_outputs_by_address(synthetic_api) -> None:
     spent = {row["output_id"] for row in synthetic_lake.tables("chrysalis")["consumed_outputs"]}
     rows = sorted(expected("chrysalis", "legacy_outputs"), key=lambda r: (r["ms_timestamp"], r["output_id"]))
     address = rows[0]["address"]
@@ -279,7 +292,7 @@ def test_chrysalis_outputs_by_address(synthetic_api):
     assert synthetic_api.get(path, params={"hasTimelock": "true"}).status_code == 400
 
 
-def test_a_list_holds_for_the_published_ledger(synthetic_api, tables):
+def test_a_list_holds_for_the_published_ledger(synthetic_api, tables) -> None:
     last = max(row["end_ms"] for row in tables["date_cache"])
     answer = synthetic_api.get("/shimmer/api/indexer/v1/outputs/basic", params={"sender": "x"})
     assert answer.status_code == 400

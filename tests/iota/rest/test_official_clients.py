@@ -86,7 +86,7 @@ def included():
     return row, sorted(outputs)
 
 
-def test_iota_sdk_knows_the_network(sdk, served):
+def test_iota_sdk_knows_the_network(sdk, served) -> None:
     info = sdk.get_info().nodeInfo
     assert (info.name, info.status.confirmedMilestone.index) == ("PERMALAKE", LAST)
     assert sdk.get_health(f"{served}/shimmer") is True
@@ -97,7 +97,7 @@ def test_iota_sdk_knows_the_network(sdk, served):
     assert sdk.unhealthy_nodes() == []
 
 
-def test_iota_sdk_reads_blocks(sdk):
+def test_iota_sdk_reads_blocks(sdk) -> None:
     rows = expected("stardust", "messages")
     for row in rows[::40]:
         block_id = f"0x{row['message_id']}"
@@ -109,7 +109,7 @@ def test_iota_sdk_reads_blocks(sdk):
     assert len(sdk.find_blocks([f"0x{row['message_id']}" for row in rows[:3]])) == 3
 
 
-def test_iota_sdk_reads_milestones(sdk):
+def test_iota_sdk_reads_milestones(sdk) -> None:
     row = expected("stardust", "milestones")[4]
     index, payload = row["milestone_index"], bytes.fromhex(row["payload"])
     identity = f"0x{milestone_id(payload)}"
@@ -125,7 +125,7 @@ def test_iota_sdk_reads_milestones(sdk):
     assert sdk.get_treasury() == {"milestoneId": f"0x{'0' * 64}", "amount": "0"}
 
 
-def test_iota_sdk_reads_outputs_of_a_transaction(sdk, included):
+def test_iota_sdk_reads_outputs_of_a_transaction(sdk, included) -> None:
     row, outputs = included
     ids = [OutputId.from_string(f"0x{one}") for one in outputs]
     found = sdk.get_outputs(ids)
@@ -140,7 +140,7 @@ def test_iota_sdk_reads_outputs_of_a_transaction(sdk, included):
     assert len(sdk.get_included_block(f"0x{row['transaction_id']}").parents) >= 1
 
 
-def test_iota_sdk_takes_a_wrong_id_as_an_error(sdk):
+def test_iota_sdk_takes_a_wrong_id_as_an_error(sdk) -> None:
     with pytest.raises(Exception, match=r"not found|published days"):
         sdk.get_block_data(f"0x{'00' * 32}")
 
@@ -154,7 +154,7 @@ def iota_js(address, protocol, calls):
     return json.loads(done.stdout)
 
 
-def test_iota_js_of_stardust(served, included):
+def test_iota_js_of_stardust(served, included) -> None:
     row, outputs = included
     message = next(one for one in expected("stardust", "messages") if one["message_id"] == row["message_id"])
     milestone = expected("stardust", "milestones")[2]
@@ -202,7 +202,7 @@ def test_iota_js_of_stardust(served, included):
     assert "not in the published days" in found[-1]["error"]
 
 
-def test_iota_js_of_chrysalis(served):
+def test_iota_js_of_chrysalis(served) -> None:
     uses = {one["output_id"] for one in consumed("chrysalis")}
     row = expected("chrysalis", "messages")[10]
     # The client takes the index as text.
@@ -261,20 +261,20 @@ def test_iota_js_of_chrysalis(served):
     assert "not in the published days" in found[-1]["error"]
 
 
-def test_the_default_network_stands_at_the_root_too(served):
+def test_the_default_network_stands_at_the_root_too(served) -> None:
     for path in ("/health", "/api/routes", "/api/core/v2/info"):
         assert httpx.get(f"{served}{path}").content == httpx.get(f"{served}/shimmer{path}").content
     assert Client(nodes=[served]).get_info().nodeInfo.status.confirmedMilestone.index == LAST
 
 
 @pytest.mark.parametrize("slashes", ["/", "//"])
-def test_a_slash_behind_a_node_s_address_does_no_harm(served, slashes):
+def test_a_slash_behind_a_node_s_address_does_no_harm(served, slashes) -> None:
     client = Client(nodes=[f"{served}/shimmer{slashes}"])
     assert client.get_info().nodeInfo.status.confirmedMilestone.index == LAST
     assert client.get_milestone_by_index(LAST).index == LAST
 
 
-def test_serve_without_a_lake_says_what_to_do(tmp_path):
+def test_serve_without_a_lake_says_what_to_do(tmp_path) -> None:
     environment = {**os.environ, "PERMALAKE_LAKE__WAREHOUSE": str(tmp_path / "none")}
     done = subprocess.run(
         [official_clients.BIN / "permalake", "serve"],

@@ -40,7 +40,7 @@ def walk(ask, protocol, path, name, size, **query):
 
 @pytest.mark.parametrize("size", [7, 1000])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_milestone_lists_its_messages_in_white_flag_order(ask, protocol, size):
+def test_a_milestone_lists_its_messages_in_white_flag_order(ask, protocol, size) -> None:
     wanted = defaultdict(dict)
     for row in expected(protocol, "messages"):
         wanted[row["milestone_index"]][row["white_flag_index"]] = row["message_id"]
@@ -54,14 +54,14 @@ def test_a_milestone_lists_its_messages_in_white_flag_order(ask, protocol, size)
         assert (data["index"], data["timestamp"]) == (row["milestone_index"], row["timestamp"])
 
 
-def test_a_stardust_milestone_by_id_is_its_payload(ask):
+def test_a_stardust_milestone_by_id_is_its_payload(ask) -> None:
     row = expected("stardust", "milestones")[0]
     identity = milestone_id(bytes.fromhex(row["payload"]))
     assert ask("stardust", f"/milestones/{identity}")["index"] == row["milestone_index"]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_messages_of_either_protocol(ask, protocol):
+def test_messages_of_either_protocol(ask, protocol) -> None:
     for row in expected(protocol, "messages")[:40]:
         found = ask(protocol, f"/messages/{row['message_id']}")["data"]
         assert pack_json_block(found, protocol).hex() == row["message"]
@@ -77,7 +77,7 @@ def test_messages_of_either_protocol(ask, protocol):
 
 @pytest.mark.parametrize("size", [3, 1000])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_outputs_of_an_address_of_every_kind(ask, protocol, size):
+def test_outputs_of_an_address_of_every_kind(ask, protocol, size) -> None:
     used = {row["output_id"] for row in consumed(protocol)}
     owned = defaultdict(set)
     for kind in KINDS:
@@ -99,7 +99,7 @@ def test_outputs_of_an_address_of_every_kind(ask, protocol, size):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_spent_outputs_are_listed_by_one_rule_per_dialect(ask, api, protocol):
+def test_spent_outputs_are_listed_by_one_rule_per_dialect(ask, api, protocol) -> None:
     """The permanode's routes list spent outputs too, a node's do not, by bech32 and by hex alike."""
     used = {row["output_id"] for row in consumed(protocol)}
     owned = defaultdict(dict)
@@ -129,7 +129,7 @@ CORE = {"stardust": not_served.CORE_V2, "chrysalis": not_served.CORE_V1}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_what_a_permanode_cannot_answer_is_501_with_a_reason(api, protocol):
+def test_what_a_permanode_cannot_answer_is_501_with_a_reason(api, protocol) -> None:
     places = [(f"{prefix}{path}", rest) for prefix in PREFIXES[protocol] for path, *rest in CORE[protocol]]
     places += [(f"/api/permanode/v1/{{net}}{path}", rest) for path, *rest in not_served.MESSAGES]
     places += [(f"/{{net}}{path}", rest) for path, *rest in not_served.PLUGINS]
@@ -145,14 +145,14 @@ def test_what_a_permanode_cannot_answer_is_501_with_a_reason(api, protocol):
             assert answer.json()["error"]["code"] == "501"
 
 
-def test_messages_are_listed_where_they_cannot_be_submitted(api):
+def test_messages_are_listed_where_they_cannot_be_submitted(api) -> None:
     network = NETWORKS["chrysalis"]
     assert api.get(f"/{network}/api/v1/messages?index=00").status_code == 200
     assert api.put(f"/{network}/api/v1/messages").headers["allow"] == "GET, HEAD, POST"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_what_is_published(ask, protocol):
+def test_what_is_published(ask, protocol) -> None:
     days = sorted((row["start_ms"], row["end_ms"]) for row in expected(protocol, "date_cache"))
     assert days[0][1] + 1 == days[1][0]
     assert ask(protocol, "/sync") == {
@@ -163,7 +163,7 @@ def test_what_is_published(ask, protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_activity_of_a_range_of_milestones(ask, protocol):
+def test_activity_of_a_range_of_milestones(ask, protocol) -> None:
     start, end = 249995, 250003
     rows = [row for row in expected(protocol, "ms_analytics") if start <= row["milestone_index"] < end]
     names = ("message_count", "transaction_count", "transferred_tokens")
@@ -176,5 +176,5 @@ def test_activity_of_a_range_of_milestones(ask, protocol):
 
 @pytest.mark.parametrize("path", ["/milestones/x", "/milestones/99999999999", "/analytics?start=5&end=1"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_wrong_parameters(api, protocol, path):
+def test_wrong_parameters(api, protocol, path) -> None:
     assert api.get(f"/api/permanode/v1/{NETWORKS[protocol]}{path}").status_code == 400

@@ -60,7 +60,7 @@ def is_valid(client, base, proof, kind=""):
 
 
 @pytest.mark.parametrize("base", STARDUST)
-def test_referenced_blocks(synthetic_api, worlds, base):
+def test_referenced_blocks(synthetic_api, worlds, base) -> None:
     """Included, conflicting and without transaction: the inclusion root covers them all."""
     for state in (0, 1, 2):
         for row in some(worlds["stardust"], state):
@@ -74,7 +74,7 @@ def test_referenced_blocks(synthetic_api, worlds, base):
                 assert synthetic_api.get(base + path).json() == proof
 
 
-def test_applied_blocks(synthetic_api, worlds):
+def test_applied_blocks(synthetic_api, worlds) -> None:
     base = STARDUST[0]
     for row in some(worlds["stardust"], 1):
         proof = synthetic_api.get(f"{base}/applied-block/create/{row['message_id']}").json()
@@ -87,7 +87,7 @@ def test_applied_blocks(synthetic_api, worlds):
 
 
 @pytest.mark.parametrize("base", CHRYSALIS)
-def test_included_messages_of_chrysalis(synthetic_api, worlds, base):
+def test_included_messages_of_chrysalis(synthetic_api, worlds, base) -> None:
     for row in some(worlds["chrysalis"], 1):
         proof = synthetic_api.get(f"{base}/{row['message_id']}").json()
         root = proof["milestone"]["payload"]["inclusionMerkleProof"]
@@ -96,7 +96,7 @@ def test_included_messages_of_chrysalis(synthetic_api, worlds, base):
         assert is_valid(synthetic_api, base, proof)
 
 
-def test_other_messages_of_chrysalis_by_a_path(synthetic_api, worlds):
+def test_other_messages_of_chrysalis_by_a_path(synthetic_api, worlds) -> None:
     world = worlds["chrysalis"]
     carriers = {row["message_id"] for row in world["milestones"]}
     parents = {(row["parent_id"], row["message_id"]) for row in world["parents"]}
@@ -128,7 +128,7 @@ def step_id(message_id, step, world):
     return own == sorted(set(step["parentMessageIds"]))
 
 
-def test_a_milestones_message_is_proven_by_the_next_one(synthetic_api, worlds):
+def test_a_milestones_message_is_proven_by_the_next_one(synthetic_api, worlds) -> None:
     milestones = sorted(worlds["chrysalis"]["milestones"], key=lambda row: row["milestone_index"])
     statuses = []
     for row in milestones:
@@ -180,7 +180,7 @@ UNSIGNED = {("milestone", "networkId"), ("milestone", "nonce")}
 
 
 @pytest.mark.parametrize("kind", ["referenced", "applied", "merkle", "path"])
-def test_any_changed_bit_is_rejected(synthetic_api, worlds, kind):
+def test_any_changed_bit_is_rejected(synthetic_api, worlds, kind) -> None:
     protocol, state = {"referenced": ("stardust", 1), "path": ("chrysalis", 0)}.get(kind, ("chrysalis", 1))
     base, create, check = CHRYSALIS[1], "", ""
     if kind == "applied":
@@ -192,7 +192,7 @@ def test_any_changed_bit_is_rejected(synthetic_api, worlds, kind):
     assert is_valid(synthetic_api, base, proof, check)
     places = [path for path in leaves(proof) if path not in UNSIGNED]
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
     @given(st.sampled_from(places), st.integers(0, 4095))
     def rejected(path, bit):
         answer = synthetic_api.post(f"{base}/{check}validate", json=with_changed_bit(proof, path, bit))
@@ -202,7 +202,7 @@ def test_any_changed_bit_is_rejected(synthetic_api, worlds, kind):
     rejected()
 
 
-def test_a_proof_of_another_block_is_not_valid(synthetic_api, worlds):
+def test_a_proof_of_another_block_is_not_valid(synthetic_api, worlds) -> None:
     """Chronicle panics at a foreign proof of a single leaf."""
     first, second, _ = some(worlds["stardust"], 1)
     base = STARDUST[0]
@@ -232,7 +232,7 @@ def test_a_proof_of_another_block_is_not_valid(synthetic_api, worlds):
         '{"a":' * 5000,
     ],
 )
-def test_what_is_no_proof_is_a_bad_request(synthetic_api, base, body):
+def test_what_is_no_proof_is_a_bad_request(synthetic_api, base, body) -> None:
     answer = synthetic_api.post(
         f"{base}/validate", content=body, headers={"content-type": "application/json"}
     )
@@ -240,14 +240,14 @@ def test_what_is_no_proof_is_a_bad_request(synthetic_api, base, body):
     assert "\n" not in answer.json()["detail"]
 
 
-def test_unknown_ids(synthetic_api):
+def test_unknown_ids(synthetic_api) -> None:
     for base in (*STARDUST, *CHRYSALIS):
         assert synthetic_api.get(f"{base}/create/{'0' * 64}").status_code == 404
         assert synthetic_api.get(f"{base}/create/{'0' * 63}").status_code == 400
         assert synthetic_api.get(f"{base}/create/{'0' * 64}?nosuch=1").status_code == 400
 
 
-def test_without_coordinator_keys_nothing_can_be_validated(synthetic_api, synthetic_settings, worlds):
+def test_without_coordinator_keys_nothing_can_be_validated(synthetic_api, synthetic_settings, worlds) -> None:
     [row, *_] = some(worlds["stardust"], 1)
     proof = synthetic_api.get(f"{STARDUST[0]}/{row['message_id']}").json()
     network = synthetic_settings.networks["shimmer"].model_copy(update={"coordinator_public_keys": ()})

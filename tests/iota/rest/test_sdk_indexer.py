@@ -35,7 +35,7 @@ def call(synthetic_settings):
         yield run
 
 
-def test_every_indexer_call_of_iota_sdk(call):
+def test_every_indexer_call_of_iota_sdk(call) -> None:
     tables = synthetic_lake.tables("stardust")
     spent = {row["output_id"] for row in tables["consumed_outputs"]}
     last = max(row["end_ms"] for row in tables["date_cache"])

@@ -31,7 +31,7 @@ def bare(ids):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_seed_003(synthetic_api, worlds, get, network):
+def test_seed_003(synthetic_api, worlds, get, network) -> None:
     base, tables, protocol = f"{PERMANODE}/{network}", worlds[network], NETWORKS[network]
     row = max(tables["messages"], key=lambda one: len(one["message"]))
     message_id = row["message_id"]
@@ -86,14 +86,14 @@ SEED_004 = (
 
 
 @pytest.mark.parametrize(("route", "parameter", "kind", "column"), SEED_004)
-def test_lists_of_seed_004(worlds, get, route, parameter, kind, column):
+def test_lists_of_seed_004(worlds, get, route, parameter, kind, column) -> None:
     rows = worlds["shimmer"][f"{kind}_outputs"]
     value = next(one[column] for one in rows if one[column])
     found = get(f"{INDEXER}/shimmer/{route}", **{parameter: value, "state": "all", "pageSize": 1000})
     assert bare(found["items"]) == {one["output_id"] for one in rows if one[column] == value} != set()
 
 
-def test_aliases_by_sender(worlds, get):
+def test_aliases_by_sender(worlds, get) -> None:
     """No alias of the world has one, so the filter must leave none."""
     sender = next(one["sender"] for one in worlds["shimmer"]["basic_outputs"] if one["sender"])
     assert not any(one["sender"] for one in worlds["shimmer"]["alias_outputs"])
@@ -106,14 +106,14 @@ def test_aliases_by_sender(worlds, get):
     [("outputs", "basic", "storage_return_address"), ("nft", "nft", "dust_return_address")],
 )
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_dust_return_may_be_required(worlds, get, route, kind, column, wanted):
+def test_a_dust_return_may_be_required(worlds, get, route, kind, column, wanted) -> None:
     rows = worlds["shimmer"][f"{kind}_outputs"]
     query = {"requiresDustReturn": str(wanted).lower(), "state": "all", "pageSize": 1000}
     found = get(f"{INDEXER}/shimmer/{route}", **query)
     assert bare(found["items"]) == {one["output_id"] for one in rows if (one[column] is not None) == wanted}
 
 
-def test_single_outputs_of_seed_004(worlds, get):
+def test_single_outputs_of_seed_004(worlds, get) -> None:
     tables = worlds["shimmer"]
     output = tables["basic_outputs"][0]
     found = get(f"{INDEXER}/shimmer/outputs/{output['output_id']}")["output"]

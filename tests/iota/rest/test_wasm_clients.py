@@ -70,7 +70,7 @@ def ids(rows):
     return [f"0x{row['output_id']}" for row in ordered]
 
 
-def test_every_call_of_sdk_wasm(address):
+def test_every_call_of_sdk_wasm(address) -> None:
     row = next(
         one
         for one in expected("stardust", "transactions")
@@ -160,7 +160,7 @@ def test_every_call_of_sdk_wasm(address):
 
 
 @pytest.mark.parametrize("kind", ["node", "permanode"])
-def test_every_call_of_client_wasm(address, kind):
+def test_every_call_of_client_wasm(address, kind) -> None:
     uses = {row["output_id"] for row in consumed("chrysalis")}
     message = expected("chrysalis", "messages")[10]
     tag = next(one for one in expected("chrysalis", "tags") if bytes.fromhex(one["tag"]).isalnum())

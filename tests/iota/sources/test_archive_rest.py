@@ -19,7 +19,7 @@ BEGIN = 1_672_531_200
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
+def home(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
 
 
@@ -38,12 +38,12 @@ def block(index, number=0):
     return {"milestone": index, "raw": f"02{index:08x}", "metadata": metadata}
 
 
-def write(folder, name, rows, extra=""):
+def write(folder, name, rows, extra="") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows) + extra)
 
 
-def day_folder(root, number, per_day=20):
+def day_folder(root, number, per_day=20) -> None:
     """Day ``number`` with milestones 1 + number * per_day and so on, one block each."""
     indexes = range(1 + number * per_day, 1 + (number + 1) * per_day)
     times = [BEGIN + number * DAY + 60 * i for i in range(per_day)]
@@ -51,7 +51,7 @@ def day_folder(root, number, per_day=20):
     write(root / f"day{number}", "blocks.jsonl", map(block, indexes))
 
 
-def test_a_day_reads_its_folder_and_the_milestones_before(spark, tmp_path):
+def test_a_day_reads_its_folder_and_the_milestones_before(spark, tmp_path) -> None:
     root = tmp_path / "in: [a]{b}*?%41 #\n" / "\udcff"  # names are names, whatever bytes they are
     for number in range(4):
         day_folder(root, number)
@@ -67,7 +67,7 @@ def test_a_day_reads_its_folder_and_the_milestones_before(spark, tmp_path):
     assert {(bytes(row["id"]), row["state"], row["number"]) for row in rows} == {(b"\xcd" * 32, 1, 0)}
 
 
-def test_what_a_file_spans_is_looked_at_once(spark, tmp_path, monkeypatch):
+def test_what_a_file_spans_is_looked_at_once(spark, tmp_path, monkeypatch) -> None:
     day_folder(tmp_path / "in", 0)
     day_folder(tmp_path / "in", 1)
     ArchiveRest(spark, tmp_path / "in")
@@ -85,7 +85,7 @@ def test_what_a_file_spans_is_looked_at_once(spark, tmp_path, monkeypatch):
     assert source.days(date(2023, 1, 3), date(2023, 1, 3))[0].last == 60
 
 
-def test_days_and_gaps_follow_the_payloads_time(spark, tmp_path):
+def test_days_and_gaps_follow_the_payloads_time(spark, tmp_path) -> None:
     rows = [milestone(i, BEGIN + DAY - 3 + i) for i in range(10) if i not in (1, 5, 6)]
     write(tmp_path / "in", "milestones-a.jsonl", [row | {"timestamp": 0} for row in rows])
     source = ArchiveRest(spark, tmp_path / "in")
@@ -94,7 +94,7 @@ def test_days_and_gaps_follow_the_payloads_time(spark, tmp_path):
     assert source.days(date(2024, 1, 1), date(2024, 1, 1)) == []
 
 
-def test_lines_without_the_right_shape_are_kept_as_they_are(spark, tmp_path):
+def test_lines_without_the_right_shape_are_kept_as_they_are(spark, tmp_path) -> None:
     day_folder(tmp_path / "in", 0)
     odd = [
         "no json",
@@ -112,7 +112,7 @@ def test_lines_without_the_right_shape_are_kept_as_they_are(spark, tmp_path):
     assert records.where(records.kind == int(Record.BLOCK)).count() == 20
 
 
-def test_what_is_quarantined_is_the_exact_input(spark, tmp_path):
+def test_what_is_quarantined_is_the_exact_input(spark, tmp_path) -> None:
     day_folder(tmp_path / "in", 0)
     odd = [
         b'{"milestone": 3, "raw": "\xff\xfe"}',
@@ -130,7 +130,7 @@ def test_what_is_quarantined_is_the_exact_input(spark, tmp_path):
     assert all(row["link"] for row in rows)
 
 
-def test_a_milestones_file_that_breaks_off_keeps_its_days_unpublished(spark, tmp_path):
+def test_a_milestones_file_that_breaks_off_keeps_its_days_unpublished(spark, tmp_path) -> None:
     day_folder(tmp_path / "in", 0)
     day_folder(tmp_path / "in", 1)
     plain = tmp_path / "in" / "day1" / "milestones.jsonl"
@@ -145,6 +145,6 @@ def test_a_milestones_file_that_breaks_off_keeps_its_days_unpublished(spark, tmp
         ArchiveRest(spark, tmp_path / "in")
 
 
-def test_a_path_without_an_archive_is_an_error_that_names_the_key(spark, tmp_path):
+def test_a_path_without_an_archive_is_an_error_that_names_the_key(spark, tmp_path) -> None:
     with pytest.raises(PermalakeError, match=r"set networks\.NAME\.path"):
         ArchiveRest(spark, tmp_path)

@@ -24,7 +24,7 @@ TABLES = sorted(file.name.split(".")[0] for file in (LOGS.parent / "expected").i
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
+def home(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
 
 
@@ -47,7 +47,7 @@ def built(spark, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_rows_of(built, name):
+def test_rows_of(built, name) -> None:
     assert built.refused == {}
     assert built.quarantine == []
     ours, theirs = built.rows(name), expected("chronicle", name)
@@ -62,7 +62,9 @@ def test_rows_of(built, name):
 
 
 @pytest.mark.parametrize("sent_whole", [0, chronicle.BROADCAST_ROWS])
-def test_a_day_alone_takes_its_inputs_from_what_is_published(spark, built, tmp_path, monkeypatch, sent_whole):
+def test_a_day_alone_takes_its_inputs_from_what_is_published(
+    spark, built, tmp_path, monkeypatch, sent_whole
+) -> None:
     monkeypatch.setattr(chronicle, "BROADCAST_ROWS", sent_whole)
     day = date(2021, 5, 12)
     source = Chronicle(spark, LOGS, PublishedLedger(lambda: {date(2021, 5, 11)}, built.tables.__getitem__))
@@ -76,14 +78,14 @@ def test_a_day_alone_takes_its_inputs_from_what_is_published(spark, built, tmp_p
         assert differences(alone.rows(name), ours) == ([], []), name
 
 
-def test_a_day_whose_predecessors_are_not_published_names_the_first_to_build(spark):
+def test_a_day_whose_predecessors_are_not_published_names_the_first_to_build(spark) -> None:
     source = Chronicle(spark, LOGS, PublishedLedger(lambda: {date(2021, 5, 9)}, None))
     with pytest.raises(PermalakeError, match=r"^2021-05-12 spends .*: build 2021-05-10 first$"):
         source.days(date(2021, 5, 12), date(2021, 5, 12))
     assert len(source.days(date(2021, 5, 10), date(2021, 5, 12))) == 3
 
 
-def test_real_messages_have_their_ids(spark, tmp_path):
+def test_real_messages_have_their_ids(spark, tmp_path) -> None:
     rows = [json.loads(line) for line in (DATA / "iota" / "chronicle_archive_messages.jsonl").open()]
     raws = [json.loads(line) for line in (DATA / "iota" / "chrysalis_messages.jsonl").open()]
     metadata = {"ledgerInclusionState": "noTransaction"}
@@ -102,7 +104,7 @@ def test_real_messages_have_their_ids(spark, tmp_path):
     assert {row["id"]: made[row["id"]] for row in raws} == {row["id"]: row["raw"] for row in raws}
 
 
-def test_spoilt_lines_and_messages_are_kept_and_the_day_is_not(spark, tmp_path):
+def test_spoilt_lines_and_messages_are_kept_and_the_day_is_not(spark, tmp_path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(LOGS, logs)
     file = logs / "249998to250003.log.gz"
@@ -123,7 +125,7 @@ def test_spoilt_lines_and_messages_are_kept_and_the_day_is_not(spark, tmp_path):
     assert f"{one}" in built.refused[date(2021, 5, 11)]
 
 
-def test_what_cannot_be_read_is_one_line_that_names_the_key(spark, tmp_path):
+def test_what_cannot_be_read_is_one_line_that_names_the_key(spark, tmp_path) -> None:
     with pytest.raises(PermalakeError, match=r"no \{from\}to\{to\}\.log\[\.gz\] there; set networks"):
         Chronicle(spark, tmp_path, unpublished(spark))
     stardust = NetworkSettings(protocol="stardust", bech32_hrp="smr", source="chronicle", path=tmp_path)

@@ -11,7 +11,7 @@ MIDNIGHT = 86_400 * 18_000
 TODAY = utc_date(MIDNIGHT)
 
 
-def test_a_time_over_midnight_takes_no_other_milestone_along():
+def test_a_time_over_midnight_takes_no_other_milestone_along() -> None:
     index = np.arange(1, 41)
     time = MIDNIGHT + 86_400 - 10 * (41 - index)
     time[20] = MIDNIGHT + 86_400
@@ -19,7 +19,7 @@ def test_a_time_over_midnight_takes_no_other_milestone_along():
     assert (day.first, day.last, day.gaps) == (1, 40, ((21, 21),))
 
 
-def test_a_milestone_that_is_absent_is_a_gap_all_the_same():
+def test_a_milestone_that_is_absent_is_a_gap_all_the_same() -> None:
     index = np.delete(np.arange(1, 41), 25)
     time = MIDNIGHT + 10 * (index - 20)
     (day,) = days_of(index, time, TODAY, TODAY)

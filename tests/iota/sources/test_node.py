@@ -25,7 +25,7 @@ def archive(protocol):
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
+def home(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
 
 
@@ -39,7 +39,7 @@ def dates(*texts):
 
 
 @pytest.mark.parametrize("protocol", SPANS)
-def test_days_from_a_node_have_exactly_the_expected_rows(protocol, spark, tmp_path):
+def test_days_from_a_node_have_exactly_the_expected_rows(protocol, spark, tmp_path) -> None:
     with NodeServer(archive(protocol), protocol, faulty=0.05, seed=2) as server:
         asked = network(server, timeout=0.5)
         node = NodeSource(spark, protocol, asked)
@@ -59,7 +59,7 @@ def test_days_from_a_node_have_exactly_the_expected_rows(protocol, spark, tmp_pa
         assert differences(built.rows(name), expected(protocol, name)) == ([], []), name
 
 
-def test_a_parent_that_the_node_has_lost_is_a_gap_that_names_it(spark, tmp_path, monkeypatch):
+def test_a_parent_that_the_node_has_lost_is_a_gap_that_names_it(spark, tmp_path, monkeypatch) -> None:
     with NodeServer(archive("chrysalis"), "chrysalis") as server:
         asked = network(server)
         node = NodeSource(spark, "lossy", asked)
@@ -78,7 +78,7 @@ def test_a_parent_that_the_node_has_lost_is_a_gap_that_names_it(spark, tmp_path,
     assert "\n" not in reason
 
 
-def test_what_was_landed_outlives_the_node_s_pruning(spark, tmp_path):
+def test_what_was_landed_outlives_the_node_s_pruning(spark, tmp_path) -> None:
     with NodeServer(archive("stardust"), "stardust") as server:
         asked = network(server)
         node = NodeSource(spark, "pruning", asked)
@@ -93,7 +93,7 @@ def test_what_was_landed_outlives_the_node_s_pruning(spark, tmp_path):
         assert sum(server.counts.values()) - calls <= 6
 
 
-def test_the_node_s_word_on_its_pruning_is_checked(spark):
+def test_the_node_s_word_on_its_pruning_is_checked(spark) -> None:
     with NodeServer(archive("chrysalis"), "chrysalis") as server:
         first = server.pruned + 1
         for told in (0, first - 1, first, first + 2):
@@ -101,7 +101,7 @@ def test_the_node_s_word_on_its_pruning_is_checked(spark):
             assert NodeSource(spark, "modest", network(server)).first_milestone == first
 
 
-def test_landed_records_of_another_tangle_are_dropped(spark):
+def test_landed_records_of_another_tangle_are_dropped(spark) -> None:
     for protocol in ("stardust", "chrysalis"):
         with NodeServer(archive(protocol), protocol) as server:
             node = NodeSource(spark, "renamed", network(server))
@@ -109,7 +109,7 @@ def test_landed_records_of_another_tangle_are_dropped(spark):
             assert count == len(server.blocks)
 
 
-def test_days_out_of_the_node_s_reach_are_errors_that_say_why(spark):
+def test_days_out_of_the_node_s_reach_are_errors_that_say_why(spark) -> None:
     with NodeServer(archive("stardust"), "stardust") as server:
         node = NodeSource(spark, "short", network(server))
         with pytest.raises(
@@ -122,7 +122,7 @@ def test_days_out_of_the_node_s_reach_are_errors_that_say_why(spark):
         assert node.days(*dates("2022-09-29", "2022-09-29")) == []
 
 
-def test_a_day_is_complete_once_the_node_has_a_milestone_of_a_later_day(spark, tmp_path):
+def test_a_day_is_complete_once_the_node_has_a_milestone_of_a_later_day(spark, tmp_path) -> None:
     span = SPANS["stardust"]
     with NodeServer(archive("stardust"), "stardust") as server:
         asked = network(server, goes_on=False)
@@ -140,7 +140,7 @@ def test_a_day_is_complete_once_the_node_has_a_milestone_of_a_later_day(spark, t
     assert differences(built.rows("messages"), expected("stardust", "messages")) == ([], [])
 
 
-def test_a_wrong_address_is_one_line_that_names_the_key(spark):
+def test_a_wrong_address_is_one_line_that_names_the_key(spark) -> None:
     with NodeServer(archive("stardust"), "stardust") as server:
         wrong = NetworkSettings(protocol="chrysalis", bech32_hrp="iota", source="node", url=server.url)
         with pytest.raises(ConfigError, match=r"networks\.main\.url: HTTP 404 .* a chrysalis node\?$"):
@@ -150,8 +150,8 @@ def test_a_wrong_address_is_one_line_that_names_the_key(spark):
         NodeSource(spark, "main", elsewhere)
 
 
-def test_a_node_that_goes_down_is_one_line_and_the_rest_is_fetched_later(spark, monkeypatch):
-    monkeypatch.setattr("permalake.net.http.Patience.attempts", 2)
+def test_a_node_that_goes_down_is_one_line_and_the_rest_is_fetched_later(spark, monkeypatch) -> None:
+    monkeypatch.setattr("permalake.net.http.RetryPolicy.attempts", 2)
     with NodeServer(archive("stardust"), "stardust") as server:
         node = NodeSource(spark, "shaky", network(server))
         days = node.days(*dates(*SPANS["stardust"]))

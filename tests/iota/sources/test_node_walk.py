@@ -32,15 +32,15 @@ SHORT = replace(HASTY, read=0.5)
 ONE_TRY = replace(HASTY, attempts=1)
 
 
-def address(server, patience=HASTY, concurrency=8):
-    return NodeAddress("the node", server.url, server.protocol, 5_000, concurrency, 0.5, patience)
+def address(server, retry_policy=HASTY, concurrency=8):
+    return NodeAddress("the node", server.url, server.protocol, 5_000, concurrency, 0.5, retry_policy)
 
 
-def fetch(server, root, first=None, last=None, begin=None, patience=HASTY, look_back=40):
+def fetch(server, root, first=None, last=None, begin=None, retry_policy=HASTY, look_back=40):
     first, last = first or server.pruned + 1, last or server.confirmed
     asked = wanted(first, last)
     entry_end = (first if begin is None else begin) + look_back
-    return list(land(address(server, patience), NodeCache(root), asked, entry_end))
+    return list(land(address(server, retry_policy), NodeCache(root), asked, entry_end))
 
 
 def landed(root):
@@ -62,7 +62,7 @@ def told(text):
     return bytes.fromhex(text.removeprefix("0x"))
 
 
-def assert_complete(root, protocol):
+def assert_complete(root, protocol) -> None:
     """All that the archive holds is landed, bit for bit, once."""
     rows = {kind: [row for row in landed(root) if row["kind"] == kind] for kind in Record}
     blocks = lines(protocol, "blocks" if protocol == "stardust" else "messages")
@@ -99,14 +99,14 @@ def joined(ids):
 
 
 @pytest.mark.parametrize("protocol", ARCHIVES)
-def test_all_is_fetched_once_bit_for_bit_whatever_the_node_does(protocol, tmp_path):
+def test_all_is_fetched_once_bit_for_bit_whatever_the_node_does(protocol, tmp_path) -> None:
     with NodeServer(ARCHIVES[protocol], protocol, faulty=0.08, seed=5) as server:
-        assert [one.error for one in fetch(server, tmp_path, patience=SHORT)] == [None]
+        assert [one.error for one in fetch(server, tmp_path, retry_policy=SHORT)] == [None]
         assert sum(server.counts.values()) > 1.05 * sum(server.answered.values())
     assert_complete(tmp_path, protocol)
 
 
-def test_a_node_that_answers_in_json_gives_the_same_bytes(tmp_path):
+def test_a_node_that_answers_in_json_gives_the_same_bytes(tmp_path) -> None:
     with NodeServer(ARCHIVES["stardust"], "stardust", raw=False) as server:
         assert [one.error for one in fetch(server, tmp_path)] == [None]
         assert max(server.answered.values()) == 1
@@ -115,11 +115,11 @@ def test_a_node_that_answers_in_json_gives_the_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("protocol", ARCHIVES)
-def test_what_a_failed_run_had_fetched_is_not_fetched_again(protocol, tmp_path):
+def test_what_a_failed_run_had_fetched_is_not_fetched_again(protocol, tmp_path) -> None:
     with NodeServer(ARCHIVES[protocol], protocol) as server:
         for answers in (40, 150, 400):
             server.after = {"answers": answers, "fault": "503"}
-            (failed,) = fetch(server, tmp_path, patience=ONE_TRY)
+            (failed,) = fetch(server, tmp_path, retry_policy=ONE_TRY)
             assert failed.error == "the node: HTTP 503"
             assert failed.path is None
         server.after = {}
@@ -138,7 +138,7 @@ def test_what_a_failed_run_had_fetched_is_not_fetched_again(protocol, tmp_path):
 TELLS_OF = re.compile(r"/metadata$|/v1/milestones/[0-9]+$")
 
 
-def test_what_a_killed_run_had_landed_is_not_fetched_again(tmp_path):
+def test_what_a_killed_run_had_landed_is_not_fetched_again(tmp_path) -> None:
     with NodeServer(ARCHIVES["stardust"], "stardust") as server:
         server.delay = 0.02
         span = (str(server.pruned + 1), str(server.confirmed))
@@ -157,7 +157,7 @@ def test_what_a_killed_run_had_landed_is_not_fetched_again(tmp_path):
     assert_complete(tmp_path, "stardust")
 
 
-def test_a_live_node_is_asked_for_what_is_new_only(tmp_path):
+def test_a_live_node_is_asked_for_what_is_new_only(tmp_path) -> None:
     with NodeServer(ARCHIVES["chrysalis"], "chrysalis") as server:
         first, end = server.pruned + 1, server.confirmed
         for confirmed in (end - 9, end - 4, end):
@@ -167,7 +167,7 @@ def test_a_live_node_is_asked_for_what_is_new_only(tmp_path):
     assert_complete(tmp_path, "chrysalis")
 
 
-def test_retry_after_holds_every_thread_back(tmp_path):
+def test_retry_after_holds_every_thread_back(tmp_path) -> None:
     with NodeServer(ARCHIVES["stardust"], "stardust") as server:
         server.after, server.retry_after = {"answers": 100, "fault": "429", "times": 1}, "2"
         assert [one.error for one in fetch(server, tmp_path)] == [None]
@@ -177,7 +177,7 @@ def test_retry_after_holds_every_thread_back(tmp_path):
     assert_complete(tmp_path, "stardust")
 
 
-def test_a_parent_that_is_gone_leaves_its_milestone_incomplete_until_it_is_there(tmp_path):
+def test_a_parent_that_is_gone_leaves_its_milestone_incomplete_until_it_is_there(tmp_path) -> None:
     with NodeServer(ARCHIVES["stardust"], "stardust") as server:
         first, last = server.pruned + 1, server.confirmed
         lost = next(b for b in lines("stardust", "blocks") if b["milestone"] == first + 4)["metadata"]
@@ -198,7 +198,7 @@ def test_a_parent_that_is_gone_leaves_its_milestone_incomplete_until_it_is_there
     assert_complete(tmp_path, "stardust")
 
 
-def test_a_node_that_contradicts_itself_is_an_error_that_names_milestone_and_block(tmp_path):
+def test_a_node_that_contradicts_itself_is_an_error_that_names_milestone_and_block(tmp_path) -> None:
     with NodeServer(ARCHIVES["stardust"], "stardust") as server:
         row = next(row for row in server.blocks.values() if row["milestone"] == server.confirmed - 1)
         row["metadata"] = row["metadata"] | {"referencedByMilestoneIndex": None}
@@ -210,7 +210,7 @@ def test_a_node_that_contradicts_itself_is_an_error_that_names_milestone_and_blo
     assert "\n" not in failed.error
 
 
-def test_a_day_is_found_in_few_calls(tmp_path):
+def test_a_day_is_found_in_few_calls(tmp_path) -> None:
     begin, step, n = 1_600_000_000, 10, 3_000_000
     asked = []
 
@@ -231,7 +231,7 @@ def test_a_day_is_found_in_few_calls(tmp_path):
     assert len(asked) - before <= log2(n)
 
 
-def test_a_milestone_that_a_node_should_have_is_a_gap(tmp_path):
+def test_a_milestone_that_a_node_should_have_is_a_gap(tmp_path) -> None:
     times = Timeline(lambda index: None if index == 5 else index, 1, 9, tmp_path / "times.json")
     with pytest.raises(PermalakeError, match="milestone 5: milestone_gap"):
         times.day(time_to_date(0))
@@ -244,13 +244,13 @@ def time_to_date(moment):
 @pytest.mark.parametrize(
     ("name", "protocol"), [("stardust_blocks", "stardust"), ("chrysalis_messages", "chrysalis")]
 )
-def test_real_messages_are_packed_from_their_json(name, protocol):
+def test_real_messages_are_packed_from_their_json(name, protocol) -> None:
     rows = [json.loads(line) for line in (DATA / "iota" / f"{name}.jsonl").read_text().splitlines()]
     assert [pack_json_block(row["json"], protocol).hex() for row in rows] == [row["raw"] for row in rows]
 
 
 @pytest.mark.parametrize("protocol", ARCHIVES)
-def test_milestones_and_outputs_are_packed_from_their_json(protocol):
+def test_milestones_and_outputs_are_packed_from_their_json(protocol) -> None:
     for row in lines(protocol, "milestones"):
         assert pack_json_milestone(row["payload"], protocol) == told(row["rawPayload"])
     for row in lines(protocol, "consumed_outputs"):

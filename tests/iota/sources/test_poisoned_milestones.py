@@ -10,7 +10,7 @@ import pytest
 from permalake import paths
 from permalake.config import NetworkSettings
 from permalake.iota.sources.archive_rest import ArchiveRest
-from permalake.iota.sources.iota_source import end_notes
+from permalake.iota.sources.iota_source import day_notes
 from permalake.iota.sources.source_ends import continued_files
 from support import pure_archive
 from support.iota_days import SYNTHETIC, differences, expected
@@ -23,7 +23,7 @@ DAYS = {
 FIRST, LAST_OF_DAY, LAST = 249_992, 249_999, 250_007
 
 
-def spoil(root, index, change):
+def spoil(root, index, change) -> None:
     """Change the line of milestone ``index``."""
     file = next(file for kind, file in pure_archive.files(root) if kind == 0)
     lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
@@ -67,7 +67,7 @@ POISONS = {
 
 @pytest.mark.parametrize("index", [FIRST, FIRST + 3, LAST_OF_DAY, LAST_OF_DAY + 1, LAST])
 @pytest.mark.parametrize("poison", POISONS)
-def test_a_bad_milestone_refuses_its_own_day_alone(poison, index, tmp_path):
+def test_a_bad_milestone_refuses_its_own_day_alone(poison, index, tmp_path) -> None:
     protocol, change = POISONS[poison]
     root = shutil.copytree(SYNTHETIC / protocol / "archive", tmp_path / "archive")
     spoil(root, index, change(index))
@@ -84,7 +84,7 @@ def test_a_bad_milestone_refuses_its_own_day_alone(poison, index, tmp_path):
     assert all("\n" not in line for line in told)
 
 
-def test_a_range_with_a_poisoned_day_publishes_the_other(spark, tmp_path, monkeypatch):
+def test_a_range_with_a_poisoned_day_publishes_the_other(spark, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
     root = shutil.copytree(SYNTHETIC / "chrysalis" / "archive", tmp_path / "archive")
     spoil(root, FIRST + 3, payload(8, 2**64 - 1, 8))
@@ -104,7 +104,7 @@ def test_a_range_with_a_poisoned_day_publishes_the_other(spark, tmp_path, monkey
 
 def test_a_source_that_ends_inside_a_day_says_so_and_the_day_is_stale_when_it_goes_on(
     spark, tmp_path, monkeypatch
-):
+) -> None:
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
     root = shutil.copytree(SYNTHETIC / "stardust" / "archive", tmp_path / "archive")
     file = next(file for kind, file in pure_archive.files(root) if kind == 0)
@@ -113,7 +113,7 @@ def test_a_source_that_ends_inside_a_day_says_so_and_the_day_is_stale_when_it_go
     file.write_bytes(gzip.compress(b"".join(short)))
     day = DAYS["stardust"][0]
     source = ArchiveRest(spark, root)
-    notes = end_notes(source, source.days(day, day))
+    notes = dict(day_notes(source, source.days(day, day)))
     assert notes == {day: f"the source ends with milestone {LAST_OF_DAY - 1}; the day may go on"}
     before = {day: ["coordinator keys are unchecked", notes[day]]}
     archive = NetworkSettings(protocol="stardust", bech32_hrp="smr", path=root)
@@ -125,5 +125,5 @@ def test_a_source_that_ends_inside_a_day_says_so_and_the_day_is_stale_when_it_go
     stale = {day: f"the source goes on after milestone {LAST_OF_DAY - 1}"}
     assert continued_files(archive, before) == stale
     source = ArchiveRest(spark, root)
-    assert end_notes(source, source.days(day, day)) == {}
+    assert dict(day_notes(source, source.days(day, day))) == {}
     assert continued_files(archive, before) == stale

@@ -74,7 +74,7 @@ def _replace(told, dice):
 
 @pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
 @pytest.mark.parametrize("kind", [Record.MILESTONE, Record.BLOCK, Record.CONSUMED, Record.CHANGES])
-def test_lines_of_an_archive(protocol, kind):
+def test_lines_of_an_archive(protocol, kind) -> None:
     dice = random.Random(f"{protocol} {kind}")
     root = SYNTHETIC / protocol / "archive"
     sound = [line for k, file in pure_archive.files(root) if k is kind for line in lines_of(file)]
@@ -101,7 +101,7 @@ def test_lines_of_an_archive(protocol, kind):
     pure_archive.prove([*others, *given], protocol, found, first)
 
 
-def alone(line, kind, row):
+def alone(line, kind, row) -> bool:
     """Whether a line is taken as a column of one row; it is the row that the line alone gives."""
     try:
         columns = archive_columns(line, kind, "here")
@@ -112,7 +112,7 @@ def alone(line, kind, row):
 
 
 @pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
-def test_whole_columns_are_the_lines_one_by_one(protocol):
+def test_whole_columns_are_the_lines_one_by_one(protocol) -> None:
     for kind, file in pure_archive.files(SYNTHETIC / protocol / "archive"):
         lines = lines_of(file)
         rows = [row | {"origin": "here"} for row in archive_lines.archive_rows(lines, kind, 1)]
@@ -134,13 +134,13 @@ def test_whole_columns_are_the_lines_one_by_one(protocol):
         b'{"milestone":1,"raw":"00"}\n{"milestone":1,"raw":"00","of":' + b"1" * 4301 + b"}",
     ],
 )
-def test_unusual_lines_are_left_to_the_reader_of_single_lines(text):
+def test_unusual_lines_are_left_to_the_reader_of_single_lines(text) -> None:
     with pytest.raises(UnusualLinesError):
         archive_columns(text, Record.BLOCK, "here")
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n"])
-def test_ends_of_lines_do_not_matter(end):
+def test_ends_of_lines_do_not_matter(end) -> None:
     told = (b'{"milestone":1,"raw":"00"}', b'{"milestone":2,"raw":"01"}')
     found = archive_rest._records(end.join(told) + end, Record.BLOCK, 1, "here").to_pylist()
     assert [(row["kind"], row["milestone"], row["raw"]) for row in found] == [(1, 1, b"\0"), (1, 2, b"\1")]
@@ -153,7 +153,7 @@ def messages_of(line):
         yield json.dumps(told | {"messages": {message_id: pair}}).encode()
 
 
-def test_lines_of_chronicle_logs():
+def test_lines_of_chronicle_logs() -> None:
     dice = random.Random("chronicle")
     logs = sorted((SYNTHETIC / "chronicle" / "logs").glob("*.log*"))
     sound = [one for file in logs for line in lines_of(file) for one in messages_of(line)]
@@ -199,7 +199,7 @@ class Given:
 
 
 @pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
-def test_responses_of_a_node(protocol):
+def test_responses_of_a_node(protocol) -> None:
     dice = random.Random(protocol)
     archive = pure_archive.files(SYNTHETIC / protocol / "archive")
     rows = {kind: [json.loads(line) for line in lines_of(file)] for kind, file in archive}
@@ -236,7 +236,7 @@ def test_responses_of_a_node(protocol):
     assert min(outcomes.values()) > 0
 
 
-def test_numbers_of_any_size_end_at_once():
+def test_numbers_of_any_size_end_at_once() -> None:
     for text in (b'{"index": 1e1000000}', b'{"index": 1e999999999}', b'{"index": ' + b"9" * 10_000 + b"}"):
         (row,) = archive_lines.archive_rows([text], Record.CHANGES, 3)
         assert (row["kind"], row["milestone"], row["raw"]) == (Record.MALFORMED, 3, text)

@@ -17,7 +17,7 @@ from support.lakes import DAY1, DAY2, NETWORK, OpenLake, messages, pass_audit, p
 LAST_OF_DAY = 249_999
 
 
-def test_status_tells_a_day_whose_source_goes_on(tmp_path, monkeypatch):
+def test_status_tells_a_day_whose_source_goes_on(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(paths, "HOME", tmp_path / "home")
     root = shutil.copytree(SYNTHETIC / "stardust" / "archive", tmp_path / "archive")
     config = tmp_path / "permalake.toml"

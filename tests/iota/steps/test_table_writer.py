@@ -31,13 +31,16 @@ def decoded():
 def made(decoded, folder):
     """(milestones of messages, rows of problems)."""
     tables = MadeTables(folder)
-    tables.written.add(tables.writer([decoded]))
+    for batch in tables.writer([decoded]):
+        tables.written.add(batch.to_pylist())
     paths = [file.facts["path"] for file in tables.written.files if file.table == "messages"]
     messages = pa.concat_tables(pq.read_table(path, columns=["milestone_index"]) for path in paths)
     return set(messages["milestone_index"].to_pylist()), tables.written.dataset(PROBLEMS).to_table()
 
 
-def test_a_milestone_without_rows_refuses_its_day_and_the_others_are_written(decoded, tmp_path, monkeypatch):
+def test_a_milestone_without_rows_refuses_its_day_and_the_others_are_written(
+    decoded, tmp_path, monkeypatch
+) -> None:
     whole, problems = made(decoded, str(tmp_path / "sound"))
     assert problems.num_rows == 0
     base_tables = table_writer.base_tables

@@ -20,7 +20,7 @@ from permalake.errors import PermalakeError
 from permalake.iota.codec.bech32 import decode_address
 from permalake.iota.contracts import IOTA_TABLES, carried, ledger_changes, metrics
 from permalake.iota.tables import ledger_daily
-from permalake.iota.tables.carried_sums import GOES_ON, Ending, chained
+from permalake.iota.tables.carried_sums import CONTINUED, Ending, chained
 from permalake.iota.tables.carried_tables import StateRules
 from permalake.iota.tables.day_sums import BALANCE_CORRECTIONS, LEDGER_SUMS, ledger_sums
 from permalake.iota.tables.day_tables import BALANCE_CHANGES
@@ -28,6 +28,7 @@ from permalake.iota.tables.day_tables import ledger_changes as ledger_changes_qu
 from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.iota.tables.known_ledger import LedgerFile
 from permalake.paths import SAMPLE
+from permalake.pipeline.day_queries import cast
 from support.audit_days import violations
 from support.iota_days import (
     DATA,
@@ -41,7 +42,7 @@ from support.iota_days import (
     tangle,
 )
 from support.iota_network import Network
-from support.iota_queries import carried_by, queried
+from support.iota_queries import carried_rows, queried
 from support.lakes import pass_audit
 from support.ledger_walk import Day, Output, days_of, measured, moved_tokens
 
@@ -72,16 +73,15 @@ class World:
         """The carried tables of one day alone, going on from what the range says of the days before."""
         earlier = F.col("date") < day if knows_before else F.lit(False)
         return collected(
-            self.spark,
             lambda name: self.built.tables[name].where(F.col("date") == day),
             lambda name: self.built.tables[name].where(earlier),
             rented=self.protocol == "stardust",
         )
 
 
-def collected(spark, own, history, rented=True, ledger=None, engine="duckdb"):
+def collected(own, history, rented=True, ledger=None):
     """Rows of the carried tables by table."""
-    made = carried_by(engine, spark, own, history, StateRules(RICHEST, 100, rented, ledger))
+    made = carried_rows(own, history, StateRules(RICHEST, 100, rented, ledger))
     return {name: [plain(row) for row in rows.to_pylist()] for name, rows in made.items()}
 
 
@@ -98,13 +98,13 @@ def keyed(rows, name):
 
 
 @pytest.mark.parametrize("name", [*OF_ADDRESSES, *OF_OUTPUTS])
-def test_figures_are_those_of_a_walk_over_the_ledger(world, name):
+def test_figures_are_those_of_a_walk_over_the_ledger(world, name) -> None:
     walked = measured(world.walked, RICHEST)[name]
     assert walked
     assert keyed(world.built.rows(name), name) == keyed(walked, name)
 
 
-def test_the_ledger_weighs_what_its_outputs_weigh(world):
+def test_the_ledger_weighs_what_its_outputs_weigh(world) -> None:
     """TIP-19: v_byte_cost (100) x (10 x 34 bytes of id + the output and 40 bytes of metadata)."""
     count = size = amount = 0
     rows = sorted(world.built.rows("ledger_totals"), key=lambda row: row["date"])
@@ -121,7 +121,7 @@ def test_the_ledger_weighs_what_its_outputs_weigh(world):
 
 
 @pytest.mark.parametrize("v_byte_cost", [100, 20_000])
-def test_a_storage_deposit_is_the_rent_and_at_most_the_amount(world, v_byte_cost):
+def test_a_storage_deposit_is_the_rent_and_at_most_the_amount(world, v_byte_cost) -> None:
     """The high cost makes the rent exceed some amounts."""
     days = chained([(day.date, day.first, day.last) for day in world.walked], None)
     moved = ledger_sums(world.decoded.included, world.decoded.receipts, v_byte_cost)
@@ -138,7 +138,7 @@ def test_a_storage_deposit_is_the_rent_and_at_most_the_amount(world, v_byte_cost
     assert limited or v_byte_cost == 100
 
 
-def test_a_storage_deposit_goes_on_from_a_known_one_only():
+def test_a_storage_deposit_goes_on_from_a_known_one_only() -> None:
     day = date(2022, 9, 28)
     flows = [
         {"date": day, "kind": "basic", "side": "created", "deposit": 30},
@@ -152,13 +152,13 @@ def test_a_storage_deposit_goes_on_from_a_known_one_only():
     assert ledger_daily.storage_deposits(unknown, days, 5) == {day: None}
 
 
-def test_tokens_move_to_whoever_may_unlock_them(world):
+def test_tokens_move_to_whoever_may_unlock_them(world) -> None:
     """An output that is created expired moves to its return address (the stardust tangle has one)."""
     rows = world.built.rows("ms_activity")
     assert {row["milestone_index"]: row["moved_tokens"] for row in rows} == moved_tokens(world.protocol)
 
 
-def test_balances_change_as_the_generators_ledger_does(world):
+def test_balances_change_as_the_generators_ledger_does(world) -> None:
     first, last = (holdings(day) for day in expected(world.protocol, "ledger"))
     before, after = (
         {row["address"]: row["balance"] for row in world.built.rows("address_balances") if row["date"] == day}
@@ -177,7 +177,7 @@ def holdings(day):
     return held
 
 
-def test_a_day_alone_is_the_day_of_the_range(world):
+def test_a_day_alone_is_the_day_of_the_range(world) -> None:
     day = SPANS[world.protocol][1]
     alone = world.state_of(day)
     for name in RUNNING:
@@ -185,7 +185,7 @@ def test_a_day_alone_is_the_day_of_the_range(world):
         assert keyed(alone[name], name) == keyed(of_range, name)
 
 
-def test_a_day_whose_past_is_unknown_counts_from_its_first_milestone(world):
+def test_a_day_whose_past_is_unknown_counts_from_its_first_milestone(world) -> None:
     alone = world.state_of(SPANS[world.protocol][1], knows_before=False)
     walked = measured(world.walked[1:], RICHEST)
     for name in (*OF_ADDRESSES, *OF_OUTPUTS):
@@ -214,8 +214,7 @@ def ledger_before(protocol):
     return raw
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "spark"])
-def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_path, engine):
+def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_path) -> None:
     protocol, built = world.protocol, world.built
     file = tmp_path / "ledger.jsonl.gz"
     lines = (json.dumps({"rawOutput": f"0x{raw}", "more": {}}) + "\n" for raw in ledger_before(protocol))
@@ -225,7 +224,7 @@ def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_p
     def nothing(name):
         return spark.createDataFrame([], IOTA_TABLES[name].spark)
 
-    rows = collected(spark, built.tables.__getitem__, nothing, protocol == "stardust", ledger, engine)
+    rows = collected(built.tables.__getitem__, nothing, protocol == "stardust", ledger)
     held = {}
     for day in expected(protocol, "ledger"):
         balances = holdings(day)
@@ -248,7 +247,7 @@ def test_figures_that_go_on_from_a_known_ledger_are_absolute(world, spark, tmp_p
         assert total["amount"] + day["treasury"] == day["total_supply"]
 
 
-def test_a_known_ledger_holds_outputs_only(tmp_path):
+def test_a_known_ledger_holds_outputs_only(tmp_path) -> None:
     file = tmp_path / "ledger.jsonl"
     file.write_text('{"rawOutput": "0300"}\n')
     ledger = LedgerFile(file, "stardust", "smr", 1)
@@ -281,7 +280,7 @@ DAMAGE = {
 }
 
 
-def test_laws_name_what_is_damaged_and_nothing_else(world):
+def test_laws_name_what_is_damaged_and_nothing_else(world) -> None:
     day = SPANS[world.protocol][1]
     tables, wanted = dict(world.built.tables), set()
     for name, (column, where, found) in DAMAGE.items():
@@ -344,19 +343,21 @@ def own_tables(spark, days):
     return {
         "date_cache": cache,
         "ledger_changes": queried(
-            spark, ledger_changes_query(100), date_cache=cache, ledger_sums=nothing(LEDGER_SUMS)
+            spark,
+            cast(ledger_changes_query(100), IOTA_TABLES["ledger_changes"]),
+            date_cache=cache,
+            ledger_sums=nothing(LEDGER_SUMS),
         ),
         "balance_changes": queried(
             spark,
-            BALANCE_CHANGES,
+            cast(BALANCE_CHANGES, IOTA_TABLES["balance_changes"]),
             address_analytics=moved,
             balance_corrections=nothing(BALANCE_CORRECTIONS),
         ),
     }
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "spark"])
-def test_days_in_parts_of_any_length_are_the_days_at_once(spark, engine):
+def test_days_in_parts_of_any_length_are_the_days_at_once(spark) -> None:
     days = history_of_days()
     assert sum(a.last + 1 != b.first for a, b in pairwise(days)) >= 2
     known = {name: [] for name in RUNNING}
@@ -370,14 +371,14 @@ def test_days_in_parts_of_any_length_are_the_days_at_once(spark, engine):
 
     for start, end in ((0, 9), (9, 10), (10, len(days))):
         here = own_tables(spark, days[start:end])
-        for name, rows in collected(spark, here.__getitem__, history, engine=engine).items():
+        for name, rows in collected(here.__getitem__, history).items():
             known[name] += rows
     walked = measured(days, RICHEST)
     for name in OF_ADDRESSES:
         assert keyed(known[name], name) == keyed(walked[name], name)
-    at_once = collected(spark, own_tables(spark, days).__getitem__, empty(spark), engine="duckdb")
+    at_once = collected(own_tables(spark, days).__getitem__, empty(spark))
     for name in RUNNING:
-        assert keyed(known[name], name) == keyed(at_once[name], name), "whichever engine"
+        assert keyed(known[name], name) == keyed(at_once[name], name)
 
 
 def tables_at_once(spark, days):
@@ -387,7 +388,7 @@ def tables_at_once(spark, days):
 
 
 def carried_frames(spark, own, history):
-    made = carried_by("duckdb", spark, own, history, StateRules(RICHEST, 100))
+    made = carried_rows(own, history, StateRules(RICHEST, 100))
     return {name: spark.createDataFrame(rows) for name, rows in made.items()}
 
 
@@ -415,7 +416,7 @@ def days_in_a_row(*movements):
     return found
 
 
-def test_carried_rows_do_not_depend_on_where_a_run_began(spark):
+def test_carried_rows_do_not_depend_on_where_a_run_began(spark) -> None:
     """An address that was emptied in another year comes back: a checkpoint between has forgotten it."""
     days = days_in_a_row(
         ("2021-03-01", "aaaaaa", None),
@@ -433,7 +434,7 @@ def _value(kind, value):
     return date.fromisoformat(value) if kind == "date" and value else value
 
 
-def test_chapters_and_checkpoints():
+def test_chapters_and_checkpoints() -> None:
     days = [
         (date(2022, 9, 29), 11, 20),
         (date(2022, 9, 30), 21, 30),
@@ -443,7 +444,7 @@ def test_chapters_and_checkpoints():
     ]
     before = Ending(date(2022, 9, 28), 10, 3, date(2022, 9, 2))
     found = chained(days, before)
-    assert [day.chapter for day in found] == [GOES_ON] * 4 + [1]
+    assert [day.chapter for day in found] == [CONTINUED] * 4 + [1]
     assert [day.since_milestone for day in found] == [3, 3, 3, 3, 52]
     assert [day.checkpoint.isoformat()[5:] for day in found] == ["09-02", "09-02", "10-01", "10-01", "10-05"]
     assert [day.since_milestone for day in chained(days[:2], None)] == [11, 11]
@@ -454,7 +455,7 @@ def test_chapters_and_checkpoints():
 # -- Real milestones ---------------------------------------------------------------------------------
 
 
-def test_the_sample_changes_the_ledger_as_the_indexer_measured(spark, tmp_path):
+def test_the_sample_changes_the_ledger_as_the_indexer_measured(spark, tmp_path) -> None:
     """Totals before 17339 are not known; what 17340 changed is the difference of the two."""
     measurements = json.loads((DATA / "iota" / "expected_measurements.json").read_text())
     day = "2022-09-28"
@@ -489,7 +490,7 @@ def test_the_sample_changes_the_ledger_as_the_indexer_measured(spark, tmp_path):
 # -- In a lake ---------------------------------------------------------------------------------------
 
 
-def test_a_day_built_late_is_carried_into_the_days_after_it(spark, tmp_path, monkeypatch):
+def test_a_day_built_late_is_carried_into_the_days_after_it(spark, tmp_path, monkeypatch) -> None:
     """The later day first: it counts from its own beginning until the earlier one is there. No day is stale,
     or built again."""
     network = Network(spark, tmp_path, SYNTHETIC / "stardust" / "archive", monkeypatch)

@@ -70,14 +70,14 @@ def world(request, spark, tmp_path_factory):
     return protocol, built
 
 
-def test_nothing_is_refused(world):
+def test_nothing_is_refused(world) -> None:
     _, built = world
     assert built.refused == {}
     assert built.quarantine == []
 
 
 @pytest.mark.parametrize("name", sorted(set(IOTA_TABLES) - OWN))
-def test_rows_of(world, name):
+def test_rows_of(world, name) -> None:
     protocol, built = world
     ours, theirs = built.rows(name), expected(protocol, name)
     if name == "milestones" and protocol == "stardust":
@@ -89,7 +89,7 @@ def test_rows_of(world, name):
     assert differences(ours, theirs) == ([], [])
 
 
-def test_ledger_changes_add_up_to_the_expected_ledger(world):
+def test_ledger_changes_add_up_to_the_expected_ledger(world) -> None:
     """Unspent outputs at the end are those at the first day's end, and what was created and not consumed."""
     protocol, built = world
     first, last = expected(protocol, "ledger")
@@ -103,7 +103,7 @@ def test_ledger_changes_add_up_to_the_expected_ledger(world):
     )
 
 
-def test_columns_of_outputs_are_those_of_their_bytes(world):
+def test_columns_of_outputs_are_those_of_their_bytes(world) -> None:
     protocol, built = world
     hrp = tangle(protocol)["bech32_hrp"]
     included = {
@@ -131,6 +131,15 @@ def consumed(protocol):
         yield *ids, bytes.fromhex(row["rawOutput"].removeprefix("0x")), row["milestone"]
 
 
+def test_consumed_outputs_keep_their_bytes(world) -> None:
+    """What a mirror builds the day from again; the treasury's outputs follow from receipts."""
+    protocol, built = world
+    kept = {(row["output_id"], row["data"]) for row in built.rows("consumed_outputs")}
+    archived = {(output_id, raw.hex()) for output_id, _, raw, _ in consumed(protocol)}
+    assert {(output_id, data) for output_id, data in kept if len(output_id) == 68} == archived
+    assert all(data is None for output_id, data in kept if len(output_id) == 64)
+
+
 def created(protocol):
     """(output id, transaction, raw bytes, milestone) of created outputs; no transaction: of a receipt."""
     known = {row["transaction_id"] for row in expected(protocol, "transactions")}
@@ -152,7 +161,7 @@ def moves(protocol):
             yield output_id, is_spent, transaction, milestone, raw, holder
 
 
-def test_native_tokens_are_those_of_the_bytes(world):
+def test_native_tokens_are_those_of_the_bytes(world) -> None:
     protocol, built = world
     theirs = {
         (output_id, is_spent, transaction, milestone, holder, token, str(amount))
@@ -165,7 +174,7 @@ def test_native_tokens_are_those_of_the_bytes(world):
     assert {row[1] for row in rows} == (set() if protocol == "chrysalis" else {0, 1})
 
 
-def test_foundries_mint_and_melt_what_their_counters_gained(world):
+def test_foundries_mint_and_melt_what_their_counters_gained(world) -> None:
     protocol, built = world
     spent = [
         (transaction, plain_facts(raw, lambda *_: ""))
@@ -183,7 +192,7 @@ def test_foundries_mint_and_melt_what_their_counters_gained(world):
     assert bool(rows) == (protocol == "stardust")
 
 
-def test_ledger_updates_are_the_moves_of_the_ledger(world):
+def test_ledger_updates_are_the_moves_of_the_ledger(world) -> None:
     protocol, built = world
     theirs, parties = [], defaultdict(set)
     for output_id, is_spent, transaction, milestone, raw, holder in moves(protocol):
@@ -210,7 +219,7 @@ def payload_of(raw, protocol):
     return kinds[int.from_bytes(raw[at + 4 : at + 8], "little")]
 
 
-def test_hours_are_those_of_the_milestones(world):
+def test_hours_are_those_of_the_milestones(world) -> None:
     protocol, built = world
     times = {row["milestone_index"]: row["timestamp"] for row in expected(protocol, "milestones")}
 
@@ -241,7 +250,7 @@ def test_hours_are_those_of_the_milestones(world):
     assert not theirs
 
 
-def test_conflicts_and_intervals_are_counted(world):
+def test_conflicts_and_intervals_are_counted(world) -> None:
     protocol, built = world
     reasons = Counter(
         (row["date"], row["conflict_reason"])
@@ -260,7 +269,7 @@ def test_conflicts_and_intervals_are_counted(world):
     assert found == gaps
 
 
-def test_conflicting_transactions_are_found_by_address(world):
+def test_conflicting_transactions_are_found_by_address(world) -> None:
     protocol, built = world
     names = [
         name for name in IOTA_TABLES["conflicting_transactions"].names if name not in ("date", "ms_timestamp")
@@ -281,7 +290,7 @@ def ranked(sums, limit=100):
         yield from ((day, metric, rank, name, -value) for rank, (value, name) in enumerate(order, 1))
 
 
-def test_top_addresses_are_the_first_of_all(world):
+def test_top_addresses_are_the_first_of_all(world) -> None:
     protocol, built = world
     times = {row["milestone_index"]: row["date"] for row in expected(protocol, "messages")}
     sums = defaultdict(Counter)
@@ -295,7 +304,7 @@ def test_top_addresses_are_the_first_of_all(world):
     assert sorted(rows) == sorted(ranked(sums))
 
 
-def test_tags_are_ranked_and_gathered_in_families(world):
+def test_tags_are_ranked_and_gathered_in_families(world) -> None:
     protocol, built = world
     outputs = Counter()
     for _, transaction, raw, _ in created(protocol):
@@ -312,7 +321,7 @@ def test_tags_are_ranked_and_gathered_in_families(world):
         sums[day, "messages"][tag] += 1
         sums[day, "transferred_tokens"][tag] += outputs[transaction] if transaction else 0
         family = families[day, re.split(r"[:;,/|_.#@+=~\-\s]", readable(tag) or "")[0]]
-        family[0].add(tag)
+        family[0].add(tag)  # type: ignore[attr-defined]
         family[1] += 1
         family[2] += transaction is not None
         family[3] += outputs[transaction] if transaction else 0
@@ -336,14 +345,14 @@ def readable(tag):
     return text if all(unicodedata.category(one) != "Cc" for one in text) else None
 
 
-def test_milestone_ids(world):
+def test_milestone_ids(world) -> None:
     protocol, built = world
     keys = [bytes.fromhex(key.key) for key in coordinator_keys(protocol)] if protocol == "stardust" else ()
     for row in built.rows("milestones"):
         assert row["milestone_id"] == milestone_id(bytes.fromhex(row["payload"]), keys)
 
 
-def test_receipts_migrate_what_no_transaction_created(world):
+def test_receipts_migrate_what_no_transaction_created(world) -> None:
     """TIP-17: a fund is the tail transaction's hash, an Ed25519 address and an amount; the receipt's head has
     its milestone of origin, whether it is final, and the number of funds."""
     protocol, built = world
@@ -364,7 +373,7 @@ def test_receipts_migrate_what_no_transaction_created(world):
         assert int.from_bytes(head[5:], "little") > row["idx"]
 
 
-def test_announced_parameters_are_rows():
+def test_announced_parameters_are_rows() -> None:
     row = dict.fromkeys(ARROW.names) | {
         "kind": int(Row.MILESTONE),
         "date": date(2022, 9, 28),
@@ -387,7 +396,7 @@ def test_announced_parameters_are_rows():
     ]
 
 
-def test_a_day_alone_comes_out_as_in_the_range(spark, tmp_path):
+def test_a_day_alone_comes_out_as_in_the_range(spark, tmp_path) -> None:
     day = "2022-09-30"
     built = build(spark, SYNTHETIC / "stardust" / "archive", day, day, tmp_path / "decoded")
     assert built.refused == {}

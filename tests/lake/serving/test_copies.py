@@ -29,7 +29,7 @@ def reader(lake_settings, tmp_path):
     reader.close()
 
 
-def message_id(milestone, at):
+def message_id(milestone, at) -> str:
     return f"{milestone:060x}{at:04x}"
 
 
@@ -42,7 +42,7 @@ def files(tmp_path):
     return sorted((tmp_path / "cache").rglob("messages.rows/*.arrow"))
 
 
-def test_a_copy_has_the_row_of_the_lake(reader):
+def test_a_copy_has_the_row_of_the_lake(reader) -> None:
     assert copied(reader, message_id(1, 0), FIRST) is None
     reader.copy_rows()
     columns = reader.snapshot().table(lakes.NETWORK, "messages").contract.copied
@@ -57,7 +57,7 @@ def test_a_copy_has_the_row_of_the_lake(reader):
 
 
 @pytest.mark.parametrize("count", [64, 65, 300])
-def test_a_row_is_found_among_few_and_many_of_its_milestone(reader, lake_settings, count):
+def test_a_row_is_found_among_few_and_many_of_its_milestone(reader, lake_settings, count) -> None:
     lakes.build(lake_settings, lakes.OpenLake(lake_settings), lakes.DAY1, 1, count, "crowded")
     reader.refresh()
     reader.copy_rows()
@@ -67,7 +67,7 @@ def test_a_row_is_found_among_few_and_many_of_its_milestone(reader, lake_setting
     assert copied(reader, message_id(1, count), FIRST) == []
 
 
-def test_a_value_elsewhere_or_nowhere_is_no_row(reader):
+def test_a_value_elsewhere_or_nowhere_is_no_row(reader) -> None:
     reader.copy_rows()
     assert copied(reader, message_id(2, 0), FIRST) == []
     assert copied(reader, message_id(9, 9), FIRST) == []
@@ -75,7 +75,7 @@ def test_a_value_elsewhere_or_nowhere_is_no_row(reader):
     assert copied(reader, message_id(1, 0), Scan(milestones=(7,))) == []
 
 
-def test_a_request_of_an_earlier_state_never_reads_a_later_copy(reader, lake_settings, tmp_path):
+def test_a_request_of_an_earlier_state_never_reads_a_later_copy(reader, lake_settings, tmp_path) -> None:
     reader.copy_rows()
     before, old = reader.snapshot(), files(tmp_path)
     lakes.build(lake_settings, lakes.OpenLake(lake_settings), lakes.DAY1, 1, 1, "again")
@@ -103,7 +103,7 @@ def copied_row(snapshot, reader):
 
 
 @pytest.mark.parametrize("content", [b"", b"ARROW1\0\0", bytes(4096)])
-def test_a_damaged_copy_is_made_again(reader, lake_settings, tmp_path, caplog, content):
+def test_a_damaged_copy_is_made_again(reader, lake_settings, tmp_path, caplog, content) -> None:
     reader.copy_rows()
     for file in files(tmp_path):
         file.write_bytes(content)
@@ -113,7 +113,7 @@ def test_a_damaged_copy_is_made_again(reader, lake_settings, tmp_path, caplog, c
     assert len(copied(reader, message_id(1, 0), FIRST)) == 1
 
 
-def test_the_newest_days_are_copied_first_and_the_rest_later(reader, tmp_path):
+def test_the_newest_days_are_copied_first_and_the_rest_later(reader, tmp_path) -> None:
     answers = iter([True, False])
     reader.copy_rows(lambda: next(answers))
     assert [file.name[:10] for file in files(tmp_path)] == [str(lakes.DAY2)]
@@ -121,7 +121,7 @@ def test_the_newest_days_are_copied_first_and_the_rest_later(reader, tmp_path):
     assert len(files(tmp_path)) == 2
 
 
-def test_one_process_of_all_makes_the_copies(reader, lake_settings, tmp_path):
+def test_one_process_of_all_makes_the_copies(reader, lake_settings, tmp_path) -> None:
     with (tmp_path / "cache" / reader.lake_id / ".copies.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         reader.copy_rows()
@@ -134,7 +134,7 @@ def test_one_process_of_all_makes_the_copies(reader, lake_settings, tmp_path):
         other.close()
 
 
-def test_a_folder_that_cannot_be_written_leaves_the_lake_to_answer(lake_settings, tmp_path, caplog):
+def test_a_folder_that_cannot_be_written_leaves_the_lake_to_answer(lake_settings, tmp_path, caplog) -> None:
     (tmp_path / "file").write_text("")
     reader = LakeReader(lake_settings, domain_of, pool_size=1, cache=tmp_path / "file")
     try:

@@ -27,7 +27,7 @@ def _ask(pool: QueryPool, deadline: float, name: str, served: list[str]) -> thre
     waiting = pool.waiting
     thread = threading.Thread(target=ask)
     thread.start()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while pool.waiting == waiting and time.monotonic() < until:
         time.sleep(0.001)
     return thread
@@ -36,13 +36,13 @@ def _ask(pool: QueryPool, deadline: float, name: str, served: list[str]) -> thre
 def test_an_earlier_request_goes_first(pool: QueryPool) -> None:
     now = time.monotonic()
     served: list[str] = []
-    with pool.connection(now + 60):
+    with pool.connection(now + 120):
         threads = [
             _ask(pool, now + seconds, name, served)
-            for name, seconds in (("later", 30), ("earlier", 10), ("later still", 40), ("as early", 10))
+            for name, seconds in (("later", 130), ("earlier", 110), ("later still", 140), ("as early", 110))
         ]
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert served == ["earlier", "as early", "later", "later still"]
 
 
@@ -50,12 +50,12 @@ def test_who_gives_up_leaves_the_order(tmp_path: Path) -> None:
     pool = QueryPool(str(tmp_path), 1, 1, patience=0.2)
     now = time.monotonic()
     served: list[str] = []
-    with pool.connection(now + 60):
+    with pool.connection(now + 120):
         with pytest.raises(PoolBusyError), pool.connection(now + 5):
             raise AssertionError("nothing was free")
-        threads = [_ask(pool, now + seconds, str(seconds), served) for seconds in (30, 20)]
+        threads = [_ask(pool, now + seconds, str(seconds), served) for seconds in (130, 120)]
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     pool.close()
-    assert served == ["20", "30"]
+    assert served == ["120", "130"]
     assert pool.waiting == 0

@@ -119,7 +119,7 @@ def packed_message(message):
     return pack_block(parents, body, "chrysalis", nonce=message["nonce"], network_id=message["network_id"])
 
 
-def test_messages_have_their_ids(logs):
+def test_messages_have_their_ids(logs) -> None:
     kinds = set()
     for line in logs[0]:
         for message_id, (message, metadata) in line["messages"].items():
@@ -128,7 +128,7 @@ def test_messages_have_their_ids(logs):
     assert kinds == {"Milestone", "Indexation", "Transaction", None}
 
 
-def test_milestones_sign_what_is_included(logs):
+def test_milestones_sign_what_is_included(logs) -> None:
     for line in logs[0]:
         milestone = decode_milestone(packed_milestone(line["milestone"]), "chrysalis")
         assert verify_signatures(milestone, (), 2) == []
@@ -140,7 +140,7 @@ def test_milestones_sign_what_is_included(logs):
         assert merkle_root(included) == milestone.applied_root
 
 
-def test_all_funds_come_from_receipts(logs):
+def test_all_funds_come_from_receipts(logs) -> None:
     unspent, transferred = {}, 0
     for line in logs[0]:
         for message, metadata in line["messages"].values():
@@ -162,6 +162,6 @@ def test_all_funds_come_from_receipts(logs):
     assert sum(len(line["messages"]) for line in logs[0]) == sum(total.messages for total in logs[1].values())
 
 
-def test_only_chrysalis_has_such_logs():
+def test_only_chrysalis_has_such_logs() -> None:
     with pytest.raises(ConfigError, match="chronicle is for chrysalis"):
         tangle("stardust", layout="chronicle")

@@ -23,13 +23,13 @@ def built(request, spark, tmp_path_factory):
         yield build_tangle(spark, folder, monkeypatch, tangle(request.param))
 
 
-def test_every_day_holds(built):
+def test_every_day_holds(built) -> None:
     made, _ = built
     assert made.attempt.record.refused == {}
     assert not made.quarantine()
 
 
-def test_milestones_add_up_as_the_generator_says(built):
+def test_milestones_add_up_as_the_generator_says(built) -> None:
     made, totals = built
     ours = {
         row["milestone_index"]: (row["message_count"], row["transaction_count"], row["transferred_tokens"])
@@ -42,7 +42,7 @@ def test_milestones_add_up_as_the_generator_says(built):
     assert len(spans) == 2
 
 
-def test_conflicts_have_their_reasons(built):
+def test_conflicts_have_their_reasons(built) -> None:
     made, totals = built
     found = Counter((row["date"], str(row["conflict_reason"])) for row in made.rows("messages"))
     expected = {(day, why): n for day, total in totals.items() for why, n in total.conflicts.items()}
@@ -51,7 +51,7 @@ def test_conflicts_have_their_reasons(built):
     assert wanted <= {why for _, why in expected}
 
 
-def test_supply_is_conserved(built):
+def test_supply_is_conserved(built) -> None:
     made, totals = built
     outputs = [row for kind in KINDS for row in made.rows(f"{kind}_outputs")]
     change = Counter()
@@ -73,7 +73,7 @@ def _index(row):
     return row["milestone_index"]
 
 
-def test_outputs_live_and_end(built):
+def test_outputs_live_and_end(built) -> None:
     made, _ = built
     consumed = Counter(row["kind"] for row in made.rows("consumed_outputs"))
     if made.world.protocol == "chrysalis":
@@ -87,7 +87,7 @@ def test_outputs_live_and_end(built):
     assert max(chains.values()) > 1
 
 
-def test_an_output_outlives_its_day(built):
+def test_an_output_outlives_its_day(built) -> None:
     made, totals = built
     first, last = totals
     born = {
@@ -96,13 +96,13 @@ def test_an_output_outlives_its_day(built):
     assert any(row["output_id"] in born for row in made.rows("consumed_outputs") if row["date"] == last)
 
 
-def test_the_snippet_checks_the_signers(built):
+def test_the_snippet_checks_the_signers(built) -> None:
     network = load_settings(built[0].out / "network.toml").networks[built[0].world.network]
     assert len(network.coordinator_public_keys) == network.coordinator_threshold == 2
 
 
 @pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
-def test_a_seed_makes_the_same_bytes(spark, tmp_path, protocol, monkeypatch):
+def test_a_seed_makes_the_same_bytes(spark, tmp_path, protocol, monkeypatch) -> None:
     monkeypatch.setattr("permalake_simulate.iota.tangle_world._EPOCH_MESSAGES", 300)
     world = tangle(protocol, messages=900, milestones_per_day=9)
     assert world.epoch_count > 2
@@ -113,7 +113,7 @@ def test_a_seed_makes_the_same_bytes(spark, tmp_path, protocol, monkeypatch):
     assert digests(tmp_path / "a") != digests(tmp_path / "c")
 
 
-def test_it_says_that_it_is_synthetic(tmp_path):
+def test_it_says_that_it_is_synthetic(tmp_path) -> None:
     tangle_generator.simulate(
         None, tangle("stardust", messages=500, milestones_per_day=5), tmp_path / "a", packed=False
     )
@@ -123,7 +123,7 @@ def test_it_says_that_it_is_synthetic(tmp_path):
     assert json.loads(line)["protocolParameters"]["network_name"] == "synthetic-smr"
 
 
-def test_sizes_are_uneven_and_add_up():
+def test_sizes_are_uneven_and_add_up() -> None:
     world = IotaWorld("stardust", 1_000_000, 2, START, 1, "smr")
     sizes = [size for epoch in world.epochs() for size in epoch.sizes]
     assert (len(sizes), sum(sizes)) == (2 * 8_640, 1_000_000)
@@ -140,12 +140,12 @@ def test_sizes_are_uneven_and_add_up():
         ({"wallets": 0}, "wallets"),
     ],
 )
-def test_what_cannot_be_is_refused(changes, named):
+def test_what_cannot_be_is_refused(changes, named) -> None:
     with pytest.raises(ConfigError, match=named):
         tangle("stardust", **changes)
 
 
-def test_a_folder_in_use_is_left_alone(tmp_path):
+def test_a_folder_in_use_is_left_alone(tmp_path) -> None:
     (tmp_path / "kept").write_text("kept")
     with pytest.raises(ConfigError, match="not empty"):
         tangle_generator.simulate(None, tangle("stardust"), tmp_path)

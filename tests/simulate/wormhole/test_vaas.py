@@ -40,20 +40,20 @@ def by_day(rows):
         ("relayer_deliveries", "deliveries"),
     ],
 )
-def test_days_hold_what_the_generator_says(built, table, counted):
+def test_days_hold_what_the_generator_says(built, table, counted) -> None:
     made, totals = built
     assert by_day(made.rows(table)) == {day: getattr(total, counted) for day, total in totals.items()}
     assert len(totals) == 2
 
 
-def test_bad_ones_are_quarantined_for_their_reason(built):
+def test_bad_ones_are_quarantined_for_their_reason(built) -> None:
     made, totals = built
     meant = {(day, why): n for day, total in totals.items() for why, n in total.quarantined.items()}
     assert made.quarantine() == meant
     assert {why for _, why in meant} == set(BAD)
 
 
-def test_good_sequences_have_no_gaps_but_for_bad_ones(built):
+def test_good_sequences_have_no_gaps_but_for_bad_ones(built) -> None:
     made, _ = built
     sequences = {}
     for row in made.rows("message_publication"):
@@ -63,7 +63,7 @@ def test_good_sequences_have_no_gaps_but_for_bad_ones(built):
     assert max(max(found) for found in sequences.values()) > 2**63
 
 
-def test_tokens_are_known_and_priced(built):
+def test_tokens_are_known_and_priced(built) -> None:
     made, _ = built
     details = made.rows("token_transfer_details")
     priced = [row for row in details if row["notional_usd"] is not None]
@@ -74,7 +74,7 @@ def test_tokens_are_known_and_priced(built):
     assert len(by_symbol["SYNUSDC"]) > 10
 
 
-def test_operations_tell_what_the_generator_says(built):
+def test_operations_tell_what_the_generator_says(built) -> None:
     """The world says of each day how many transfers are redeemed, in flight, and untold of."""
     made, totals = built
     best = {}
@@ -102,7 +102,7 @@ def _state(row):
     return "redeemed" if row["status"] == "completed" else "in_flight"
 
 
-def test_applications_move_what_the_generator_says(built):
+def test_applications_move_what_the_generator_says(built) -> None:
     made, totals = built
     carried = {row["row_key"]: row["carrier_app_id"] for row in made.rows("application_messages")}
     rows = made.rows("application_transfers")
@@ -116,7 +116,7 @@ def test_applications_move_what_the_generator_says(built):
     }
 
 
-def test_what_applications_move_has_the_value_that_plain_python_finds(built):
+def test_what_applications_move_has_the_value_that_plain_python_finds(built) -> None:
     """Decimals from list and attestations, quotes from the file, by other means than the job's."""
     made, _ = built
     times = {row["row_key"]: row["timestamp"].astimezone(UTC) for row in made.rows("message_publication")}
@@ -153,7 +153,7 @@ def test_what_applications_move_has_the_value_that_plain_python_finds(built):
     assert all(valued.values())
 
 
-def test_days_of_applications_are_the_sums_of_their_messages(built):
+def test_days_of_applications_are_the_sums_of_their_messages(built) -> None:
     made, _ = built
     moved = {row["row_key"]: row["notional_usd"] for row in made.rows("token_transfer_details")}
     own = {row["row_key"] for row in made.rows("application_transfers") if not row["in_token_transfers"]}
@@ -211,7 +211,7 @@ def decimals_of(made):
     return listed
 
 
-def test_a_seed_makes_the_same_bytes(spark, tmp_path, monkeypatch):
+def test_a_seed_makes_the_same_bytes(spark, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("permalake_simulate.wormhole.bridge_world._PART", 40)
     world = vaas(messages=150)
     vaa_generator.simulate(spark, world, tmp_path / "a")

@@ -15,7 +15,7 @@ def string(value):
     return word(32) + word(len(value)) + value + bytes(-len(value) % 32)
 
 
-def test_calls_are_what_contracts_expect():
+def test_calls_are_what_contracts_expect() -> None:
     topic = abi.topic("LogMessagePublished(address,uint64,uint32,bytes,uint8)")
     assert topic.hex() == "6eb224fb001ed210e379b335e35efe88672a8ce935d981a6896b27ffdf52a3b2"
     assert [abi.selector(f"{name}()").hex() for name in ("symbol", "name", "decimals")] == [
@@ -49,11 +49,11 @@ def test_calls_are_what_contracts_expect():
         (string(b"x" * 1025), None),
     ],
 )
-def test_texts_as_strings_and_as_words(data, text):
+def test_texts_as_strings_and_as_words(data, text) -> None:
     assert abi.text(data) == text
 
 
-def test_addresses_and_numbers():
+def test_addresses_and_numbers() -> None:
     token = bytes.fromhex("c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
     assert abi.address(token.rjust(32, b"\0")) == "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
     assert [abi.address(data) for data in (b"", bytes(32), token)] == [None, None, None]

@@ -50,12 +50,12 @@ def agrees(raw, reference):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_batch_is_decoded_as_its_vaas_one_by_one(network):
+def test_a_batch_is_decoded_as_its_vaas_one_by_one(network) -> None:
     counts = agrees(raw_vaas(network), load_reference(reference_directory(network)))
     assert sum(counts.values()) == NETWORKS[network]
 
 
-def test_messages_of_every_application_in_one_batch():
+def test_messages_of_every_application_in_one_batch() -> None:
     reference = load_reference()
     messages = made_messages(reference.contracts())
     assert {layout for layout, *_ in messages} == {one.layout for one in reference.contracts().values()} | {
@@ -85,7 +85,7 @@ def test_messages_of_every_application_in_one_batch():
     assert counts["UNKNOWN", "unknown"] > 0
 
 
-def test_rows_that_are_not_selected_have_no_application():
+def test_rows_that_are_not_selected_have_no_application() -> None:
     raw = raw_vaas("mainnet")
     chosen = np.arange(len(raw)) % 2 == 0
     _, found = columns(raw, load_reference(), chosen)
@@ -93,6 +93,6 @@ def test_rows_that_are_not_selected_have_no_application():
     assert not any(found[name][at] for name in ("moved", "delivery") for at in range(1, len(raw), 2))
 
 
-def test_an_empty_batch():
+def test_an_empty_batch() -> None:
     _, found = columns(pa.array([], pa.binary()), load_reference())
     assert found == {"application": [], "moved": [], "delivery": []}

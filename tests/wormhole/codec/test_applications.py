@@ -42,14 +42,14 @@ def word(number):
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in VECTORS])
-def test_official_vectors(row):
+def test_official_vectors(row) -> None:
     kind, fields = READERS[row["layout"]](bytes.fromhex(row["payload"]))
     assert kind == row["kind"]
     assert {name: fields[name] for name in row["fields"]} == row["fields"]
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in VECTORS])
-def test_a_message_cut_short_is_none(row):
+def test_a_message_cut_short_is_none(row) -> None:
     payload = bytes.fromhex(row["payload"])
     for size in range(len(payload) - 2):
         with pytest.raises(LayoutError):
@@ -61,7 +61,7 @@ def decoded(row):
     return decode_application(row["emitter_chain"], emitter, bytes.fromhex(row["payload"]), CONTRACTS)
 
 
-def test_every_mainnet_vaa_has_an_application_or_is_unknown():
+def test_every_mainnet_vaa_has_an_application_or_is_unknown() -> None:
     counts = Counter((message.app_id, message.kind) for message in map(decoded, expectations("mainnet")))
     assert counts == {
         ("UNKNOWN", "governance"): 80,
@@ -78,7 +78,7 @@ def test_every_mainnet_vaa_has_an_application_or_is_unknown():
     }
 
 
-def test_a_real_transfer_is_what_wormholescan_shows():
+def test_a_real_transfer_is_what_wormholescan_shows() -> None:
     operation = json.loads((DATA / "wormhole" / "operations" / "ntt-ethereum-hydration_dai.json").read_text())
     row = next(row for row in expectations("mainnet") if row["vaa"] == operation["vaa"]["raw"])
     message, shown = decoded(row), operation["content"]["standarizedProperties"]
@@ -90,7 +90,7 @@ def test_a_real_transfer_is_what_wormholescan_shows():
     assert operation["data"]["tokenAmount"] == "1"
 
 
-def test_portico_s_flags_are_little_endian():
+def test_portico_s_flags_are_little_endian() -> None:
     """The flags are those of two real VAAs of an early deployment, whose other words differ."""
     flags = bytes.fromhex("1800fbee2cc5b80b00b80b00c800c8").ljust(31, b"\0") + b"\x01"
     assert read_portico(flags + b"".join(map(word, range(1, 6)))) == {
@@ -123,7 +123,9 @@ def test_portico_s_flags_are_little_endian():
         ("ETH_BRIDGE", "portico", bytes(31) + b"\x02" + b"".join(map(word, range(5))), None),
     ],
 )
-def test_transfers_with_payload_belong_to_the_contract_that_receives_them(app_id, layout, payload, fields):
+def test_transfers_with_payload_belong_to_the_contract_that_receives_them(
+    app_id, layout, payload, fields
+) -> None:
     (_, chain, address), contract = next(
         (key, one) for key, one in CONTRACTS.items() if key[0] == "recipient" and one.app_id == app_id
     )
@@ -144,7 +146,7 @@ def test_transfers_with_payload_belong_to_the_contract_that_receives_them(app_id
 KEY_HASH = "751e76e8199196d454941c45d1b3a323f1433bd6"
 
 
-def test_gateway_s_transfers_name_a_chain_and_an_account_of_its_own():
+def test_gateway_s_transfers_name_a_chain_and_an_account_of_its_own() -> None:
     (_, chain, address), contract = next(
         (key, one) for key, one in CONTRACTS.items() if one.layout == "gateway"
     )
@@ -178,12 +180,12 @@ def test_gateway_s_transfers_name_a_chain_and_an_account_of_its_own():
         b'{"gateway_transfer":7}',
     ],
 )
-def test_what_is_no_transfer_through_gateway_is_refused(payload):
+def test_what_is_no_transfer_through_gateway_is_refused(payload) -> None:
     with pytest.raises(LayoutError):
         read_gateway(payload)
 
 
-def test_contracts_whose_layout_is_not_read_still_name_their_application():
+def test_contracts_whose_layout_is_not_read_still_name_their_application() -> None:
     """Emitters, receivers of transfers with payload, and who asks for a delivery."""
     ours = ApplicationContract("OURS", "unread")
     listed = {**CONTRACTS, ("emitter", 2, word(70)): ours, ("recipient", 4, word(71)): ours}
@@ -202,7 +204,7 @@ def test_contracts_whose_layout_is_not_read_still_name_their_application():
     assert (found.app_ids, found.inner.kind) == (["GENERIC_RELAYER", "OURS"], "message")
 
 
-def test_a_delivery_carries_the_message_inside():
+def test_a_delivery_carries_the_message_inside() -> None:
     transfer = next(row for row in VECTORS if row["layout"] == "ntt" and row["kind"] == "transfer")
     delivery = bytes.fromhex(next(row for row in VECTORS if row["name"] == "delivery")["payload"])
     inner = bytes.fromhex(transfer["payload"])
@@ -214,7 +216,7 @@ def test_a_delivery_carries_the_message_inside():
     assert found.inner.fields["recipient"] == transfer["fields"]["recipient"]
 
 
-def test_a_redelivery_and_keys_of_other_types():
+def test_a_redelivery_and_keys_of_other_types() -> None:
     """No official vector has either; the layout is the SDK's."""
     key = b"\x01" + b"\0\x06" + word(8) + (9).to_bytes(8, "big")
     info = (96).to_bytes(4, "big") + word(0) + word(200_000) + word(3)
@@ -235,7 +237,7 @@ def test_a_redelivery_and_keys_of_other_types():
     assert read_relayer(other)[1]["message_keys"] == [{"key_type": 7, "key": b"abc".hex()}]
 
 
-def test_a_transfer_of_a_multi_token_manager():
+def test_a_transfer_of_a_multi_token_manager() -> None:
     """No official vector; the layout is that of NTT's SDK."""
     data = bytes.fromhex("994d5454") + b"\x08" + (5).to_bytes(8, "big") + b"Name".ljust(32, b"\0")
     data += b"SYM".ljust(32, b"\0") + b"\x12" + b"\0\x02" + word(1) + word(2) + word(3) + b"\0\0"
@@ -259,7 +261,7 @@ def test_a_transfer_of_a_multi_token_manager():
 
 
 @pytest.mark.parametrize("kind", SWIFT)
-def test_messages_of_swift(kind):
+def test_messages_of_swift(kind) -> None:
     """No official vector; the layout is the contract's. A real batch of eight orders is among the VAAs."""
     found, fields = read_swift(SWIFT[kind])
     assert found == kind
@@ -280,7 +282,7 @@ def test_messages_of_swift(kind):
 
 
 @pytest.mark.parametrize("kind", MCTP)
-def test_messages_of_mctp(kind):
+def test_messages_of_mctp(kind) -> None:
     """As above; a real hash and a real message of the version before are among the VAAs."""
     found, fields = read_mctp(MCTP[kind])
     assert found == kind
@@ -299,7 +301,7 @@ def moved(app_id, payload):
     return contract[1], transfer_of(message, contract[1], payload)
 
 
-def test_what_messages_move():
+def test_what_messages_move() -> None:
     chain, found = moved("CCTP_WORMHOLE_INTEGRATION", MADE["transfer with relay"])
     assert (found["token_chain"], found["amount"], found["fee"]) == (chain, "8000000", "100000")
     assert (found["target_chain"], found["in_token_transfers"]) == (23, 0)
@@ -319,7 +321,7 @@ def test_what_messages_move():
     assert moved("PORTAL_TOKEN_BRIDGE", transfer(chain, address, b"else"))[1] is None
 
 
-def test_ntt_counts_as_listed_only_where_its_contract_is():
+def test_ntt_counts_as_listed_only_where_its_contract_is() -> None:
     payload = MADE["transceiver_message_1"]
     assert not decode_application(2, word(7), payload, CONTRACTS).is_listed
     listed = {**CONTRACTS, ("emitter", 2, word(7)): ApplicationContract("M_PORTAL", "ntt")}
@@ -328,7 +330,7 @@ def test_ntt_counts_as_listed_only_where_its_contract_is():
     assert decode_application(2, word(7), payload[:-2] + b"\0", listed).app_id == "UNKNOWN"
 
 
-def test_mutated_payloads_raise_nothing():
+def test_mutated_payloads_raise_nothing() -> None:
     rng = Random(5)
     rows = [row for row in expectations("mainnet") if row["kind"] != "governance"]
     emitters = [key for key in CONTRACTS if key[0] == "emitter"]
@@ -341,7 +343,7 @@ def test_mutated_payloads_raise_nothing():
         transfer_of(found, chain, bytes(payload))
 
 
-def test_short_payloads_of_applications_are_refused():
+def test_short_payloads_of_applications_are_refused() -> None:
     for read in (read_connect, read_portico, read_recipient):
         with pytest.raises(LayoutError):
             read(b"\x01" * 20)

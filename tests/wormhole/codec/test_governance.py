@@ -22,7 +22,7 @@ def header(module: bytes, action: int, chain: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_real_governance_messages(network):
+def test_real_governance_messages(network) -> None:
     vaas = decode_vaas(raw_vaas(network))
     governing, payloads = is_governance(vaas), vaas.payload()
     seen = 0
@@ -46,7 +46,7 @@ def test_real_governance_messages(network):
     assert seen == {"mainnet": 80, "testnet": 60, "devnet": 170}[network]
 
 
-def test_fees_and_chain_recovery():
+def test_fees_and_chain_recovery() -> None:
     fee = decode_governance(header(b"Core", 3, 21) + (2**200).to_bytes(32, "big"))
     assert (fee.action_name, fee.target_chain, fee.fields) == (
         "SetMessageFee",
@@ -66,7 +66,7 @@ def layout_vectors():
 
 
 @pytest.mark.parametrize("row", layout_vectors())
-def test_official_vectors(row):
+def test_official_vectors(row) -> None:
     """Payloads and fields as the tests of Wormhole's own Go, Rust and Solidity libraries state them."""
     found = decode_governance(bytes.fromhex(row["payload"]))
     assert (found.module, found.action, found.action_name, found.target_chain, found.fields) == (
@@ -79,7 +79,7 @@ def test_official_vectors(row):
 
 
 @pytest.mark.parametrize(("network", "unknown"), [("mainnet", 0), ("testnet", 0), ("devnet", 5)])
-def test_every_real_action_has_a_layout(network, unknown):
+def test_every_real_action_has_a_layout(network, unknown) -> None:
     """What remains on developers' networks are negative test cases."""
     payloads = [bytes.fromhex(row["payload"]) for row in expectations(network) if row["kind"] == "governance"]
     found = [one for one in map(decode_governance, payloads) if one]
@@ -96,7 +96,7 @@ def test_every_real_action_has_a_layout(network, unknown):
 
 
 @pytest.mark.parametrize("row", layout_vectors())
-def test_a_message_cut_short_keeps_its_header(row):
+def test_a_message_cut_short_keeps_its_header(row) -> None:
     payload = bytes.fromhex(row["payload"])
     for size in range(35, len(payload)):
         found = decode_governance(payload[:size])
@@ -105,7 +105,7 @@ def test_a_message_cut_short_keeps_its_header(row):
             assert row["action_name"] in ("SuiCall", "ScheduleUpgrade")
 
 
-def test_unknown_layouts_keep_module_action_and_chain():
+def test_unknown_layouts_keep_module_action_and_chain() -> None:
     found = decode_governance(header(b"SomethingNew", 200, 65535) + b"whatever")
     assert (found.module, found.action, found.action_name, found.target_chain) == (
         "SomethingNew",
@@ -122,5 +122,5 @@ def test_unknown_layouts_keep_module_action_and_chain():
 @pytest.mark.parametrize(
     "payload", [b"", bytes(32), bytes(40), header(b"Core", 1)[:34], header(b"Core", 1)[:33], b"\xff" * 40]
 )
-def test_what_is_no_governance_message(payload):
+def test_what_is_no_governance_message(payload) -> None:
     assert decode_governance(payload) is None

@@ -46,7 +46,7 @@ def judge(*raw):
     return found.reason_text().to_pylist(), found, vaas
 
 
-def test_every_mainnet_vaa_is_signed_by_a_quorum():
+def test_every_mainnet_vaa_is_signed_by_a_quorum() -> None:
     vaas = decode_vaas(raw_vaas("mainnet"))
     found = verify(vaas, load_reference().guardian_sets)
     assert found.ok().all()
@@ -55,7 +55,7 @@ def test_every_mainnet_vaa_is_signed_by_a_quorum():
 
 
 @pytest.mark.parametrize(("network", "refused"), [("testnet", 0), ("devnet", 4)])
-def test_other_networks_verify_with_their_own_guardian(network, refused):
+def test_other_networks_verify_with_their_own_guardian(network, refused) -> None:
     vaas = decode_vaas(raw_vaas(network))
     sets = load_reference(reference_directory(network)).guardian_sets
     found = verify(vaas, sets)
@@ -66,7 +66,7 @@ def test_other_networks_verify_with_their_own_guardian(network, refused):
     assert np.array_equal(found.ok(), ~strange)
 
 
-def test_the_synthetic_world_is_refused_for_the_expected_reasons():
+def test_the_synthetic_world_is_refused_for_the_expected_reasons() -> None:
     raw = synthetic_inputs()
     vaas = decode_vaas(raw)
     found = verify(vaas, load_reference(SYNTHETIC / "reference").guardian_sets)
@@ -98,7 +98,7 @@ def test_the_synthetic_world_is_refused_for_the_expected_reasons():
         ([SIGNED[1], SIGNED[0], *SIGNED[2:]], "malformed", 0),
     ],
 )
-def test_the_first_reason_that_applies(signatures, reason, valid):
+def test_the_first_reason_that_applies(signatures, reason, valid) -> None:
     good = encode_vaa(9, SIGNED, BODY)
     reasons, found, vaas = judge(good, encode_vaa(9, signatures, BODY), good)
     assert reasons == ["ok", reason, "ok"]
@@ -106,7 +106,7 @@ def test_the_first_reason_that_applies(signatures, reason, valid):
     assert (found.detail(vaas)[1].as_py() is None) == (reason == "ok")
 
 
-def test_an_unknown_set_comes_before_its_signatures():
+def test_an_unknown_set_comes_before_its_signatures() -> None:
     twice = [SIGNED[0], SIGNED[0]]
     reasons, _, _ = judge(
         encode_vaa(11, twice, BODY), encode_vaa(9, twice, BODY), encode_vaa(2**32 - 1, [], BODY)
@@ -114,28 +114,28 @@ def test_an_unknown_set_comes_before_its_signatures():
     assert reasons == ["unknown_guardian_set", "duplicate_guardian", "unknown_guardian_set"]
 
 
-def test_each_vaa_is_judged_by_its_own_set():
+def test_each_vaa_is_judged_by_its_own_set() -> None:
     lone = sign_body(BODY, {0: b"\x55" * 32})
     reasons, _, _ = judge(encode_vaa(10, lone, BODY), encode_vaa(9, lone, BODY), encode_vaa(9, SIGNED, BODY))
     assert reasons == ["ok", "bad_signature", "ok"]
 
 
 @pytest.mark.parametrize("recovery_id", [2, 3, 4, 27, 28, 255])
-def test_recovery_ids_are_0_and_1(recovery_id):
+def test_recovery_ids_are_0_and_1(recovery_id) -> None:
     signature = SIGNED[0][1][:64] + bytes([recovery_id])
     reasons, _, _ = judge(encode_vaa(9, [(0, signature), *SIGNED[1:]], BODY))
     assert reasons == ["bad_signature"]
     assert recover_address(body_digest(BODY), signature) is None
 
 
-def test_the_other_recovery_id_is_somebody_else():
+def test_the_other_recovery_id_is_somebody_else() -> None:
     signature = SIGNED[0][1]
     flipped = signature[:64] + bytes([1 - signature[64]])
     assert recover_address(body_digest(BODY), signature) == SETS[9][0]
     assert recover_address(body_digest(BODY), flipped) not in (None, SETS[9][0])
 
 
-def test_any_flipped_bit_of_the_body_is_noticed():
+def test_any_flipped_bit_of_the_body_is_noticed() -> None:
     good = encode_vaa(9, SIGNED, BODY)
     first = len(good) - len(BODY)
     forged = [good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :] for at in range(first, len(good))]
@@ -143,17 +143,17 @@ def test_any_flipped_bit_of_the_body_is_noticed():
 
 
 @pytest.mark.parametrize(("guardians", "needed"), [(1, 1), (2, 2), (3, 3), (4, 3), (7, 5), (13, 9), (19, 13)])
-def test_quorum(guardians, needed):
+def test_quorum(guardians, needed) -> None:
     assert quorum(guardians) == needed
 
 
-def test_a_zero_address_in_a_set_is_signed_by_nobody():
+def test_a_zero_address_in_a_set_is_signed_by_nobody() -> None:
     vaas = decode_vaas(pa.array([encode_vaa(1, [(0, bytes(65))], BODY)], pa.binary()))
     found = verify(vaas, {1: [bytes(20)]})
     assert found.reason_text().to_pylist() == ["bad_signature"]
 
 
-def test_nothing_to_verify():
+def test_nothing_to_verify() -> None:
     vaas = decode_vaas(pa.array([], pa.binary()))
     assert len(verify(vaas, SETS).reason) == 0
     assert verify(decode_vaas(pa.array([b"\x01"])), {}).reason_text().to_pylist() == ["malformed"]

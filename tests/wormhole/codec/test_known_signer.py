@@ -49,7 +49,7 @@ def signed(draw):
 
 
 @given(st.lists(signed(), max_size=20), st.sampled_from(SECRETS))
-def test_a_signature_is_the_keys_if_it_recovers_to_it(cases, secret):
+def test_a_signature_is_the_keys_if_it_recovers_to_it(cases, secret) -> None:
     key = key_of(secret)
     signatures = np.frombuffer(b"".join(one for one, _ in cases), np.uint8).reshape(-1, 65)
     digests = np.frombuffer(b"".join(one for _, one in cases), np.uint8).reshape(-1, 32)
@@ -59,14 +59,14 @@ def test_a_signature_is_the_keys_if_it_recovers_to_it(cases, secret):
     ]
 
 
-def test_no_signature_meets_infinity():
+def test_no_signature_meets_infinity() -> None:
     """The sum u1·G + u2·P is infinity where P = -G and u1 = u2: where the digest is r."""
     r = PrivateKey(b"\x09" * 32).sign_recoverable(b"\x01" * 32, hasher=None)[:32]
     signature = np.frombuffer(r + (5).to_bytes(32) + b"\x00", np.uint8).reshape(1, 65)
     assert not signed_by(key_of(SECRETS[1]), signature, np.frombuffer(r, np.uint8).reshape(1, 32)).any()
 
 
-def test_what_is_no_key_is_refused():
+def test_what_is_no_key_is_refused() -> None:
     with pytest.raises(ValueError, match="no public key"):
         signed_by(bytes(33), np.zeros((1, 65), np.uint8), np.zeros((1, 32), np.uint8))
 
@@ -79,7 +79,7 @@ def same(found, wanted):
 
 @pytest.mark.parametrize("inputs", [lambda: raw_vaas("mainnet"), synthetic_inputs])
 @pytest.mark.parametrize("broken", [0, 40])
-def test_vaas_verify_alike_with_and_without_recovery(monkeypatch, inputs, broken):
+def test_vaas_verify_alike_with_and_without_recovery(monkeypatch, inputs, broken) -> None:
     """Verification does not depend on how many signatures of a guardian come at once."""
     rng = np.random.default_rng(broken)
     raw = [bytearray(one) for one in inputs().to_pylist()]
@@ -94,7 +94,7 @@ def test_vaas_verify_alike_with_and_without_recovery(monkeypatch, inputs, broken
     assert by_recovery.valid_signatures.any()
 
 
-def test_a_guardian_without_any_sound_signature_is_not_guessed(monkeypatch):
+def test_a_guardian_without_any_sound_signature_is_not_guessed(monkeypatch) -> None:
     vaas = decode_vaas(raw_vaas("mainnet"))
     strange = {
         index: [guardian_address(b"\x05" * 32)] * 19 for index in set(vaas.guardian_set_index.tolist())

@@ -76,7 +76,7 @@ def one(form, chain, address):
         (None, "22" * 32, None),
     ],
 )
-def test_accounts_as_their_chain_writes_them(chain, address, native):
+def test_accounts_as_their_chain_writes_them(chain, address, native) -> None:
     assert one(native_addresses, chain, address) == native
 
 
@@ -113,11 +113,11 @@ def test_accounts_as_their_chain_writes_them(chain, address, native):
         (65000, PAD + "12" * 20, None),
     ],
 )
-def test_tokens_as_their_chain_writes_them(chain, address, native):
+def test_tokens_as_their_chain_writes_them(chain, address, native) -> None:
     assert one(native_tokens, chain, address) == native
 
 
-def test_columns_of_many_chains_keep_their_order():
+def test_columns_of_many_chains_keep_their_order() -> None:
     rows = [(2, PAD + "0a" * 20), (21, "0b" * 32), (2, PAD + "0c" * 20), (21, "0b" * 32), (15, "0d" * 32)]
     chain, address = (pa.array(column) for column in zip(*rows, strict=True))
     assert native_addresses(chain, address, CHAINS).to_pylist() == [
@@ -129,7 +129,7 @@ def test_columns_of_many_chains_keep_their_order():
     ]
 
 
-def test_every_native_form_of_the_synthetic_world():
+def test_every_native_form_of_the_synthetic_world() -> None:
     """Solana receivers are token accounts there, whose owner only the chain can tell."""
     chains = load_reference(SYNTHETIC / "reference").chains
     payloads = {
@@ -160,7 +160,7 @@ def test_every_native_form_of_the_synthetic_world():
     assert {2, 3, 8, 18, 19, 21, 22, 28, 32} <= seen
 
 
-def test_base58_keeps_leading_zeros():
+def test_base58_keeps_leading_zeros() -> None:
     assert base58(b"") == ""
     assert base58(b"\0\0\1") == "112"
     assert base58(b"Hello World!") == "2NEpo7TZRRrLZSi2U"

@@ -96,7 +96,7 @@ def expected_payload(row):
 @pytest.mark.parametrize(
     ("network", "bridged", "longer"), [("mainnet", 23, 0), ("testnet", 19, 0), ("devnet", 154, 5)]
 )
-def test_real_payloads_decode_as_an_independent_decoder_reads_them(network, bridged, longer):
+def test_real_payloads_decode_as_an_independent_decoder_reads_them(network, bridged, longer) -> None:
     vaas = decode_vaas(raw_vaas(network))
     found = decode_payloads(vaas, bridge_kinds(vaas, load_reference(reference_directory(network)).bridges))
     structs = {name: column.to_pylist() for name, column in found.structs(len(vaas)).items()}
@@ -114,7 +114,7 @@ def test_real_payloads_decode_as_an_independent_decoder_reads_them(network, brid
     assert len(rows) == NETWORKS[network]
 
 
-def test_synthetic_payloads_are_the_expected_rows():
+def test_synthetic_payloads_are_the_expected_rows() -> None:
     vaas = decode_vaas(synthetic_inputs())
     reference = load_reference(SYNTHETIC / "reference")
     ok = verify(vaas, reference.guardian_sets).ok()
@@ -140,7 +140,7 @@ def test_synthetic_payloads_are_the_expected_rows():
         }
 
 
-def test_columns_are_those_of_the_contracts():
+def test_columns_are_those_of_the_contracts() -> None:
     found = payloads(vaa(TRANSFER), vaa(META), vaa(NFT_TRANSFER, NFT))
     for table, batch in (
         ("token_transfer_payload", found.transfers),
@@ -160,7 +160,7 @@ def test_columns_are_those_of_the_contracts():
     ]
 
 
-def test_fields_of_a_transfer():
+def test_fields_of_a_transfer() -> None:
     (row,) = payloads(vaa(TRANSFER)).transfers.to_pylist()
     assert row == {
         "row": 0,
@@ -177,7 +177,7 @@ def test_fields_of_a_transfer():
 
 
 @pytest.mark.parametrize("app_payload", [b"", b"\0", b"x" * 1000])
-def test_fields_of_a_transfer_with_payload(app_payload):
+def test_fields_of_a_transfer_with_payload(app_payload) -> None:
     raw = encode_transfer_with_payload(
         amount=0,
         origin_address=ORIGIN,
@@ -193,7 +193,7 @@ def test_fields_of_a_transfer_with_payload(app_payload):
     assert row["app_payload"] == app_payload
 
 
-def test_texts_lose_their_padding_and_bad_utf8():
+def test_texts_lose_their_padding_and_bad_utf8() -> None:
     (meta,) = payloads(vaa(META)).metas.to_pylist()
     assert (meta["symbol"], meta["name"], meta["decimals"]) == ("ABC", "café \ufffd", 255)
     (nft,) = payloads(vaa(NFT_TRANSFER, NFT)).nfts.to_pylist()
@@ -201,21 +201,21 @@ def test_texts_lose_their_padding_and_bad_utf8():
     assert nft["token_id"] == str(2**64)
 
 
-def test_a_bridge_is_known_by_chain_and_emitter_only():
+def test_a_bridge_is_known_by_chain_and_emitter_only() -> None:
     found = payloads(vaa(TRANSFER, OTHER), vaa(TRANSFER, TOKEN, chain=3), vaa(TRANSFER, NFT), vaa(TRANSFER))
     assert found.transfers["row"].to_pylist() == [3]
     assert found.nfts.num_rows == 0
 
 
 @pytest.mark.parametrize(("payload", "emitter"), [(TRANSFER, TOKEN), (META, TOKEN), (NFT_TRANSFER, NFT)])
-def test_a_payload_cut_short_makes_no_row_and_a_tail_is_ignored(payload, emitter):
+def test_a_payload_cut_short_makes_no_row_and_a_tail_is_ignored(payload, emitter) -> None:
     found = payloads(*(vaa(payload[:cut], emitter) for cut in range(len(payload))))
     assert found.transfers.num_rows + found.metas.num_rows + found.nfts.num_rows == 0
     whole, tailed = (payloads(vaa(payload + tail, emitter)) for tail in (b"", b"\xff" * 40))
     assert (whole.transfers, whole.metas, whole.nfts) == (tailed.transfers, tailed.metas, tailed.nfts)
 
 
-def test_unknown_payloads_and_unselected_rows_make_no_row():
+def test_unknown_payloads_and_unselected_rows_make_no_row() -> None:
     for first in (0, 4, 99, 255):
         found = payloads(vaa(bytes([first]) + TRANSFER[1:]), vaa(bytes([first]) + NFT_TRANSFER[1:], NFT))
         assert found.transfers.num_rows + found.metas.num_rows + found.nfts.num_rows == 0
@@ -223,17 +223,17 @@ def test_unknown_payloads_and_unselected_rows_make_no_row():
     assert found.transfers["row"].to_pylist() == [1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=400), st.sampled_from([TOKEN, NFT])), max_size=6)
 )
-def test_hostile_payloads_never_raise(rows):
+def test_hostile_payloads_never_raise(rows) -> None:
     found = payloads(*(vaa(bytes([first]) + rest, emitter) for first, rest, emitter in rows))
     made = found.transfers.num_rows + found.metas.num_rows + found.nfts.num_rows
     assert made <= len(rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.integers(0, 2**256 - 1),
     st.integers(0, 2**256 - 1),
@@ -241,7 +241,7 @@ def test_hostile_payloads_never_raise(rows):
     st.integers(0, 65535),
     st.binary(max_size=64),
 )
-def test_what_is_encoded_is_decoded(amount, fee, address, chain, app_payload):
+def test_what_is_encoded_is_decoded(amount, fee, address, chain, app_payload) -> None:
     one = encode_transfer(
         amount=amount,
         origin_address=address,

@@ -24,12 +24,12 @@ WRAPPED = [
 
 
 @pytest.mark.parametrize(("chain", "token", "mint"), WRAPPED, ids=[mint for *_, mint in WRAPPED])
-def test_wrapped_mints_are_the_real_ones(chain, token, mint):
+def test_wrapped_mints_are_the_real_ones(chain, token, mint) -> None:
     assert solana_accounts.wrapped_mint(BRIDGE, chain, bytes.fromhex(token).rjust(32, b"\0")) == mint
 
 
 @pytest.mark.parametrize(("bridge", "numbers"), [("token_bridge", {1, 51}), ("nft_bridge", {1})])
-def test_the_programs_of_the_reference_data_are_those_of_its_emitters(bridge, numbers):
+def test_the_programs_of_the_reference_data_are_those_of_its_emitters(bridge, numbers) -> None:
     known = load_reference().chains.items()
     chains = {number: chain for number, chain in known if chain.family == "solana"}
     programs = {number: getattr(chain, f"{bridge}_program") for number, chain in chains.items()}
@@ -39,12 +39,12 @@ def test_the_programs_of_the_reference_data_are_those_of_its_emitters(bridge, nu
         assert emitter.hex() == getattr(chains[number], bridge)
 
 
-def test_every_nft_is_wrapped_by_a_mint_of_its_own():
+def test_every_nft_is_wrapped_by_a_mint_of_its_own() -> None:
     mints = {solana_accounts.wrapped_nft(BRIDGE, 2, bytes(32), token_id) for token_id in (0, 1, 2**256 - 1)}
     assert len(mints | {solana_accounts.wrapped_mint(BRIDGE, 2, bytes(32))}) == 4
 
 
-def test_metadata_of_a_mint_is_where_metaplex_keeps_it():
+def test_metadata_of_a_mint_is_where_metaplex_keeps_it() -> None:
     """USDC's metadata account, as explorers show it."""
     assert (
         solana_accounts.metadata_account("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
@@ -52,7 +52,7 @@ def test_metadata_of_a_mint_is_where_metaplex_keeps_it():
     )
 
 
-def test_points_of_the_curve_are_told_from_derived_addresses():
+def test_points_of_the_curve_are_told_from_derived_addresses() -> None:
     # Public keys of RFC 8032, 7.1, are points; so is the neutral element.
     for key in (
         "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
@@ -65,15 +65,15 @@ def test_points_of_the_curve_are_told_from_derived_addresses():
 
 
 @pytest.mark.parametrize("value", [b"", b"\0\0\1", bytes(32), b"\xff" * 64, b"Hello World!"])
-def test_base58_both_ways(value):
+def test_base58_both_ways(value) -> None:
     assert solana_accounts.from_base58(base58(value)) == value
 
 
-def test_what_is_no_base58():
+def test_what_is_no_base58() -> None:
     assert solana_accounts.from_base58("0OIl") is None
 
 
-def test_accounts_that_are_too_short_tell_nothing():
+def test_accounts_that_are_too_short_tell_nothing() -> None:
     assert solana_accounts.token_account_owner(bytes(164)) is None
     assert solana_accounts.token_account_owner(bytes(165)) == "1" * 32
     assert solana_accounts.mint_decimals(bytes(44) + b"\x06" + bytes(37)) == 6

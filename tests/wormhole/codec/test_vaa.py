@@ -28,7 +28,7 @@ def decode(*raw):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_real_vaas_decode_as_an_independent_decoder_reads_them(network):
+def test_real_vaas_decode_as_an_independent_decoder_reads_them(network) -> None:
     vaas = decode_vaas(raw_vaas(network))
     assert not vaas.error.any()
     keys, digests, payloads = vaas.row_key(), vaas.digest_hex(), vaas.payload()
@@ -44,7 +44,7 @@ def test_real_vaas_decode_as_an_independent_decoder_reads_them(network):
         assert vaas.emitter_address[i].tobytes().hex() == row["emitter_address"]
 
 
-def test_raw_vaas_come_back_byte_for_byte():
+def test_raw_vaas_come_back_byte_for_byte() -> None:
     raw = raw_vaas("mainnet")
     vaas = decode_vaas(raw)
     assert vaas.slices(vaas.start, vaas.length).equals(raw)
@@ -53,7 +53,7 @@ def test_raw_vaas_come_back_byte_for_byte():
     assert vaas.signature[0].tobytes() == first[7:72]
 
 
-def test_publication_has_the_rows_of_the_synthetic_world():
+def test_publication_has_the_rows_of_the_synthetic_world() -> None:
     vaas = decode_vaas(synthetic_inputs())
     rows = {}
     for row in vaas.publication().to_pylist():
@@ -66,7 +66,7 @@ def test_publication_has_the_rows_of_the_synthetic_world():
         assert found == {name: wanted[name] for name in found}
 
 
-def test_row_keys_pad_the_sequence_in_v2_only():
+def test_row_keys_pad_the_sequence_in_v2_only() -> None:
     long = 2**64 - 1
     bodies = [
         encode_body(
@@ -109,7 +109,7 @@ def test_row_keys_pad_the_sequence_in_v2_only():
         ),
     ],
 )
-def test_a_malformed_row_says_why_and_leaves_its_neighbours_alone(bad, reason, has_body):
+def test_a_malformed_row_says_why_and_leaves_its_neighbours_alone(bad, reason, has_body) -> None:
     vaas = decode(GOOD, bad, GOOD, bad)
     assert [ERRORS[code] for code in vaas.error] == ["", reason, "", reason]
     assert vaas.has_body.tolist() == [True, has_body, True, has_body]
@@ -123,19 +123,19 @@ def test_a_malformed_row_says_why_and_leaves_its_neighbours_alone(bad, reason, h
     assert vaas.slices(vaas.start, vaas.length)[1].as_py() == (bad or b"")
 
 
-def test_equal_neighbours_are_left_to_verification():
+def test_equal_neighbours_are_left_to_verification() -> None:
     vaas = decode(encode_vaa(4, [(1, SIGNATURE), (1, SIGNATURE)], BODY))
     assert vaas.error.tolist() == [0]
     assert vaas.guardian_index.tolist() == [1, 1]
 
 
-def test_order_is_judged_within_a_vaa():
+def test_order_is_judged_within_a_vaa() -> None:
     vaas = decode(encode_vaa(4, [(9, SIGNATURE)], BODY), encode_vaa(4, [], BODY), GOOD)
     assert vaas.error.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
-def test_slices_chunks_and_wide_offsets_are_read_alike(kind):
+def test_slices_chunks_and_wide_offsets_are_read_alike(kind) -> None:
     column = pa.chunked_array([[b"junk", GOOD], [], [None, GOOD, b"tail"]], kind)
     vaas = decode_vaas(column.slice(1, 3))
     assert vaas.error.tolist() == [0, 1, 0]
@@ -144,24 +144,24 @@ def test_slices_chunks_and_wide_offsets_are_read_alike(kind):
     assert sliced.slices(sliced.start, sliced.length).to_pylist() == [GOOD]
 
 
-def test_no_rows_make_no_rows():
+def test_no_rows_make_no_rows() -> None:
     vaas = decode()
     assert len(vaas) == 0
     assert vaas.publication().num_rows == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.binary(max_size=300) | st.binary(max_size=80).map(lambda b: b"\x01\0\0\0\4\0" + b)))
-def test_hostile_bytes_never_raise(rows):
+def test_hostile_bytes_never_raise(rows) -> None:
     vaas = decode(*rows)
     assert len(vaas) == len(rows)
     assert vaas.publication().num_rows == len(rows)
     assert np.array_equal(vaas.has_body, (vaas.error == 0) | (vaas.error == len(ERRORS) - 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(min_size=1), st.integers(0, len(GOOD) - 1))
-def test_a_good_vaa_survives_hostile_neighbours(junk, cut):
+def test_a_good_vaa_survives_hostile_neighbours(junk, cut) -> None:
     vaas = decode(junk, GOOD, GOOD[:cut], GOOD, junk)
     good = vaas.digest_hex()
     assert vaas.error[1] == vaas.error[3] == 0

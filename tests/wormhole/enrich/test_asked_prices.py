@@ -12,7 +12,7 @@ from permalake.wormhole.enrich.asked_prices import AskedPrices
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_spans_are_sets_of_seconds(seed):
+def test_spans_are_sets_of_seconds(seed) -> None:
     chance = random.Random(seed)
     spans = [(at, at + chance.randrange(-2, 9)) for at in (chance.randrange(60) for _ in range(8))]
     inside = {second for start, end in spans for second in range(start, end)}
@@ -27,14 +27,14 @@ def asked(tmp_path):
     return AskedPrices(Database(f"sqlite:///{tmp_path}/catalog.db"), "coingecko")
 
 
-def test_spans_that_meet_are_kept_as_one(asked):
+def test_spans_that_meet_are_kept_as_one(asked) -> None:
     asked.remember({"gold": [(0, 10)], "lead": [(5, 6)]}, asked_at=100)
     asked.remember({"gold": [(10, 20), (30, 40)]}, asked_at=200)
     assert asked.known(["gold", "tin"]) == {"gold": [((0, 20), 200), ((30, 40), 200)]}
     assert asked.known(["lead"]) == {"lead": [((5, 6), 100)]}
 
 
-def test_the_future_is_remembered_apart_until_it_is_asked_for(asked):
+def test_the_future_is_remembered_apart_until_it_is_asked_for(asked) -> None:
     asked.remember({"gold": [(0, 100)]}, asked_at=60)
     assert asked.known(["gold"]) == {"gold": [((0, 60), 60), ((60, 100), 60)]}
     asked.remember({"gold": [(60, 200)]}, asked_at=150)
@@ -43,7 +43,7 @@ def test_the_future_is_remembered_apart_until_it_is_asked_for(asked):
     assert asked.known(["gold"]) == {"gold": [((0, 200), 300)]}
 
 
-def test_providers_are_remembered_apart(tmp_path, asked):
+def test_providers_are_remembered_apart(tmp_path, asked) -> None:
     asked.remember({"gold": [(0, 10)]}, asked_at=100)
     other = AskedPrices(Database(f"sqlite:///{tmp_path}/catalog.db"), "defillama")
     assert other.known(["gold"]) == {}

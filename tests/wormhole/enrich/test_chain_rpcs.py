@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from permalake.net.http import Patience, Service
+from permalake.net.http import RetryPolicy, Service
 from permalake.wormhole.codec import abi
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.codec.solana_accounts import wrapped_mint, wrapped_nft
@@ -21,8 +21,8 @@ from permalake.wormhole.reference import ChainInfo
 from support.faulty_server import FAULTS
 from support.rpc_server import EvmChain, RefusalError, RpcServer, SolanaChain
 
-HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
-SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
+HASTY = RetryPolicy(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+SHORT = RetryPolicy(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
 EMITTER, OTHER = "0e" * 32, "0f" * 32
 BRIDGE = "wormDTUJ6AWPNvk59vGQbDvGJmqbDTdgWgAqcLBCgUb"
 NFT_BRIDGE = "WnFt12ZrnzZrFZkt2xsNsaNWoQribnuQ5B5FrDbwDhD"
@@ -34,7 +34,7 @@ def evm_chain():
     return ChainInfo(2, family="evm", core="0x" + "c0" * 20, **bridges)
 
 
-def tx(number):
+def tx(number) -> str:
     return f"0x{number:064x}"
 
 
@@ -50,8 +50,10 @@ def sender(number, tx_id, at=0, emitter=EMITTER, chain=2):
     return Question("sender", f"{chain}:{emitter}:{number:016d}", tx_id, at)
 
 
-def node(server, chain, rate=500, patience=HASTY, concurrency=4):
-    service = Service(f"chain {chain}", f"{server.url}/{chain}", rate, patience=patience, probe=probe(EVM))
+def node(server, chain, rate=500, retry_policy=HASTY, concurrency=4):
+    service = Service(
+        f"chain {chain}", f"{server.url}/{chain}", rate, retry_policy=retry_policy, probe=probe(EVM)
+    )
     errors = SOLANA if chain == 1 else EVM
     return RpcNode(service, concurrency, f"chains.{chain}.rpc_url", errors)
 
@@ -62,7 +64,7 @@ def once(server, chain):
 
 
 class TestSendersOnEvm:
-    def test_the_receipt_counts_if_it_holds_the_message(self):
+    def test_the_receipt_counts_if_it_holds_the_message(self) -> None:
         world = EvmChain()
         world.transactions = {
             tx(1): (ALICE.upper().replace("0X", "0x"), [(EMITTER, 7), (EMITTER, 2**64 - 1)], 5),
@@ -100,7 +102,7 @@ class TestSendersOnEvm:
         assert again == [ChainAnswer(BOB), ChainAnswer(reason=lying)]
         assert calls["eth_getTransactionReceipt"] == 3
 
-    def test_a_log_of_another_contract_is_no_message(self):
+    def test_a_log_of_another_contract_is_no_message(self) -> None:
         world = EvmChain(core="0x" + "66" * 20)
         world.transactions = {tx(1): (ALICE, [(EMITTER, 7)], 5)}
         with RpcServer({2: world}) as server, node(server, 2) as rpc:
@@ -109,7 +111,7 @@ class TestSendersOnEvm:
             assert Evm(unknown, rpc).answers("sender", [sender(7, tx(1))]) == [ChainAnswer(ALICE)]
 
     @pytest.mark.parametrize("most_blocks", [5000, 300])
-    def test_unknown_transactions_are_found_by_the_logs_of_their_time(self, most_blocks):
+    def test_unknown_transactions_are_found_by_the_logs_of_their_time(self, most_blocks) -> None:
         world = EvmChain(every=3)
         world.most_blocks = most_blocks
         blocks = [1_000_000, 1_000_001, 1_004_000, 1_900_000, 12_345_678]
@@ -125,7 +127,7 @@ class TestSendersOnEvm:
             assert len(server.answered[2]) < 200
         assert told == [*[ChainAnswer(ALICE)] * 5, *[ChainAnswer(reason="no transaction is known")] * 2]
 
-    def test_a_node_without_blocks_is_not_asked_for_them_again(self, monkeypatch):
+    def test_a_node_without_blocks_is_not_asked_for_them_again(self, monkeypatch) -> None:
         world = EvmChain()
         plain = world.call
 
@@ -140,7 +142,7 @@ class TestSendersOnEvm:
 
 
 class TestTokensOnEvm:
-    def test_wrapped_assets_and_what_they_call_themselves(self):
+    def test_wrapped_assets_and_what_they_call_themselves(self) -> None:
         world = EvmChain()
         tokens = {f"0x{n:040x}": n for n in range(1, 6)}
         world.wrapped = {(1, f"{n:064x}"): token for token, n in tokens.items()}
@@ -165,7 +167,7 @@ class TestTokensOnEvm:
             ChainAnswer(reason="not attested on this chain"),
         ]
 
-    def test_tokens_that_nobody_attested_or_listed(self):
+    def test_tokens_that_nobody_attested_or_listed(self) -> None:
         world = EvmChain()
         world.tokens = {ALICE: ("A", "Alice", 255), BOB: ("B", "Bob", 256)}
         asked = [
@@ -180,7 +182,7 @@ class TestTokensOnEvm:
                 ChainAnswer(reason="no address of this chain"),
             ]
 
-    def test_a_node_without_finalized_blocks_answers_provisionally(self, monkeypatch):
+    def test_a_node_without_finalized_blocks_answers_provisionally(self, monkeypatch) -> None:
         world = EvmChain()
         world.wrapped = {(1, f"{7:064x}"): ALICE}
         world.tokens = {ALICE: ("A", "Alice", 9)}
@@ -197,7 +199,7 @@ class TestTokensOnEvm:
         assert told == [ChainAnswer(ALICE, "A", "Alice", 9, provisional=True)]
 
     @pytest.mark.parametrize("code", [-32005, -32007, -32009, -32011, -32016, 429])
-    def test_a_rate_limit_is_a_fault_and_never_a_missing_name(self, monkeypatch, code):
+    def test_a_rate_limit_is_a_fault_and_never_a_missing_name(self, monkeypatch, code) -> None:
         world = EvmChain()
         world.tokens = {ALICE: ("A", "Alice", 9)}
         limited = RefusalError({"code": code, "message": "50/second request limit reached"})
@@ -210,17 +212,17 @@ class TestTokensOnEvm:
 
         monkeypatch.setattr(world, "_view", view)
         asked = [Question("token", "00" * 12 + ALICE[2:])]
-        with RpcServer({2: world}) as server, node(server, 2, patience=SHORT) as rpc:
+        with RpcServer({2: world}) as server, node(server, 2, retry_policy=SHORT) as rpc:
             (told,) = Evm(evm_chain(), rpc).answers("token", asked)
         assert told.address is None
         assert told.reason is None
         assert f"JSON-RPC error {code}" in told.fault
 
-    def test_a_token_that_always_fails_costs_no_other_token_its_answer(self, monkeypatch):
+    def test_a_token_that_always_fails_costs_no_other_token_its_answer(self, monkeypatch) -> None:
         world = EvmChain()
         tokens = [f"0x{n:040x}" for n in range(1, 8)]
         world.tokens = {token: (f"T{n}", "", n) for n, token in enumerate(tokens)}
-        with RpcServer({2: world}) as server, node(server, 2, patience=SHORT) as rpc:
+        with RpcServer({2: world}) as server, node(server, 2, retry_policy=SHORT) as rpc:
             plain = server.respond
 
             def respond(handler, body, fault):
@@ -236,7 +238,7 @@ class TestTokensOnEvm:
                 assert told[3].fault
                 assert not rpc.is_down
 
-    def test_nfts_are_wrapped_by_the_nft_bridge(self):
+    def test_nfts_are_wrapped_by_the_nft_bridge(self) -> None:
         world = EvmChain()
         world.wrapped = {(5, "01" * 32): BOB}
         world.wrapped_nfts = {(1, "01" * 32): ALICE}
@@ -251,7 +253,7 @@ class TestTokensOnEvm:
         ]
 
     @pytest.mark.parametrize(("kind", "bridge"), [("wrapped", "token"), ("wrapped_nft", "NFT")])
-    def test_a_chain_without_a_bridge_has_no_wrapped_assets(self, kind, bridge):
+    def test_a_chain_without_a_bridge_has_no_wrapped_assets(self, kind, bridge) -> None:
         with RpcServer({2: EvmChain()}) as server, node(server, 2) as rpc:
             bare = ChainInfo(2, family="evm")
             (told,) = Evm(bare, rpc).answers(kind, [Question(kind, "1:" + "00" * 32)])
@@ -268,7 +270,7 @@ class TestSolana:
             assert once(server, 1)
         return told
 
-    def test_first_signers_by_signature_and_by_message_account(self):
+    def test_first_signers_by_signature_and_by_message_account(self) -> None:
         world = SolanaChain()
         world.transactions = {
             signature("post"): (key("alice"), None),
@@ -289,7 +291,7 @@ class TestSolana:
             *[ChainAnswer(reason="no transaction is known")] * 2,
         ]
 
-    def test_transactions_of_versions(self):
+    def test_transactions_of_versions(self) -> None:
         world = SolanaChain()
         world.versions = {signature("first"): 1, signature("later"): 2}
         world.transactions = {name: (key("alice"), None) for name in world.versions}
@@ -297,7 +299,7 @@ class TestSolana:
         assert self.ask(world, "sender", asked) == [ChainAnswer(key("alice")), ChainAnswer(reason=TOO_NEW)]
 
     @pytest.mark.parametrize("raw", [False, True])
-    def test_owners_of_token_accounts(self, raw):
+    def test_owners_of_token_accounts(self, raw) -> None:
         world = SolanaChain(raw)
         world.owners = {key("account"): key("alice")}
         world.wallets = {key("wallet")}
@@ -312,7 +314,7 @@ class TestSolana:
         ]
 
     @pytest.mark.parametrize("raw", [False, True])
-    def test_wrapped_mints_and_their_metadata(self, raw):
+    def test_wrapped_mints_and_their_metadata(self, raw) -> None:
         world = SolanaChain(raw)
         mints = [wrapped_mint(BRIDGE, 2, bytes([n]).rjust(32, b"\0")) for n in range(3)]
         world.mints = {mints[0]: ("WETH", "Ether (Portal)", 8), mints[1]: (None, None, 0)}
@@ -323,7 +325,7 @@ class TestSolana:
             ChainAnswer(reason="not attested on this chain"),
         ]
 
-    def test_each_wrapped_nft_has_a_mint(self):
+    def test_each_wrapped_nft_has_a_mint(self) -> None:
         world = SolanaChain()
         ids = [0, 1, 2**256 - 1]
         mints = [wrapped_nft(NFT_BRIDGE, 2, bytes(31) + b"\5", token_id) for token_id in ids]
@@ -335,7 +337,7 @@ class TestSolana:
             ChainAnswer(mints[2], decimals=0),
         ]
 
-    def test_tokens_that_nobody_attested_or_listed(self):
+    def test_tokens_that_nobody_attested_or_listed(self) -> None:
         world = SolanaChain()
         world.mints, world.wallets = {key("mint"): ("M", "Mint", 5)}, {key("wallet")}
         asked = [
@@ -359,21 +361,21 @@ class TestNode:
         world.transactions = {tx(n): (f"0x{n:040x}", [], 5) for n in range(40)}
         return {2: world}
 
-    def test_faults_of_the_whole_and_of_calls_are_outlasted(self, world):
+    def test_faults_of_the_whole_and_of_calls_are_outlasted(self, world) -> None:
         with RpcServer(world, faulty=0.3, errors=0.3, seed=1) as server, node(server, 2) as rpc:
             assert [reply.value for reply in rpc.ask(self.CALLS)] == [f"0x{n:040x}" for n in range(40)]
             assert once(server, 2)
 
     @pytest.mark.parametrize("rate", [8, 30])
-    def test_the_rate_counts_calls(self, world, rate):
+    def test_the_rate_counts_calls(self, world, rate) -> None:
         with RpcServer(world) as server, node(server, 2, rate, concurrency=8) as rpc:
             rpc.ask(self.CALLS[:17])
             rpc.ask(self.CALLS[17:23])
             assert server.busiest(2) <= rate
             assert len(server.requests[2]) <= 4  # batches, as large as the rate allows
 
-    def test_a_node_that_takes_no_large_batches_is_asked_call_by_call(self, world):
-        with RpcServer(world, largest_batch=3) as server, node(server, 2, patience=SHORT) as rpc:
+    def test_a_node_that_takes_no_large_batches_is_asked_call_by_call(self, world) -> None:
+        with RpcServer(world, largest_batch=3) as server, node(server, 2, retry_policy=SHORT) as rpc:
             assert all(reply.value for reply in rpc.ask(self.CALLS))
             assert once(server, 2)
 
@@ -384,7 +386,7 @@ class TestNode:
             {"code": -32000, "message": "batch limit 3 exceeded"},
         ],
     )
-    def test_a_node_that_says_so_too(self, world, monkeypatch, error):
+    def test_a_node_that_says_so_too(self, world, monkeypatch, error) -> None:
         with RpcServer(world) as server, node(server, 2) as rpc:
             plain = server.respond
 
@@ -397,26 +399,26 @@ class TestNode:
             assert all(reply.value for reply in rpc.ask(self.CALLS))
 
     @pytest.mark.parametrize("fault", FAULTS)
-    def test_a_node_that_is_down_is_left_alone_soon(self, world, fault):
-        with RpcServer(world) as server, node(server, 2, patience=SHORT) as rpc:
+    def test_a_node_that_is_down_is_left_alone_soon(self, world, fault) -> None:
+        with RpcServer(world) as server, node(server, 2, retry_policy=SHORT) as rpc:
             server.down = fault
             replies = rpc.ask(self.CALLS) + rpc.ask(self.CALLS)
             assert all(reply.fault.startswith("chain 2: ") and "\n" not in reply.fault for reply in replies)
             assert len(server.requests[2]) <= 8
 
-    def test_a_refused_key_names_the_setting(self, world, monkeypatch):
+    def test_a_refused_key_names_the_setting(self, world, monkeypatch) -> None:
         with RpcServer(world) as server, node(server, 2) as rpc:
             monkeypatch.setattr(server, "respond", lambda *_: (401, b"{}"))
             assert {reply.fault for reply in rpc.ask(self.CALLS)} == {
                 "chain 2: HTTP 401; check chains.2.rpc_url"
             }
 
-    def test_an_error_of_the_call_is_an_answer(self, world):
+    def test_an_error_of_the_call_is_an_answer(self, world) -> None:
         with RpcServer(world) as server, node(server, 2) as rpc:
             (reply,) = rpc.ask([Call("eth_coinbase", (), str)])
             assert (reply.refused, reply.reverted, reply.fault) == ("JSON-RPC error -32601", None, None)
 
-    def test_a_node_that_hangs_up_on_batches_is_asked_call_by_call(self, world, monkeypatch):
+    def test_a_node_that_hangs_up_on_batches_is_asked_call_by_call(self, world, monkeypatch) -> None:
         with RpcServer(world) as server, node(server, 2) as rpc:
             plain = server.respond
 

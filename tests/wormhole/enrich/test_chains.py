@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row
 
 from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
-from permalake.net.http import Patience
+from permalake.net.http import RetryPolicy
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS
 from permalake.wormhole.enrich.chains import FOR_GOOD, AnswerCache, Chains
@@ -20,14 +20,14 @@ from support.lakes import OpenLake
 from support.rpc_server import EvmChain, RefusalError, RpcServer, SolanaChain
 
 DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
-HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
-IMPATIENT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
+HASTY = RetryPolicy(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+IMPATIENT = RetryPolicy(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
 QUESTIONS = "chain int, question string, subject string, date date, tx_id string, at long"
 ALICE, ASSET = "0x" + "a1" * 20, "0x" + "55" * 20
 EMITTER = "0e" * 32
 
 
-def tx(number):
+def tx(number) -> str:
     return f"0x{number:064x}"
 
 
@@ -61,14 +61,14 @@ class Desk:
             remark=lambda text, day=None: self.notes.append((text, day)),
         )
 
-    def ask(self, server, chains, *questions, patience=HASTY, again=False, recheck=False):
+    def ask(self, server, chains, *questions, retry_policy=HASTY, again=False, recheck=False):
         """(chain, question, subject) -> address and symbol, of what is answered."""
         sections = {
             number: ChainSettings(rpc_url=f"{server.url}/{number}", rate_per_second=200) for number in chains
         }
         settings = self.settings.model_copy(update={"chains": sections})
         frame = self.spark.createDataFrame(list(questions), QUESTIONS)
-        with Chains(rpcs(settings, patience), self.cache, again=again, recheck=recheck) as desk:
+        with Chains(rpcs(settings, retry_policy), self.cache, again=again, recheck=recheck) as desk:
             rows = desk.answers(self.spark, frame).toArrow().to_pylist()
         return {
             (row["chain"], row["question"], row["subject"]): (row["address"], row["symbol"]) for row in rows
@@ -96,7 +96,7 @@ def world():
     return {1: solana, 2: evm}
 
 
-def test_each_question_is_asked_once_and_kept_with_its_answer_or_reason(desk, world):
+def test_each_question_is_asked_once_and_kept_with_its_answer_or_reason(desk, world) -> None:
     asked = [sender(1), sender(2), sender(9), wrapped(7), wrapped(7, NEXT), wrapped(8), owner(5), owner(6)]
     with RpcServer(world, faulty=0.2, errors=0.2, seed=8) as server:
         found = desk.ask(server, world, *asked)
@@ -140,7 +140,7 @@ def test_each_question_is_asked_once_and_kept_with_its_answer_or_reason(desk, wo
     ("reason", "requests"),
     [("JSON-RPC error -32015", 1), ("the transaction is of a version after 0", 1), (TOO_NEW, 0)],
 )
-def test_a_version_of_transactions_is_asked_again_once_it_is_known(desk, world, reason, requests):
+def test_a_version_of_transactions_is_asked_again_once_it_is_known(desk, world, reason, requests) -> None:
     name = base58(b"\3" * 64)
     world[1].transactions, world[1].versions = {name: (base58(b"\7" * 32), None)}, {name: 1}
     question = (1, "sender", f"1:{EMITTER}:{1:016d}", DAY, name, 0)
@@ -157,7 +157,7 @@ def test_a_version_of_transactions_is_asked_again_once_it_is_known(desk, world, 
         assert len(server.requests[1]) == requests
 
 
-def test_facts_with_a_part_missing_are_asked_again_by_force(desk, world):
+def test_facts_with_a_part_missing_are_asked_again_by_force(desk, world) -> None:
     world[2].tokens = {ASSET: (None, "Wrapped SOL (Wormhole)", 9)}
     with RpcServer(world) as server:
         assert desk.ask(server, world, wrapped(7)) == {wrapped(7)[:3]: (ASSET, None)}
@@ -170,7 +170,7 @@ def test_facts_with_a_part_missing_are_asked_again_by_force(desk, world):
     assert {day for _, _, day in desk.kept()} == {FOR_GOOD, FOR_GOOD - dt.timedelta(days=1)}
 
 
-def test_what_no_finalized_block_proves_is_kept_for_its_day_only(desk, world, monkeypatch):
+def test_what_no_finalized_block_proves_is_kept_for_its_day_only(desk, world, monkeypatch) -> None:
     plain = world[2].call
 
     def call(method, params):
@@ -184,7 +184,7 @@ def test_what_no_finalized_block_proves_is_kept_for_its_day_only(desk, world, mo
     assert set(desk.kept()) == {("wrapped", wrapped(7)[2], DAY)}
 
 
-def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(desk, world):
+def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(desk, world) -> None:
     asked = [sender(1), sender(2), owner(5)]
     with RpcServer(world) as server, RpcServer(world) as broken:
         broken.down = "503"
@@ -207,7 +207,7 @@ def test_a_node_that_is_down_leaves_its_questions_open_and_others_are_answered(d
         assert len(desk.ask(server, world, *asked)) == 3
 
 
-def test_chains_without_an_rpc_are_remarked_by_day(desk, world):
+def test_chains_without_an_rpc_are_remarked_by_day(desk, world) -> None:
     asked = [sender(1), sender(2), sender(3, NEXT), wrapped(7, chain=4), owner(5, NEXT)]
     with RpcServer(world) as server:
         assert desk.ask(server, [], *asked) == {}
@@ -220,7 +220,7 @@ def test_chains_without_an_rpc_are_remarked_by_day(desk, world):
     ]
 
 
-def test_no_question_no_request(desk, world):
+def test_no_question_no_request(desk, world) -> None:
     with RpcServer(world) as server:
         frame = desk.spark.createDataFrame([], QUESTIONS)
         with Chains({}, desk.cache) as chains:

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
-from permalake.net.http import Patience
+from permalake.net.http import RetryPolicy
 from permalake.wormhole.contracts.custody_tables import TOKEN_CUSTODY
 from permalake.wormhole.enrich.chains import AnswerCache
 from permalake.wormhole.enrich.custody import Custody
@@ -21,8 +21,8 @@ DAYS = [FIRST + dt.timedelta(days=n) for n in range(5)]
 MIDNIGHT = int(dt.datetime(2024, 3, 19, tzinfo=dt.UTC).timestamp())
 LAST = 9_000_000 - 1
 A_DAY = 86_400 // 12
-PATIENT = Patience(read=3, back_off=0.01, attempts=12, longest_pause=3)
-IMPATIENT = Patience(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
+PATIENT = RetryPolicy(read=3, back_off=0.01, attempts=12, longest_pause=3)
+IMPATIENT = RetryPolicy(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
 WETH, USDC = "0x" + "c0" * 20, "0x" + "a0" * 20
 LATER = "fill in later with --only enrich"
 FORGOTTEN = "the node cannot read that block, an archive node can (JSON-RPC error -32000)"
@@ -49,9 +49,9 @@ class Desk:
             remark=lambda text, day=None: self.notes.append((text, day)),
         )
 
-    def ask(self, server, held, *, patience=PATIENT, seconds=None, days=(FIRST, DAY)):
+    def ask(self, server, held, *, retry_policy=PATIENT, seconds=None, days=(FIRST, DAY)) -> None:
         sections = {2: ChainSettings(rpc_url=f"{server.url}/2", rate_per_second=500)}
-        nodes = rpcs(self.settings.model_copy(update={"chains": sections}), patience)
+        nodes = rpcs(self.settings.model_copy(update={"chains": sections}), retry_policy)
         frame = self.spark.createDataFrame(held, "date date, origin_chain int, origin_address string")
         try:
             Custody(nodes, self.cache, seconds=seconds).ask(self.spark, frame, days)
@@ -90,7 +90,7 @@ def desk(spark, tmp_path):
 WHOLE = [(day, 2, word(token)) for day in DAYS for token in (WETH, USDC)]
 
 
-def test_balances_are_asked_for_once(desk, world):
+def test_balances_are_asked_for_once(desk, world) -> None:
     held = [*WHOLE, (DAY, 1, "77" * 32), (DAY + dt.timedelta(days=1), 2, word(WETH))]
     with RpcServer({2: world}, faulty=0.1, errors=0.1, seed=3) as server:
         desk.ask(server, WHOLE[:6])
@@ -121,7 +121,7 @@ def test_balances_are_asked_for_once(desk, world):
     assert desk.notes == []
 
 
-def test_what_is_missing_is_asked_for_again_and_nothing_else(desk, world):
+def test_what_is_missing_is_asked_for_again_and_nothing_else(desk, world) -> None:
     """A pruned node tells the newest day; an archive node, later, the others."""
     world.oldest_state = LAST
     with RpcServer({2: world}) as server:
@@ -146,7 +146,7 @@ def test_what_is_missing_is_asked_for_again_and_nothing_else(desk, world):
     assert len(desk.kept()) == 10 + 6
 
 
-def test_a_contract_without_a_balance_is_asked_once(desk, world):
+def test_a_contract_without_a_balance_is_asked_once(desk, world) -> None:
     world.held[USDC] = {1: None}
     with RpcServer({2: world}) as server:
         desk.ask(server, WHOLE[-2:])
@@ -158,10 +158,10 @@ def test_a_contract_without_a_balance_is_asked_once(desk, world):
     assert desk.notes == []
 
 
-def test_a_node_that_is_down_leaves_balances_unknown(desk, world):
+def test_a_node_that_is_down_leaves_balances_unknown(desk, world) -> None:
     with RpcServer({2: world}) as server:
         server.down = "503"
-        desk.ask(server, WHOLE[-2:], patience=IMPATIENT)
+        desk.ask(server, WHOLE[-2:], retry_policy=IMPATIENT)
         why = "chain 2: HTTP 503"
         assert desk.told() == [(DAY, word(token), "unknown", None) for token in (USDC, WETH)]
         assert {row["reason"] for row in desk.kept()} == {why}
@@ -172,7 +172,7 @@ def test_a_node_that_is_down_leaves_balances_unknown(desk, world):
     assert len(desk.kept()) == 4
 
 
-def test_when_time_is_up_no_further_day_is_begun(desk, world):
+def test_when_time_is_up_no_further_day_is_begun(desk, world) -> None:
     with RpcServer({2: world}) as server:
         desk.ask(server, WHOLE, seconds=0)
     assert desk.told() == [(DAY, word(USDC), "known", "2.5"), (DAY, word(WETH), "known", "5")]

@@ -14,14 +14,16 @@ from support.rpc_server import EvmChain, RpcServer
 from support.wormhole_world import PRICES, WORLD, configuration
 
 DAYS = (dt.date(2024, 3, 11), dt.date(2024, 3, 12))
-HASTY = http.Patience(read=2, back_off=0.01, attempts=12, longest_pause=3)
+HASTY = http.RetryPolicy(read=2, back_off=0.01, attempts=12, longest_pause=3)
 EXACT = Context(prec=60)
 COMPARED = "SELECT * FROM wormhole.tvl_compared WHERE origin_chain = 2 ORDER BY date, origin_address"
 
 
-def test_carry_asks_the_chains_and_a_run_that_fills_in_asks_for_the_rest(spark, tmp_path, monkeypatch):
+def test_carry_asks_the_chains_and_a_run_that_fills_in_asks_for_the_rest(
+    spark, tmp_path, monkeypatch
+) -> None:
     monkeypatch.setenv(CONFIG_VARIABLE, str(tmp_path / "permalake.toml"))
-    monkeypatch.setattr(http, "Patience", lambda: HASTY)
+    monkeypatch.setattr(http, "RetryPolicy", lambda: HASTY)
     told = load_reference(WORLD / "reference").chains[2]
     chain = EvmChain(told.core, f"0x{told.token_bridge[24:]}")
     days = ["--network", "wormhole", "--start", str(DAYS[0]), "--end", str(DAYS[1])]
@@ -79,6 +81,6 @@ def end_of(day):
     return int(dt.datetime.combine(day + dt.timedelta(days=1), dt.time(), dt.UTC).timestamp())
 
 
-def configure(folder, server=None):
+def configure(folder, server=None) -> None:
     chains = f'[chains.2]\nrpc_url = "{server.url}/2"\nrate_per_second = 500' if server else ""
     (folder / "permalake.toml").write_text(configuration(folder, PRICES, chains))

@@ -14,14 +14,16 @@ import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
 from permalake.net import http
-from permalake.pipeline.query_frames import DayTables
+from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
+from permalake.wormhole.enrich.attestations import StagedDays
 from permalake.wormhole.enrich.chains import AnswerCache, Chains
 from permalake.wormhole.enrich.enriched_days import enriched
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
 from permalake.wormhole.enrich.rpcs import rpcs
+from permalake.wormhole.enrich.token_values import PriceSources
 from support.chain_world import SOLANA, chains, nft_contract
 from support.expected_rows import differences, read
 from support.jobs import job
@@ -38,7 +40,7 @@ TABLES = (
     "addresses_daily",
 )
 # Long enough for an honest answer of a busy machine: what was answered must not be asked for again.
-HASTY = http.Patience(read=2, back_off=0.01, attempts=12, longest_pause=3)
+HASTY = http.RetryPolicy(read=2, back_off=0.01, attempts=12, longest_pause=3)
 PRICE_RATE, RPC_RATE = 40, 60
 
 
@@ -71,9 +73,9 @@ class World:
         self.folder = folder
         self.patch = patch
         patch.setenv(CONFIG_VARIABLE, str(folder / "permalake.toml"))
-        patch.setattr(http, "Patience", lambda: HASTY)
+        patch.setattr(http, "RetryPolicy", lambda: HASTY)
 
-    def configure(self, *sections):
+    def configure(self, *sections) -> None:
         (self.folder / "permalake.toml").write_text(configuration(self.folder, *sections))
         self.lake = OpenLake(load_settings())
 
@@ -82,11 +84,11 @@ class World:
         job(name)([*days, "--run-id", "one"], self.spark)
         return self.lake.resume("wormhole", "one")
 
-    def ask_again(self):
+    def ask_again(self) -> None:
         """All that another run would ask, before it stages anything."""
         attempt, settings = self.lake.resume("wormhole", "one"), load_settings()
         quotes = LakeCache(
-            lambda session: attempt.table(session, "token_prices"),
+            lambda first, last: attempt.files.rows("token_prices", first, last).scan(),
             None,
             partial(AskedPrices, self.lake.database),
             None,
@@ -95,19 +97,16 @@ class World:
             lambda session: attempt.table(session, "chain_answers"), None, attempt.record.note
         )
         with Chains(rpcs(settings), answers) as chains:
-            days = DayTables(
-                self.spark,
-                lambda name: attempt.files.rows(name, *DAYS).scan(),
-                partial(attempt.days, self.spark),
+            days = DayLanding(
+                self.spark, attempt.landing, lambda name: attempt.files.rows(name, *DAYS).scan()
             )
             enriched(
                 settings,
                 days,
-                partial(attempt.table, self.spark),
+                StagedDays(attempt),
                 *DAYS,
                 sound_before=DAYS[0],
-                providers=providers(settings, quotes),
-                cross_check=None,
+                sources=PriceSources(providers(settings, quotes), None, settings.prices),
                 chains=chains,
             )
 
@@ -187,7 +186,9 @@ def opinions(tmp_path, expected):
     return Opinions(tmp_path / "opinions.csv", expected)
 
 
-def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(world, history, expected, opinions):
+def test_services_and_rpcs_give_the_expected_rows_and_are_asked_once(
+    world, history, expected, opinions
+) -> None:
     gecko = {coin: quotes for coin, quotes in history.items() if coin != "weth"}
     llama = {"coingecko:weth": history["weth"]}
     nodes = chains(expected, WORLD / "reference")

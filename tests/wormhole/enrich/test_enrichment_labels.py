@@ -142,7 +142,7 @@ def rows(spark, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", [SUSDS, SOL])
-def test_a_transfer_is_what_the_service_shows(rows, name):
+def test_a_transfer_is_what_the_service_shows(rows, name) -> None:
     label = labels()[name]
     details = rows["token_transfer_details"][label["rowkey"]]
     told = label["TokenTransferDetails"]
@@ -159,14 +159,14 @@ def test_a_transfer_is_what_the_service_shows(rows, name):
     assert rows["message_publication"][label["rowkey"]]["initiating_tx_id"] == label["InitiatingTxID"]
 
 
-def test_a_native_token_transfer_is_none_of_the_token_bridge(rows):
+def test_a_native_token_transfer_is_none_of_the_token_bridge(rows) -> None:
     key = labels()[NTT]["rowkey"]
     assert key in rows["message_publication"]
     assert key not in rows["token_transfer_details"]
     assert key not in rows["chain_details"]
 
 
-def test_redemptions_are_what_the_service_shows(rows):
+def test_redemptions_are_what_the_service_shows(rows) -> None:
     told = recorded(SUSDS)["targetChain"]
     late, done = rows["redemptions"]
     assert [late["row_key"], done["row_key"]] == [labels()[name]["rowkey"] for name in (SOL, SUSDS)]
@@ -177,14 +177,14 @@ def test_redemptions_are_what_the_service_shows(rows):
     assert (done["redeemer"], done["fee"]) == (told["from"], told["fee"])
 
 
-def test_a_redemption_pays_the_receiver_the_resulting_token(rows):
+def test_a_redemption_pays_the_receiver_the_resulting_token(rows) -> None:
     _, done = rows["redemptions"]
     on_chain = rows["chain_details"][done["row_key"]]
     assert done["receiver_address"] == on_chain["receiver_address"].lower()
     assert done["token_address"] == on_chain["resulting_token_address"].lower()
 
 
-def test_a_later_run_asks_again_for_the_day_in_flight_alone(rows):
+def test_a_later_run_asks_again_for_the_day_in_flight_alone(rows) -> None:
     assert {path for _, path, _, _ in rows["asked"]} == {"/api/v1/operations"}
     asked = {dt.datetime.fromisoformat(query["from"][0]).date() for _, _, query, _ in rows["asked"]}
     assert asked == {dt.date(2025, 9, 30)}, "ten minutes before the day of the transfer"

@@ -8,15 +8,15 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from permalake.net.http import Patience, Service
+from permalake.net.http import RetryPolicy, Service
 from permalake.wormhole.enrich.evm_custody import CustodyAnswer, CustodySearch
 from permalake.wormhole.enrich.jsonrpc import RpcNode, probe
 from permalake.wormhole.enrich.rpc_errors import EVM, EVM_OF_THE_PAST
 from permalake.wormhole.reference import ChainInfo
 from support.rpc_server import EvmChain, RefusalError, RpcServer
 
-PATIENT = Patience(read=3, back_off=0.01, attempts=12, longest_pause=3)
-SHORT = Patience(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
+PATIENT = RetryPolicy(read=3, back_off=0.01, attempts=12, longest_pause=3)
+SHORT = RetryPolicy(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
 ETHEREUM = ChainInfo(2, family="evm", core="0x" + "c0" * 20, token_bridge="00" * 12 + "b0" * 20)
 DAY = date(2024, 3, 18)
 MIDNIGHT = int(datetime(2024, 3, 19, tzinfo=UTC).timestamp())
@@ -28,8 +28,8 @@ def word(address):
     return "00" * 12 + address[2:]
 
 
-def ask(server, tokens, days=(DAY,), chain=ETHEREUM, patience=PATIENT):
-    service = Service("chain 2", f"{server.url}/2", 500, patience=patience, probe=probe(EVM))
+def ask(server, tokens, days=(DAY,), chain=ETHEREUM, retry_policy=PATIENT):
+    service = Service("chain 2", f"{server.url}/2", 500, retry_policy=retry_policy, probe=probe(EVM))
     with RpcNode(service, 4, "chains.2.rpc_url", EVM) as node:
         search = CustodySearch(chain, node)
         return [answer for day in days for answer in search.answers(day, tokens)]
@@ -49,7 +49,7 @@ def last(world):
     return (MIDNIGHT - world.first) // world.every - 1
 
 
-def test_balances_are_those_of_the_days_last_block(world, last):
+def test_balances_are_those_of_the_days_last_block(world, last) -> None:
     """ETH lies in the bridge as WETH; amounts are cut to eight decimals as the bridge cuts them."""
     world.held = {
         WETH: {1: 5, last: 3 * 10**18 + 123_456_789_987_654_321, last + 1: 9 * 10**18},
@@ -66,7 +66,7 @@ def test_balances_are_those_of_the_days_last_block(world, last):
     ]
 
 
-def test_blocks_off_midnight(world):
+def test_blocks_off_midnight(world) -> None:
     world.first -= 5  # no block stands on midnight
     world.held = {WETH: {1: 0}}
     with RpcServer({2: world}) as server:
@@ -76,7 +76,7 @@ def test_blocks_off_midnight(world):
     assert (told.balance, told.amount) == (0, "0")
 
 
-def test_huge_numbers_and_odd_decimals_are_exact(world):
+def test_huge_numbers_and_odd_decimals_are_exact(world) -> None:
     odd = {f"0x{n:040x}": n for n in (0, 1, 8, 9, 77, 255)}
     world.tokens = {token: ("T", "T", places) for token, places in odd.items()}
     world.held = {token: {1: 2**256 - 1} for token in odd}
@@ -95,7 +95,7 @@ def test_huge_numbers_and_odd_decimals_are_exact(world):
     assert [answer.outstanding for answer in told][:2] == [str(2**64 - 1), "1844674407370955161.5"]
 
 
-def test_a_token_that_tells_no_balance_is_never_empty(world, last):
+def test_a_token_that_tells_no_balance_is_never_empty(world, last) -> None:
     broken, gone, mute = (f"0x{n:040x}" for n in (1, 2, 3))
     world.tokens[mute] = ("M", "M", None)
     world.held = {broken: {1: None}, WETH: {1: 7}, mute: {1: 8}}
@@ -124,7 +124,7 @@ def test_a_token_that_tells_no_balance_is_never_empty(world, last):
         (-32000, "project ID does not have access to archive state"),
     ],
 )
-def test_a_pruned_node_is_asked_for_one_token(world, code, words):
+def test_a_pruned_node_is_asked_for_one_token(world, code, words) -> None:
     assert EVM_OF_THE_PAST.verdict(code, words) == "refused"
     world.oldest_state, world.forgotten = world.last_block, {"code": code, "message": words}
     world.held = {WETH: {1: 7}, USDC: {1: 7}}
@@ -147,7 +147,7 @@ def test_a_pruned_node_is_asked_for_one_token(world, code, words):
         {"code": -32603, "message": "internal error"},
     ],
 )
-def test_a_passing_error_is_no_answer(world, monkeypatch, error):
+def test_a_passing_error_is_no_answer(world, monkeypatch, error) -> None:
     plain = world.call
 
     def call(method, params):
@@ -157,7 +157,7 @@ def test_a_passing_error_is_no_answer(world, monkeypatch, error):
 
     monkeypatch.setattr(world, "call", call)
     with RpcServer({2: world}) as server:
-        (told,) = ask(server, [word(WETH)], patience=SHORT)
+        (told,) = ask(server, [word(WETH)], retry_policy=SHORT)
     assert told.balance is None
     assert told.none is None
     assert not told.is_forgotten
@@ -165,18 +165,18 @@ def test_a_passing_error_is_no_answer(world, monkeypatch, error):
 
 
 @pytest.mark.parametrize("result", [None, 17, "5", [], {"balance": 1}, "0xzz"])
-def test_a_result_of_another_form_is_no_answer(world, monkeypatch, result):
+def test_a_result_of_another_form_is_no_answer(world, monkeypatch, result) -> None:
     plain = world.call
     monkeypatch.setattr(
         world, "call", lambda method, params: result if method == "eth_call" else plain(method, params)
     )
     with RpcServer({2: world}) as server:
-        (told,) = ask(server, [word(WETH)], patience=SHORT)
+        (told,) = ask(server, [word(WETH)], retry_policy=SHORT)
     assert (told.balance, told.none, told.is_forgotten) == (None, None, False)
     assert told.unknown
 
 
-def test_a_day_that_is_not_final_yet_waits(world, last):
+def test_a_day_that_is_not_final_yet_waits(world, last) -> None:
     world.held = {WETH: {1: 7}}
     plain, final = world.call, last - 1
 
@@ -197,7 +197,7 @@ def test_a_day_that_is_not_final_yet_waits(world, last):
     assert before.balance == now.balance == 7
 
 
-def test_decimals_are_asked_for_once(world):
+def test_decimals_are_asked_for_once(world) -> None:
     world.held = {WETH: {1: 7}}
     with RpcServer({2: world}) as server:
         ask(server, [word(WETH)], [DAY - timedelta(days=back) for back in range(5)])
@@ -207,7 +207,7 @@ def test_decimals_are_asked_for_once(world):
     assert sorted(calls.values()) == [1, 5, 5]
 
 
-def test_a_chain_without_a_known_bridge(world):
+def test_a_chain_without_a_known_bridge(world) -> None:
     with RpcServer({2: world}) as server:
         (told,) = ask(server, [word(WETH)], chain=ChainInfo(2, family="evm"))
         assert not server.answered[2]

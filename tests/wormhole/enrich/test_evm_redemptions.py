@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from permalake.net.http import Patience, Service
+from permalake.net.http import RetryPolicy, Service
 from permalake.wormhole.enrich.evm_redemptions import (
     RedemptionAnswer,
     RedemptionSearch,
@@ -20,8 +20,8 @@ from permalake.wormhole.enrich.rpc_errors import EVM
 from permalake.wormhole.reference import ChainInfo
 from support.rpc_server import EvmChain, RefusalError, RpcServer
 
-PATIENT = Patience(read=3, back_off=0.01, attempts=12, longest_pause=3)
-SHORT = Patience(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
+PATIENT = RetryPolicy(read=3, back_off=0.01, attempts=12, longest_pause=3)
+SHORT = RetryPolicy(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=30)
 BRIDGES = {"token_bridge": "00" * 12 + "b0" * 20, "nft_bridge": "00" * 12 + "bf" * 20}
 ETHEREUM = ChainInfo(2, family="evm", core="0x" + "c0" * 20, **BRIDGES)
 EMITTER, OTHER = "0e" * 32, "0f" * 32
@@ -30,11 +30,11 @@ DAY = 86_400
 GAS = {"gasUsed": hex(120_000), "effectiveGasPrice": hex(2_500_000_001)}
 
 
-def tx(number):
+def tx(number) -> str:
     return f"0x{number:064x}"
 
 
-def digest(number):
+def digest(number) -> str:
     return f"d1{number:062x}"
 
 
@@ -42,8 +42,8 @@ def sent(number, at, bridge="token", chain=1, emitter=EMITTER):
     return SentTransfer(f"{chain}:{emitter}:{number:016d}", bridge, digest(number), at)
 
 
-def ask(server, transfers, chain=ETHEREUM, patience=PATIENT):
-    service = Service("chain 2", f"{server.url}/2", 500, patience=patience, probe=probe(EVM))
+def ask(server, transfers, chain=ETHEREUM, retry_policy=PATIENT):
+    service = Service("chain 2", f"{server.url}/2", 500, retry_policy=retry_policy, probe=probe(EVM))
     with RpcNode(service, 4, "chains.2.rpc_url", EVM) as node:
         return RedemptionSearch(chain, node).answers(transfers)
 
@@ -55,7 +55,7 @@ def world():
     return chain
 
 
-def redeem(chain, number, block, of=1, emitter=EMITTER, sender=RELAYER, transaction=None, **fields):
+def redeem(chain, number, block, of=1, emitter=EMITTER, sender=RELAYER, transaction=None, **fields) -> None:
     """The bridge redeems a message; fields of the receipt are those of ``GAS`` and ``fields``."""
     chain.completed.add(digest(number))
     name = tx(transaction or number)
@@ -63,7 +63,7 @@ def redeem(chain, number, block, of=1, emitter=EMITTER, sender=RELAYER, transact
     messages.append((of, emitter, number))
 
 
-def test_bridges_tell_what_is_redeemed_and_logs_by_whom_when_and_at_what_fee(world):
+def test_bridges_tell_what_is_redeemed_and_logs_by_whom_when_and_at_what_fee(world) -> None:
     at = world.first + 12 * 1000
     redeem(world, 1, 1005, l1Fee=hex(7))
     redeem(world, 2, 1100, sender=OWNER.upper().replace("0X", "0x"))
@@ -98,7 +98,7 @@ def test_bridges_tell_what_is_redeemed_and_logs_by_whom_when_and_at_what_fee(wor
     ]
 
 
-def test_transfers_in_flight_cost_one_call_each_and_no_search(world):
+def test_transfers_in_flight_cost_one_call_each_and_no_search(world) -> None:
     asked = [sent(n, world.first + n * DAY) for n in range(1, 9)]
     with RpcServer({2: world}) as server:
         assert ask(server, asked) == [RedemptionAnswer(is_completed=False)] * 8
@@ -107,7 +107,7 @@ def test_transfers_in_flight_cost_one_call_each_and_no_search(world):
 
 
 @pytest.mark.parametrize("most_blocks", [5000, 300])
-def test_the_answers_are_those_of_a_walk_over_all_logs(world, most_blocks):
+def test_the_answers_are_those_of_a_walk_over_all_logs(world, most_blocks) -> None:
     """A second computation: every log of the chain, by message."""
     world.most_blocks = most_blocks
     chance = random.Random(7)
@@ -133,7 +133,7 @@ def test_the_answers_are_those_of_a_walk_over_all_logs(world, most_blocks):
     assert searched < 2_000_000 // min(most_blocks, 2000)
 
 
-def test_a_log_of_another_contract_or_a_lying_one_redeems_nothing(world, monkeypatch):
+def test_a_log_of_another_contract_or_a_lying_one_redeems_nothing(world, monkeypatch) -> None:
     at = world.first + 12 * 1000
     redeem(world, 1, 1005)
     world.completed.add(digest(2))
@@ -157,7 +157,7 @@ def test_a_log_of_another_contract_or_a_lying_one_redeems_nothing(world, monkeyp
     ]
 
 
-def test_a_node_that_refuses_every_range_tells_what_is_redeemed_but_no_transaction(world):
+def test_a_node_that_refuses_every_range_tells_what_is_redeemed_but_no_transaction(world) -> None:
     world.most_blocks = 0
     redeem(world, 1, 1005)
     with RpcServer({2: world}) as server:
@@ -168,7 +168,7 @@ def test_a_node_that_refuses_every_range_tells_what_is_redeemed_but_no_transacti
     ]
 
 
-def test_a_fault_of_the_node_leaves_the_question_open(world, monkeypatch):
+def test_a_fault_of_the_node_leaves_the_question_open(world, monkeypatch) -> None:
     redeem(world, 1, 1005)
     plain = world.call
 
@@ -180,15 +180,15 @@ def test_a_fault_of_the_node_leaves_the_question_open(world, monkeypatch):
     monkeypatch.setattr(world, "call", call)
     asked = [sent(1, world.first + 12_000), sent(2, world.first + 12_000)]
     with RpcServer({2: world}) as server:
-        first, second = ask(server, asked, patience=SHORT)
+        first, second = ask(server, asked, retry_policy=SHORT)
         assert first.fault
         assert first.transaction is None
         assert second == RedemptionAnswer(is_completed=False)
         server.down = "503"
-        assert all(one.fault and one.is_completed is None for one in ask(server, asked, patience=SHORT))
+        assert all(one.fault and one.is_completed is None for one in ask(server, asked, retry_policy=SHORT))
 
 
-def test_a_chain_without_the_bridge_cannot_tell(world):
+def test_a_chain_without_the_bridge_cannot_tell(world) -> None:
     with RpcServer({2: world}) as server:
         told = ask(server, [sent(1, world.first, "nft")], replace(ETHEREUM, nft_bridge=None))
         elsewhere = replace(ETHEREUM, token_bridge="00" * 12 + "99" * 20)

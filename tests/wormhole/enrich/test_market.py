@@ -8,34 +8,37 @@ from decimal import Decimal
 from functools import partial
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from permalake.config import LakeSettings, PricesSettings, Settings, WormholeSettings
-from permalake.net.http import Patience, Service
+from permalake.net.http import RetryPolicy, Service
 from permalake.net.refusals import Refusals
+from permalake.pipeline.day_landing import DayLanding
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import priced
-from permalake.wormhole.enrich.price_service import Market
+from permalake.wormhole.enrich.price_service import CachedPriceService
 from permalake.wormhole.enrich.providers.coingecko import CoinGecko
 from permalake.wormhole.enrich.providers.defillama import DefiLlama
 from permalake.wormhole.enrich.quotes import Asking
 from permalake.wormhole.reference import BridgeEmitters, ChainInfo, Reference, Token
 from permalake.wormhole.steps.quotes import store_used
+from permalake.wormhole.tables.nearest_quotes import QUOTE
 from support.lakes import OpenLake
 from support.price_server import PriceServer
+from support.quotes import LOCAL, wants
 
 DAY = 86_400
 T0 = 19_800 * DAY
 HOURS = 12
 RULES = PricesSettings(window_hours=HOURS)
-HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
-IMPATIENT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
-WANT = "origin_chain int, origin_address string, at timestamp"
+HASTY = RetryPolicy(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+IMPATIENT = RetryPolicy(read=0.3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
 
 
-def evm(number):
+def evm(number) -> str:
     return f"{number:064x}"
 
 
@@ -53,7 +56,7 @@ REFERENCE = Reference(
 )
 
 
-def contract(token):
+def contract(token) -> str:
     return f"ethereum/0x{token[1][24:]}"
 
 
@@ -88,18 +91,16 @@ class Desk:
         self.attempt = self.lake.begin("wormhole", dt.date(2024, 3, 18), dt.date(2024, 3, 18), "run")
         self.notes = []
         self.cache = LakeCache(
-            read=lambda session: self.attempt.table(session, TOKEN_PRICES.name),
-            add=lambda frame: self.attempt.append_new(frame, TOKEN_PRICES),
+            read=lambda first, last: self.attempt.files.rows(TOKEN_PRICES.name, first, last).scan(),
+            add=lambda rows: self.attempt.append_new(spark.createDataFrame(rows), TOKEN_PRICES),
             memory=partial(AskedPrices, self.lake.database),
             remark=self.notes.append,
         )
 
-    def ask(self, markets, *wants):
+    def ask(self, markets, *asked):
         """(token, moment) -> (price, time of the quote, provider)."""
-        rows = [(*token, dt.datetime.fromtimestamp(at, dt.UTC)) for token, at in wants]
-        found = (
-            priced(self.spark, markets, self.spark.createDataFrame(rows, WANT), RULES).toArrow().to_pylist()
-        )
+        rows = [(*token, dt.datetime.fromtimestamp(at, dt.UTC)) for token, at in asked]
+        found = priced(LOCAL, markets, wants(*rows), RULES).to_pylist()
         return {
             ((row["origin_chain"], row["origin_address"]), int(row["at"].timestamp())): (
                 row["price_usd"],
@@ -109,11 +110,14 @@ class Desk:
             for row in found
         }
 
-    def market(self, kind, server, patience=HASTY, **options):
-        service = Service(kind.name, server.url, 100, None, patience)
+    def stored(self):
+        return self.cache.quotes(dt.date(1970, 1, 1), dt.date(2100, 1, 1)).to_table().to_pylist()
+
+    def market(self, kind, server, retry_policy=HASTY, **options):
+        service = Service(kind.name, server.url, 100, None, retry_policy)
         shared = {"refusals": Refusals(server.url, "", self.folder)} if kind is CoinGecko else {}
         asked = kind(service, REFERENCE.chains, HOURS * 3600, **shared)
-        return Market(asked, self.cache, REFERENCE, RULES, Asking(**options))
+        return CachedPriceService(asked, self.cache, REFERENCE, RULES, Asking(**options))
 
 
 @pytest.fixture
@@ -121,7 +125,7 @@ def desk(spark, tmp_path):
     return Desk(spark.newSession(), tmp_path)
 
 
-def test_a_token_is_asked_for_once_and_what_was_not_found_only_when_told_to(desk):
+def test_a_token_is_asked_for_once_and_what_was_not_found_only_when_told_to(desk) -> None:
     noon, next_noon = T0 + DAY // 2, T0 + DAY + DAY // 2
     with PriceServer({"gold": QUOTES, contract(LEAD): QUOTES[::2]}, faulty=0.3, seed=3) as server:
         wants = [(GOLD, noon), (GOLD, noon + 7_000), (LEAD, noon), (NEW, noon), (FOREIGN, noon)]
@@ -163,7 +167,7 @@ def test_a_token_is_asked_for_once_and_what_was_not_found_only_when_told_to(desk
     assert desk.notes == []
 
 
-def test_a_service_that_is_down_leaves_no_price_until_it_is_back(desk):
+def test_a_service_that_is_down_leaves_no_price_until_it_is_back(desk) -> None:
     wants = [(token, T0 + 1_000 * number) for token in (GOLD, LEAD) for number in range(3)]
     coins = {"coingecko:gold": QUOTES, contract(LEAD).replace("/", ":"): QUOTES}
     with PriceServer(coins) as server:
@@ -180,7 +184,7 @@ def test_a_service_that_is_down_leaves_no_price_until_it_is_back(desk):
         assert len(server.calls) == calls
 
 
-def test_the_next_provider_is_asked_for_what_the_first_has_not(desk):
+def test_the_next_provider_is_asked_for_what_the_first_has_not(desk) -> None:
     wants = [(GOLD, T0), (LEAD, T0)]
     with (
         PriceServer({"gold": QUOTES}) as first,
@@ -196,7 +200,7 @@ def test_the_next_provider_is_asked_for_what_the_first_has_not(desk):
         assert all("gold" not in coins for coins in asked)
 
 
-def test_a_coin_with_nothing_but_zeros_is_asked_again(desk):
+def test_a_coin_with_nothing_but_zeros_is_asked_again(desk) -> None:
     noon = T0 + DAY // 2
     with PriceServer(
         {"gold": [(noon, "0"), (noon + 60, "0")], contract(LEAD): [(noon, "0"), *QUOTES]}
@@ -214,7 +218,7 @@ def test_a_coin_with_nothing_but_zeros_is_asked_again(desk):
         assert len(server.calls) == calls + 1
 
 
-def test_a_quote_of_low_confidence_is_kept_and_the_next_provider_asked(desk, monkeypatch):
+def test_a_quote_of_low_confidence_is_kept_and_the_next_provider_asked(desk, monkeypatch) -> None:
     record = {"timestamp": T0 - 30, "price": 12.5, "confidence": 0.12}
     with PriceServer({}) as unsure, PriceServer({"gold": QUOTES}) as second:
         monkeypatch.setattr(
@@ -224,35 +228,33 @@ def test_a_quote_of_low_confidence_is_kept_and_the_next_provider_asked(desk, mon
         )
         markets = [desk.market(DefiLlama, unsure), desk.market(CoinGecko, second)]
         assert desk.ask(markets, (GOLD, T0)) == {(GOLD, T0): gold(T0)}
-        wanted = desk.spark.createDataFrame([(*GOLD, dt.datetime.fromtimestamp(T0, dt.UTC))], WANT)
-        (alone,) = priced(desk.spark, markets[:1], wanted, RULES).collect()
+        wanted = wants((*GOLD, dt.datetime.fromtimestamp(T0, dt.UTC)))
+        (alone,) = priced(LOCAL, markets[:1], wanted, RULES).to_pylist()
     assert (alone["price_usd"], alone["reason"]) == (Decimal("12.5"), "low_confidence")
-    stored = desk.cache.quotes(desk.spark).where("provider = 'defillama'").collect()
+    stored = [row for row in desk.stored() if row["provider"] == "defillama"]
     assert [(row["price_usd"], row["confidence"]) for row in stored] == [(Decimal("12.5"), 0.12)]
 
 
-def test_a_corrected_quote_keeps_the_former_price(desk):
+def test_a_corrected_quote_keeps_the_former_price(desk) -> None:
     moment = dt.datetime.fromtimestamp(T0, dt.UTC)
-    schema = (
-        "origin_chain int, origin_address string, provider string, quote_time timestamp, "
-        "price_usd decimal(38,18), confidence double"
-    )
+    landing = DayLanding(desk.spark, desk.attempt.landing, None)
 
     def used(price):
-        return desk.spark.createDataFrame([(*GOLD, "file", moment, Decimal(price), None)], schema)
+        row = (*GOLD, "file", moment, Decimal(price), None)
+        return [pa.Table.from_pylist([dict(zip(QUOTE.names, row, strict=True))], QUOTE)]
 
     def context(force):
         marked = SimpleNamespace(mark_stale=lambda network, days, reason: stale.append((days, reason)))
         work = SimpleNamespace(builds=marked, settings=Settings())
-        order = SimpleNamespace(force=force, network="wormhole")
-        return SimpleNamespace(order=order, work=work, spark=desk.spark)
+        arguments = SimpleNamespace(force=force, network="wormhole")
+        return SimpleNamespace(arguments=arguments, work=work, spark=desk.spark)
 
     stale = []
-    assert store_used(context(False), desk.attempt, used("2.5"), desk.notes.append) == 1
-    assert store_used(context(False), desk.attempt, used("3.5"), desk.notes.append) == 0
+    assert store_used(context(False), desk.attempt, landing, used("2.5"), desk.notes.append) == 1
+    assert store_used(context(False), desk.attempt, landing, used("3.5"), desk.notes.append) == 0
     assert desk.notes == stale == []
-    assert store_used(context(True), desk.attempt, used("3.5"), desk.notes.append) == 0
-    (row,) = desk.cache.quotes(desk.spark).collect()
+    assert store_used(context(True), desk.attempt, landing, used("3.5"), desk.notes.append) == 0
+    (row,) = desk.stored()
     assert (row["price_usd"], row["former_price_usd"]) == (Decimal("3.5"), Decimal("2.5"))
     assert row["corrected_at"] >= row["fetched_at"]
     assert desk.notes == [
@@ -261,5 +263,5 @@ def test_a_corrected_quote_keeps_the_former_price(desk):
     ]
     # The attempt's own day is built with it; its neighbours may have used it.
     assert stale == [([dt.date(2024, 3, 17), dt.date(2024, 3, 19)], desk.notes[0])]
-    store_used(context(True), desk.attempt, used("3.5"), desk.notes.append)
+    store_used(context(True), desk.attempt, landing, used("3.5"), desk.notes.append)
     assert len(stale) == 1

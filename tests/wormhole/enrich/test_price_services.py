@@ -10,11 +10,11 @@ import pytest
 
 from permalake.config import PricesSettings, Settings, load_settings
 from permalake.errors import ConfigError
-from permalake.net.http import Patience, Service
+from permalake.net.http import RetryPolicy, Service
 from permalake.net.refusals import Refusals
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.price_providers import providers
-from permalake.wormhole.enrich.price_service import Market
+from permalake.wormhole.enrich.price_service import CachedPriceService
 from permalake.wormhole.enrich.providers import coingecko, defillama
 from permalake.wormhole.enrich.providers.coingecko import CoinGecko
 from permalake.wormhole.enrich.providers.defillama import DefiLlama
@@ -29,8 +29,8 @@ CHAINS = {
     2: ChainInfo(2, family="evm", coingecko="ethereum", llama="ethereum"),
     3: ChainInfo(3, family="cosmos"),
 }
-HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
-SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0)
+HASTY = RetryPolicy(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+SHORT = RetryPolicy(read=0.3, back_off=0.01, attempts=2, longest_pause=0)
 LISTED = Coin(2, "0xAb", "gold")
 UNLISTED = Coin(2, "0xcd", None)
 
@@ -63,7 +63,7 @@ def asked(service, asks):
     }
 
 
-def test_names_of_tokens():
+def test_names_of_tokens() -> None:
     gecko, llama = CoinGecko(None, CHAINS, WINDOW), DefiLlama(None, CHAINS, WINDOW)
     unknown = (Coin(3, "uusd", None), Coin(9, "0xab", None), Coin(2, None, None))
     assert [gecko.coin(token) for token in (LISTED, UNLISTED, *unknown)] == [
@@ -92,19 +92,19 @@ def test_names_of_tokens():
         ("http://127.0.0.1:1", "k", "http://127.0.0.1:1", {"x-cg-pro-api-key": "k"}),
     ],
 )
-def test_the_key_goes_under_the_name_that_the_address_expects(url, key, base, headers):
+def test_the_key_goes_under_the_name_that_the_address_expects(url, key, base, headers) -> None:
     assert coingecko.base(url, key) == base
     assert coingecko.headers(base, key) == headers
 
 
-def test_addresses_of_defillama():
+def test_addresses_of_defillama() -> None:
     assert defillama.base(None, None) == "https://coins.llama.fi"
     assert defillama.base(None, "k/") == "https://pro-api.llama.fi/k%2F/coins"
     assert defillama.base("http://127.0.0.1:1", "k") == "http://127.0.0.1:1"
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_coingecko_gives_every_quote_of_the_days_around(seed):
+def test_coingecko_gives_every_quote_of_the_days_around(seed) -> None:
     quotes = history(seed)
     coins = {"gold": quotes, "ethereum/0xcd": quotes[::3]}
     moment = T0 + 2 * DAY + 5 * HOUR
@@ -122,7 +122,7 @@ def test_coingecko_gives_every_quote_of_the_days_around(seed):
     assert found["unknown"] == []
 
 
-def test_coingecko_asks_in_ranges_that_are_answered_hour_by_hour():
+def test_coingecko_asks_in_ranges_that_are_answered_hour_by_hour() -> None:
     with PriceServer({"gold": []}) as server, Service("cg", server.url, 1000) as http:
         now = T0 + 300 * DAY
         service = CoinGecko(http, CHAINS, WINDOW, clock=lambda: now)
@@ -144,7 +144,7 @@ def test_coingecko_asks_in_ranges_that_are_answered_hour_by_hour():
         (400, '{"error": "invalid"}', 5, "HTTP 400"),
     ],
 )
-def test_what_coingecko_refuses(monkeypatch, status, body, calls, fault):
+def test_what_coingecko_refuses(monkeypatch, status, body, calls, fault) -> None:
     with PriceServer({}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
         monkeypatch.setattr(server, "answer", lambda path, query: (status, body))
         service = CoinGecko(http, CHAINS, WINDOW)
@@ -157,7 +157,7 @@ def test_what_coingecko_refuses(monkeypatch, status, body, calls, fault):
 TOO_FAR = '{"error": {"status": {"error_code": 10012, "error_message": "too far back"}}}'
 
 
-def test_coins_that_coingecko_does_not_list_are_requested_once_a_week(tmp_path):
+def test_coins_that_coingecko_does_not_list_are_requested_once_a_week(tmp_path) -> None:
     now = [T0 + 30 * DAY]
     with PriceServer({"gold": history(1)}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
 
@@ -182,7 +182,7 @@ def test_coins_that_coingecko_does_not_list_are_requested_once_a_week(tmp_path):
         assert [call[1].split("/")[2] for call in server.calls].count("tin") == 3
 
 
-def test_a_past_outside_the_plan_is_no_lack_of_quotes(tmp_path, monkeypatch):
+def test_a_past_outside_the_plan_is_no_lack_of_quotes(tmp_path, monkeypatch) -> None:
     with PriceServer({"gold": history(1)}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
         plain = server.answer
         monkeypatch.setattr(
@@ -209,7 +209,7 @@ def test_a_past_outside_the_plan_is_no_lack_of_quotes(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("batches", [True, False])
-def test_defillama_gives_the_nearest_record_of_every_second(batches):
+def test_defillama_gives_the_nearest_record_of_every_second(batches) -> None:
     quotes = history(3, days=1)
     chance = random.Random(4)
     moments = sorted(T0 + chance.randrange(DAY) for _ in range(60 if batches else 8))
@@ -232,7 +232,7 @@ def test_defillama_gives_the_nearest_record_of_every_second(batches):
 
 
 @pytest.mark.parametrize("batches", [True, False])
-def test_defillama_tells_an_unlisted_coin_from_one_without_a_quote(tmp_path, batches):
+def test_defillama_tells_an_unlisted_coin_from_one_without_a_quote(tmp_path, batches) -> None:
     now = [T0 + 30 * DAY]
     coins = {"coingecko:gold": history(1), "ethereum:0xab": history(2, days=25)}
     with (
@@ -266,7 +266,7 @@ def test_defillama_tells_an_unlisted_coin_from_one_without_a_quote(tmp_path, bat
         assert answers(T0 + DAY)["ethereum:0xcd"].quotes
 
 
-def test_defillama_asks_again_where_no_route_tells_what_is_listed(monkeypatch):
+def test_defillama_asks_again_where_no_route_tells_what_is_listed(monkeypatch) -> None:
     with PriceServer({}) as server, Service("llama", server.url, 1000, None, SHORT) as http:
         plain = server.answer
         status = [404]
@@ -285,7 +285,7 @@ def test_defillama_asks_again_where_no_route_tells_what_is_listed(monkeypatch):
         assert only.fault == "defillama: HTTP 400"
 
 
-def test_a_fault_leaves_its_asks_unanswered_and_no_others():
+def test_a_fault_leaves_its_asks_unanswered_and_no_others() -> None:
     with PriceServer({"gold": history(1)}) as server, Service("cg", server.url, 1000, None, SHORT) as http:
         server.down = "500"
         service = CoinGecko(http, CHAINS, WINDOW)
@@ -312,11 +312,11 @@ def test_a_fault_leaves_its_asks_unanswered_and_no_others():
         (True, None),
     ],
 )
-def test_prices_as_the_lake_keeps_them(value, price):
+def test_prices_as_the_lake_keeps_them(value, price) -> None:
     assert usd(value) == price
 
 
-def test_what_is_no_price_has_none_and_defillama_tells_its_confidence(monkeypatch):
+def test_what_is_no_price_has_none_and_defillama_tells_its_confidence(monkeypatch) -> None:
     gecko = {
         "prices": [[T0 * 1000, 2.0], [(T0 + 1) * 1000, None], [(T0 + 2) * 1000, 0], [(T0 + 3) * 1000, -1]]
     }
@@ -331,7 +331,7 @@ def test_what_is_no_price_has_none_and_defillama_tells_its_confidence(monkeypatc
             assert answer.quotes[0].confidence == (None if coin == "gold" else 0.12)
 
 
-NO_CACHE = LakeCache(lambda spark: None, lambda frame: 0, lambda provider: None, lambda text: None)
+NO_CACHE = LakeCache(lambda first, last: None, lambda rows: 0, lambda provider: None, lambda text: None)
 CONFIGURED = """
 [prices]
 provider = "coingecko"
@@ -345,7 +345,7 @@ rate_per_second = 5
 """
 
 
-def test_a_provider_is_no_cross_check_of_itself(tmp_path):
+def test_a_provider_is_no_cross_check_of_itself(tmp_path) -> None:
     file = tmp_path / "permalake.toml"
     file.write_text('[prices]\nprovider = "coingecko"\n[prices.cross_check]\nprovider = "coingecko"\n')
     with pytest.raises(ConfigError, match=r"prices.*cross_check: coingecko is already asked for prices"):
@@ -353,23 +353,28 @@ def test_a_provider_is_no_cross_check_of_itself(tmp_path):
 
 
 @pytest.mark.parametrize("table", ["prices", "prices.fallback"])
-def test_an_unknown_provider_is_an_error_that_names_its_key(tmp_path, table):
+def test_an_unknown_provider_is_an_error_that_names_its_key(tmp_path, table) -> None:
     head = f"[{table}]" if table == "prices" else f"[[{table}]]"
     (tmp_path / "permalake.toml").write_text(f'{head}\nprovider = "coinbase"')
     with pytest.raises(ConfigError, match=rf"{table}.*provider: .*choose coingecko, defillama, file"):
         load_settings(tmp_path / "permalake.toml")
 
 
-def test_a_provider_that_no_module_serves_is_never_another_one():
+def test_a_provider_that_no_module_serves_is_never_another_one() -> None:
     unchecked = Settings(prices=PricesSettings.model_construct(provider="coinbase", fallback=(), path=None))
     with pytest.raises(ConfigError, match=r"prices\.provider: coinbase is no price provider"):
         providers(unchecked, NO_CACHE)
 
 
-def test_providers_are_asked_in_the_configured_order(tmp_path):
+def test_providers_are_asked_in_the_configured_order(tmp_path) -> None:
     (tmp_path / "permalake.toml").write_text(CONFIGURED)
     chain = providers(load_settings(tmp_path / "permalake.toml"), NO_CACHE)
-    assert [type(provider) for provider in chain] == [Market, FilePrices, Market, FilePrices]
-    assert [provider.path.name for provider in chain[1::2]] == ["more.csv", "quotes.csv"]
-    assert chain[1].path == tmp_path / "more.csv"
+    assert [type(provider) for provider in chain] == [
+        CachedPriceService,
+        FilePrices,
+        CachedPriceService,
+        FilePrices,
+    ]
+    assert [provider.path.name for provider in chain[1::2]] == ["more.csv", "quotes.csv"]  # type: ignore[attr-defined]
+    assert chain[1].path == tmp_path / "more.csv"  # type: ignore[attr-defined]
     assert [type(provider) for provider in providers(Settings(), NO_CACHE)] == [FilePrices]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from permalake.config import ChainSettings, LakeSettings, Settings, WormholeSettings
-from permalake.net.http import Patience
+from permalake.net.http import RetryPolicy
 from permalake.wormhole.contracts.redemption_tables import REDEMPTIONS
 from permalake.wormhole.enrich.chains import AnswerCache
 from permalake.wormhole.enrich.redemptions import Redemptions
@@ -20,22 +20,22 @@ from permalake.wormhole.tables.redemptions import SENT, SENT_TRANSFER, news, rep
 from support import places
 from support.lakes import OpenLake
 from support.rpc_server import EvmChain, RpcServer
-from support.wormhole_queries import ENGINES, found
+from support.wormhole_queries import query_rows
 
 DAY, NEXT = dt.date(2024, 3, 18), dt.date(2024, 3, 19)
 NOON = dt.datetime(2024, 3, 18, 12, tzinfo=dt.UTC)
 EMITTER = "0e" * 32
-PATIENT = Patience(read=3, back_off=0.01, attempts=12, longest_pause=3)
-IMPATIENT = Patience(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
+PATIENT = RetryPolicy(read=3, back_off=0.01, attempts=12, longest_pause=3)
+IMPATIENT = RetryPolicy(read=3, back_off=0.01, attempts=2, longest_pause=0, failures=2, rest=0.2)
 TX = "0x" + "7a" * 32
 RECORDED = places.DATA / "wormhole" / "operations" / "moonbeam-ethereum_susds.json"
 
 
-def key(number):
+def key(number) -> str:
     return f"4:{EMITTER}:{number:016d}"
 
 
-def digest(number):
+def digest(number) -> str:
     return f"d1{number:062x}"
 
 
@@ -78,11 +78,7 @@ class Desk:
             }
             for n, _, _ in transfers
         ]
-        sent, again = (
-            sorted(found(engine, spark, SENT, SENT_TRANSFER, rows), key=lambda row: row["row_key"])
-            for engine in ENGINES
-        )
-        assert sent == again
+        sent = sorted(query_rows(SENT, SENT_TRANSFER, rows), key=lambda row: row["row_key"])
         self.sent = spark.createDataFrame(pa.Table.from_pylist(sent, SENT_TRANSFER))
 
     def report(self, *operations):
@@ -93,11 +89,11 @@ class Desk:
         rows = reported_redemptions(self.sent, reported, [2, 5])
         return self.cache.add(news(rows, self.cache.read(self.spark)))
 
-    def ask(self, server, chains, *, again=False, patience=PATIENT):
+    def ask(self, server, chains, *, again=False, retry_policy=PATIENT) -> None:
         sections = {
             number: ChainSettings(rpc_url=f"{server.url}/{number}", rate_per_second=500) for number in chains
         }
-        nodes = rpcs(self.settings.model_copy(update={"chains": sections}), patience)
+        nodes = rpcs(self.settings.model_copy(update={"chains": sections}), retry_policy)
         try:
             Redemptions(nodes, self.cache, again=again).ask(self.spark, self.sent, (DAY, NEXT))
         finally:
@@ -124,19 +120,19 @@ def world():
     return found
 
 
-def untold(count, chain):
+def untold(count, chain) -> str:
     whose = f"redemptions: not known of {count} transfer{'s' * (count > 1)} to chains {chain}"
     return f"{whose}; neither operations nor chains.ID.rpc_url tell"
 
 
-def redeem(chain, number, after=600):
+def redeem(chain, number, after=600) -> None:
     chain.completed.add(digest(number))
     block = (seconds(number) + after - chain.first) // 12
     fields = {"gasUsed": "0x5208", "effectiveGasPrice": "0x3b9aca00"}
     chain.redemptions[f"0x{number:064x}"] = ("0x" + "a1" * 20, [(4, EMITTER, number)], block, fields)
 
 
-def test_operations_tell_redemptions_and_a_later_one_stands_beside_the_first(spark, tmp_path):
+def test_operations_tell_redemptions_and_a_later_one_stands_beside_the_first(spark, tmp_path) -> None:
     desk = Desk(spark.newSession(), tmp_path, [(n, "token", 2) for n in (1, 2, 3, 4)] + [(5, "nft", 1)])
     done = {"chainId": 2, "status": "completed", "transaction": {"txHash": TX[2:].upper()}}
     paid = {"recipient": "0x" + "cc" * 20, "tokenAddress": "0x" + "dd" * 20}
@@ -186,7 +182,7 @@ def test_operations_tell_redemptions_and_a_later_one_stands_beside_the_first(spa
     assert (rows[1]["receiver_address"], rows[1]["token_address"]) == (None, "0x2")
 
 
-def test_a_recorded_operation_is_kept_as_it_was_served(spark, tmp_path):
+def test_a_recorded_operation_is_kept_as_it_was_served(spark, tmp_path) -> None:
     session = spark.newSession()
     told = json.loads(RECORDED.read_text())
     chain, emitter, sequence = told["id"].split("/")
@@ -204,7 +200,7 @@ def test_a_recorded_operation_is_kept_as_it_was_served(spark, tmp_path):
     assert (row["receiver_address"], row["token_address"]) == (paid["recipient"], paid["tokenAddress"])
 
 
-def test_chains_are_asked_once_for_what_the_source_does_not_tell(spark, tmp_path, world):
+def test_chains_are_asked_once_for_what_the_source_does_not_tell(spark, tmp_path, world) -> None:
     desk = Desk(
         spark.newSession(),
         tmp_path,
@@ -248,12 +244,12 @@ def test_chains_are_asked_once_for_what_the_source_does_not_tell(spark, tmp_path
     assert desk.notes == [(untold(1, 1), DAY)] * 4
 
 
-def test_a_node_that_is_down_or_refuses_is_remarked_and_asked_again(spark, tmp_path, world):
+def test_a_node_that_is_down_or_refuses_is_remarked_and_asked_again(spark, tmp_path, world) -> None:
     desk = Desk(spark.newSession(), tmp_path, [(1, "token", 2), (2, "token", 2)])
     redeem(world, 1)
     with RpcServer({2: world}) as server:
         server.down = "503"
-        desk.ask(server, [2], patience=IMPATIENT)
+        desk.ask(server, [2], retry_policy=IMPATIENT)
         assert desk.states() == []
         later = "fill in later with --only enrich"
         assert desk.notes == [

@@ -11,15 +11,15 @@ import pytest
 import sha3
 
 from permalake.config import ChainSettings, Settings, WormholeSettings
-from permalake.net.http import Patience
+from permalake.net.http import RetryPolicy
 from permalake.wormhole.enrich.questions import ChainAnswer, Question
 from permalake.wormhole.enrich.rpcs import rpcs
 from permalake.wormhole.reference import load_reference
 from support.faulty_server import FaultyServer
 from support.rpc_server import RefusalError, RpcServer
 
-HASTY = Patience(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
-SHORT = Patience(read=0.3, back_off=0.01, attempts=2, longest_pause=0)
+HASTY = RetryPolicy(read=0.3, back_off=0.01, attempts=12, longest_pause=3)
+SHORT = RetryPolicy(read=0.3, back_off=0.01, attempts=2, longest_pause=0)
 TERRA2, APTOS = 18, 22
 BRIDGE = "0x576410486a2da45eee6c949c995670112ddf2fbeedab20350d506328eefc9d4f"
 APT = "a867703f5395cb2965feb7ebff5cdf39b771fc6156085da3ae4147a00be91b38"
@@ -92,12 +92,12 @@ class AptosServer(FaultyServer):
         return 200, json.dumps({"account_address": account, **info}).encode()
 
 
-def asked(url, chain, tokens, patience=HASTY):
+def asked(url, chain, tokens, retry_policy=HASTY):
     settings = Settings(
         wormhole=WormholeSettings(path="."),
         chains={chain: ChainSettings(rpc_url=url, rate_per_second=500)},
     )
-    rpc = rpcs(settings, patience)[chain]
+    rpc = rpcs(settings, retry_policy)[chain]
     try:
         return rpc.answers("native", [Question("native", token) for token in tokens])
     finally:
@@ -105,7 +105,7 @@ def asked(url, chain, tokens, patience=HASTY):
 
 
 @pytest.mark.parametrize("faulty", [0.0, 0.3])
-def test_a_cosmwasm_bridge_names_denominations_and_contracts(faulty):
+def test_a_cosmwasm_bridge_names_denominations_and_contracts(faulty) -> None:
     bridge = bech32.bech32_encode(
         "terra", bech32.convertbits(bytes.fromhex(load_reference().chains[TERRA2].token_bridge), 8, 5)
     )
@@ -127,7 +127,7 @@ def test_a_cosmwasm_bridge_names_denominations_and_contracts(faulty):
         ]
 
 
-def test_a_node_that_cannot_run_the_query_leaves_the_question_open(monkeypatch):
+def test_a_node_that_cannot_run_the_query_leaves_the_question_open(monkeypatch) -> None:
     chain = CosmosChain("", {})
     failed = {"response": {"code": 18, "log": "height 7 is not available", "value": None}}
     monkeypatch.setattr(chain, "call", lambda *_: failed)
@@ -138,7 +138,7 @@ def test_a_node_that_cannot_run_the_query_leaves_the_question_open(monkeypatch):
 
 
 @pytest.mark.parametrize("faulty", [0.0, 0.3])
-def test_aptos_names_coin_types(faulty):
+def test_aptos_names_coin_types(faulty) -> None:
     full = f"0x{'0' * 4}{'ab' * 30}::coin::T"
     padded, forged = hashlib.sha3_256(full.encode()).hexdigest(), "fa" * 32
     coins = {
@@ -156,7 +156,7 @@ def test_aptos_names_coin_types(faulty):
         assert faulty or server.states == 1
 
 
-def test_an_address_that_is_no_node_of_aptos_names_the_setting():
+def test_an_address_that_is_no_node_of_aptos_names_the_setting() -> None:
     with AptosServer({}) as server:
         (answer,) = asked(f"{server.url}/wrong", APTOS, [APT], SHORT)
     assert answer.fault == f"chain {APTOS}: HTTP 404; check chains.{APTOS}.rpc_url"

@@ -11,10 +11,10 @@ from permalake.config import PricesSettings
 from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.enrich.stand_ins import stand_ins
 from permalake.wormhole.reference import load_reference
+from support.quotes import LOCAL, wants
 
 STABLE, LOST, GOLD, GOLD_TOO, WRAPPING, PLAIN, DENIED = (f"{n:02x}" * 32 for n in range(1, 8))
 NOON = datetime(2024, 3, 10, 12, tzinfo=UTC)
-WANTED = "origin_chain int, origin_address string, at timestamp"
 
 
 def hours(number):
@@ -48,19 +48,18 @@ def prices(tmp_path_factory):
     return FilePrices(file, 12)
 
 
-def told(spark, reference, prices, *wants):
-    found = stand_ins(
-        spark, reference, [prices], spark.createDataFrame(list(wants), WANTED), PricesSettings()
-    )
-    rows = found.prices.toArrow().to_pylist() if found.prices else []
-    quotes = found.quotes.toArrow().to_pylist() if found.quotes else []
-    return {(row["origin_address"], row["at"]): tuple(row.values())[3:] for row in rows}, quotes
+def told(reference, prices, *moments):
+    found = stand_ins(LOCAL, reference, [prices], wants(*moments), PricesSettings())
+    quotes = found.quotes.to_pylist() if found.quotes else []
+    return {
+        (row["origin_address"], row["at"]): tuple(row.values())[3:] for row in found.prices.to_pylist()
+    }, quotes
 
 
-def test_each_token_has_its_stand_in_or_none(spark, reference, prices):
-    wants = [(2, address, NOON) for address in (STABLE, LOST, WRAPPING, PLAIN, GOLD, DENIED)]
-    wants += [(5, STABLE, NOON), (2, LOST, hours(24)), (2, WRAPPING, hours(-2)), (2, WRAPPING, hours(20))]
-    found, quotes = told(spark, reference, prices, *wants)
+def test_each_token_has_its_stand_in_or_none(reference, prices) -> None:
+    moments = [(2, address, NOON) for address in (STABLE, LOST, WRAPPING, PLAIN, GOLD, DENIED)]
+    moments += [(5, STABLE, NOON), (2, LOST, hours(24)), (2, WRAPPING, hours(-2)), (2, WRAPPING, hours(20))]
+    found, quotes = told(reference, prices, *moments)
     assert found == {
         (STABLE, NOON): ("usd", Decimal(1), None),
         (LOST, NOON): ("usd", Decimal(1), None),
@@ -70,5 +69,5 @@ def test_each_token_has_its_stand_in_or_none(spark, reference, prices):
     assert {(row["origin_chain"], row["origin_address"]) for row in quotes} == {(2, GOLD), (5, GOLD_TOO)}
 
 
-def test_nothing_is_asked_when_no_token_has_a_stand_in(spark, reference, prices):
-    assert told(spark, reference, prices, (2, PLAIN, NOON)) == ({}, [])
+def test_nothing_is_asked_when_no_token_has_a_stand_in(reference, prices) -> None:
+    assert told(reference, prices, (2, PLAIN, NOON)) == ({}, [])

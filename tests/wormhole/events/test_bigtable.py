@@ -16,6 +16,7 @@ from permalake.config import BigtableSettings, LakeSettings, Settings, WormholeS
 from permalake.domains import stores_of
 from permalake.engine.duckdb_engine import DuckDBEngine
 from permalake.errors import PermalakeError
+from permalake.spark.tasks import TaskShare
 from permalake.stores import bigtable
 from permalake.stores import serve as serving
 from permalake.stores.serve import serve
@@ -23,7 +24,7 @@ from permalake.wormhole.codec.vaa import decode_vaas
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts import tables as wormhole
 from permalake.wormhole.events import events_writer
-from permalake.wormhole.events.event_cells import event_rows, spelled
+from permalake.wormhole.events.event_cells import COLUMNS, EVENTS, QUERIES, spelled
 from permalake.wormhole.events.families import (
     FAMILIES,
     FAMILIES_V1,
@@ -106,7 +107,14 @@ def faults(found, file):
     return wrong
 
 
-def test_every_cell_of_v2_after_one_write_and_two(settings, lake):
+def event_rows(lake):
+    """The rows of table v2 as a frame, from the lake tables by name."""
+    with QUERIES.over(lambda name: lake[name].toArrow()).engine(TaskShare("1g", 2)) as engine:
+        rows = engine.table(QUERIES.tables[EVENTS]).rename_columns(COLUMNS)
+    return lake["message_publication"].sparkSession.createDataFrame(rows)
+
+
+def test_every_cell_of_v2_after_one_write_and_two(settings, lake) -> None:
     assert bigtable.ensure_table(settings, settings.table, [family.name for family in FAMILIES])
     rows = event_rows(lake)
     assert bigtable.write(rows, settings, settings.table) == 520
@@ -118,7 +126,7 @@ def test_every_cell_of_v2_after_one_write_and_two(settings, lake):
     assert cells(settings, settings.table) == once
 
 
-def test_every_cell_of_v1_and_no_history_that_nobody_observed(settings, lake):
+def test_every_cell_of_v1_and_no_history_that_nobody_observed(settings, lake) -> None:
     assert bigtable.ensure_table(settings, settings.table_v1, FAMILIES_V1)
     rows = event_rows_v1(lake, WORLD / "reference")
     assert bigtable.write(rows, settings, settings.table_v1) == 520
@@ -134,7 +142,9 @@ def test_every_cell_of_v1_and_no_history_that_nobody_observed(settings, lake):
     assert cells(settings, settings.table_v1) == once
 
 
-def test_an_observation_is_a_cell_at_its_own_time_whether_its_guardian_signed_or_not(spark, settings, lake):
+def test_an_observation_is_a_cell_at_its_own_time_whether_its_guardian_signed_or_not(
+    spark, settings, lake
+) -> None:
     one = {name: frame.where(F.col("row_key") == lake_key(lake)) for name, frame in lake.items()}
     [publication] = one["message_publication"].collect()
     [raw] = [row["signed_vaa"] for row in one["quorum_state"].collect()]
@@ -172,7 +182,7 @@ def lake_key(lake):
     return lake["message_publication"].orderBy("row_key").first()["row_key"]
 
 
-def test_scans_of_chain_1_leave_chains_10_to_19_out(settings, lake):
+def test_scans_of_chain_1_leave_chains_10_to_19_out(settings, lake) -> None:
     handle = bigtable._instance(settings).table(settings.table)
     bigtable.ensure_table(settings, settings.table, [family.name for family in FAMILIES])
     bigtable.write(event_rows(lake), settings, settings.table)
@@ -188,7 +198,7 @@ def test_scans_of_chain_1_leave_chains_10_to_19_out(settings, lake):
     assert scanned(prefix_of_emitter(chain, address)) == sum(row == publication[0] for row in publication)
 
 
-def test_a_rebuilt_row_keeps_no_old_cell_and_a_deleted_one_is_gone(spark, settings, lake):
+def test_a_rebuilt_row_keeps_no_old_cell_and_a_deleted_one_is_gone(spark, settings, lake) -> None:
     bigtable.ensure_table(settings, "rebuilt", [family.name for family in FAMILIES])
     two = event_rows(lake).orderBy("row_key").limit(2).cache()
     bigtable.write(two, settings, "rebuilt")
@@ -200,7 +210,7 @@ def test_a_rebuilt_row_keeps_no_old_cell_and_a_deleted_one_is_gone(spark, settin
     assert {at[0] for at in cells(settings, "rebuilt")} == {second}
 
 
-def test_small_and_negative_decimals_are_plain_text(spark):
+def test_small_and_negative_decimals_are_plain_text(spark) -> None:
     rows = spark.sql(
         "SELECT cast(v AS decimal(38,8)) v FROM VALUES ('0.00000001'), ('-1.5'), ('0'), "
         "('999999999999999999999999999999.99999999'), (null) AS t(v)"
@@ -219,12 +229,12 @@ def test_small_and_negative_decimals_are_plain_text(spark):
     ]
 
 
-def test_a_server_that_refuses_fails_the_write(settings, lake):
+def test_a_server_that_refuses_fails_the_write(settings, lake) -> None:
     with pytest.raises(Exception, match="events_gone"):
         bigtable.write(event_rows(lake).limit(3), settings, "events_gone")
 
 
-def test_a_store_that_is_down_says_what_to_do(monkeypatch):
+def test_a_store_that_is_down_says_what_to_do(monkeypatch) -> None:
     from permalake.local.services.daemon import free_port
 
     monkeypatch.setenv("BIGTABLE_EMULATOR_HOST", f"127.0.0.1:{free_port()}")
@@ -233,14 +243,14 @@ def test_a_store_that_is_down_says_what_to_do(monkeypatch):
         bigtable.ensure_table(down, "t", ["F"])
 
 
-def test_nothing_is_published_unless_configured():
+def test_nothing_is_published_unless_configured() -> None:
     assert tables_of(BigtableSettings()) == {}
     assert tables_of(BigtableSettings(project="p", instance="i", table="t")) == {"v2": "t"}
 
 
 def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behind(
     spark, settings, lake, tmp_path, monkeypatch
-):
+) -> None:
     whole = Settings(
         lake=LakeSettings(warehouse=str(tmp_path)),
         wormhole=WormholeSettings(path=WORLD / "input", reference=WORLD / "reference"),
@@ -286,7 +296,7 @@ def test_published_days_reach_both_tables_and_a_rebuilt_day_leaves_nothing_behin
     assert cells(whole.bigtable, "v1") == left_v1
 
 
-def publish(settings, lake, start, end, keep):
+def publish(settings, lake, start, end, keep) -> None:
     """The range with the rows that ``keep`` keeps, through the lake's own front door."""
     front = OpenLake(settings)
     attempt = front.begin("wormhole", start, end, f"run-{start}")

@@ -20,5 +20,5 @@ from permalake.wormhole.laws.value_laws import _times
         ("1000000000000000000000000000000", "1", None),
     ],
 )
-def test_half_even_to_eight_places_and_null_beyond(amount, price, value):
+def test_half_even_to_eight_places_and_null_beyond(amount, price, value) -> None:
     assert _times(amount, Decimal(price)) == (None if value is None else Decimal(value))

@@ -22,7 +22,7 @@ VALUE = {
 LAWS = domain_of("wormhole").laws()
 
 
-def key(sequence, chain=2):
+def key(sequence, chain=2) -> str:
     return f"{chain}:{EMITTER}:{sequence:016}"
 
 
@@ -289,7 +289,7 @@ def of_applications(rows):
     }
 
 
-def test_good_days_keep_every_law(found):
+def test_good_days_keep_every_law(found) -> None:
     assert found(days()) == []
 
 
@@ -389,7 +389,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("spoil", DAMAGES)
-def test_each_break_is_found_where_it_is_and_no_other(found, spoil):
+def test_each_break_is_found_where_it_is_and_no_other(found, spoil) -> None:
     rows = days()
     wanted = spoil(rows)
     assert {
@@ -399,11 +399,11 @@ def test_each_break_is_found_where_it_is_and_no_other(found, spoil):
 
 
 @pytest.mark.parametrize("max_missing", [0.5, 1.0])
-def test_as_many_missing_prices_as_allowed_are_no_failure(found, max_missing):
+def test_as_many_missing_prices_as_allowed_are_no_failure(found, max_missing) -> None:
     rows = days()
     missing(rows)
     assert "few_prices_missing" not in {row["law"] for row in found(rows, max_missing=max_missing)}
 
 
-def test_every_law_is_violated_by_a_damage():
+def test_every_law_is_violated_by_a_damage() -> None:
     assert {law for spoil in DAMAGES for law, _, _ in spoil(days())} == {law.name for law in LAWS}

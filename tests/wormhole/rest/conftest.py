@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from permalake.api.app import create_app
 from support import served_stores
+from support.conformance import conforming_answers  # noqa: F401 - autouse
 from support.served_wormhole import publish_world, wormhole_settings
 
 

@@ -71,7 +71,7 @@ def dai(shown):
     return tables_of(raw, amount="1", token_symbol="DAI", notional_usd=Decimal("0.99961300"))
 
 
-def test_an_ntt_operation_is_what_wormholescan_shows(shown, dai):
+def test_an_ntt_operation_is_what_wormholescan_shows(shown, dai) -> None:
     found = operation(dai, REFERENCE)
     assert found["data"] == shown["data"]
     ours, theirs = (one["content"]["standarizedProperties"] for one in (found, shown))
@@ -82,7 +82,7 @@ def test_an_ntt_operation_is_what_wormholescan_shows(shown, dai):
     assert transaction(dai, REFERENCE)["tokenAmount"] == "1"
 
 
-def test_a_message_page_tells_what_an_application_moves(dai):
+def test_a_message_page_tells_what_an_application_moves(dai) -> None:
     page = described(dai, REFERENCE)
     assert page["kind"] == "Transfer of an application"
     facts = {name: value for section in page["sections"] for name, value in section["facts"]}
@@ -90,10 +90,24 @@ def test_a_message_page_tells_what_an_application_moves(dai):
     words = "native token transfers, NATIVE_TOKEN_TRANSFER"
     assert facts["Applications"] == facts["application"] == words
     assert facts["Token's address"].lower() == "0x6b175474e89094c44da98b954eedeac495271d0f"
-    assert json.loads(facts["fields"])["amount"] == "100000000"
+    assert facts["amount"] == "100000000"
 
 
-def test_a_transfer_with_payload_goes_to_the_recipient_in_its_payload():
+def test_a_message_page_tells_each_field_of_a_payload_once(dai) -> None:
+    page = described(dai, REFERENCE)
+    [payload] = [section["facts"] for section in page["sections"] if section["title"] == "Payload"]
+    names = [name for name, _ in payload]
+    assert len(names) == len(set(names))
+    long = [value for _, value in payload if isinstance(value, str) and len(value) == 64]
+    [fields] = [json.loads(row["fields"]) for row in dai["application_messages"]]
+    assert set(long) == {value for value in fields.values() if isinstance(value, str) and len(value) == 64}
+    assert {"sender address", "recipient address", "token address", "amount"} <= set(names)
+    assert not {"sender", "recipient", "source token", "fields"} & set(names), "told by the columns"
+    # What the columns lack comes out of the layout's own fields.
+    assert dict(payload)["recipient manager"] == fields["recipient_manager"]
+
+
+def test_a_transfer_with_payload_goes_to_the_recipient_in_its_payload() -> None:
     bridge = next(key for key, one in CONTRACTS.items() if one.layout == "token_bridge")
     _, chain, address = next(key for key, one in CONTRACTS.items() if one.app_id == "CONNECT" and key[1] != 1)
     body = encode_body(

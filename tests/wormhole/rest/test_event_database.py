@@ -12,7 +12,7 @@ from support.served_wormhole import LAST_DAY, SOLANA_TRANSACTION
 BASE = "/wormhole/edb"
 
 
-def test_totals_of_a_chain_leave_out_chains_with_the_same_first_digit(world):
+def test_totals_of_a_chain_leave_out_chains_with_the_same_first_digit(world) -> None:
     """A prefix of the row key took chains 10 to 19 for chain 1."""
     for chain in (1, 14, 15):
         expected = sum(r["emitter_chain"] == chain for r in world.rows["message_publication"])
@@ -22,7 +22,7 @@ def test_totals_of_a_chain_leave_out_chains_with_the_same_first_digit(world):
         )
 
 
-def test_totals_by_day_and_address(world):
+def test_totals_by_day_and_address(world) -> None:
     found = world.get(f"{BASE}/totals?groupBy=address&numDays=2")
     counts = defaultdict(int)
     for row in world.rows["message_publication"]:
@@ -34,7 +34,7 @@ def test_totals_by_day_and_address(world):
     assert found["LastDayCount"] == found["DailyTotals"][LAST_DAY.isoformat()]
 
 
-def test_notional_sums_of_every_level_agree(world):
+def test_notional_sums_of_every_level_agree(world) -> None:
     found = world.get(f"{BASE}/notionaltransferred?forPeriod=true&numDays=5&daily=true&last24Hours=true")
     total = sum(float(r["notional_usd"] or 0) for r in world.rows["notional_transferred_daily"])
     assert found["WithinPeriod"]["*"]["*"]["*"] == pytest.approx(total)
@@ -47,7 +47,7 @@ def test_notional_sums_of_every_level_agree(world):
     assert found["Last24Hours"] == found["Daily"][LAST_DAY.isoformat()]
 
 
-def test_an_emitter_s_values_are_those_of_its_messages(world):
+def test_an_emitter_s_values_are_those_of_its_messages(world) -> None:
     row = next(r for r in world.rows["token_transfer_details"] if (r["notional_usd"] or 0) > 1)
     chain, emitter, _ = row["row_key"].split(":")
     expected = sum(
@@ -61,7 +61,7 @@ def test_an_emitter_s_values_are_those_of_its_messages(world):
     assert found["WithinPeriod"]["*"]["*"] == pytest.approx(expected)
 
 
-def test_receivers_include_those_of_payload_3(world):
+def test_receivers_include_those_of_payload_3(world) -> None:
     """Transfers with payload were dropped."""
     with_payload = [r for r in world.rows["token_transfer_payload"] if r["payload_id"] == 3]
     assert with_payload
@@ -79,7 +79,7 @@ def test_receivers_include_those_of_payload_3(world):
     assert per_day.keys() - {"*"} == expected.keys()
 
 
-def test_recent_by_address_is_keyed_with_a_colon(world):
+def test_recent_by_address_is_keyed_with_a_colon(world) -> None:
     row = world.rows["message_publication"][-3]
     found = world.get(f"{BASE}/recent?groupBy=address&numRows=2")
     assert all(len(key.split(":")) == 2 for key in found)
@@ -89,7 +89,7 @@ def test_recent_by_address_is_keyed_with_a_colon(world):
     assert set(world.get(f"{BASE}/recent?numRows=3")) == {"*"}
 
 
-def test_a_transaction_id_is_no_pattern(world):
+def test_a_transaction_id_is_no_pattern(world) -> None:
     """The id went into a regular expression: ``.*`` found every row."""
     for pattern in (".*", "0x.*", "..."):
         answer = world.client.get(f"{BASE}/transaction", params={"id": pattern})
@@ -98,7 +98,7 @@ def test_a_transaction_id_is_no_pattern(world):
     assert found["Sequence"] == "8"
 
 
-def test_a_row_is_read_by_post_too(world):
+def test_a_row_is_read_by_post_too(world) -> None:
     transfer = world.rows["token_transfer_payload"][0]
     chain, emitter, sequence = transfer["row_key"].split(":")
     asked = {"emitterChain": chain, "emitterAddress": emitter, "sequence": str(int(sequence))}
@@ -108,7 +108,7 @@ def test_a_row_is_read_by_post_too(world):
     assert by_query["TokenTransferPayload"]["Amount"] == transfer["amount"]
 
 
-def test_negative_balances_are_told(world):
+def test_negative_balances_are_told(world) -> None:
     held = {
         (r["origin_chain"], r["origin_address"]): r for r in world.rows["tvl_daily"] if r["date"] == LAST_DAY
     }
@@ -123,7 +123,7 @@ def test_negative_balances_are_told(world):
     assert days[LAST_DAY.isoformat()] == found["AllTime"]
 
 
-def test_bad_parameters_are_400_by_name(world):
+def test_bad_parameters_are_400_by_name(world) -> None:
     for query in ("numDays=x", "forChain=70000", "forAddress=00", "nosuch=1", "groupBy=token", "numRows=0"):
         detail = world.get(f"{BASE}/totals?{query}", 400)["detail"]
         assert query.partition("=")[0].lower().removeprefix("for") in detail.lower()
@@ -131,6 +131,6 @@ def test_bad_parameters_are_400_by_name(world):
     assert world.client.post(f"{BASE}/totals", content=b"[]").status_code == 400
 
 
-def test_an_empty_lake(no_days):
+def test_an_empty_lake(no_days) -> None:
     for route in ("totals", "nfts", "notionaltransferred", "notionaltvl", "recent", "addressestransferredto"):
         assert no_days.get(f"{BASE}/{route}").status_code == 200

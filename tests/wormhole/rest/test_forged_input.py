@@ -12,7 +12,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.mark.parametrize("name", LISTS)
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
-def test_forged_cursors(world, name, sort):
+def test_forged_cursors(world, name, sort) -> None:
     path = f"/api/wormhole/v1/{name}?sort={sort}"
     cursor = world.get(f"{path}&pageSize=1")["cursor"]
     statuses = [
@@ -31,7 +31,7 @@ def test_forged_cursors(world, name, sort):
         ("transaction", {"id": "0x" + "0" * 64}),
     ],
 )
-def test_forged_bodies(world, route, body):
+def test_forged_bodies(world, route, body) -> None:
     for forged in forged_bodies(body):
         answer = world.client.post(f"/wormhole/edb/{route}", content=forged, headers=JSON)
         assert answer.status_code in (200, 400, 404), (forged[:200], answer.text)

@@ -43,7 +43,7 @@ def told(world):
     return row, json.loads(done.stdout), world
 
 
-def test_the_sdk_reads_a_vaa_by_message_and_by_transaction(told):
+def test_the_sdk_reads_a_vaa_by_message_and_by_transaction(told) -> None:
     row, found, world = told
     state = next(r for r in world.rows["quorum_state"] if r["row_key"] == row["row_key"])
     assert found["getVaaBytes"] == state["signed_vaa"].hex()
@@ -56,13 +56,13 @@ def test_the_sdk_reads_a_vaa_by_message_and_by_transaction(told):
     assert found["missing"] is None
 
 
-def test_the_sdk_s_hash_is_our_digest_of_a_document(told):
+def test_the_sdk_s_hash_is_our_digest_of_a_document(told) -> None:
     row, found, world = told
     name = f"{row['emitter_chain']}/{row['emitter_address']}/{row['sequence']}"
     assert found["hash"] == world.get(f"/wormhole/api/v1/vaas/{name}")["data"]["digest"]
 
 
-def test_the_sdk_reads_status_transactions_and_governor(told):
+def test_the_sdk_reads_status_transactions_and_governor(told) -> None:
     row, found, _ = told
     assert found["getTransactionStatus"]["globalTx"]["originTx"]["txHash"] == row["initiating_tx_id"]
     name = f"{row['emitter_chain']}/{row['emitter_address']}/{row['sequence']}"

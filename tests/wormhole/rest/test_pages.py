@@ -27,7 +27,7 @@ class Page(HTMLParser):
         self.left = set()  # what a click opens in a new tab, without a word of where it comes from
         self.feed(text)
 
-    def handle_starttag(self, tag, attributes):
+    def handle_starttag(self, tag, attributes) -> None:
         self.tags.append(tag)
         given = dict(attributes)
         if tag == "a" and (given.get("target"), given.get("rel")) == ("_blank", "noopener noreferrer"):
@@ -37,7 +37,7 @@ class Page(HTMLParser):
             if name in ("href", "src", "action"):
                 self.links.append(value)
 
-    def handle_data(self, data):
+    def handle_data(self, data) -> None:
         self.text += data
 
 
@@ -49,7 +49,7 @@ def read(world, path):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_loads_nothing_from_elsewhere(world, path):
+def test_a_page_loads_nothing_from_elsewhere(world, path) -> None:
     answer, page = read(world, path)
     assert len(answer.content) < 150_000
     assert "script" not in page.tags
@@ -63,7 +63,7 @@ def test_a_page_loads_nothing_from_elsewhere(world, path):
     assert "main" in page.tags
 
 
-def test_hostile_names_are_text(world):
+def test_hostile_names_are_text(world) -> None:
     answer, page = read(world, HOSTILE)
     assert "script" not in page.tags
     assert 'alert("1")' in page.text
@@ -76,7 +76,7 @@ def test_hostile_names_are_text(world):
     assert facts["Token"] == HOSTILE_NAME
 
 
-def test_flows_are_the_sums_of_the_daily_figures(world):
+def test_flows_are_the_sums_of_the_daily_figures(world) -> None:
     found = world.get("/wormhole?format=json")
     values = [r["notional_usd"] for r in world.rows["token_transfer_details"]]
     total = exact_sum(value or Decimal(0) for value in values)
@@ -91,7 +91,7 @@ def test_flows_are_the_sums_of_the_daily_figures(world):
         assert one["source"] in page.text
 
 
-def test_the_overview_leads_to_the_flows_in_one_click(world):
+def test_the_overview_leads_to_the_flows_in_one_click(world) -> None:
     _, page = read(world, "/")
     assert "/wormhole" in page.links
     card = next(one for one in world.get("/?format=json")["cards"] if one["network"] == "wormhole")
@@ -100,7 +100,7 @@ def test_the_overview_leads_to_the_flows_in_one_click(world):
     assert card["published"] == 4
 
 
-def test_search_goes_to_a_message_or_lists_what_matches(world):
+def test_search_goes_to_a_message_or_lists_what_matches(world) -> None:
     row = next(r for r in world.rows["token_transfer_payload"] if r["origin_chain"] == 2)
     chain, emitter, sequence = row["row_key"].split(":")
     name = f"{chain}/{emitter}/{int(sequence)}"
@@ -117,7 +117,22 @@ def test_search_goes_to_a_message_or_lists_what_matches(world):
     assert world.client.get("/wormhole?q=%00").status_code == 400
 
 
-def test_a_message_page_names_its_guardians(world):
+def test_search_finds_a_payout_and_the_symbol_of_a_token(world) -> None:
+    paid = next(row for row in world.rows["redemptions"] if row.get("target_tx_id"))
+    for spelling in (paid["target_tx_id"], paid["target_tx_id"].upper().replace("0X", "0x")):
+        found = world.get(f"/wormhole?q={spelling}&format=json")["found"]
+        assert paid["row_key"].split(":")[2].lstrip("0") in {one["id"].rpartition("/")[2] for one in found}
+    symbol = next(r["origin_symbol"] for r in world.rows["token_transfer_details"] if r["origin_symbol"])
+    answer = world.client.get("/wormhole", params={"q": symbol.lower()}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (
+        303,
+        f"/wormhole/messages?token={symbol.lower()}",
+    )
+    listed = world.get(f"/wormhole/messages?token={symbol.lower()}&format=json")["rows"]
+    assert {row["symbol"] for row in listed} == {symbol}
+
+
+def test_a_message_page_names_its_guardians(world) -> None:
     row = world.rows["token_transfer_payload"][0]
     name = "/".join((*row["row_key"].split(":")[:2], str(int(row["row_key"].split(":")[2]))))
     found = world.get(f"/wormhole/vaa/{name}?format=json")
@@ -127,7 +142,7 @@ def test_a_message_page_names_its_guardians(world):
     world.get(f"/wormhole/vaa/2/{'0' * 64}/1", 404)
 
 
-def test_a_message_page_tells_who_observed_it_when_and_who_signed_the_vaa(world):
+def test_a_message_page_tells_who_observed_it_when_and_who_signed_the_vaa(world) -> None:
     rows = sorted(world.rows["observations"], key=lambda row: row["observed_at"])
     chain, emitter, sequence = rows[0]["row_key"].split(":")
     path = f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}"
@@ -143,14 +158,14 @@ def test_a_message_page_tells_who_observed_it_when_and_who_signed_the_vaa(world)
     assert "not recorded" in text
 
 
-def test_an_empty_lake_has_an_overview(no_days):
+def test_an_empty_lake_has_an_overview(no_days) -> None:
     answer = no_days.get("/")
     assert answer.status_code == 200
     assert "Nothing is built yet" in answer.text
     assert no_days.get("/static/site.css").headers["content-type"].startswith("text/css")
 
 
-def test_the_operations_page_counts_what_has_no_answer(world):
+def test_the_operations_page_counts_what_has_no_answer(world) -> None:
     lists = world.get("/operations?network=wormhole&format=json")["open"]
     found = {one["title"]: one["rows"] for one in lists}
     unpriced = [row for row in world.rows["token_transfer_details"] if row["notional_usd"] is None]
@@ -169,13 +184,13 @@ def test_the_operations_page_counts_what_has_no_answer(world):
     )
 
 
-def test_the_quality_page_tells_of_the_quarantine(world):
+def test_the_quality_page_tells_of_the_quarantine(world) -> None:
     found = world.get("/quality?network=wormhole&format=json")
     assert sum(one["inputs"] for one in found["reasons"]) == len(world.rows["quarantine"])
     assert len(found["days"]) == 4
 
 
-def test_a_message_tells_its_redemption(world):
+def test_a_message_tells_its_redemption(world) -> None:
     row = next(r for r in world.rows["redemptions"] if r["status"] == "completed")
     chain, emitter, sequence = row["row_key"].split(":")
     whole = world.get(f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}?format=json")
@@ -186,14 +201,72 @@ def test_a_message_tells_its_redemption(world):
     assert (last["step"], last["time"], last["is_done"]) == ("Redeemed", facts["Time"], True)
 
 
-def test_a_transfer_in_flight_says_so(world):
+def test_a_transfer_in_flight_says_so(world) -> None:
     row = next(r for r in world.rows["redemptions"] if r["status"] == "in_flight")
     chain, emitter, sequence = row["row_key"].split(":")
     whole = world.get(f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}?format=json")
     assert [one["step"] for one in whole["timeline"]] == ["Emitted", "Observed", "Quorum", "In flight"]
 
 
-def test_a_message_leads_to_what_it_names(world):
+def help_of(world, row):
+    chain, emitter, sequence = row["row_key"].split(":")
+    return world.get(f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}?format=json")["help"]
+
+
+def waiting(world):
+    """Rows of redemptions by message, of those that were not redeemed."""
+    done = {row["row_key"] for row in world.rows["redemptions"] if row["status"] == "completed"}
+    return {row["row_key"]: row for row in world.rows["redemptions"] if row["row_key"] not in done}
+
+
+def test_a_transfer_that_waits_says_what_to_do(world) -> None:
+    rows = waiting(world)
+    published = {row["row_key"]: row for row in world.rows["message_publication"]}
+    payloads = {row["row_key"]: row for row in world.rows["token_transfer_payload"]}
+    own = [row for key, row in rows.items() if payloads[key]["payload_id"] == 1]
+    found = help_of(world, own[0])
+    assert found["status"] == "in_flight"
+    assert found["known"].startswith("It was not redeemed on ")
+    assert own[0]["asked_at"].strftime("%Y-%m-%dT%H:%M:%SZ") in found["known"]
+    sent = published[own[0]["row_key"]]["timestamp"]
+    assert found["since"] == (sent.strftime("%Y-%m-%dT%H:%M:%SZ") if sent.timestamp() else None)
+    assert found["steps"][0].startswith("Anybody may redeem it on ")
+    carried = next(row for key, row in rows.items() if payloads[key]["payload_id"] == 3)
+    assert help_of(world, carried)["steps"][0].startswith("Only its receiver on ")
+
+
+def test_a_transfer_links_the_transaction_that_sent_it_in_its_chains_explorer(world) -> None:
+    keys = waiting(world)
+    row = next(
+        row
+        for row in world.rows["message_publication"]
+        if row["row_key"] in keys and row["emitter_chain"] == 2 and row["initiating_tx_id"]
+    )
+    [link] = [
+        one for one in help_of(world, row)["links"] if one["text"].startswith("the transaction that sent")
+    ]
+    assert link["href"] == f"https://etherscan.io/tx/{row['initiating_tx_id']}"
+    chain, emitter, sequence = row["row_key"].split(":")
+    _, page = read(world, f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}")
+    assert link["href"] in page.left
+    assert "Not redeemed yet" in page.text
+
+
+def test_a_redemption_that_nobody_asked_for_is_unknown(world) -> None:
+    told = {row["row_key"]: row["status"] for row in world.rows["redemptions"]}
+    row = next(row for row in world.rows["token_transfer_payload"] if row["row_key"] not in told)
+    found = help_of(world, row)
+    assert found["status"] is None
+    assert found["known"].startswith("Whether it was redeemed is unknown: nobody has asked ")
+    done = next(row for row in world.rows["redemptions"] if row["status"] == "completed")
+    assert help_of(world, done) is None
+    other = {row["row_key"] for row in world.rows["token_transfer_payload"]}
+    other |= {row["row_key"] for row in world.rows["nft_transfer_payload"]}
+    plain = next(row for row in world.rows["message_publication"] if row["row_key"] not in other)
+    assert help_of(world, plain) is None
+
+
+def test_a_message_leads_to_what_it_names(world) -> None:
     row = next(r for r in world.rows["token_transfer_payload"] if r["origin_chain"] == 2)
     chain, emitter, sequence = row["row_key"].split(":")
     path = f"/wormhole/vaa/{chain}/{emitter}/{int(sequence)}"
@@ -207,7 +280,7 @@ def test_a_message_leads_to_what_it_names(world):
         read(world, href)
 
 
-def test_a_token_and_a_chain_have_pages_of_their_own(world):
+def test_a_token_and_a_chain_have_pages_of_their_own(world) -> None:
     row = next(r for r in world.rows["notional_transferred_daily"] if r["notional_usd"])
     same = ("origin_chain", "origin_address")
     every = [r for r in world.rows["notional_transferred_daily"] if all(r[n] == row[n] for n in same)]
@@ -224,7 +297,7 @@ def test_a_token_and_a_chain_have_pages_of_their_own(world):
     world.get(f"/wormhole/token/2/{'07' * 32}", 404)
 
 
-def test_chains_may_be_given_by_name(world):
+def test_chains_may_be_given_by_name(world) -> None:
     by_name = world.get("/wormhole/chain/Ethereum?format=json")
     assert by_name["facts"] == world.get("/wormhole/chain/2?format=json")["facts"]
     path = "/api/wormhole/v1/notional-transferred?pageSize=5"
@@ -233,14 +306,14 @@ def test_chains_may_be_given_by_name(world):
     world.get(f"{path}&chain=nowhere", 400)
 
 
-def test_an_application_has_a_page(world):
+def test_an_application_has_a_page(world) -> None:
     app = next(r["app_id"] for r in world.rows["applications_daily"])
     found = world.get(f"/wormhole/application/{app}?start=2000-01-01&end=2999-01-01&format=json")
     assert {one["title"] for one in found["charts"]} >= {"Messages"}
     world.get("/wormhole/application/nothing", 404)
 
 
-def test_a_list_is_whole_as_csv(world):
+def test_a_list_is_whole_as_csv(world) -> None:
     found = world.get("/wormhole?format=json")
     text = world.client.get("/wormhole?format=csv&list=corridors").text
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -259,7 +332,7 @@ def test_a_list_is_whole_as_csv(world):
     assert "corridors" in answer.json()["detail"]
 
 
-def test_the_picture_of_flows_adds_up_to_the_table():
+def test_the_picture_of_flows_adds_up_to_the_table() -> None:
     pairs = [Corridor(2, chain, 1, 1, Decimal(100 - chain)) for chain in range(3, 40)]
     drawn = largest_flows(pairs, load_reference(None), 30)
     assert len(drawn) == 31
@@ -268,7 +341,7 @@ def test_the_picture_of_flows_adds_up_to_the_table():
 
 
 @pytest.mark.parametrize("path", ["/wormhole", "/wormhole/chain/2"])
-def test_a_range_that_ends_before_it_begins_is_an_error_beside_its_form(world, path):
+def test_a_range_that_ends_before_it_begins_is_an_error_beside_its_form(world, path) -> None:
     answer = world.client.get(f"{path}?start=2025-01-02&end=2025-01-01", headers={"Accept": "text/html"})
     assert answer.status_code == 400
     assert "end: 2025-01-01 lies before the start, 2025-01-02; exchange the two" in answer.text

@@ -15,11 +15,11 @@ from permalake.wormhole.enrich.providers.file import FilePrices
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources import observation_files, vaa_files
 from permalake.wormhole.tables.event_tables import chain_messages
-from permalake.wormhole.tables.nearest_quotes import nearest
 from permalake.wormhole.tables.observations import judged_observations, of_messages
 from permalake.wormhole.tables.verified_vaas import judged
 from support.deciding_vaas import candidates
 from support.mutations import mutated, mutated_line, one_line
+from support.quotes import LOCAL, nearest_rows, wants
 
 MUTATIONS = 10_000
 FIRST, LAST = dt.date(1970, 1, 1), dt.date(9999, 12, 31)
@@ -42,7 +42,7 @@ def csv_lines():
 
 
 @pytest.mark.parametrize(("name", "lines"), [("a.jsonl", json_lines), ("a.csv", csv_lines)])
-def test_files_of_vaas(spark, tmp_path, name, lines):
+def test_files_of_vaas(spark, tmp_path, name, lines) -> None:
     given = lines()
     (tmp_path / name).write_bytes(b"\n".join(given))
     found = vaa_files.read(spark, tmp_path).cache()
@@ -74,7 +74,7 @@ def observed():
     }
 
 
-def test_files_of_observations(spark, tmp_path):
+def test_files_of_observations(spark, tmp_path) -> None:
     rng = random.Random("observations")
     lines = [one_line(mutated(rng, observed())) for _ in range(MUTATIONS)]
     (tmp_path / "o.jsonl").write_bytes(b"\n".join(lines))
@@ -96,16 +96,13 @@ def test_files_of_observations(spark, tmp_path):
     found.unpersist()
 
 
-def test_files_of_quotes(spark, tmp_path):
+def test_files_of_quotes(tmp_path) -> None:
     rng, token = random.Random("quotes"), "ab" * 32
     sound = [f"2024-03-10T14:{n // 60:02}:{n % 60:02}Z,2,{token},A,a,18,2.5".encode() for n in range(3_600)]
     header = b"quoted_at,chain,token_address,symbol,coingecko_id,decimals,price_usd"
     lines = [mutated_line(rng, rng.choice(sound)) for _ in range(MUTATIONS)]
     (tmp_path / "quotes.csv").write_bytes(b"\n".join([header, *lines, sound[0]]))
-    wanted = spark.createDataFrame(
-        [(2, token, dt.datetime(2024, 3, 10, 14))], "origin_chain int, origin_address string, at timestamp"
-    )
-    quotes = FilePrices(tmp_path, 12).quotes(spark, wanted).cache()
-    assert quotes.count() > 200
-    assert nearest(wanted, quotes, PricesSettings()).count() == 1
-    quotes.unpersist()
+    wanted = wants((2, token, dt.datetime(2024, 3, 10, 14, tzinfo=dt.UTC)))
+    quotes = FilePrices(tmp_path, 12).quotes(LOCAL, wanted)
+    assert quotes.num_rows > 200
+    assert len(nearest_rows(wanted, quotes, PricesSettings())) == 1

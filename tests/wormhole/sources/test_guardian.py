@@ -20,7 +20,7 @@ from support.explorer_server import ExplorerServer
 
 DAY = dt.date(2024, 3, 11)
 EMITTER = "ab" * 32
-HASTY = http.Patience(read=0.3, whole=1.0, back_off=0.01, attempts=8, longest_pause=3, failures=1)
+HASTY = http.RetryPolicy(read=0.3, whole=1.0, back_off=0.01, attempts=8, longest_pause=3, failures=1)
 NOW = dt.datetime(2024, 3, 12, tzinfo=dt.UTC).timestamp()
 SCHEMA = (
     "source string, origin string, claimed_id string, raw binary, fault string, document_time timestamp, "
@@ -44,7 +44,7 @@ def vaa(sequence, day=DAY, emitter=EMITTER, chain=2, timestamp=None):
 
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch):
-    monkeypatch.setattr(http, "Patience", lambda: HASTY)
+    monkeypatch.setattr(http, "RetryPolicy", lambda: HASTY)
 
 
 def settings_of(folder, server, rate=1000.0):
@@ -56,7 +56,7 @@ def fill(settings, found, **kwargs):
     return guardian.fill(settings, settings.wormhole, found, **{"clock": lambda: NOW, **kwargs})
 
 
-def test_gaps_lie_between_neighbours_of_the_days(spark):
+def test_gaps_lie_between_neighbours_of_the_days(spark) -> None:
     huge = 2**63 + 5
     before, after = DAY - dt.timedelta(1), DAY + dt.timedelta(1)
     raws = [
@@ -84,7 +84,7 @@ def test_gaps_lie_between_neighbours_of_the_days(spark):
     ]
 
 
-def test_answers_are_kept_found_or_not(tmp_path):
+def test_answers_are_kept_found_or_not(tmp_path) -> None:
     found = [Gap(DAY, 2, EMITTER, 3, 7)]
     signed = {f"2/{EMITTER}/{sequence}": vaa(sequence, DAY) for sequence in (3, 6)}
     signed[f"2/{EMITTER}/4"] = vaa(4, DAY - dt.timedelta(1))
@@ -114,7 +114,7 @@ def test_answers_are_kept_found_or_not(tmp_path):
         assert fill(settings, left, force=True).news == {DAY: 1}
 
 
-def test_asks_are_bounded_and_short_gaps_go_first(tmp_path, monkeypatch):
+def test_asks_are_bounded_and_short_gaps_go_first(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(guardian, "MOST_ASKS", 5)
     with ExplorerServer() as server:
         settings = settings_of(tmp_path, server)
@@ -124,7 +124,7 @@ def test_asks_are_bounded_and_short_gaps_go_first(tmp_path, monkeypatch):
         assert {f"4/{EMITTER}/1", f"4/{EMITTER}/2"} < set(paths)
 
 
-def test_a_guardian_that_is_down_leaves_the_gaps_and_its_reason(tmp_path):
+def test_a_guardian_that_is_down_leaves_the_gaps_and_its_reason(tmp_path) -> None:
     with ExplorerServer() as server:
         server.down = "503"
         settings = settings_of(tmp_path, server)
@@ -136,7 +136,7 @@ def test_a_guardian_that_is_down_leaves_the_gaps_and_its_reason(tmp_path):
         assert server.calls[-1][3] is None, "no answer is not kept as one"
 
 
-def test_what_is_missing_is_told_by_day():
+def test_what_is_missing_is_told_by_day() -> None:
     many = [Gap(DAY, chain, EMITTER, 1, 2) for chain in range(1, 24)]
     lines = guardian.missing([*many, Gap(DAY + dt.timedelta(1), 9, EMITTER, 5, 5)])
     assert lines[DAY][0] == f"1/{EMITTER}/1..2 missing"

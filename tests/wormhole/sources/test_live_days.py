@@ -17,7 +17,7 @@ from support.lakes import OpenLake, pass_audit
 from support.wormhole_world import BEGIN, END, WORLD, digested
 
 RATE = 200
-HASTY = http.Patience(read=0.3, whole=1.0, back_off=0.01, attempts=12, longest_pause=3)
+HASTY = http.RetryPolicy(read=0.3, whole=1.0, back_off=0.01, attempts=12, longest_pause=3)
 EVENTS = (
     "message_publication",
     "quorum_state",
@@ -73,7 +73,7 @@ def built(spark, tmp_path_factory):
             """
         )
         patch.setenv(CONFIG_VARIABLE, str(folder / "permalake.toml"))
-        patch.setattr(http, "Patience", lambda: HASTY)
+        patch.setattr(http, "RetryPolicy", lambda: HASTY)
         session = spark.newSession()
         rows = published(session, BEGIN, END)
         assert 0 < server.busiest() <= RATE
@@ -99,7 +99,7 @@ def published(spark, start, end):
 
 
 @pytest.mark.parametrize("table", EVENTS)
-def test_the_rows_are_those_of_the_files(built, table):
+def test_the_rows_are_those_of_the_files(built, table) -> None:
     rows, again = built
     expected = read(WORLD / "expected" / f"{table}.jsonl.gz")
     key = ("raw_sha256",) if table == "quarantine" else WORMHOLE_TABLES[table].key
@@ -109,7 +109,7 @@ def test_the_rows_are_those_of_the_files(built, table):
     assert again[table] == rows[table]
 
 
-def test_operations_tell_senders_of_bridge_messages(built):
+def test_operations_tell_senders_of_bridge_messages(built) -> None:
     rows, _ = built
     told = {
         one["subject"]: one["address"]

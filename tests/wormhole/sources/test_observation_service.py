@@ -20,13 +20,13 @@ MIDNIGHT = dt.datetime(2024, 3, 11, tzinfo=dt.UTC)
 EMITTER = "ab" * 32
 GUARDIANS = [f"{index:040x}" for index in range(1, 6)]
 QUORUM = 4
-HASTY = http.Patience(read=0.3, whole=1.0, back_off=0.01, attempts=10, longest_pause=3, failures=1)
+HASTY = http.RetryPolicy(read=0.3, whole=1.0, back_off=0.01, attempts=10, longest_pause=3, failures=1)
 LATER = (MIDNIGHT + dt.timedelta(days=3)).timestamp()
 
 
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "Patience", lambda: HASTY)
+    monkeypatch.setattr(http, "RetryPolicy", lambda: HASTY)
 
 
 def name(sequence: int) -> str:

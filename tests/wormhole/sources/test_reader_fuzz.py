@@ -72,7 +72,7 @@ class Pages:
         self.kind = kind
         self.rows = []
 
-    def read(self, page):
+    def read(self, page) -> None:
         found = wormholescan._listed(page, "data" if self.kind == "vaas" else "operations")
         try:
             self.rows += [(*days_of_document(row), row) for row in map(self._trimmed, found)]
@@ -88,7 +88,7 @@ class Pages:
 
 
 @pytest.mark.parametrize("kind", ["vaas", "operations"])
-def test_pages_of_wormholescan(tmp_path, kind):
+def test_pages_of_wormholescan(tmp_path, kind) -> None:
     samples = [{"data": [one]} for one in vaa_documents()] if kind == "vaas" else operations()
     pages = Pages(tmp_path, kind)
     assert min(outcomes(1, samples, pages.read).values()) > 500
@@ -97,14 +97,14 @@ def test_pages_of_wormholescan(tmp_path, kind):
     assert len(list(pages.cache.documents(first, last))) > 500
 
 
-def test_single_vaas_and_counts():
+def test_single_vaas_and_counts() -> None:
     one = vaa_documents()[0]
     rows = [{"from": "2024-03-10T00:00:00Z", "emitter_chain": "2", "volume": 1, "count": 7}]
     assert min(outcomes(3, [{"data": one}], deep_days._single).values()) > 500
     assert min(outcomes(4, [rows], lambda found: [deep_days._count(row) for row in found]).values()) > 500
 
 
-def test_vaas_of_a_guardian():
+def test_vaas_of_a_guardian() -> None:
     samples = [{"vaaBytes": one["vaa"]} for one in vaa_documents()]
     raw = [base64.b64decode(one["vaaBytes"]) for one in samples]
     assert guardian._vaa_of(samples[0]) == raw[0]
@@ -119,7 +119,7 @@ def test_vaas_of_a_guardian():
         (defillama._single, {"coins": {"a:b": {"timestamp": 1_700_000_000, "price": 1.5}}}),
     ],
 )
-def test_prices(shape, sample):
+def test_prices(shape, sample) -> None:
     def read(found):
         for rows in shape(found).values() if sample.get("coins") else [shape(found)]:
             for _, price, *_ in rows:
@@ -128,7 +128,7 @@ def test_prices(shape, sample):
     assert min(outcomes(6, [sample], read).values()) > 500
 
 
-def test_errors_of_coingecko():
+def test_errors_of_coingecko() -> None:
     sample = {"error": {"status": {"error_code": 10012, "error_message": "too far back"}}}
     counted = outcomes(7, [sample], coingecko._error_code)
     assert counted["read"] > 500
@@ -168,7 +168,7 @@ def solana_samples():
 
 
 @pytest.mark.parametrize(("family", "samples"), [(EVM, evm_samples), (SOLANA, solana_samples)])
-def test_replies_of_chains(family, samples):
+def test_replies_of_chains(family, samples) -> None:
     rng = random.Random(8)
     calls = [Call("any", (), shape) for shape, _ in samples()]
     numbered = list(enumerate(calls, start=1))

@@ -30,7 +30,7 @@ def documents(spark, tmp_path):
     return write_and_read
 
 
-def test_json_lines_and_csv_dumps_lie_under_one_path(documents):
+def test_json_lines_and_csv_dumps_lie_under_one_path(documents) -> None:
     document = {
         "id": ID,
         "sequence": 18446744073709551615,
@@ -63,7 +63,7 @@ def test_json_lines_and_csv_dumps_lie_under_one_path(documents):
     ]
 
 
-def test_a_line_that_cannot_be_read_is_a_document_with_a_fault(documents):
+def test_a_line_that_cannot_be_read_is_a_document_with_a_fault(documents) -> None:
     cut = f'{{"id": "{ID}", "timestamp": "2024-03-10T00:00:01Z", "vaa": "AQ'
     rows = documents(
         a_DOT_jsonl=f'{cut}\n{{"id": "b"}}\n{{"id": "c", "vaa": "*"}}\n',
@@ -79,12 +79,12 @@ def test_a_line_that_cannot_be_read_is_a_document_with_a_fault(documents):
     assert rows[0]["document_time"] == dt.datetime(2024, 3, 10, 0, 0, 1), "salvaged from the broken line"
 
 
-def test_a_missing_path_says_what_to_do(spark, tmp_path):
+def test_a_missing_path_says_what_to_do(spark, tmp_path) -> None:
     with pytest.raises(ConfigError, match=r"wormhole\.path: .*nowhere does not exist; point it at"):
         vaa_files.read(spark, tmp_path / "nowhere")
 
 
-def test_what_is_quarantined_is_the_exact_input(spark, tmp_path):
+def test_what_is_quarantined_is_the_exact_input(spark, tmp_path) -> None:
     lines = [b'{"id": "\xff", "vaa": "*"}', b'\xfe{"vaa"', b'[{"vaa": ""}, {"vaa": ""}]']
     (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines))
     (tmp_path / "b [1].csv").write_bytes(b"2/\xff/1,0g")
@@ -96,7 +96,7 @@ def test_what_is_quarantined_is_the_exact_input(spark, tmp_path):
 AWKWARD = ("2024:05", "a b", "%41", "#1", "?", "*", "[a]", "{a,b}", "a\\b", "new\nline", "Ünï→", "\udcff")
 
 
-def test_files_with_awkward_names(spark, tmp_path):
+def test_files_with_awkward_names(spark, tmp_path) -> None:
     """Hadoop's paths refuse a colon, and take other signs for patterns."""
     for place, name in enumerate(AWKWARD):
         folder = tmp_path / name
@@ -111,7 +111,7 @@ def test_files_with_awkward_names(spark, tmp_path):
     assert "2024:05.jsonl#2/aa/0" in {row["origin"] for row in rows}
 
 
-def test_a_line_that_is_too_long_is_a_document_with_a_fault(spark, tmp_path, monkeypatch):
+def test_a_line_that_is_too_long_is_a_document_with_a_fault(spark, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(line_tasks, "LONGEST_DOCUMENT", 1_000)
     told = f'{{"id": "{ID}", "timestamp": "2024-03-10T00:00:01Z", "vaa": "'.encode()
     bomb = told + b"A" * 500_000 + b'"}'
@@ -130,7 +130,7 @@ def test_a_line_that_is_too_long_is_a_document_with_a_fault(spark, tmp_path, mon
     assert bytes(of_csv["raw"]) == b"2/aa/1," + b"0" * 5_000
 
 
-def test_of_a_long_line_that_cannot_be_read_the_head_is_kept(documents):
+def test_of_a_long_line_that_cannot_be_read_the_head_is_kept(documents) -> None:
     bad = f"[{' ' * 100_000}]"
     [row] = documents(a_DOT_jsonl=bad)
     assert bytes(row["raw"]) == bad[:65_536].encode()
@@ -140,7 +140,7 @@ def test_of_a_long_line_that_cannot_be_read_the_head_is_kept(documents):
     )
 
 
-def test_no_link_out_of_the_folder_is_followed(spark, tmp_path):
+def test_no_link_out_of_the_folder_is_followed(spark, tmp_path) -> None:
     root = tmp_path / "vaas"
     (root / "inner").mkdir(parents=True)
     (tmp_path / "secret.jsonl").write_text("password")

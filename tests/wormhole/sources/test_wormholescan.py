@@ -22,7 +22,7 @@ from support.explorer_server import ExplorerServer
 
 WORLD = places.DATA / "synthetic" / "wormhole"
 FIRST, SECOND, THIRD = (dt.date(2024, 3, day) for day in (10, 11, 12))
-HASTY = http.Patience(read=0.3, whole=1.0, back_off=0.01, attempts=12, longest_pause=3)
+HASTY = http.RetryPolicy(read=0.3, whole=1.0, back_off=0.01, attempts=12, longest_pause=3)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,7 @@ class Place:
     """A lake's landing, filled from a server."""
 
     def __init__(self, folder, server, rate=1000.0, patch=None):
+        self.server = server
         self.settings = Settings(
             lake={"warehouse": str(folder)},
             wormhole={
@@ -80,7 +81,7 @@ class Place:
 
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch):
-    monkeypatch.setattr(http, "Patience", lambda: HASTY)
+    monkeypatch.setattr(http, "RetryPolicy", lambda: HASTY)
 
 
 def vaas(documents):
@@ -95,7 +96,7 @@ def _undated(document):
     return body_time(document["vaa"]) in {0, 1}
 
 
-def test_a_faulty_service_is_read_whole_within_its_rate_and_never_twice(tmp_path, world, operations):
+def test_a_faulty_service_is_read_whole_within_its_rate_and_never_twice(tmp_path, world, operations) -> None:
     with ExplorerServer(world, operations, faulty=0.3, seed=5) as server:
         server.largest = {"vaas": 50, "operations": 50}
         place = Place(tmp_path, server, rate=60)
@@ -114,7 +115,7 @@ def test_a_faulty_service_is_read_whole_within_its_rate_and_never_twice(tmp_path
         assert len(server.calls) == calls
 
 
-def test_a_day_in_the_middle_is_found_without_reading_all_newer_ones(tmp_path, world):
+def test_a_day_in_the_middle_is_found_without_reading_all_newer_ones(tmp_path, world) -> None:
     with ExplorerServer(world) as server:
         server.largest["vaas"] = 10
         place = Place(tmp_path, server)
@@ -129,9 +130,9 @@ def test_a_day_in_the_middle_is_found_without_reading_all_newer_ones(tmp_path, w
         assert len(pages) < len(world) / 10 - newer + 16
 
 
-def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path, world, monkeypatch):
+def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path, world, monkeypatch) -> None:
     monkeypatch.setitem(wormholescan._SIZES, "vaas", (5,))
-    monkeypatch.setattr(http, "Patience", lambda: replace(HASTY, attempts=3))
+    monkeypatch.setattr(http, "RetryPolicy", lambda: replace(HASTY, attempts=3))
     with ExplorerServer(world) as server:
         place = Place(tmp_path, server)
 
@@ -152,7 +153,7 @@ def test_a_run_that_broke_off_goes_on_where_it_was(tmp_path, world, monkeypatch)
         assert len(again) < len(world) / 5 - 20
 
 
-def test_what_was_indexed_late_is_news_of_its_day(tmp_path, world):
+def test_what_was_indexed_late_is_news_of_its_day(tmp_path, world) -> None:
     late = next(one for one in world if days_of_document(one)[0] == SECOND and not _undated(one))
     with ExplorerServer([one for one in world if one is not late]) as server:
         place = Place(tmp_path, server)
@@ -165,7 +166,7 @@ def test_what_was_indexed_late_is_news_of_its_day(tmp_path, world):
         assert late["vaa"] in vaas(place.landed("vaas", SECOND, SECOND))
 
 
-def test_operations_are_asked_for_again_for_what_they_tell_later(tmp_path, world, operations):
+def test_operations_are_asked_for_again_for_what_they_tell_later(tmp_path, world, operations) -> None:
     with ExplorerServer(world, operations, faulty=0.2, seed=6) as server:
         place = Place(tmp_path, server)
         place.fetch(FIRST, SECOND)
@@ -186,7 +187,7 @@ def test_operations_are_asked_for_again_for_what_they_tell_later(tmp_path, world
             wormholescan.fetch_operations(place.settings, place.settings.wormhole, SECOND, SECOND)
 
 
-def test_documents_that_arrive_while_pages_are_turned_hide_none(tmp_path, world, monkeypatch):
+def test_documents_that_arrive_while_pages_are_turned_hide_none(tmp_path, world, monkeypatch) -> None:
     monkeypatch.setitem(wormholescan._SIZES, "vaas", (20,))
     newest = max(world, key=lambda one: one["timestamp"])
     with ExplorerServer(world) as server:
@@ -235,12 +236,10 @@ class TestDeepDays:
             monkeypatch.setitem(wormholescan._SIZES, kind, (40,))
         with ExplorerServer(world) as server:
             server.deepest = 200
-            place = Place(tmp_path, server)
-            place.server = server
-            yield place
+            yield Place(tmp_path, server)
 
     @pytest.mark.parametrize("every", [1, 7])
-    def test_a_day_is_put_together_from_operations_emitters_and_sequences(self, place, world, every):
+    def test_a_day_is_put_together_from_operations_emitters_and_sequences(self, place, world, every) -> None:
         place.server.operations = [operation_of(one) for one in world[::every]]
         place.fetch(FIRST, FIRST)
         landed = {one.get("vaa") for kind in ("vaas", "operations") for one in place.landed(kind)}
@@ -252,13 +251,13 @@ class TestDeepDays:
         assert not place.fetch(FIRST, FIRST)
         assert len(place.server.calls) == calls
 
-    def test_a_day_without_any_proof_is_not_complete(self, place):
+    def test_a_day_without_any_proof_is_not_complete(self, place) -> None:
         with pytest.raises(PermalakeError, match=r"2024-03-10 lies deeper .*; what it did answer is kept"):
             place.fetch(FIRST, FIRST)
         with pytest.raises(PermalakeError):
             place.fetch(FIRST, FIRST)  # nothing counts as listed
 
-    def test_a_day_with_fewer_messages_than_reported_is_not_complete(self, place, world):
+    def test_a_day_with_fewer_messages_than_reported_is_not_complete(self, place, world) -> None:
         place.server.operations = [operation_of(one) for one in world]
         place.server.counts = lambda day: 721
         with pytest.raises(PermalakeError, match=r"2024-03-10 has 721 messages, of which it serves 720;"):
@@ -266,14 +265,14 @@ class TestDeepDays:
         place.server.counts = lambda day: 720
         place.fetch(FIRST, FIRST)
 
-    def test_operations_of_one_moment_that_do_not_fit_are_an_error(self, place, world):
+    def test_operations_of_one_moment_that_do_not_fit_are_an_error(self, place, world) -> None:
         one = operation_of(world[0])
         place.server.operations = [dict(one, id=f"1/{'00' * 32}/{number}") for number in range(400)]
         with pytest.raises(PermalakeError, match="no shorter window is possible"):
             place.fetch(FIRST, FIRST)
 
 
-def test_a_service_that_neither_sorts_nor_filters_is_read_whole(tmp_path, world, operations):
+def test_a_service_that_neither_sorts_nor_filters_is_read_whole(tmp_path, world, operations) -> None:
     class Unruly(ExplorerServer):
         def _page(self, kind, found, query, time_of, field):
             found = self.vaas if kind == "vaas" else self.operations
@@ -288,7 +287,7 @@ def test_a_service_that_neither_sorts_nor_filters_is_read_whole(tmp_path, world,
         assert {one["id"] for one in place.landed("operations")} == {one["id"] for one in operations}
 
 
-def test_a_day_that_is_not_over_is_asked_for_again(tmp_path, world):
+def test_a_day_that_is_not_over_is_asked_for_again(tmp_path, world) -> None:
     noon = dt.datetime(2024, 3, 11, 12, tzinfo=dt.UTC).timestamp()
     with ExplorerServer(world) as server:
         place = Place(tmp_path, server)
@@ -302,7 +301,7 @@ def test_a_day_that_is_not_over_is_asked_for_again(tmp_path, world):
         assert len(server.calls) == calls
 
 
-def test_other_vaas_of_a_message_are_fetched_where_the_list_says_there_are(tmp_path, world):
+def test_other_vaas_of_a_message_are_fetched_where_the_list_says_there_are(tmp_path, world) -> None:
     document = dict(next(one for one in world if days_of_document(one)[0] == FIRST), isDuplicated=True)
     other = dict(document, id="x", vaa=world[-1]["vaa"])
     with ExplorerServer([document]) as server:

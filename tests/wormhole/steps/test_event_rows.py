@@ -65,12 +65,14 @@ def outcome(candidates, reference):
     return published, refused, counted
 
 
-def test_sound_messages_make_one_lot(candidates, reference):
+def test_sound_messages_make_one_lot(candidates, reference) -> None:
     assert outcome(candidates, reference) == (list(SEQUENCES), [], [7, 7])
 
 
 @pytest.mark.parametrize("bad", [1, 4, 7])
-def test_a_message_that_code_stumbles_on_is_quarantined_alone(candidates, reference, monkeypatch, bad):
+def test_a_message_that_code_stumbles_on_is_quarantined_alone(
+    candidates, reference, monkeypatch, bad
+) -> None:
     judge, raw = event_writer.judged, vaa(bad, DAY1)
 
     def stumbling(rows, given):
@@ -87,7 +89,7 @@ def test_a_message_that_code_stumbles_on_is_quarantined_alone(candidates, refere
     assert "surrogates not allowed" in row["detail"]
 
 
-def test_a_value_that_its_column_cannot_hold_is_quarantined_alone(candidates, reference, monkeypatch):
+def test_a_value_that_its_column_cannot_hold_is_quarantined_alone(candidates, reference, monkeypatch) -> None:
     made = event_writer.event_tables
 
     def without_digest(found):
@@ -107,7 +109,7 @@ def test_a_value_that_its_column_cannot_hold_is_quarantined_alone(candidates, re
     ]
 
 
-def test_a_full_disk_is_nobodys_fault(candidates, reference, monkeypatch):
+def test_a_full_disk_is_nobodys_fault(candidates, reference, monkeypatch) -> None:
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -116,7 +118,7 @@ def test_a_full_disk_is_nobodys_fault(candidates, reference, monkeypatch):
         outcome(candidates, reference)
 
 
-def test_a_fault_of_ours_publishes_no_day_without_its_messages(candidates, tmp_path, monkeypatch):
+def test_a_fault_of_ours_publishes_no_day_without_its_messages(candidates, tmp_path, monkeypatch) -> None:
     def stumbling(*_):
         raise KeyError("renamed")
 
@@ -133,5 +135,5 @@ def test_a_fault_of_ours_publishes_no_day_without_its_messages(candidates, tmp_p
         list(writer(documents.to_batches()))
 
 
-def test_tables_are_those_of_the_contract():
+def test_tables_are_those_of_the_contract() -> None:
     assert set(TARGETS) <= set(WORMHOLE_TABLES)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 
 import pyarrow as pa
-import pytest
 
 from permalake.wormhole.codec.native_addresses import base58
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.tables.chain_questions import SCHEMA, TOLD, questions
-from support.wormhole_queries import ENGINES, enriched_rows, found
+from support.wormhole_queries import enriched_rows, query_rows
 
 DAY = dt.date(2024, 3, 10)
 EMITTER = "0e" * 32
@@ -48,17 +47,16 @@ NFTS = [
 TRANSFERS = [transfer(100, 2, APES, 4)]
 
 
-def asked(engine, spark, transfers, nfts=(), told=(), **given):
+def asked(transfers, nfts=(), told=(), **given):
     rows = [dict(zip(TOLD_TOKEN.names, one, strict=True)) for one in told]
     tables = {"token_transfer_payload": transfers, "nft_transfer_payload": list(nfts), **given}
     known = {TOLD: pa.Table.from_pylist(rows, TOLD_TOKEN)}
-    found_rows = found(engine, spark, questions(load_reference().chains), SCHEMA, tables, known)
+    found_rows = query_rows(questions(load_reference().chains), SCHEMA, tables, known)
     return sorted(found_rows, key=lambda row: (row["question"], row["chain"], row["subject"]))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_wrapped_nft_is_asked_for_by_collection_and_on_solana_by_token_id(spark, engine):
-    rows = asked(engine, spark, TRANSFERS, NFTS)
+def test_a_wrapped_nft_is_asked_for_by_collection_and_on_solana_by_token_id() -> None:
+    rows = asked(TRANSFERS, NFTS)
     wrapped = [row for row in rows if row["question"].startswith("wrapped")]
     assert sorted((row["chain"], row["question"], row["subject"]) for row in wrapped) == [
         (1, "wrapped_nft", f"2:{APES}:{2**256 - 1}"),
@@ -69,8 +67,7 @@ def test_a_wrapped_nft_is_asked_for_by_collection_and_on_solana_by_token_id(spar
     ]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_senders_owners_and_untold_tokens_are_asked_for_once(spark, engine):
+def test_senders_owners_and_untold_tokens_are_asked_for_once() -> None:
     """Chains without a supported RPC are asked nothing, nor is a token whose decimals are known."""
     transfers = [transfer(0, 2, APES, 1), transfer(1, 2, APES, 1), transfer(2, 8, APES, 4)]
     other = "00" * 12 + "bb" * 20
@@ -87,7 +84,7 @@ def test_senders_owners_and_untold_tokens_are_asked_for_once(spark, engine):
         for row in transfers
     ]
     given = {"message_publication": published, "application_transfers": [moved, stated]}
-    rows = asked(engine, spark, transfers, told=[(DAY, 2, APES)], **given)
+    rows = asked(transfers, told=[(DAY, 2, APES)], **given)
     owner = {"question": "owner", "chain": 1, "subject": "00" * 32, "tx_id": None, "at": 0}
     token = {"question": "token", "chain": 2, "subject": other, "tx_id": None, "at": 0}
     senders = [
@@ -104,17 +101,15 @@ def test_senders_owners_and_untold_tokens_are_asked_for_once(spark, engine):
 HASHED = "01" + "ab" * 31
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_names_are_asked_of_tokens_that_are_hashes_and_not_listed(spark, engine):
+def test_names_are_asked_of_tokens_that_are_hashes_and_not_listed() -> None:
     listed = next(one for one in load_reference().tokens.values() if one.chain == 22 and one.native_address)
     tokens = [(18, HASHED), (22, HASHED), (22, listed.token_address), (2, APES), (1, MINT.hex())]
-    rows = asked(engine, spark, [transfer(n, chain, token, chain) for n, (chain, token) in enumerate(tokens)])
+    rows = asked([transfer(n, chain, token, chain) for n, (chain, token) in enumerate(tokens)])
     names = {(row["chain"], row["subject"]) for row in rows if row["question"] == "native"}
     assert names == {(18, HASHED), (22, HASHED)}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_token_has_its_native_form_or_the_name_of_a_registry(spark, engine):
+def test_a_token_has_its_native_form_or_the_name_of_a_registry() -> None:
     listed = next(one for one in load_reference().tokens.values() if one.chain == 22 and one.native_address)
     names = {
         (18, HASHED): "ibc/7",
@@ -139,14 +134,13 @@ def test_a_token_has_its_native_form_or_the_name_of_a_registry(spark, engine):
             {"chain": 22, "question": "token", "subject": HASHED, "address": "x", "date": DAY},
         ],
     }
-    made = enriched_rows(engine, spark, given, "token_transfer_details", "chain_details")
+    made = enriched_rows(given, "token_transfer_details", "chain_details")
     told = {row["row_key"]: row["origin_token_address"] for row in made["token_transfer_details"]}
     home = {row["row_key"]: row["resulting_token_address"] for row in made["chain_details"]}
     assert told == home == dict(zip((row["row_key"] for row in rows), names.values(), strict=True))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_what_becomes_of_an_nft(spark, engine):
+def test_what_becomes_of_an_nft() -> None:
     answers = [
         (4, "wrapped", f"2:{APES}", "0xcoin", "APE", "ApeCoin (Wormhole)", DAY),
         (4, "wrapped_nft", f"2:{APES}", "0xapes", "BAYC", "Apes", DAY),
@@ -160,7 +154,7 @@ def test_what_becomes_of_an_nft(spark, engine):
         "nft_transfer_payload": NFTS,
         "known_answers": [dict(zip(ANSWER, answer, strict=True)) for answer in answers],
     }
-    rows = enriched_rows(engine, spark, given, "chain_details")["chain_details"]
+    rows = enriched_rows(given, "chain_details")["chain_details"]
     told = {
         int(row["row_key"].split(":")[2]): tuple(
             row[f"resulting_token_{name}"] for name in ("address", "symbol", "name")

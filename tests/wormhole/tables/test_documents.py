@@ -29,7 +29,7 @@ def seconds(moment):
     return int(moment.replace(tzinfo=dt.UTC).timestamp())
 
 
-def identity(sequence=1):
+def identity(sequence=1) -> str:
     return f"2/{EMITTER.hex()}/{sequence}"
 
 
@@ -61,7 +61,7 @@ DATED = [
 ]
 
 
-def test_the_date_of_a_document(run):
+def test_the_date_of_a_document(run) -> None:
     rows = [{"raw": raw, "document_time": told, "indexed_at": seen} for raw, told, seen, _ in DATED]
     found = run(rows, dt.date(1970, 1, 1), dt.date(2100, 1, 1))
     assert {row["origin"]: row["date"] for row in found} == {
@@ -70,7 +70,7 @@ def test_the_date_of_a_document(run):
     assert [row["origin"] for row in run(rows, dt.date(2020, 8, 1))] == ["o2"]
 
 
-def test_copies_without_times_do_not_move_a_governance_message(run):
+def test_copies_without_times_do_not_move_a_governance_message(run) -> None:
     rows = [
         {"raw": vaa(0)},
         {"raw": vaa(0), "document_time": dt.datetime(2024, 3, 11)},
@@ -83,7 +83,7 @@ def test_copies_without_times_do_not_move_a_governance_message(run):
     ]
 
 
-def test_copies_of_an_identity_on_other_days_are_seen(run):
+def test_copies_of_an_identity_on_other_days_are_seen(run) -> None:
     late = dt.datetime(2024, 3, 12)
     rows = [
         {"raw": vaa(seconds(MARCH_10))},
@@ -98,7 +98,7 @@ def test_copies_of_an_identity_on_other_days_are_seen(run):
     ]
 
 
-def test_a_document_that_claims_another_identity_keeps_its_transaction_to_itself(run):
+def test_a_document_that_claims_another_identity_keeps_its_transaction_to_itself(run) -> None:
     rows = [
         {"raw": vaa(seconds(MARCH_10)), "claimed_id": identity(9), "tx_id": "0xother"},
         {"raw": vaa(seconds(MARCH_10), sequence=2), "claimed_id": identity(2), "tx_id": "0xown"},
@@ -108,7 +108,7 @@ def test_a_document_that_claims_another_identity_keeps_its_transaction_to_itself
 
 
 @given(st.lists(st.integers(1, 15_000), max_size=8), st.integers(500, 12_000))
-def test_groups_of_rows_hold_whole_messages_in_order(copies, batch_rows):
+def test_groups_of_rows_hold_whole_messages_in_order(copies, batch_rows) -> None:
     message = np.repeat(np.arange(len(copies)), copies)
     rows = pa.table({"message": pa.array(message).cast(pa.string()), "n": np.arange(len(message))})
     groups = list(whole_messages(rows.to_batches(max_chunksize=batch_rows)))

@@ -1,14 +1,12 @@
-"""Values of transfers and their sums, by both engines, against figures worked out by hand."""
+"""Values of transfers and their sums, against figures worked out by hand."""
 
 from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
 
-import pytest
-
 from permalake.wormhole.tables.enriched_tables import enriched_tables
-from support.wormhole_queries import ENGINES, enriched_rows
+from support.wormhole_queries import enriched_rows
 
 DAY = dt.date(2024, 3, 10)
 NOON = dt.datetime(2024, 3, 10, 12, tzinfo=dt.UTC)
@@ -18,7 +16,7 @@ RECIPIENT = "00" * 12 + "ee" * 20
 PRICE = Decimal("0.123456789012345678")
 
 
-def key(number):
+def key(number) -> str:
     return f"2:{EMITTER}:{number:016d}"
 
 
@@ -47,10 +45,9 @@ def day_of(amounts):
     }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_amounts_and_values_are_exact(spark, engine):
+def test_amounts_and_values_are_exact() -> None:
     given = day_of([(TOKEN, "150000000"), (TOKEN, str(LARGEST)), (OTHER, "1"), (UNKNOWN, "7")])
-    found = enriched_rows(engine, spark, given, "token_transfer_details", "notional_transferred_daily")
+    found = enriched_rows(given, "token_transfer_details", "notional_transferred_daily")
     rows = sorted(found["token_transfer_details"], key=lambda row: row["row_key"])
     whole, fraction = divmod(LARGEST, 10**8)
     assert [(row["amount"], row["notional_usd"], row["price_distance_seconds"]) for row in rows] == [
@@ -73,8 +70,7 @@ def test_amounts_and_values_are_exact(spark, engine):
     assert (daily[UNKNOWN]["amount"], daily[UNKNOWN]["notional_usd"]) == (None, None)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_missing_value_has_a_reason(spark, engine):
+def test_a_missing_value_has_a_reason() -> None:
     given = day_of(
         [(TOKEN, "150000000"), (TOKEN, str(LARGEST)), (OTHER, "1"), (UNKNOWN, "7"), ("ee" * 32, "7")]
     )
@@ -91,7 +87,7 @@ def test_a_missing_value_has_a_reason(spark, engine):
         )
     ]
     names = ("token_transfer_details", "application_transfer_details")
-    found = enriched_rows(engine, spark, given, *names)
+    found = enriched_rows(given, *names)
     details, moved = (sorted(found[name], key=lambda row: row["row_key"]) for name in names)
     assert [row["reason"] for row in details] == [
         *(None, "too_large", "low_confidence", "no_decimals", "no_quote"),
@@ -103,19 +99,17 @@ def test_a_missing_value_has_a_reason(spark, engine):
     assert [row["reason"] for row in moved] == ["no_amount", "no_token", "low_confidence"]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_sum_of_values_beyond_the_type_is_null(spark, engine):
+def test_a_sum_of_values_beyond_the_type_is_null() -> None:
     most = Decimal("999999999999999999999999999999.99999999")
     sent = day_of([(TOKEN, "1"), (TOKEN, "1"), (OTHER, "1")])["token_transfer_payload"]
     values = (most, Decimal("0.00000001"), most)
     details = [{**row, "notional_usd": value} for row, value in zip(sent, values, strict=True)]
     given = {"token_transfer_payload": sent, "token_transfer_details": details}
-    rows = enriched_rows(engine, spark, given, "notional_transferred_daily")["notional_transferred_daily"]
+    rows = enriched_rows(given, "notional_transferred_daily")["notional_transferred_daily"]
     assert {row["origin_address"]: row["notional_usd"] for row in rows} == {TOKEN: None, OTHER: most}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_transfer_of_an_application_is_valued_once(spark, engine):
+def test_a_transfer_of_an_application_is_valued_once() -> None:
     given = day_of([(TOKEN, "150000000"), (TOKEN, "9"), (TOKEN, "9"), (TOKEN, "9")])
     bridged, *others = given["token_transfer_payload"]
     given["token_transfer_payload"] = [bridged]
@@ -139,7 +133,7 @@ def test_a_transfer_of_an_application_is_valued_once(spark, engine):
         for number in range(5)
     ]
     names = ("token_transfer_details", "application_transfer_details", "applications_daily")
-    found = enriched_rows(engine, spark, given, *names)
+    found = enriched_rows(given, *names)
     rows = sorted(found["application_transfer_details"], key=lambda row: row["row_key"])
     assert [(row["amount"], row["notional_usd"], row["token_symbol"]) for row in rows] == [
         ("1.5", Decimal("0.18518518"), "TOK"),
@@ -157,16 +151,15 @@ def test_a_transfer_of_an_application_is_valued_once(spark, engine):
     ]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_receivers_count_once_by_their_owner(spark, engine):
+def test_receivers_count_once_by_their_owner() -> None:
     sent = day_of([(TOKEN, "1")] * 3)["token_transfer_payload"]
     sent[2]["target_address"] = "ff" * 32
     details = [{**row, "receiver_address": owner} for row, owner in zip(sent, ("A", "A", None), strict=True)]
     given = {"token_transfer_payload": sent, "chain_details": details}
-    assert enriched_rows(engine, spark, given, "addresses_daily")["addresses_daily"] == [
+    assert enriched_rows(given, "addresses_daily")["addresses_daily"] == [
         {"date": DAY, "target_chain": 4, "addresses": 2}
     ]
 
 
-def test_nfts_are_named_where_no_chain_has_mints():
+def test_nfts_are_named_where_no_chain_has_mints() -> None:
     assert "CAST(NULL AS STRING)" in enriched_tables({})["chain_details"]

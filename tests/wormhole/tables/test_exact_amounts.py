@@ -15,14 +15,14 @@ def total(spark, amounts):
     return sums.select(joined(*(F.col(name) for name in LIMB_NAMES))).first()[0]
 
 
-def test_sums_of_amounts_are_exact(spark):
+def test_sums_of_amounts_are_exact(spark) -> None:
     assert total(spark, [LARGEST, LARGEST, "0.00000001", None]) == f"{2 * (2**256 - 1)}.00000001"
     assert total(spark, ["0.5", "-1.25", "0.75"]) == "0"
     assert total(spark, ["1", f"-{LARGEST}.00000001"]) == f"-{2**256 - 2}.00000001"
     assert total(spark, [None]) is None
 
 
-def test_a_value_is_rounded_half_even_and_null_when_it_does_not_fit(spark):
+def test_a_value_is_rounded_half_even_and_null_when_it_does_not_fit(spark) -> None:
     rows = [
         ("0.5", "0.00000001"),
         ("1.5", "0.00000001"),

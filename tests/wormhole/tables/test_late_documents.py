@@ -36,7 +36,7 @@ class World:
             """
         )
 
-    def add(self, name, *raws):
+    def add(self, name, *raws) -> None:
         lines = [json.dumps({"vaa": base64.b64encode(raw).decode()}) for raw in raws]
         (self.folder / "input" / name).write_text("\n".join(lines))
 
@@ -66,7 +66,7 @@ def world(spark, tmp_path, monkeypatch):
     return World(spark.newSession(), tmp_path)
 
 
-def test_a_file_with_vaas_of_days_that_are_built_makes_them_stale(world):
+def test_a_file_with_vaas_of_days_that_are_built_makes_them_stale(world) -> None:
     short = vaa(2, SECOND, signers=3)
     world.add("a.jsonl", vaa(1, FIRST), short)
     assert world.build(FIRST, SECOND) == []
@@ -79,7 +79,7 @@ def test_a_file_with_vaas_of_days_that_are_built_makes_them_stale(world):
     assert world.published() == [(FIRST, 1), (FIRST, 5), (SECOND, 2), (THIRD, 3)]
 
 
-def test_a_conflict_across_days_takes_both_back(world):
+def test_a_conflict_across_days_takes_both_back(world) -> None:
     world.add("a.jsonl", vaa(1, FIRST), vaa(2, THIRD))
     world.build(FIRST, THIRD)
     world.add("b.jsonl", vaa(2, FIRST, nonce=7))

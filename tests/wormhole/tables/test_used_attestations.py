@@ -5,16 +5,15 @@ from __future__ import annotations
 import datetime as dt
 
 import pyarrow as pa
-import pytest
 
 from permalake.wormhole.contracts import WORMHOLE_TABLES
-from permalake.wormhole.tables.carried_state import attested_until
+from permalake.wormhole.enrich.attestations import attested_records
 from permalake.wormhole.tables.used_attestations import ATTESTED, BEFORE, OUTDATED, OUTDATED_DAY
-from support.wormhole_queries import ENGINES, found
+from support.quotes import LOCAL
+from support.wormhole_queries import query_rows
 
 ONE, TWO, THREE = (dt.date(2024, 3, day) for day in (1, 2, 3))
 SAME, CHANGED, GONE, UNUSED = ("aa", "bb", "cc", "dd")
-ATTESTED_ROW = "date date, origin_chain int, origin_address string, decimals int, symbol string, name string"
 
 
 def attestations(*rows):
@@ -23,8 +22,7 @@ def attestations(*rows):
     return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_day_is_stale_only_where_a_value_that_it_used_has_changed(spark, engine):
+def test_a_day_is_stale_only_where_a_value_that_it_used_has_changed() -> None:
     moved = [
         (TWO, "2:a:1", SAME, "150000000", "1.5", "S", "Same"),
         (TWO, "2:a:2", CHANGED, "100", "1", "C", "Changed"),
@@ -50,46 +48,80 @@ def test_a_day_is_stale_only_where_a_value_that_it_used_has_changed(spark, engin
         ),
         BEFORE: attestations((THREE, 2, GONE, 0, "G", "Gone"), (THREE, 2, UNUSED, 0, "U", "Unused")),
     }
-    rows = found(engine, spark, OUTDATED, OUTDATED_DAY, given, known)
+    rows = query_rows(OUTDATED, OUTDATED_DAY, given, known)
     assert sorted((row["date"], row["token"]) for row in rows) == [(TWO, "2:bb"), (THREE, "2:cc")]
     right = attestations(
         (ONE, 2, SAME, 8, "S", "Same"), (TWO, 2, SAME, 8, "S", "Same"), (TWO, 2, CHANGED, 2, "C", "Changed")
     )
     known = {ATTESTED: right, BEFORE: attestations()}
-    assert found(engine, spark, OUTDATED, OUTDATED_DAY, given, known) == []
+    assert query_rows(OUTDATED, OUTDATED_DAY, given, known) == []
 
 
-def test_attestations_of_published_days_count_whether_they_are_carried_or_not(spark):
-    """Days after the last sound carried one are read from the attestations themselves."""
-    key = "2:" + "e" * 64 + ":000000000000000"
-    tables = {
-        "attested_tokens": spark.createDataFrame(
-            [
-                (ONE, 2, SAME, 8, "S", "Same", ONE, f"{key}1"),
-                (TWO, 2, SAME, 9, "wrong", "carried before a correction", TWO, f"{key}2"),
-            ],
-            f"{ATTESTED_ROW}, attested_on date, row_key string",
-        ),
-        "asset_meta_payload": spark.createDataFrame(
-            [
-                (TWO, f"{key}3", 2, CHANGED, 6, "C", "Changed"),
-                (THREE, f"{key}4", 2, CHANGED, 7, "C", "Again"),
-            ],
-            "date date, row_key string, token_chain int, token_address string, decimals int, symbol string, "
-            "name string",
-        ),
-        "message_publication": spark.createDataFrame(
-            [
-                (day, f"{key}{number}", dt.datetime(2024, 3, day.day))
-                for number, day in ((3, TWO), (4, THREE))
-            ],
-            "date date, row_key string, timestamp timestamp",
-        ),
+class Days:
+    """Tables by name, as lists of rows."""
+
+    def __init__(self, **tables):
+        self.tables = tables
+
+    def rows(self, name, first, last):
+        rows = [row for row in self.tables[name] if first <= row["date"] <= last]
+        schema = pa.schema([field.with_nullable(True) for field in WORMHOLE_TABLES[name].arrow])
+        return pa.Table.from_pylist(rows, schema)
+
+    def latest_before(self, name, day):
+        return max((row["date"] for row in self.tables[name] if row["date"] < day), default=None)
+
+
+KEY = "2:" + "e" * 64 + ":000000000000000"
+
+
+def attested(day, token, decimals, number, name="S"):
+    return {"date": day, "origin_chain": 2, "origin_address": token, "decimals": decimals, "symbol": name} | {
+        **{"name": name, "attested_on": day, "row_key": f"{KEY}{number}"}
     }
-    rows = attested_until(tables.__getitem__, THREE, TWO).collect()
-    assert {(row["date"], row["origin_address"]): row["decimals"] for row in rows} == {
-        (TWO, SAME): 8,
-        (TWO, CHANGED): 6,
-        (THREE, SAME): 8,
-        (THREE, CHANGED): 7,
+
+
+def meta(day, token, decimals, number, hour=0, chain=2):
+    key = f"{chain}{KEY[1:]}{number}"
+    return (
+        {"date": day, "row_key": key, "token_chain": 2, "token_address": token, "decimals": decimals}
+        | {"symbol": f"S{number}", "name": "n"},
+        {"date": day, "row_key": key, "timestamp": dt.datetime(2024, 3, day.day, hour, tzinfo=dt.UTC)},
+    )
+
+
+def records(state, *metas, start, end, sound_before):
+    days = Days(
+        attested_tokens=state,
+        asset_meta_payload=[row for row, _ in metas],
+        message_publication=[row for _, row in metas],
+    )
+    rows = attested_records(LOCAL, days, start, end, sound_before).to_pylist()
+    return {(row["date"], row["origin_address"]): row for row in rows}
+
+
+def test_attestations_of_published_days_count_whether_they_are_carried_or_not() -> None:
+    """Days after the last sound carried one are read from the attestations themselves."""
+    state = [attested(ONE, SAME, 8, 1), attested(TWO, SAME, 9, 2, "carried before a correction")]
+    metas = [meta(TWO, CHANGED, 6, 3), meta(THREE, CHANGED, 7, 4)]
+    rows = records(state, *metas, start=TWO, end=THREE, sound_before=TWO)
+    assert {key: (row["decimals"], row["attested_on"]) for key, row in rows.items()} == {
+        (TWO, SAME): (8, ONE),
+        (TWO, CHANGED): (6, TWO),
+        (THREE, SAME): (8, ONE),
+        (THREE, CHANGED): (7, THREE),
+    }
+    later = records(state, *metas, start=THREE, end=THREE, sound_before=TWO)
+    assert {key: row["decimals"] for key, row in later.items()} == {(THREE, SAME): 8, (THREE, CHANGED): 7}
+
+
+def test_the_latest_attestation_of_a_day_counts_and_only_that_of_the_token_s_own_chain() -> None:
+    metas = [meta(ONE, SAME, 1, 1, hour=5), meta(ONE, SAME, 2, 2, hour=9), meta(ONE, SAME, 3, 3, hour=9)]
+    metas += [meta(ONE, SAME, 4, 4, hour=8), meta(ONE, SAME, 5, 5, hour=10, chain=4)]
+    metas += [meta(TWO, GONE, 6, 6)]
+    rows = records([], *metas, start=ONE, end=TWO, sound_before=ONE)
+    assert {key: (row["decimals"], row["symbol"]) for key, row in rows.items()} == {
+        (ONE, SAME): (3, "S3"),
+        (TWO, SAME): (3, "S3"),
+        (TWO, GONE): (6, "S6"),
     }

@@ -87,7 +87,7 @@ def tables(vaas):
     return {name: rows.to_pylist() for name, rows in event_tables(vaas)}
 
 
-def test_one_copy_of_each_sound_message_is_published(vaas, tables):
+def test_one_copy_of_each_sound_message_is_published(vaas, tables) -> None:
     kept = vaas.vaas.filter(vaas.published)["origin"].to_pylist()
     rows = dict(zip(kept, tables["message_publication"], strict=True))
     assert set(rows) == {"plain", "many", "true", "no transfer"}
@@ -100,7 +100,7 @@ def test_one_copy_of_each_sound_message_is_published(vaas, tables):
     }
 
 
-def test_the_rest_is_quarantined_with_its_reason(vaas):
+def test_the_rest_is_quarantined_with_its_reason(vaas) -> None:
     rows = {row["origin"]: (row["reason"], row["raw"]) for row in vaas.refused.to_pylist()}
     assert rows == {
         "here": ("conflicting_digest", CASES["here"][0]),
@@ -110,19 +110,19 @@ def test_the_rest_is_quarantined_with_its_reason(vaas):
     }
 
 
-def test_a_conflict_names_the_other_day(vaas):
+def test_a_conflict_names_the_other_day(vaas) -> None:
     assert vaas.elsewhere.to_pylist() == [
         {"row_key": f"2:{BRIDGE.hex()}:0000000000000003", "cause": DAY, "date": ELSEWHERE}
     ]
 
 
-def test_payload_rows_are_those_that_decode(tables):
+def test_payload_rows_are_those_that_decode(tables) -> None:
     rows = tables["token_transfer_payload"]
     assert sorted(row["row_key"][-1] for row in rows) == ["1", "2", "4"]
     assert {(row["amount"], row["origin_chain"], row["target_chain"]) for row in rows} == {("5", 2, 4)}
 
 
-def test_messages_are_verified_and_quarantined(vaas):
+def test_messages_are_verified_and_quarantined(vaas) -> None:
     counts = chain_messages(vaas)
     assert counts.schema == CHAIN_MESSAGES
     assert counts.to_pylist() == [{"date": DAY, "emitter_chain": 2, "messages": 8, "verified": 4}]

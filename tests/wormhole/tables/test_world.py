@@ -1,8 +1,7 @@
 """A synthetic world of VAAs, made by other code than this project's, through the real jobs and a real lake.
 
-Built once as one range, enriched by DuckDB, and once in two, by Spark: the same rows, whichever way. What
-only RPCs of the chains tell (senders, wrapped assets, owners of Solana token accounts, tokens neither
-attested nor listed) is left out.
+Built once as one range and once in two: the same rows. What only RPCs of the chains tell (senders, wrapped
+assets, owners of Solana token accounts, tokens neither attested nor listed) is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import datetime as dt
 import pytest
 
 from permalake.config import CONFIG_VARIABLE, load_settings
-from permalake.pipeline import day_queries
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from support.expected_rows import differences, read
 from support.jobs import job
@@ -57,34 +55,33 @@ def rows_of(lake):
 
 @pytest.fixture(scope="module")
 def built(spark, tmp_path_factory):
-    def lake_of(*ranges, duckdb):
+    def lake_of(*ranges):
         folder = tmp_path_factory.mktemp("world")
         (folder / "permalake.toml").write_text(configuration(folder, PRICES))
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(CONFIG_VARIABLE, str(folder / "permalake.toml"))
-            patch.setattr(day_queries, "is_local", lambda: duckdb)
             settings = load_settings()
             return [rows_of(build(spark.newSession(), settings, *days)) for days in ranges][-1]
 
     halves = ((BEGIN, HALF), (HALF + dt.timedelta(days=1), END))
-    return {"one": lake_of((BEGIN, END), duckdb=True), "two": lake_of(*halves, duckdb=False)}
+    return {"one": lake_of((BEGIN, END)), "two": lake_of(*halves)}
 
 
 @pytest.mark.parametrize("table", sorted(set(WORMHOLE_TABLES) - EMPTY))
-def test_one_range_or_two_give_the_same_rows(built, table):
+def test_one_range_or_two_give_the_same_rows(built, table) -> None:
     assert built["one"][table]
     assert built["one"][table] == built["two"][table]
 
 
 @pytest.mark.parametrize("table", [name for name in WORMHOLE_TABLES if told(name).exists()])
-def test_the_rows_are_the_expected_ones(built, table):
+def test_the_rows_are_the_expected_ones(built, table) -> None:
     expected = read(told(table))
     key = ("raw_sha256",) if table == "quarantine" else WORMHOLE_TABLES[table].key
     actual = [digested(row) for row in built["one"][table]]
     assert differences(actual, untold(table, expected), key) == []
 
 
-def test_the_latest_attestations_are_carried_from_day_to_day(built):
+def test_the_latest_attestations_are_carried_from_day_to_day(built) -> None:
     attested, days = {}, {row["date"].isoformat() for row in built["one"]["message_publication"]}
     home = [
         row
@@ -106,7 +103,7 @@ def test_the_latest_attestations_are_carried_from_day_to_day(built):
         assert all(found[at][name] == row[name] for name in ("row_key", "decimals", "symbol", "name"))
 
 
-def test_governance_is_decoded_for_readers(built):
+def test_governance_is_decoded_for_readers(built) -> None:
     keys = {
         row["row_key"]
         for row in read(told("message_publication"))

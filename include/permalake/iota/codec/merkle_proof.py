@@ -58,8 +58,8 @@ def proven_leaf(proof: Mapping[str, Any], prefix: str) -> tuple[bytes, bytes]:
 
 def _only_hash(node: Mapping[str, str], name: str, prefix: str) -> bytes:
     """Return the 32 bytes of a node that holds nothing else."""
-    (found,) = node
+    (digest,) = node
     text = node[name]
-    if found != name or not text.startswith(prefix) or not _HASH.fullmatch(text, len(prefix)):
+    if digest != name or not text.startswith(prefix) or not _HASH.fullmatch(text, len(prefix)):
         raise ValueError(f"{name!r} must be 32 bytes in lower-case hex")
     return bytes.fromhex(text[len(prefix) :])

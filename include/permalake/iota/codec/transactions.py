@@ -192,7 +192,7 @@ def _find_outputs(cursor: Cursor, layout: Layout) -> Parts:
     """Return where the outputs lie, walking over the n-th output of every transaction at once."""
     count = cursor.u16()
     cursor.fail((count == 0) | (count > layout.max_inputs), Fault.OUTPUT_COUNT)
-    found: list[tuple[I64, I64, I64, I64]] = []
+    spans: list[tuple[I64, I64, I64, I64]] = []
     active = np.flatnonzero(cursor.fine)
     for index in range(layout.max_inputs):
         active = active[count[active] > index]
@@ -201,16 +201,16 @@ def _find_outputs(cursor: Cursor, layout: Layout) -> Parts:
         step = cursor.at(active)
         start = step.position
         layout.skip_output(step)
-        found.append((active, np.full(len(active), index), start, step.position - start))
+        spans.append((active, np.full(len(active), index), start, step.position - start))
         cursor.put(active, step)
         active = active[step.fine]
-    return _ordered(found)
+    return _ordered(spans)
 
 
-def _ordered(found: list[tuple[I64, I64, I64, I64]]) -> Parts:
-    if not found:
+def _ordered(spans: list[tuple[I64, I64, I64, I64]]) -> Parts:
+    if not spans:
         return Parts(*(np.zeros(0, np.int64) for _ in range(4)))
-    row, index, start, length = (np.concatenate(column) for column in zip(*found, strict=True))
+    row, index, start, length = (np.concatenate(column) for column in zip(*spans, strict=True))
     order = np.argsort(row, kind="stable")
     return Parts(row[order], index[order], start[order], length[order])
 
@@ -231,7 +231,7 @@ def _read_essence_payload(cursor: Cursor, layout: Layout) -> Tags:
 def _read_unlocks(cursor: Cursor, input_count: I64, layout: Layout) -> Unlocks:
     count = cursor.u16()
     cursor.fail(count != input_count, Fault.UNLOCK_COUNT)
-    found: list[tuple[I64, I64, I64, I64]] = []
+    spans: list[tuple[I64, I64, I64, I64]] = []
     active = np.flatnonzero(cursor.fine)
     for index in range(layout.max_inputs):
         active = active[count[active] > index]
@@ -242,10 +242,10 @@ def _read_unlocks(cursor: Cursor, input_count: I64, layout: Layout) -> Unlocks:
         kind = step.u8()
         step.fail(kind >= layout.unlock_kinds, Fault.UNLOCK_KIND)
         step.take(np.where(kind == SIGNATURE, SIGNATURE_WIDTH, REFERENCE_WIDTH) - 1)
-        found.append((active, np.full(len(active), index), start, step.position - start))
+        spans.append((active, np.full(len(active), index), start, step.position - start))
         cursor.put(active, step)
         active = active[step.fine]
-    parts = _ordered(found)
+    parts = _ordered(spans)
     kinds = cursor.data[parts.start]
     reference = uint_at(cursor.data, parts.start + 1, 2).astype(np.int64)
     reference[kinds == SIGNATURE] = -1

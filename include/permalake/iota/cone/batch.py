@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.arrays.slices import fixed
+from permalake.contracts.reason_codes import ConeReason
 from permalake.errors import line_of
 from permalake.iota.codec.blocks import Blocks, decode_blocks
 from permalake.iota.codec.outputs import Protocol
@@ -25,7 +26,7 @@ class Problem:
     """Something that does not hold. One that ``breaks`` keeps its day unpublished."""
 
     milestone: int
-    reason: str
+    reason: ConeReason
     detail: str
     origin: str = ""
     raw: bytes | None = None
@@ -70,7 +71,7 @@ class ConeState:
 
 
 @dataclass(slots=True)
-class Claims:
+class SourceRecords:
     """Records of one kind: the source's columns, row by row."""
 
     milestone: I64
@@ -84,7 +85,7 @@ class Claims:
     origin: pa.Array
 
     @classmethod
-    def of(cls, table: pa.Table) -> Claims:
+    def of(cls, table: pa.Table) -> SourceRecords:
         """Return the columns of ``table``; absent numbers are -1."""
         column = {name: _one(table.column(name)) for name in table.column_names}
         number = {
@@ -111,11 +112,11 @@ class MilestoneBatch:
     """
 
     protocol: Protocol
-    milestones: Claims
-    blocks: Claims
-    consumed: Claims
-    changes: Claims
-    malformed: Claims
+    milestones: SourceRecords
+    blocks: SourceRecords
+    consumed: SourceRecords
+    changes: SourceRecords
+    malformed: SourceRecords
     decoded: Blocks
     sound: np.ndarray
     known: pa.Array
@@ -127,7 +128,7 @@ class MilestoneBatch:
     def of(cls, table: pa.Table, protocol: Protocol) -> MilestoneBatch:
         """Sort the records by kind, decode the blocks, recompute their ids and link parents to rows."""
         kind = table.column("kind").to_numpy()
-        part = {k: Claims.of(table.filter(pa.array(kind == int(k)))) for k in Record}
+        part = {k: SourceRecords.of(table.filter(pa.array(kind == int(k)))) for k in Record}
         blocks = part[Record.BLOCK]
         decoded = decode_blocks(blocks.raw, protocol)
         same_id = _same(decoded.block_id, blocks.id)
@@ -187,7 +188,7 @@ def _repeated(code: I64, milestone: I64) -> np.ndarray:
     return repeated
 
 
-def _refused(blocks: Claims, decoded: Blocks, same: np.ndarray, repeated: np.ndarray) -> list[Problem]:
+def _refused(blocks: SourceRecords, decoded: Blocks, same: np.ndarray, repeated: np.ndarray) -> list[Problem]:
     faulty = np.flatnonzero(((decoded.error != 0) | ~same) & ~blocks.context & ~repeated)
     problems = []
     for row in faulty:

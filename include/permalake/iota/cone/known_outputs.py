@@ -1,11 +1,12 @@
-"""Conflict reasons of few transactions in one process: Spark would take longer to plan than to run.
+"""What is known of the outputs that conflicting transactions would consume, and the reasons that follow.
 
-The same as :func:`permalake.iota.cone.conflict_reasons.resolved` for a range without ``history``.
+The range's created and consumed outputs tell of them, and the published days before where a source gives no
+reasons. A task holds the few rows that meet its transactions' inputs; the rest it reads past.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,64 +19,76 @@ from permalake.arrays.cursor import I64, load
 from permalake.arrays.elements import Elements
 from permalake.arrays.slices import slices
 from permalake.iota.codec.outputs import Protocol
-from permalake.iota.cone.conflict_reasons import ID, KEY, decided
+from permalake.iota.cone.conflict_reasons import ID, KEY, decided, rank
 from permalake.iota.cone.decoded import ARROW
+from permalake.iota.cone.ledger_history import EarlierOutputs
 from permalake.iota.cone.prove import Sink
 
 _ROWS = 10_000
 _NEVER = np.iinfo(np.int64).max
-_PLACE = pa.struct([("m", pa.int32()), ("w", pa.int32())])
 
 
-def resolved_here(
-    pending: ds.Dataset, touched: ds.Dataset, protocol: Protocol, *, signatures: bool, sink: Sink
+def resolved(
+    pending: ds.Dataset,
+    touched: ds.Dataset,
+    protocol: Protocol,
+    *,
+    signatures: bool = True,
+    earlier: EarlierOutputs | None = None,
+    sink: Sink,
 ) -> Iterator[pa.RecordBatch]:
     """Yield what ``sink`` makes of pending messages as blocks with their conflict reasons, and of problems.
+
+    There is a problem, which breaks nothing, for each message to which the source gives another reason.
 
     Args:
         pending: Decoded rows of kind PENDING, in order. They are read twice and never held at once.
         touched: The range's outputs (:data:`~permalake.iota.cone.touched_outputs.TOUCHED`).
         protocol: Protocol of the network.
         signatures: Whether signatures are verified.
+        earlier: The outputs of the days before the range.
         sink: Takes the rows.
     """
-    known = KnownOutputs.of(touched, _all_inputs(pending))
+    wanted = _all_inputs(pending)
+    rows = [touched.to_table(filter=pc.field("output_id").isin(wanted))]
+    if earlier is not None:
+        rows += earlier.rows(wanted)
+    known = KnownOutputs.of(rows, wanted)
 
     def groups() -> Iterator[pa.Table]:
         for batch in pending.to_batches(batch_size=_ROWS):
             if batch.num_rows:
                 both = batch.append_column("known", known.inputs(batch))
-                told = decided(both, protocol, signatures=signatures, complete=False)
-                yield pa.Table.from_batches(told, ARROW)
+                yield pa.Table.from_batches(decided(both, protocol, signatures=signatures), ARROW)
 
     yield from sink(groups())
 
 
 @dataclass(frozen=True)
 class KnownOutputs:
-    """What a range tells of some outputs, a row each.
+    """What is known of some outputs, a row each.
 
     Attributes:
         output_id: Their ids.
         known: Structs (data, created, spent), null where nothing is known. The latter two are the first
-            places in white-flag order (milestone index, white-flag index).
+            ranks in white-flag order (:func:`~permalake.iota.cone.conflict_reasons.rank`).
     """
 
     output_id: pa.BinaryArray
     known: pa.StructArray
 
     @classmethod
-    def of(cls, touched: ds.Dataset, wanted: pa.BinaryArray) -> Self:
-        """Return what is known of ``wanted`` outputs, which are distinct."""
-        rows = touched.to_table(filter=pc.field("output_id").isin(wanted)).combine_chunks()
+    def of(cls, touched: Iterable[pa.Table], wanted: pa.BinaryArray) -> Self:
+        """Return what rows of touched outputs tell of the ``wanted`` ones, which are distinct."""
+        rows = pa.concat_tables(touched).combine_chunks()
         at = pc.index_in(rows["output_id"], wanted).combine_chunks().to_numpy()
         milestone, index = (rows[name].to_numpy().astype(np.int64) for name in KEY)
-        place, is_spent = (milestone << 31) | index, rows["is_spent"].to_numpy()
-        told = np.flatnonzero(rows["data"].is_valid())
+        ranks, is_spent = rank(milestone, index), rows["is_spent"].to_numpy()
+        with_bytes = np.flatnonzero(rows["data"].is_valid())[::-1]  # of several rows the first one counts
         source = np.full(len(wanted), -1)
-        source[at[told]] = told
+        source[at[with_bytes]] = with_bytes
         data = rows["data"].combine_chunks().take(pa.array(source, mask=source < 0))
-        firsts = (_firsts(len(wanted), at[which], place[which]) for which in (~is_spent, is_spent))
+        firsts = (_firsts(len(wanted), at[which], ranks[which]) for which in (~is_spent, is_spent))
         return cls(wanted, pa.StructArray.from_arrays([data, *firsts], ["data", "created", "spent"]))
 
     def inputs(self, pending: pa.RecordBatch) -> pa.ListArray:
@@ -99,9 +112,8 @@ def _inputs(pending: pa.RecordBatch) -> tuple[pa.BinaryArray, I64]:
     return ids, np.bincount(inputs.row, minlength=pending.num_rows)
 
 
-def _firsts(outputs: int, at: I64, place: I64) -> pa.StructArray:
-    """Return the first place of each output, null where there is none; ``at`` is the output of a place."""
+def _firsts(outputs: int, at: I64, ranks: I64) -> pa.Int64Array:
+    """Return the first rank of each output, null where there is none; ``at`` is the output of a rank."""
     first = np.full(outputs, _NEVER)
-    np.minimum.at(first, at, place)
-    parts = [pa.array((first >> 31).astype(np.int32)), pa.array((first & (2**31 - 1)).astype(np.int32))]
-    return pa.StructArray.from_arrays(parts, fields=list(_PLACE), mask=pa.array(first == _NEVER))
+    np.minimum.at(first, at, ranks)
+    return pa.array(first, mask=first == _NEVER)

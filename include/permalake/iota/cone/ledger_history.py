@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from functools import reduce
+from typing import Self
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from permalake.arrays.cursor import load
+from permalake.arrays.hexa import from_hex, hex_slices
 from permalake.iota.codec.outputs import Protocol
+from permalake.iota.cone.touched_outputs import TOUCHED
 
 Tables = Callable[[str], DataFrame]
 _KINDS: dict[Protocol, tuple[str, ...]] = {
     "chrysalis": ("legacy",),
     "stardust": ("basic", "alias", "foundry", "nft"),
 }
+
+
+@dataclass(frozen=True)
+class EarlierOutputs:
+    """Outputs of published days: the tables of those created, and ``consumed_outputs``."""
+
+    created: tuple[ds.Dataset, ...]
+    consumed: ds.Dataset
+
+    @classmethod
+    def of(cls, published: Callable[[str], ds.Dataset], protocol: Protocol) -> Self:
+        """Return those of a network, whose ``published`` tables are given by name."""
+        created = tuple(published(f"{kind}_outputs") for kind in _KINDS[protocol])
+        return cls(created, published("consumed_outputs"))
+
+    def rows(self, output_ids: pa.BinaryArray) -> Iterator[pa.Table]:
+        """Yield what created and consumed some outputs, as rows of touched outputs (:data:`TOUCHED`).
+
+        They stand at the beginning of their milestone: the tables tell no place within it.
+        """
+        wanted = pc.field("output_id").isin(hex_slices(*load(output_ids)))
+        for table in self.created:
+            yield _touched(table.to_table(["output_id", "milestone_index", "data"], wanted))
+        included = pc.field("transaction_id").is_valid()  # a receipt consumes what no transaction may
+        yield _touched(self.consumed.to_table(["output_id", "milestone_index"], wanted & included))
+
+
+def _touched(rows: pa.Table) -> pa.Table:
+    is_spent = "data" not in rows.column_names
+    columns = {
+        "output_id": from_hex(rows["output_id"].combine_chunks()),
+        "data": pa.nulls(len(rows), pa.binary()) if is_spent else rows["data"],
+        "is_spent": pa.array(np.full(len(rows), is_spent)),
+        "milestone_index": rows["milestone_index"],
+        "white_flag_index": pa.array(np.zeros(len(rows), np.int32)),
+    }
+    return pa.table([columns[name] for name in TOUCHED.names], names=TOUCHED.names).cast(TOUCHED)
 
 
 def created_before(table: Tables, protocol: Protocol, day: date) -> DataFrame:
@@ -30,20 +76,6 @@ def created_before(table: Tables, protocol: Protocol, day: date) -> DataFrame:
         for kind in _KINDS[protocol]
     )
     return reduce(DataFrame.unionByName, frames)
-
-
-def history_before(table: Tables, protocol: Protocol, day: date) -> DataFrame:
-    """Return what published days before ``day`` created and what they spent, a row each.
-
-    Columns as in :data:`~permalake.iota.cone.conflict_reasons.HISTORY`; not joined: who wants few of them
-    only scans.
-    """
-    spent = (
-        table("consumed_outputs")
-        .where((F.col("date") < F.lit(day)) & F.col("transaction_id").isNotNull())
-        .select(F.unhex("output_id").alias("output_id"), F.col("milestone_index").alias("spent"))
-    )
-    return created_before(table, protocol, day).unionByName(spent, allowMissingColumns=True)
 
 
 def treasuries_before(table: Tables, day: date) -> dict[bytes, int]:

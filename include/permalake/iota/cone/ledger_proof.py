@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.arrays.slices import fixed
+from permalake.contracts.reason_codes import ConeReason
 from permalake.iota.codec.conflict_rules import Spending, judge
 from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.milestones import Milestone
@@ -27,7 +28,7 @@ from permalake.iota.cone.source_records import InclusionState
 
 _ID = 34
 # Rules that only a wrong source can break, since the root says that the transaction is included.
-_BREAKS = {
+_BREAKS: dict[Conflict, tuple[ConeReason, str]] = {
     Conflict.SUM: ("amount_mismatch", "its inputs and outputs differ in amount"),
     Conflict.SIGNATURE: ("transaction_signature", "a signature is not valid, or not its input's owner's"),
     Conflict.INPUTS_COMMITMENT: (
@@ -91,8 +92,8 @@ def _keys(ids: np.ndarray, milestone: np.ndarray) -> pa.Array:
 
 
 def _find(wanted: pa.Array, keys: pa.Array) -> np.ndarray:
-    found = pc.index_in(wanted, value_set=keys) if len(keys) else pa.nulls(len(wanted), pa.int32())
-    rows: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64).copy()
+    places = pc.index_in(wanted, value_set=keys) if len(keys) else pa.nulls(len(wanted), pa.int32())
+    rows: np.ndarray = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64).copy()
     return rows
 
 
@@ -144,7 +145,7 @@ class _Checks:
         self.batch, self.ledger, self.milestone, self.proven = batch, ledger, milestone, proven
         self.transactions_of = batch.decoded.transactions
 
-    def fail(self, transaction: int, reason: str, detail: str, *, breaks: bool = True) -> None:
+    def fail(self, transaction: int, reason: ConeReason, detail: str, *, breaks: bool = True) -> None:
         row = int(self.transactions_of.block[transaction])
         name = self.transactions_of.transaction_id[transaction].tobytes().hex()
         milestone, origin = int(self.batch.blocks.milestone[row]), str(self.batch.blocks.origin[row])

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from permalake.contracts.reason_codes import ConeReason
 from permalake.iota.codec import blocks as payload
 from permalake.iota.codec.blocks import Blocks
 from permalake.iota.codec.chrysalis import SUPPLY
@@ -59,7 +60,7 @@ class _Prover:
         self.member = bytearray(len(milestone))
         self.members = np.frombuffer(self.member, np.uint8) if len(milestone) else np.zeros(0, np.uint8)
 
-    def fail(self, cone: Cone, reason: str, detail: str, row: int = -1) -> None:
+    def fail(self, cone: Cone, reason: ConeReason, detail: str, row: int = -1) -> None:
         origin = self.batch.blocks.origin[row].as_py() if row >= 0 else ""
         raw = self.batch.blocks.raw[row].as_py() if row >= 0 else None
         self.batch.problems.append(Problem(cone.milestone.index, reason, detail, origin or "", raw))
@@ -87,14 +88,14 @@ def prove(batch: MilestoneBatch, rules: ConeRules, state: ConeState) -> list[Con
     cones = []
     for index in sorted(rows_by_milestone.keys() | candidates.keys() | invalid):
         rows = rows_by_milestone.get(index, np.zeros(0, np.int64))
-        found = candidates.get(index)
+        candidate = candidates.get(index)
         if index in invalid:
             # Its day is refused already; the next day's first milestone has nothing to be linked with.
             state.last = (index, None)
-        elif found is None:
+        elif candidate is None:
             _orphans(prover, index, rows)
         else:
-            cone, claimed, context = found
+            cone, claimed, context = candidate
             if context:
                 _remember_treasury(prover, cone)
             else:
@@ -138,7 +139,7 @@ def _milestones(prover: _Prover) -> tuple[dict[int, tuple[Cone, int, bool]], set
     breaks its day, unless the source holds a valid one of the same index too.
     """
     claims, rules, carried = prover.batch.milestones, prover.rules, _carried(prover.batch.decoded)
-    found: dict[int, tuple[Cone, int, bool]] = {}
+    milestones: dict[int, tuple[Cone, int, bool]] = {}
     faulty: list[tuple[int, bool, Problem]] = []
     for row in range(len(claims)):
         index, raw, origin = int(claims.milestone[row]), claims.raw[row].as_py(), str(claims.origin[row])
@@ -151,23 +152,23 @@ def _milestones(prover: _Prover) -> tuple[dict[int, tuple[Cone, int, bool]], set
             continue
         if wrong := _payload_problem(milestone, index, rules.protocol):
             faulty.append((index, context, Problem(index, *wrong, origin, raw)))
-        elif index not in found:
-            found[index] = Cone(milestone, raw, rules.day(index).date), row, context
-        elif found[index][0].raw != raw and not context:
-            first = found[index][0]
+        elif index not in milestones:
+            milestones[index] = Cone(milestone, raw, rules.day(index).date), row, context
+        elif milestones[index][0].raw != raw and not context:
+            first = milestones[index][0]
             other = Cone(milestone, raw, first.date)
             if _is_of_its_day(other, rules.protocol) and not _is_of_its_day(first, rules.protocol):
-                found[index] = other, row, context
+                milestones[index] = other, row, context
             # One of another day is no rival, whatever its index.
             rivals = _is_of_its_day(other, rules.protocol) == _is_of_its_day(first, rules.protocol)
             detail = "the source holds two different payloads of it"
             problem = Problem(index, "milestone_conflict", detail, origin, raw, breaks=rivals)
             prover.batch.problems.append(problem)
-            found[index][0].fine = not rivals
+            milestones[index][0].fine = not rivals
     for index, context, problem in faulty:
         if not context:
-            prover.batch.problems.append(replace(problem, breaks=index not in found))
-    return found, {index for index, _, _ in faulty} - found.keys()
+            prover.batch.problems.append(replace(problem, breaks=index not in milestones))
+    return milestones, {index for index, _, _ in faulty} - milestones.keys()
 
 
 def _carried(blocks: Blocks) -> dict[bytes, Milestone]:
@@ -184,7 +185,7 @@ def _is_of_its_day(cone: Cone, protocol: Protocol) -> bool:
     return protocol == "chrysalis" and utc_date(time + STEP_BACK) == cone.date
 
 
-def _payload_problem(milestone: Milestone, index: int, protocol: Protocol) -> tuple[str, str] | None:
+def _payload_problem(milestone: Milestone, index: int, protocol: Protocol) -> tuple[ConeReason, str] | None:
     """Return reason and detail when a milestone's fields cannot be those of milestone ``index``."""
     if milestone.index != index:
         return "malformed", f"milestone payload: its index is {milestone.index}"

@@ -53,11 +53,11 @@ def native_tokens(
             is_spent=True,
         ),
     )
-    found = [_tokens(one, rules.bech32_hrp) for one in held]
-    transaction = np.concatenate([owner for owner, _ in found])
+    per_output = [_tokens(one, rules.bech32_hrp) for one in held]
+    transaction = np.concatenate([owner for owner, _ in per_output])
     order = np.argsort(transaction, kind="stable")
     count, at = lists.of(transaction[order])
-    tokens = pa.concat_arrays([values for _, values in found]).take(pa.array(order[at]))
+    tokens = pa.concat_arrays([values for _, values in per_output]).take(pa.array(order[at]))
     return list_array(count, tokens, absent=count == 0)
 
 
@@ -149,8 +149,8 @@ def _immutable(outputs: Outputs, rows: np.ndarray) -> list[bytes]:
     ]
 
 
-def _structs(kind: pa.StructType, told: list[NftMetadata] | list[TokenMetadata]) -> pa.StructArray:
-    return pa.array([one._asdict() for one in told], kind)
+def _structs(kind: pa.StructType, metadata: list[NftMetadata] | list[TokenMetadata]) -> pa.StructArray:
+    return pa.array([one._asdict() for one in metadata], kind)
 
 
 def _decimal(words: np.ndarray) -> pa.StringArray:

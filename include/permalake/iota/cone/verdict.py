@@ -6,11 +6,17 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
+from permalake.contracts.reason_codes import ConeReason
 from permalake.iota.cone.decoded import Row
 from permalake.iota.cone.source_records import MilestoneDay
 
 # Causes before consequences: a spoilt block is named before the parents that are missing because of it.
-_CAUSES_FIRST = ("malformed", "id_mismatch", "milestone_conflict", "milestone_signature")
+_CAUSES_FIRST: tuple[ConeReason, ...] = (
+    "malformed",
+    "id_mismatch",
+    "milestone_conflict",
+    "milestone_signature",
+)
 _RANK = " ".join(f"WHEN '{reason}' THEN {place}" for place, reason in enumerate(_CAUSES_FIRST))
 _PROBLEMS = f"FROM problems WHERE kind = {int(Row.PROBLEM)}"
 

@@ -52,14 +52,32 @@ opened AS (
 parties AS (
     SELECT transaction_id, list_sort(list(DISTINCT address)) AS addresses FROM {{network}}.ledger_updates
     WHERE transaction_id IS NOT NULL AND date <= CAST(as_of AS DATE) GROUP BY transaction_id
+),
+tokens AS (
+    SELECT address, transaction_id,
+        string_agg(token_id || '=' || CAST(change AS VARCHAR), ' ' ORDER BY token_id) AS native_tokens
+    FROM (
+        SELECT coalesce(created.address, moved.address) AS address, moved.transaction_id AS transaction_id,
+            moved.token_id AS token_id,
+            sum(CAST(CASE moved.is_spent WHEN 1 THEN '-' || moved.amount ELSE moved.amount END AS BIGNUM))
+                AS change
+        FROM {{network}}.native_tokens AS moved
+        LEFT JOIN (SELECT output_id, token_id, address FROM {{network}}.native_tokens WHERE is_spent = 0)
+            AS created ON created.output_id = moved.output_id AND created.token_id = moved.token_id
+        WHERE moved.date <= CAST(as_of AS DATE)
+        GROUP BY ALL
+    ) WHERE change <> CAST(0 AS BIGNUM) GROUP BY address, transaction_id
 )
-SELECT date, address, milestone_index, ms_timestamp, cause, opened.transaction_id AS transaction_id,
+SELECT date, opened.address AS address, milestone_index, ms_timestamp, cause,
+    opened.transaction_id AS transaction_id,
     {_both("amount", "received", "sent", "balance", "opening")},
-    list_aggregate(list_filter(addresses, lambda party: party <> address), 'string_agg', ' ')
+    list_aggregate(list_filter(addresses, lambda party: party <> opened.address), 'string_agg', ' ')
         AS counterparties,
+    native_tokens,
     (SELECT min(start_ms) FROM {{network}}.date_cache WHERE date <= CAST(as_of AS DATE)) AS since_milestone
 FROM (SELECT *, received - sent AS amount, change + opening AS balance FROM opened) AS opened
 LEFT JOIN parties ON parties.transaction_id = opened.transaction_id
+LEFT JOIN tokens ON tokens.transaction_id = opened.transaction_id AND tokens.address = opened.address
 """  # noqa: S608
 
 ACCOUNT_STATEMENT = LakeView(
@@ -90,9 +108,16 @@ ACCOUNT_STATEMENT = LakeView(
             "null where there are none.",
             required=False,
         ),
+        Column(
+            "native_tokens",
+            "string",
+            "Native tokens (TIP-18) that it gained, below zero what it lost, as TOKEN=AMOUNT in the token's "
+            "smallest unit, separated by spaces; null where none moved.",
+            required=False,
+        ),
         Column("since_milestone", "int", "First milestone that the lake holds."),
     ),
-    ("ledger_updates", "date_cache"),
+    ("ledger_updates", "native_tokens", "date_cache"),
     _STATEMENT,
     note="Where the lake begins in the middle, outputs from before are known only once they are spent: a "
     "balance is at least the one that is told, since `since_milestone`. The last one is the sum of unspent "

@@ -366,6 +366,13 @@ CONSUMED_OUTPUTS = Table(
         message(required=False, doc="Message of the consuming transaction; null for the treasury."),
         milestone("Milestone that consumed the output."),
         milestone_time(),
+        Column(
+            "data",
+            "binary",
+            "Raw bytes of the output, from which a mirror proves the day again; null for the treasury, and "
+            "where built before this column.",
+            required=False,
+        ),
     ),
     key=("output_id",),
     sort=("milestone_index", "output_id"),

@@ -41,6 +41,7 @@ NATIVE_TOKENS = Table(
     key=("output_id", "token_id", "is_spent"),
     sort=("milestone_index", "token_id", "output_id"),
     time_column="ms_timestamp",
+    lookups=("token_id",),
 )
 
 LEDGER_UPDATES = Table(

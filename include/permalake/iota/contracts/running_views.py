@@ -12,11 +12,17 @@ from permalake.iota.contracts.columns import TOKEN_ID
 WINDOWS = (1, 7, 30)
 """Lengths in days of the periods in which addresses are counted."""
 
-# An output that expired was its first owner's, whoever unlocked it. Integers have up to 256 bits.
+# An output that expired was its first owner's, whoever unlocked it. Integers have up to 256 bits. What was
+# consumed and whose creation is not published was held before: only ``held`` leaves it out.
 _CHANGES = """
 SELECT moved.date AS date, moved.token_id AS token_id, moved.transaction_id AS transaction_id,
     coalesce(created.address, moved.address) AS address,
-    sum(CAST(CASE moved.is_spent WHEN 1 THEN '-' || moved.amount ELSE moved.amount END AS BIGNUM)) AS change
+    sum(CAST(CASE moved.is_spent WHEN 1 THEN '-' || moved.amount ELSE moved.amount END AS BIGNUM)) AS change,
+    coalesce(
+        sum(CAST(CASE moved.is_spent WHEN 1 THEN '-' || moved.amount ELSE moved.amount END AS BIGNUM))
+            FILTER (moved.is_spent = 0 OR created.output_id IS NOT NULL),
+        CAST(0 AS BIGNUM)
+    ) AS held
 FROM {network}.native_tokens AS moved
 LEFT JOIN (SELECT output_id, token_id, address FROM {network}.native_tokens WHERE is_spent = 0) AS created
     ON created.output_id = moved.output_id AND created.token_id = moved.token_id
@@ -34,7 +40,7 @@ transfers AS (
 balances AS (
     SELECT date, token_id, change,
         sum(change) OVER (PARTITION BY token_id, address ORDER BY date) AS balance
-    FROM (SELECT date, token_id, address, sum(change) AS change FROM changes GROUP BY ALL)
+    FROM (SELECT date, token_id, address, sum(held) AS change FROM changes GROUP BY ALL)
 ),
 moved AS (
     SELECT date, token_id, sum(change) AS change,
@@ -138,10 +144,10 @@ TOKEN_SUPPLY = LakeView(
         Column(
             "circulating",
             "string",
-            "Tokens in unspent outputs, as decimal text: what published days created less what they "
-            "consumed, so it may be below zero where earlier days are missing.",
+            "Tokens in unspent outputs that published days created, as decimal text: all tokens where the "
+            "days begin with the foundry, else at least that many.",
         ),
-        Column("holders", "long", "Addresses that own such outputs, expired or not."),
+        Column("holders", "long", "Addresses that own such outputs, expired or not; at least, as above."),
         Column(
             "transfers",
             "long",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from permalake.contracts.calendar import calendars
 from permalake.contracts.schema import BECH32, Column
 from permalake.contracts.views import LakeView
-from permalake.iota.contracts import analyst_views, permanode_views, running_views
+from permalake.iota.contracts import analyst_views, live_views, permanode_views, running_views
 from permalake.iota.contracts.measurements import CHRONICLE_MEASUREMENTS
 
 _OWNERS = {
@@ -62,5 +62,6 @@ VIEWS = (
     *running_views.VIEWS,
     *permanode_views.VIEWS,
     *analyst_views.VIEWS,
+    *live_views.VIEWS,
     *CALENDARS,
 )

@@ -133,7 +133,7 @@ LAWS = (
         expected=per_day(
             "milestones",
             milestones="count(*) - 1",
-            seconds="max_by(timestamp, milestone_index) - min_by(timestamp, milestone_index)",
+            seconds="arg_max(timestamp, milestone_index) - arg_min(timestamp, milestone_index)",
         ),
         found=per_day(
             "milestone_intervals", milestones="sum(milestones)", seconds="sum(seconds * milestones)"

@@ -18,14 +18,14 @@ def _moved() -> str:
 
 def _stated() -> str:
     """Return the same as ledger_changes has it; the bytes of consumed outputs are nowhere else."""
-    told = (("created", ("count", "amount", "bytes")), ("consumed", ("count", "amount")))
+    facts = (("created", ("count", "amount", "bytes")), ("consumed", ("count", "amount")))
     return union(
         unpivoted(
             f"SELECT * FROM ledger_changes WHERE side = '{side}'",
             f"kind || ' {side} ' || name",
             {name: name for name in names},
         )
-        for side, names in told
+        for side, names in facts
     )
 
 

@@ -36,7 +36,7 @@ FROM (
 
 def _milestones_known() -> str:
     """Return a side of every milestone, with and without its time."""
-    timed = entries("milestones", _AT_TIME.format("timestamp_seconds(timestamp)"))
+    timed = entries("milestones", _AT_TIME.format("make_timestamp(CAST(timestamp AS BIGINT) * 1000000)"))
     return union([entries("milestones", AT_MILESTONE), timed])
 
 

@@ -57,9 +57,9 @@ def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
     if milestone.inclusion_root is not None:
         roots.append(("inclusion", milestone.inclusion_root, [name for _, name in cone]))
     for which, signed, ids in roots:
-        found = merkle_root(ids)
-        if found != signed:
-            yield row["date"], f"{place} {which} root", signed.hex(), found.hex()
+        root = merkle_root(ids)
+        if root != signed:
+            yield row["date"], f"{place} {which} root", signed.hex(), root.hex()
 
 
 def _in_order(cone: list[str | None] | None) -> Iterator[list[str]]:

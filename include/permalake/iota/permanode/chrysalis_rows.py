@@ -40,9 +40,9 @@ def messages(lake: Lake) -> DataFrame:
     parents = (
         lake["parents"].groupBy("message_id").agg(F.sort_array(F.collect_set("parent_id")).alias("parents"))
     )
-    told = lake["messages"].join(parents, "message_id", "left")
+    with_parents = lake["messages"].join(parents, "message_id", "left")
     return shaped(
-        told,
+        with_parents,
         store.MESSAGES,
         message_id=F.unhex("message_id"),
         metadata=F.encode(F.to_json(_metadata()), "UTF-8"),

@@ -6,21 +6,52 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NotRequired
 
 from starlette.requests import Request
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.iota.rest import ledger
+from permalake.iota.rest.chrysalis_answers import ConflictReason
 from permalake.iota.rest.holdings import since
 from permalake.iota.rest.parameters import NodePage
+from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.lake.serving import Scan
+from permalake.web.answers import Bytes32, Count, Cursor, PageSize, Seconds
 from permalake.web.paging import ListPage
 from permalake.web.responses import current, wants
 from permalake.web.state import RequestLake
 
 _TABLES = ("legacy_outputs", "consumed_outputs", "conflicting_transactions")
 """Tables that name the address of a message."""
+
+
+class HistoryEntry(TypedDict):
+    """What a message moved or tried to move; the change in base tokens."""
+
+    messageId: Bytes32
+    transactionId: Bytes32
+    referencedByMilestoneIndex: MilestoneIndex
+    milestoneTimestampReferenced: Seconds
+    ledgerInclusionState: Literal["included", "conflicting", "migrated"]
+    conflictReason: NotRequired[ConflictReason]
+    inputsCount: Count
+    outputsCount: Count
+    addressBalanceChange: int
+
+
+class AddressHistory(TypedDict):
+    """A page of what moved or tried to move funds of an address."""
+
+    addressType: Literal[0]
+    address: Bytes32
+    maxResults: PageSize
+    count: Count
+    ledgerIndex: MilestoneIndex
+    sinceMilestone: MilestoneIndex
+    history: list[HistoryEntry]
+    cursor: NotRequired[Cursor]
 
 
 def history_of(request: Request, lake: RequestLake, target: tuple[str, str], query: NodePage) -> Response:
@@ -52,8 +83,10 @@ def history_of(request: Request, lake: RequestLake, target: tuple[str, str], que
 def _moves(lake: RequestLake, address: str, page: ListPage, *, newest: bool) -> list[ledger.Row]:
     """Return the messages of an address, one more than the page holds."""
     last = ledger.ledger_index(lake)
-    found = {index for table in _TABLES for index in lake.find(table, "address", address).milestones or ()}
-    places = sorted((index for index in found if index <= last), reverse=newest)
+    milestones = {
+        index for table in _TABLES for index in lake.find(table, "address", address).milestones or ()
+    }
+    places = sorted((index for index in milestones if index <= last), reverse=newest)
     if page.after:
         at = page.after[0]
         places = [index for index in places if (index <= at if newest else index >= at)]

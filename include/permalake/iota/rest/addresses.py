@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.iota.codec.bech32 import encode_address
 from permalake.iota.rest import ledger
-from permalake.iota.rest.address_history import history_of
+from permalake.iota.rest.address_history import AddressHistory, history_of
+from permalake.iota.rest.chrysalis_answers import AddressType, BareOutputId, BaseTokens
 from permalake.iota.rest.holdings import since
 from permalake.iota.rest.parameters import BECH32_SCHEMA, NodePage, Nothing, bech32_address
+from permalake.iota.rest.stardust_answers import MilestoneIndex
+from permalake.web.answers import Bytes32, Count, Cursor, Enveloped, PageSize, answer
 from permalake.web.paging import ListPage
 from permalake.web.params import hex_id, hex_schema
 from permalake.web.problems import documented
@@ -54,19 +58,49 @@ class OutputsQuery(NodePage):
     include_spent: bool = Field(False, alias="include-spent", description="Spent outputs too.")
 
 
-@router.get("/addresses/ed25519/{hex}")
+class AddressBalance(TypedDict):
+    """What an address holds, in base tokens: at least that much, since a milestone.
+
+    ``spentFromBefore`` it held before that milestone.
+    """
+
+    addressType: AddressType
+    address: Bytes32
+    balance: BaseTokens
+    dustAllowed: bool
+    spentFromBefore: BaseTokens
+    sinceMilestone: MilestoneIndex
+    ledgerIndex: MilestoneIndex
+
+
+class AddressOutputs(TypedDict):
+    """A page of the outputs of an address."""
+
+    addressType: AddressType
+    address: Bytes32
+    maxResults: PageSize
+    count: Count
+    outputIds: list[BareOutputId]
+    ledgerIndex: MilestoneIndex
+    cursor: NotRequired[Cursor]
+
+
+_HISTORY = answer(Enveloped[AddressHistory], "text/csv")
+
+
+@router.get("/addresses/ed25519/{hex}", responses=answer(Enveloped[AddressBalance]))
 def ed25519(lake: PublishedLake, value: Ed25519, query: Nothing) -> Response:  # noqa: ARG001
     """Return the balance of an Ed25519 address."""
     return _balance(lake, _of_hex(lake, value))
 
 
-@router.get("/addresses/ed25519/{hex}/outputs")
+@router.get("/addresses/ed25519/{hex}/outputs", responses=answer(Enveloped[AddressOutputs]))
 def ed25519_outputs(lake: PublishedLake, value: Ed25519, query: Annotated[OutputsQuery, Query()]) -> Response:
     """List the outputs of an Ed25519 address."""
     return _outputs(lake, _of_hex(lake, value), query)
 
 
-@router.get("/addresses/ed25519/{hex}/tx-history")
+@router.get("/addresses/ed25519/{hex}/tx-history", responses=_HISTORY)
 def ed25519_history(
     request: Request, lake: PublishedLake, value: Ed25519, query: Annotated[NodePage, Query()]
 ) -> Response:
@@ -74,19 +108,19 @@ def ed25519_history(
     return history_of(request, lake, _of_hex(lake, value), query)
 
 
-@router.get("/addresses/{bech32}")
+@router.get("/addresses/{bech32}", responses=answer(Enveloped[AddressBalance]))
 def address(lake: PublishedLake, text: Bech32, query: Nothing) -> Response:  # noqa: ARG001
     """Return the balance of an address; one that was never used has 0."""
     return _balance(lake, _of_bech32(lake, text))
 
 
-@router.get("/addresses/{bech32}/outputs")
+@router.get("/addresses/{bech32}/outputs", responses=answer(Enveloped[AddressOutputs]))
 def outputs(lake: PublishedLake, text: Bech32, query: Annotated[OutputsQuery, Query()]) -> Response:
     """List the outputs of an address, unspent ones unless told otherwise."""
     return _outputs(lake, _of_bech32(lake, text), query)
 
 
-@router.get("/addresses/{bech32}/tx-history")
+@router.get("/addresses/{bech32}/tx-history", responses=_HISTORY)
 def history(
     request: Request, lake: PublishedLake, text: Bech32, query: Annotated[NodePage, Query()]
 ) -> Response:

@@ -39,8 +39,8 @@ def balances_at(outputs: Outputs, address: str, time: int) -> tuple[int, int]:
     _, kind, raw = decode_address(address)
     value = np.frombuffer(raw, np.uint8)
 
-    def is_address(found: Addresses) -> Mask:
-        own: Mask = (found.kind == kind) & (found.value == value).all(axis=1)
+    def is_address(addresses: Addresses) -> Mask:
+        own: Mask = (addresses.kind == kind) & (addresses.value == value).all(axis=1)
         return own
 
     expired = (outputs.expiration_time > 0) & (outputs.expiration_time <= time)
@@ -67,7 +67,7 @@ def _is_seen(lake: RequestLake, address: str, last: int) -> bool:
 def _unspent(lake: RequestLake, address: str, last: int) -> list[bytes]:
     """Return the bytes of the unspent outputs that an address may unlock, now or later."""
     wanted = _ids(lake, address, last, spent_too=False, size=_EVERY)
-    found: list[bytes] = []
+    outputs: list[bytes] = []
     for kind in _KINDS:
         table = f"{kind}_outputs"
         places = {index for one in wanted for index in lake.find(table, "output_id", one).milestones or ()}
@@ -77,5 +77,5 @@ def _unspent(lake: RequestLake, address: str, last: int) -> list[bytes]:
                 {"ids": wanted},
                 **{table: Scan(milestones=sorted(places))},
             )
-            found += [row["data"] for row in rows]
-    return found
+            outputs += [row["data"] for row in rows]
+    return outputs

@@ -25,7 +25,7 @@ def browser_proof(lake: RequestLake, message: ledger.Row) -> Json:
     keys that may sign the milestone, and how many have to.
     """
     protocol = protocol_of(lake)
-    found: Json = {
+    proof: Json = {
         "protocol": protocol,
         "noun": noun_of(lake),
         "id": message["message_id"],
@@ -33,15 +33,15 @@ def browser_proof(lake: RequestLake, message: ledger.Row) -> Json:
     }
     if protocol == "chrysalis" and message["inclusion_state"] != INCLUDED:
         cone, path = proven_path(lake, message)
-        found["path"] = [step.hex() for step in cone.messages(*path)]
+        proof["path"] = [step.hex() for step in cone.messages(*path)]
     else:
         cone = cone_of(lake, message["milestone_index"])
         ids = cone.ids(_root(protocol))
         own = bytes.fromhex(message["message_id"])
         if own not in ids:
             raise not_found(f"a proof of {message['message_id']}")
-        found["tree"] = merkle_proof_json(ids, ids.index(own), "")
-    return found | _signed(lake, cone)
+        proof["tree"] = merkle_proof_json(ids, ids.index(own), "")
+    return proof | _signed(lake, cone)
 
 
 def _root(protocol: str) -> Root:

@@ -43,11 +43,17 @@ class HeldMilestones:
     micros: tuple[int, ...]
     complete: bool
 
-    def __contains__(self, index: int) -> bool:
+    def __contains__(self, index: int | None) -> bool:
         return self.written(index) is not None
 
-    def written(self, index: int) -> int | None:
-        """Return the write time of a milestone's rows; None where the store does not hold its day."""
+    def written(self, index: int | None) -> int | None:
+        """Return the write time of a milestone's rows; None where the store does not hold its day.
+
+        A row without a milestone (None) is of no day: a permanode that shares the keyspace has seen it before
+        any milestone referenced it.
+        """
+        if index is None:
+            return None
         at = bisect_right(self.starts, index) - 1
         return self.micros[at] if at >= 0 and index <= self.ends[at] else None
 
@@ -86,11 +92,13 @@ def held_milestones(lake: RequestLake, whole: WholeDays) -> HeldMilestones:
     def derive() -> HeldMilestones:
         days = lake.rows("SELECT date, start_ms, end_ms FROM date_cache", date_cache=EVERYTHING)
         dates = whole.as_of(lake.snapshot.publication)
-        found = sorted(
+        indexes = sorted(
             (row["start_ms"], row["end_ms"], dates[row["date"]]) for row in days if row["date"] in dates
         )
-        starts, ends, micros = (tuple(column) for column in zip(*found, strict=True)) if found else ((),) * 3
-        return HeldMilestones(starts, ends, micros, len(found) == len(days))
+        starts, ends, micros = (
+            (tuple(column) for column in zip(*indexes, strict=True)) if indexes else ((),) * 3
+        )
+        return HeldMilestones(starts, ends, micros, len(indexes) == len(days))
 
     return lake.once(f"held by the store {whole.version}", derive)
 
@@ -110,20 +118,20 @@ class CassandraLedger:
 
     def message(self, message_id: str) -> Row:
         """Return a message's row; ``white_flag_index`` is not in the store."""
-        found = self._valid(
+        row = self._valid(
             self._rows(
                 "SELECT message_id, message, milestone_index, inclusion_state, conflict_reason, "
                 "WRITETIME(milestone_index) AS written FROM messages WHERE message_id = ?",
                 message_id,
             )
         )
-        if not found:
+        if not row:
             return self._lake.message(message_id)
-        return found[0] | {"conflict_reason": found[0]["conflict_reason"] & 0xFF}
+        return row[0] | {"conflict_reason": row[0]["conflict_reason"] & 0xFF}
 
     def included_message(self, transaction_id: str) -> Row:
         """Return the message with which a transaction was included."""
-        found = self._valid(
+        row = self._valid(
             self._rows(
                 "SELECT message_id, milestone_index, WRITETIME(milestone_index) AS written "
                 "FROM transactions_by_state "
@@ -131,14 +139,14 @@ class CassandraLedger:
                 transaction_id,
             )
         )
-        return self.message(found[0]["message_id"]) if found else self._lake.included_message(transaction_id)
+        return self.message(row[0]["message_id"]) if row else self._lake.included_message(transaction_id)
 
     def output(self, output_id: str, kinds: Iterable[str]) -> Row:
         """Return an output's row, from the transaction that created it; a receipt's is the lake's."""
         index = int.from_bytes(bytes.fromhex(output_id[64:]), "little")
         if index > _MAX_SMALLINT:
             return self._lake.output(output_id, kinds)
-        found = self._valid(
+        stored = self._valid(
             self._rows(
                 "SELECT message_id, data, milestone_index, WRITETIME(milestone_index) AS written "
                 "FROM transactions_by_state "
@@ -147,17 +155,22 @@ class CassandraLedger:
                 index,
             )
         )
-        if not found:
+        if not stored:
             return self._lake.output(output_id, kinds)
-        row = found[0]
+        row = stored[0]
         timestamp = self.milestone(row["milestone_index"])["timestamp"]
-        told = self._kind_and_amount(row["data"])
-        return {**row, **told, "output_id": output_id, "ms_timestamp": datetime.fromtimestamp(timestamp, UTC)}
+        kind_and_amount = self._kind_and_amount(row["data"])
+        return {
+            **row,
+            **kind_and_amount,
+            "output_id": output_id,
+            "ms_timestamp": datetime.fromtimestamp(timestamp, UTC),
+        }
 
     def milestone(self, index: int) -> Row:
         """Return a milestone's row."""
-        found = self._valid(self._milestone(index))
-        return found[0] if found else self._lake.milestone(index)
+        row = self._valid(self._milestone(index))
+        return row[0] if row else self._lake.milestone(index)
 
     def listed(self, wanted: LedgerList, page: ListPage) -> list[Row]:
         """Return one page of a list, and one row more if there is one."""
@@ -177,13 +190,13 @@ class CassandraLedger:
 
     def _page(self, rows: Iterator[Row], wanted: LedgerList, page: ListPage) -> list[Row]:
         """Return whole milestones of a list until the page is full; the store orders them by time alone."""
-        found: list[Row] = []
+        rows_so_far: list[Row] = []
         for _, group in groupby(rows, key=lambda row: row["ms_timestamp"]):
             kept = [row for row in group if self._matches(row, wanted, page)]
-            found += sorted(kept, key=wanted.place, reverse=wanted.newest)
-            if len(found) > page.size:
+            rows_so_far += sorted(kept, key=wanted.place, reverse=wanted.newest)
+            if len(rows_so_far) > page.size:
                 break
-        return found
+        return rows_so_far
 
     def _matches(self, row: Row, wanted: LedgerList, page: ListPage) -> bool:
         if isinstance(row.get("inclusion_state"), bytes):
@@ -224,11 +237,11 @@ class CassandraLedger:
         table, fixed = source.hints
         statement = f"SELECT ms_range_id FROM {table} WHERE {wanted.column} = ? AND {fixed}"  # noqa: S608
         rows = self._rows(statement, wanted.value)
-        found = sorted((row["ms_range_id"] for row in rows), reverse=wanted.newest)
+        ranges = sorted((row["ms_range_id"] for row in rows), reverse=wanted.newest)
         if page.after:
             at = page.after[0] // self._chunk_size
-            found = [one for one in found if (one <= at if wanted.newest else one >= at)]
-        return [(one,) for one in found]
+            ranges = [one for one in ranges if (one <= at if wanted.newest else one >= at)]
+        return [(one,) for one in ranges]
 
     def _valid(self, rows: list[Row]) -> list[Row]:
         """Return the rows that are of the request's state.

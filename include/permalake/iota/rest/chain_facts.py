@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from permalake.iota.codec.outputs import ALIAS_ADDRESS, NFT_ADDRESS
 from permalake.iota.codec.to_json import output_json
-from permalake.iota.contracts.running_views import TOKEN_SUPPLY
 from permalake.iota.rest import ledger
 from permalake.iota.rest.conditions import bech32_of, conditions_in_words
 from permalake.iota.rest.content_words import metadata
+from permalake.iota.rest.holdings import OWNERS
 from permalake.iota.rest.known_networks import coin
-from permalake.lake.serving import EVERYTHING
+from permalake.iota.rest.token_facts import token_facts
 from permalake.web.problems import not_found
 from permalake.web.state import RequestLake
 
@@ -29,45 +30,75 @@ def is_known(lake: RequestLake, kind: str, chain_id: str) -> bool:
 
 
 def chain_facts(lake: RequestLake, kind: str, chain_id: str) -> dict[str, Any]:
-    """Return an alias, NFT or foundry with its states, newest first; 404 where none is published."""
+    """Return an alias, NFT or foundry with its states, newest first; 404 where none is published.
+
+    A foundry that is older than the lake has no states; it is told as far as outputs hold its token.
+    """
     hrp = lake.settings.network(lake.network).bech32_hrp
     states = _states(lake, kind, chain_id, MOST + 1)
-    if not states:
+    token = token_facts(lake, chain_id) if kind == "foundry" else None
+    if not states and token is None:
         raise not_found(f"{kind} {chain_id}")
-    shown = states[:MOST]
-    spenders = ledger.spent(lake, [row["output_id"] for row in shown])
-    newest = output_json(shown[0]["data"], "stardust")
+    spenders = ledger.spent(lake, [row["output_id"] for row in states[:MOST]])
+    shown = _newest_first(states[:MOST], spenders)
+    newest = output_json(shown[0]["data"], "stardust") if shown else {}
     address = bech32_of(_ADDRESS_TYPES[kind], chain_id, hrp) if kind in _ADDRESS_TYPES else None
     return {
         "kind": kind,
         "id": chain_id,
         "address": address,
         "alias": bech32_of(ALIAS_ADDRESS, chain_id[2:66], hrp) if kind == "foundry" else None,
-        "supply": _supply(lake, chain_id, newest) if kind == "foundry" else None,
+        "supply": _supply(newest) if kind == "foundry" and newest else None,
+        "token": token,
+        "issuer": shown[0].get("issuer") if shown else None,
         "foundries": _foundries(lake, address) if kind == "alias" and address else [],
         "ledger_index": ledger.ledger_index(lake),
         "conditions": conditions_in_words(newest, hrp, coin(lake.settings, lake.network)),
         "metadata": metadata(newest),
-        "json": newest,
+        "json": newest or None,
         "complete": len(states) <= MOST,
         "outputs": [
             {
                 "id": row["output_id"],
                 "amount": str(row["amount"]),
                 **life_of(row, spenders.get(row["output_id"])),
+                "state_index": row.get("state_index"),
+                "owner": row["owner"],
             }
             for row in shown
         ],
     }
 
 
+def _newest_first(states: list[ledger.Row], spenders: dict[str, ledger.Row]) -> list[ledger.Row]:
+    """Return states by milestone, those of one milestone by who consumed whom."""
+    ordered: list[ledger.Row] = []
+    for _, group in groupby(states, key=lambda row: row["milestone_index"]):
+        made = {row["output_id"][:64]: row for row in group}
+        spent_by = {
+            created: spenders[row["output_id"]]["transaction_id"]
+            for created, row in made.items()
+            if row["output_id"] in spenders
+        }
+        turns: list[ledger.Row] = []
+        for first in made.keys() - set(spent_by.values()):
+            at: str | None = first
+            while at in made:
+                turns.append(made[at])
+                at = spent_by.get(at)
+        ordered += reversed(turns)
+    return ordered
+
+
 def life_of(row: ledger.Row, spender: ledger.Row | None) -> dict[str, Any]:
-    """Return when an output was created and spent: milestones, and times in UTC."""
+    """Return when an output was created and spent, and by what: milestones, times in UTC, transactions."""
     return {
         "created_in": row["milestone_index"],
         "created_at": row["ms_timestamp"].strftime(_SECONDS),
+        "created_by": row["output_id"][:64],
         "spent_in": spender and spender["milestone_index"],
         "spent_at": spender and spender["ms_timestamp"].strftime(_SECONDS),
+        "spent_by": spender and spender["transaction_id"],
     }
 
 
@@ -76,8 +107,11 @@ def _states(lake: RequestLake, kind: str, chain_id: str, most: int) -> list[ledg
     scan = lake.find(table, column, chain_id)
     if scan.is_empty:
         return []
+    own = {"nft": ", issuer", "alias": ", state_index"}.get(kind, "")
+    owner = OWNERS[table]
     return lake.rows(
-        f"SELECT output_id, amount, milestone_index, ms_timestamp, data FROM {table} "  # noqa: S608
+        f"SELECT output_id, amount, milestone_index, ms_timestamp, data, {owner} AS owner{own} "  # noqa: S608
+        f"FROM {table} "
         f"WHERE {column} = $id AND milestone_index <= $last ORDER BY milestone_index DESC, output_id DESC "
         "LIMIT $most",
         {"id": chain_id, "last": ledger.ledger_index(lake), "most": most},
@@ -85,28 +119,17 @@ def _states(lake: RequestLake, kind: str, chain_id: str, most: int) -> list[ledg
     )
 
 
-def _supply(lake: RequestLake, token_id: str, foundry: dict[str, Any]) -> dict[str, Any]:
-    """Return the supply of a native token (TIP-18) by its foundry's newest state, and its holders."""
+def _supply(foundry: dict[str, Any]) -> dict[str, Any]:
+    """Return the supply of a native token (TIP-18) by a state of its foundry."""
     scheme = foundry["tokenScheme"]
     minted, melted, most = (
         int(scheme[name], 16) for name in ("mintedTokens", "meltedTokens", "maximumSupply")
     )
-    scans = dict.fromkeys((TOKEN_SUPPLY.name, *TOKEN_SUPPLY.tables), EVERYTHING)
-    rows = lake.kept_rows(
-        "SELECT holders, circulating, transfers, date FROM token_supply_daily WHERE token_id = $id "
-        "ORDER BY date DESC LIMIT 1",
-        {"id": token_id},
-        **scans,
-    )
-    last = rows[0] if rows else None
     return {
         "minted": str(minted),
         "melted": str(melted),
         "supply": str(minted - melted),
         "maximum": str(most),
-        "holders": last and last["holders"],
-        "in_outputs": last and last["circulating"],
-        "as_of": last and last["date"].isoformat(),
     }
 
 

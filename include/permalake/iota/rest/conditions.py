@@ -26,8 +26,8 @@ Json = dict[str, Any]
 def bech32_of(kind: int, value: str, hrp: str) -> str:
     """Return the bech32 text of an address type and its 32 bytes in hex."""
     raw = np.frombuffer(bytes.fromhex(value.removeprefix("0x")), np.uint8).reshape(1, 32)
-    found: str = encode_addresses(hrp, np.array([kind], np.int16), raw)[0].as_py()
-    return found
+    encoded: str = encode_addresses(hrp, np.array([kind], np.int16), raw)[0].as_py()
+    return encoded
 
 
 def conditions_in_words(output: Json, hrp: str, coin: CoinUnit) -> list[str]:
@@ -38,8 +38,8 @@ def conditions_in_words(output: Json, hrp: str, coin: CoinUnit) -> list[str]:
     if "unlockConditions" not in output:
         own = output.get("address")
         return [f"{_text(own, hrp)} may spend it."] if own else []
-    found = {one["type"]: one for one in output["unlockConditions"]}
-    return [*_owner(found, hrp), *_limits(found, hrp, coin), *_roles(found, hrp)]
+    conditions = {one["type"]: one for one in output["unlockConditions"]}
+    return [*_owner(conditions, hrp), *_limits(conditions, hrp, coin), *_roles(conditions, hrp)]
 
 
 def _text(address: Json, hrp: str) -> str:
@@ -52,32 +52,32 @@ def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _owner(found: dict[int, Json], hrp: str) -> list[str]:
-    if ADDRESS not in found:
+def _owner(conditions: dict[int, Json], hrp: str) -> list[str]:
+    if ADDRESS not in conditions:
         return []
-    owner = _text(found[ADDRESS]["address"], hrp)
-    if EXPIRATION not in found:
+    owner = _text(conditions[ADDRESS]["address"], hrp)
+    if EXPIRATION not in conditions:
         return [f"{owner} may unlock it."]
-    expiry = found[EXPIRATION]
+    expiry = conditions[EXPIRATION]
     back = _text(expiry["returnAddress"], hrp)
     return [f"Before {_time(expiry['unixTime'])} {owner} may unlock it, from then on {back} alone."]
 
 
-def _limits(found: dict[int, Json], hrp: str, coin: CoinUnit) -> list[str]:
-    told = []
-    if TIMELOCK in found:
-        told.append(f"Nobody may before {_time(found[TIMELOCK]['unixTime'])}.")
-    if STORAGE_RETURN in found:
-        back = found[STORAGE_RETURN]
+def _limits(conditions: dict[int, Json], hrp: str, coin: CoinUnit) -> list[str]:
+    limits = []
+    if TIMELOCK in conditions:
+        limits.append(f"Nobody may before {_time(conditions[TIMELOCK]['unixTime'])}.")
+    if STORAGE_RETURN in conditions:
+        back = conditions[STORAGE_RETURN]
         amount = coins(back["amount"], coin)
-        told.append(f"Who receives it has to return {amount} to {_text(back['returnAddress'], hrp)}.")
-    return told
+        limits.append(f"Who receives it has to return {amount} to {_text(back['returnAddress'], hrp)}.")
+    return limits
 
 
-def _roles(found: dict[int, Json], hrp: str) -> list[str]:
+def _roles(conditions: dict[int, Json], hrp: str) -> list[str]:
     roles = (
         (STATE_CONTROLLER, "may change its state."),
         (GOVERNOR, "may appoint who controls it, or destroy it."),
         (IMMUTABLE_ALIAS, "alone may change it."),
     )
-    return [f"{_text(found[kind]['address'], hrp)} {what}" for kind, what in roles if kind in found]
+    return [f"{_text(conditions[kind]['address'], hrp)} {what}" for kind, what in roles if kind in conditions]

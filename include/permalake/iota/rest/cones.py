@@ -43,8 +43,8 @@ class ProvenCone:
             {"ids": wanted},
             messages=Scan(milestones=[self.index]),
         )
-        found = {row["message_id"]: row["message"] for row in rows}
-        return [found[one] for one in wanted]
+        messages = {row["message_id"]: row["message"] for row in rows}
+        return [messages[one] for one in wanted]
 
     def parents(self) -> dict[bytes, list[bytes]]:
         """Return the parents of every message that the milestone references."""
@@ -53,10 +53,10 @@ class ProvenCone:
             {"index": self.index},
             parents=Scan(milestones=[self.index]),
         )
-        found = defaultdict(list)
+        parents = defaultdict(list)
         for row in rows:
-            found[bytes.fromhex(row["message_id"])].append(bytes.fromhex(row["parent_id"]))
-        return dict(found)
+            parents[bytes.fromhex(row["message_id"])].append(bytes.fromhex(row["parent_id"]))
+        return dict(parents)
 
 
 def cone_of(lake: RequestLake, index: int) -> ProvenCone:

@@ -24,7 +24,7 @@ KINDS = {
 }
 """Kinds of outputs in words, by ``kind``."""
 _NO_PAYLOAD = "no payload"
-_PAYLOADS: dict[Protocol, dict[int | None, str]] = {
+PAYLOADS: dict[Protocol, dict[int | None, str]] = {
     "stardust": {
         None: _NO_PAYLOAD,
         5: "tagged data",
@@ -33,6 +33,7 @@ _PAYLOADS: dict[Protocol, dict[int | None, str]] = {
     },
     "chrysalis": {None: _NO_PAYLOAD, 0: "transaction", 1: "milestone", 2: "indexation"},
 }
+"""Types of payloads in words; None: a message that carries none."""
 _LABELS = {
     "name": "Name",
     "symbol": "Symbol",
@@ -46,6 +47,7 @@ _LABELS = {
     "logoUrl": "Logo",
 }
 """Members of both standards that a page tells, and what it calls them."""
+_MOST_TRAITS = 100
 _SPACES = "\n\r\t"
 
 
@@ -57,9 +59,17 @@ def payload_type(message: bytes, protocol: Protocol) -> int | None:
     return int.from_bytes(message[at + 4 : at + 8], "little") if length else None
 
 
+def payload_type_sql(message: str, protocol: Protocol) -> str:
+    """Return :func:`payload_type` as an expression on a column with the bytes of messages."""
+    count = 2 if protocol == "stardust" else 9  # positions count from 1
+    at = f"{count} + 32 * CAST('0x' || hex({message}[{count}:{count}]) AS INTEGER)"
+    kind = f"CAST('0x' || hex({message}[{at} + 5:{at} + 5]) AS INTEGER)"
+    return f"CASE WHEN hex({message}[{at} + 1:{at} + 4]) <> '00000000' THEN {kind} END"
+
+
 def payload_in_words(code: int | None, protocol: Protocol) -> str:
     """Return the kind of a payload, with its code where it has one."""
-    words = _PAYLOADS[protocol].get(code, "payload")
+    words = PAYLOADS[protocol].get(code, "payload")
     return words if code is None else f"{words} ({code})"
 
 
@@ -71,13 +81,13 @@ def readable(raw: bytes) -> Json:
         text = None
     if text and any(unicodedata.category(letter) == "Cc" and letter not in _SPACES for letter in text):
         text = None
-    found: Any = None
+    document: Any = None
     if text and text.lstrip()[:1] in ("{", "["):
         try:
-            found = json.loads(text, parse_constant=str)
+            document = json.loads(text, parse_constant=str)
         except (ValueError, RecursionError):
-            found = None
-    return {"bytes": len(raw), "text": text, "json": found}
+            document = None
+    return {"bytes": len(raw), "text": text, "json": document}
 
 
 def tagged_data(message: Json) -> Json | None:
@@ -98,7 +108,10 @@ def tagged_data(message: Json) -> Json | None:
 
 
 def metadata(output: Json) -> list[Json]:
-    """Return the metadata of an output as ``{of, standard, facts, bytes, text, json}``, immutable first."""
+    """Return the metadata of an output, immutable first.
+
+    Each as ``{of, standard, facts, traits, bytes, text, json}``; ``traits`` are the attributes of IRC-27.
+    """
     return [
         {"of": place, **_described(readable(bytes.fromhex(feature["data"].removeprefix("0x"))))}
         for place, name in (("immutable", "immutableFeatures"), ("of this state", "features"))
@@ -107,8 +120,8 @@ def metadata(output: Json) -> list[Json]:
     ]
 
 
-def _described(found: Json) -> Json:
-    content = found["json"] if isinstance(found["json"], dict) else {}
+def _described(document: Json) -> Json:
+    content = document["json"] if isinstance(document["json"], dict) else {}
     standard = str(content.get("standard", "")).upper().replace("-", "")
     is_known = standard in ("IRC27", "IRC30")
     facts = [
@@ -116,4 +129,20 @@ def _described(found: Json) -> Json:
         for name, label in _LABELS.items()
         if is_known and isinstance(content.get(name), str | int | float)
     ]
-    return {"standard": f"{standard[:3]}-{standard[3:]}" if is_known else None, "facts": facts, **found}
+    return {
+        "standard": f"{standard[:3]}-{standard[3:]}" if is_known else None,
+        "facts": facts,
+        "traits": _traits(content.get("attributes")) if is_known else [],
+        **document,
+    }
+
+
+def _traits(attributes: Any) -> list[list[str]]:
+    """Return name and value of each attribute (TIP-27, ``trait_type`` and ``value``); others are left out."""
+    return [
+        [one["trait_type"], str(one["value"])]
+        for one in (attributes if isinstance(attributes, list) else ())
+        if isinstance(one, dict)
+        and isinstance(one.get("trait_type"), str)
+        and isinstance(one.get("value"), str | int | float)
+    ][:_MOST_TRAITS]

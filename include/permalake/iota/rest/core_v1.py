@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from fastapi import APIRouter, Path
+from pydantic import Field
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.iota.codec.to_json import output_json, receipts_json
 from permalake.iota.rest import ledger
+from permalake.iota.rest.chrysalis_answers import (
+    BareOutputId,
+    BaseTokens,
+    ChrysalisOutput,
+    ChrysalisReceiptAt,
+)
 from permalake.iota.rest.holdings import since
 from permalake.iota.rest.known_networks import node_parameters
 from permalake.iota.rest.parameters import Index, Nothing, OutputId
+from permalake.iota.rest.stardust_answers import MilestoneIndex
 from permalake.version import VERSION
+from permalake.web.answers import Bytes32, Count, Enveloped, Seconds, answer
+from permalake.web.head import HeadRoute, current_with_head
 from permalake.web.params import hex_id, hex_schema, output_id
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake, RequestLake, promptly
 
-router = APIRouter(tags=["core v1"], responses=documented())
+router = APIRouter(tags=["core v1"], responses=documented(), route_class=HeadRoute)
 TransactionPart = Annotated[
     str,
     Path(
@@ -32,9 +43,70 @@ OutputIndex = Annotated[
 ]
 
 
-@router.get("/info")
+class ChrysalisNodeInfo(TypedDict):
+    """What a Chrysalis node tells of itself (TIP-13); rates are zeros, which finished days do not have."""
+
+    name: str
+    version: str
+    isHealthy: bool
+    networkId: str
+    bech32HRP: str
+    minPoWScore: float
+    messagesPerSecond: float
+    referencedMessagesPerSecond: float
+    referencedRate: float
+    latestMilestoneTimestamp: Seconds
+    latestMilestoneIndex: MilestoneIndex
+    confirmedMilestoneIndex: MilestoneIndex
+    pruningIndex: Annotated[int, Field(ge=-1, description="The milestone before the first one held.")]
+    features: list[str]
+
+
+class ChrysalisOutputState(TypedDict):
+    """An output, and when it was spent."""
+
+    messageId: Bytes32
+    transactionId: Bytes32
+    outputIndex: Count
+    isSpent: bool
+    milestoneIndexSpent: NotRequired[MilestoneIndex]
+    transactionIdSpent: NotRequired[Bytes32]
+    ledgerIndex: MilestoneIndex
+    output: ChrysalisOutput
+
+
+class ChrysalisMilestonePlace(TypedDict):
+    """A milestone's message and time."""
+
+    index: MilestoneIndex
+    messageId: Bytes32
+    timestamp: Seconds
+
+
+class ChrysalisUtxoChanges(TypedDict):
+    """The outputs that a milestone created and consumed, in white-flag order."""
+
+    index: MilestoneIndex
+    createdOutputs: list[BareOutputId]
+    consumedOutputs: list[BareOutputId]
+
+
+class ChrysalisReceipts(TypedDict):
+    """Receipts of migrated funds."""
+
+    receipts: list[ChrysalisReceiptAt]
+
+
+class ChrysalisTreasury(TypedDict):
+    """The treasury; zeros where there never was one."""
+
+    milestoneId: Bytes32
+    amount: BaseTokens
+
+
+@router.get("/info", responses=answer(Enveloped[ChrysalisNodeInfo]))
 def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
-    """Return what the network is and how far it is published."""
+    """Return what the network is and how far it is published; headers tell how far its live head is."""
     network = lake.settings.network(lake.network)
     known = node_parameters(lake.network, network)
     last = ledger.milestone(lake, ledger.ledger_index(lake))
@@ -54,16 +126,16 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
         "pruningIndex": since(lake) - 1,
         "features": [],
     }
-    return lake.current({"data": data})
+    return current_with_head(lake, {"data": data})
 
 
-@router.get("/outputs/{outputId}")
+@router.get("/outputs/{outputId}", responses=answer(Enveloped[ChrysalisOutputState]))
 def output(lake: PublishedLake, wanted: OutputId, query: Nothing) -> Response:  # noqa: ARG001
     """Return an output, and whether it is spent."""
     return _output(lake, output_id(wanted))
 
 
-@router.get("/outputs/{transactionId}/{idx}")
+@router.get("/outputs/{transactionId}/{idx}", responses=answer(Enveloped[ChrysalisOutputState]))
 def output_of_transaction(
     lake: PublishedLake,
     transaction_id: TransactionPart,
@@ -74,7 +146,7 @@ def output_of_transaction(
     return _output(lake, hex_id(transaction_id, "transactionId") + index.to_bytes(2, "little").hex())
 
 
-@router.get("/milestones/{index}")
+@router.get("/milestones/{index}", responses=answer(Enveloped[ChrysalisMilestonePlace]))
 async def milestone(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return a milestone's message and time."""
     row = await promptly(lake, lambda: ledger.milestone(lake, index))
@@ -82,30 +154,30 @@ async def milestone(lake: PublishedLake, index: Index, query: Nothing) -> Respon
     return lake.current({"data": data})
 
 
-@router.get("/milestones/{index}/utxo-changes")
+@router.get("/milestones/{index}/utxo-changes", responses=answer(Enveloped[ChrysalisUtxoChanges]))
 def utxo_changes(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return the outputs that a milestone created and consumed."""
     created, consumed = ledger.utxo_changes(lake, index)
     return lake.current({"data": {"index": index, "createdOutputs": created, "consumedOutputs": consumed}})
 
 
-@router.get("/receipts")
+@router.get("/receipts", responses=answer(Enveloped[ChrysalisReceipts]))
 def receipts(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return every receipt of migrated funds."""
-    found = receipts_json(ledger.receipt_payloads(lake), "chrysalis")
-    return lake.current({"data": {"receipts": found}})
+    migrated = receipts_json(ledger.receipt_payloads(lake), "chrysalis")
+    return lake.current({"data": {"receipts": migrated}})
 
 
-@router.get("/receipts/{index}")
+@router.get("/receipts/{index}", responses=answer(Enveloped[ChrysalisReceipts]))
 def receipts_migrated_at(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return the receipts of funds that were migrated at a milestone of the old network."""
-    found = receipts_json(ledger.receipt_payloads(lake), "chrysalis")
+    migrated = receipts_json(ledger.receipt_payloads(lake), "chrysalis")
     return lake.current(
-        {"data": {"receipts": [one for one in found if one["receipt"]["migratedAt"] == index]}}
+        {"data": {"receipts": [one for one in migrated if one["receipt"]["migratedAt"] == index]}}
     )
 
 
-@router.get("/treasury")
+@router.get("/treasury", responses=answer(Enveloped[ChrysalisTreasury]))
 def treasury(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return the treasury."""
     milestone_id, amount = ledger.treasury(lake)

@@ -18,6 +18,15 @@ from permalake.iota.codec.to_json import (
     receipts_json,
 )
 from permalake.iota.rest import ledger
+from permalake.iota.rest.core_v2_answers import (
+    BlockMetadata,
+    OutputMetadata,
+    OutputWithMetadata,
+    StardustNodeInfo,
+    StardustReceipts,
+    StardustTreasury,
+    UtxoChanges,
+)
 from permalake.iota.rest.holdings import since
 from permalake.iota.rest.known_networks import node_parameters
 from permalake.iota.rest.parameters import (
@@ -29,20 +38,26 @@ from permalake.iota.rest.parameters import (
     TransactionId,
     milestone_index,
 )
+from permalake.iota.rest.stardust_answers import (
+    StardustBlock,
+    StardustMilestone,
+)
 from permalake.lake.serving import Scan
 from permalake.version import VERSION
+from permalake.web.answers import answer, json_or_raw
 from permalake.web.batches import BatchedAnswer, alone
+from permalake.web.head import HeadRoute, current_with_head
 from permalake.web.params import hex_id, output_id
 from permalake.web.problems import documented, not_found
 from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
 from permalake.web.state import PublishedLake, RequestLake, at_once, copied_rows, promptly
 
-router = APIRouter(tags=["core v2"], responses=documented())
+router = APIRouter(tags=["core v2"], responses=documented(), route_class=HeadRoute)
 
 
-@router.get("/info")
+@router.get("/info", responses=answer(StardustNodeInfo))
 def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
-    """Return what the network is and how far it is published."""
+    """Return what the network is and how far it is published; headers tell how far its live head is."""
     network = lake.settings.network(lake.network)
     known = node_parameters(lake.network, network)
     last = ledger.milestone(lake, ledger.ledger_index(lake))
@@ -53,7 +68,8 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     }
     token = known.base_token
     assert token is not None  # noqa: S101
-    return lake.current(
+    return current_with_head(
+        lake,
         {
             "name": "PERMALAKE",
             "version": VERSION,
@@ -88,29 +104,29 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
             },
             "metrics": {"blocksPerSecond": 0, "referencedBlocksPerSecond": 0, "referencedRate": 100},
             "features": [],
-        }
+        },
     )
 
 
 def _block_of_id(lake: RequestLake, block_id: str) -> Response | BatchedAnswer:
-    return _block(lake.request, ledger.message(lake, hex_id(block_id, "blockId")))
+    return _block(lake.request, ledger.any_message(lake, hex_id(block_id, "blockId")))
 
 
-@router.get("/blocks/{blockId}")
+@router.get("/blocks/{blockId}", responses=json_or_raw(StardustBlock))
 @at_once(_block_of_id)
 async def block(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return a block, as JSON or as its bytes."""
     return await promptly(lake, lambda: alone(_block_of_id(lake, block_id)))
 
 
-@router.get("/blocks/{blockId}/metadata")
+@router.get("/blocks/{blockId}/metadata", responses=answer(BlockMetadata))
 async def block_metadata(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return how a block was referenced, and what the ledger made of it."""
     wanted = hex_id(block_id, "blockId")
-    return await promptly(lake, lambda: lake.current(_metadata(lake, ledger.message(lake, wanted))))
+    return await promptly(lake, lambda: lake.current(_metadata(lake, ledger.any_message(lake, wanted))))
 
 
-@router.get("/transactions/{transactionId}/included-block")
+@router.get("/transactions/{transactionId}/included-block", responses=json_or_raw(StardustBlock))
 def included_block(
     request: Request,
     lake: PublishedLake,
@@ -121,7 +137,7 @@ def included_block(
     return alone(_block(request, ledger.included_message(lake, hex_id(transaction_id, "transactionId"))))
 
 
-@router.get("/transactions/{transactionId}/included-block/metadata")
+@router.get("/transactions/{transactionId}/included-block/metadata", responses=answer(BlockMetadata))
 def included_block_metadata(
     lake: PublishedLake,
     transaction_id: TransactionId,
@@ -133,7 +149,7 @@ def included_block_metadata(
     )
 
 
-@router.get("/outputs/{outputId}")
+@router.get("/outputs/{outputId}", responses=json_or_raw(OutputWithMetadata))
 def output(request: Request, lake: PublishedLake, wanted: OutputId, query: Nothing) -> Response:  # noqa: ARG001
     """Return an output with its metadata, or its bytes."""
     row = ledger.output(lake, output_id(wanted))
@@ -144,7 +160,7 @@ def output(request: Request, lake: PublishedLake, wanted: OutputId, query: Nothi
     )
 
 
-@router.get("/outputs/{outputId}/metadata")
+@router.get("/outputs/{outputId}/metadata", responses=answer(OutputMetadata))
 def output_metadata(lake: PublishedLake, wanted: OutputId, query: Nothing) -> Response:  # noqa: ARG001
     """Return when an output was created and spent."""
     return lake.current(_output_metadata(lake, ledger.output(lake, output_id(wanted))))
@@ -154,14 +170,14 @@ def _milestone_of_index(lake: RequestLake, index: str) -> Response:
     return milestone_payload(lake.request, ledger.milestone(lake, milestone_index(index)))
 
 
-@router.get("/milestones/by-index/{index}")
+@router.get("/milestones/by-index/{index}", responses=json_or_raw(StardustMilestone))
 @at_once(_milestone_of_index)
 async def milestone_by_index(request: Request, lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return the payload of a milestone, as JSON or as its bytes."""
     return await promptly(lake, lambda: milestone_payload(request, ledger.milestone(lake, index)))
 
 
-@router.get("/milestones/by-index/{index}/utxo-changes")
+@router.get("/milestones/by-index/{index}/utxo-changes", responses=answer(UtxoChanges))
 def utxo_changes_by_index(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return the outputs that a milestone created and consumed."""
     return _utxo_changes(lake, index)
@@ -171,34 +187,34 @@ def _milestone_of_id(lake: RequestLake, milestone_id: str) -> Response:
     return milestone_payload(lake.request, milestone_by_id(lake, hex_id(milestone_id, "milestoneId")))
 
 
-@router.get("/milestones/{milestoneId}")
+@router.get("/milestones/{milestoneId}", responses=json_or_raw(StardustMilestone))
 @at_once(_milestone_of_id)
 async def milestone(lake: PublishedLake, milestone_id: MilestoneId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the payload of a milestone, as JSON or as its bytes."""
     return await promptly(lake, lambda: _milestone_of_id(lake, milestone_id))
 
 
-@router.get("/milestones/{milestoneId}/utxo-changes")
+@router.get("/milestones/{milestoneId}/utxo-changes", responses=answer(UtxoChanges))
 def utxo_changes(lake: PublishedLake, milestone_id: MilestoneId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the outputs that a milestone created and consumed."""
     row = milestone_by_id(lake, hex_id(milestone_id, "milestoneId"))
     return _utxo_changes(lake, row["milestone_index"])
 
 
-@router.get("/receipts")
+@router.get("/receipts", responses=answer(StardustReceipts))
 def receipts(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return every receipt of migrated funds."""
     return lake.current({"receipts": receipts_json(ledger.receipt_payloads(lake), "stardust")})
 
 
-@router.get("/receipts/{index}")
+@router.get("/receipts/{index}", responses=answer(StardustReceipts))
 def receipts_migrated_at(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return the receipts of funds that were migrated at a milestone of the old network."""
-    found = receipts_json(ledger.receipt_payloads(lake), "stardust")
-    return lake.current({"receipts": [one for one in found if one["receipt"]["migratedAt"] == index]})
+    migrated = receipts_json(ledger.receipt_payloads(lake), "stardust")
+    return lake.current({"receipts": [one for one in migrated if one["receipt"]["migratedAt"] == index]})
 
 
-@router.get("/treasury")
+@router.get("/treasury", responses=answer(StardustTreasury))
 def treasury(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return the treasury."""
     milestone_id, amount = ledger.treasury(lake)
@@ -231,7 +247,7 @@ def _block(request: Request, row: ledger.Row) -> Response | BatchedAnswer:
 def _metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     content = block_json(row["message"], "stardust")
     payload = content.get("payload") or {}
-    conflicting = row["inclusion_state"] == 0
+    conflicting, is_unreferenced = row["inclusion_state"] == 0, row["milestone_index"] is None
     return {
         "blockId": f"0x{row['message_id']}",
         "parents": content["parents"],
@@ -240,7 +256,7 @@ def _metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         **({"milestoneIndex": payload["index"]} if payload.get("type") == 7 else {}),
         "ledgerInclusionState": ledger.STATES[row["inclusion_state"]],
         **({"conflictReason": row["conflict_reason"]} if conflicting else {}),
-        "whiteFlagIndex": ledger.white_flag_index(lake, row),
+        **({} if is_unreferenced else {"whiteFlagIndex": ledger.white_flag_index(lake, row)}),
     }
 
 
@@ -273,12 +289,12 @@ def _carrier(lake: RequestLake, row: ledger.Row) -> str:
     """Return the block with the transaction of an output; zeros for a receipt's, as Hornet has it."""
     if row.get("message_id"):
         return str(row["message_id"])
-    found = lake.rows(
+    carriers = lake.rows(
         "SELECT message_id FROM transactions WHERE transaction_id = $id AND inclusion_state = 1 LIMIT 1",
         {"id": row["output_id"][:64]},
         transactions=Scan(milestones=[row["milestone_index"]]),
     )
-    return str(found[0]["message_id"]) if found else "0" * 64
+    return str(carriers[0]["message_id"]) if carriers else "0" * 64
 
 
 def _utxo_changes(lake: RequestLake, index: int) -> Response:

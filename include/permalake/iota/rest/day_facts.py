@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+from permalake.contracts import QUARANTINE
 from permalake.lake.serving import Scan
+from permalake.lake.status import notes_of
 from permalake.web.charts import bars
 from permalake.web.numbers import CoinUnit, formatted, short
 from permalake.web.problems import not_found
@@ -21,7 +23,11 @@ _FIGURES = (
 
 
 def day_facts(lake: RequestLake, day: date, coin: CoinUnit) -> dict[str, Any]:
-    """Return a published day: ``first`` and ``last`` milestone, sums, hours, tags; 404 for another day."""
+    """Return a published day: ``first`` and ``last`` milestone, sums, hours, tags, notes, what was refused.
+
+    Raises:
+        ProblemError: 404 for another day.
+    """
     bound, scan = {"day": day}, Scan(day, day)
     rows = lake.kept_rows("SELECT start_ms, end_ms FROM date_cache WHERE date = $day", bound, date_cache=scan)
     if not rows:
@@ -58,7 +64,22 @@ def day_facts(lake: RequestLake, day: date, coin: CoinUnit) -> dict[str, Any]:
             hours, day, "moved", lambda value: formatted(value, "tokens", coin), "Tokens moved by hour"
         ),
         "tags": [dict(row) for row in tags],
+        "notes": notes_of(lake.request.app.state.database, lake.network, day),
+        "refused": _refused(lake, day, scan),
     }
+
+
+def _refused(lake: RequestLake, day: date, scan: Scan) -> list[dict[str, Any]]:
+    """Return how many inputs of the day were refused, by the code of the reason."""
+    if not lake.snapshot.table(lake.network, QUARANTINE.name):
+        return []
+    rows = lake.rows(
+        "SELECT reason, count(*) AS inputs FROM quarantine WHERE date = $day "
+        "GROUP BY reason ORDER BY inputs DESC, reason",
+        {"day": day},
+        quarantine=scan,
+    )
+    return [dict(row) for row in rows]
 
 
 def _by_hour(hours: Any, day: date, name: str, label: Any, title: str) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.iota.rest import ledger
 from permalake.iota.rest.balances import balance_of
@@ -23,8 +24,10 @@ from permalake.iota.rest.parameters import (
     StardustAddress,
     bech32_address,
 )
+from permalake.iota.rest.stardust_answers import Id32, MilestoneIndex
 from permalake.lake.serving import Scan
-from permalake.web.paging import NoQuery, PageQuery, Unsigned
+from permalake.web.answers import Count, Cursor, PageSize, TokenText, answer
+from permalake.web.paging import LIMIT, NoQuery, PageQuery, Unsigned, items_of_page
 from permalake.web.params import hex_id
 from permalake.web.problems import documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
@@ -35,7 +38,7 @@ router = APIRouter(tags=["explorer"], responses=documented())
 class ChildPageQuery(NoQuery):
     """A page by its number."""
 
-    page_size: int | None = Field(None, ge=1, alias="pageSize", description="Items per page.")
+    page_size: int | None = Field(None, ge=1, alias="pageSize", description=f"Items per page. {LIMIT}")
     page: int = Field(0, ge=0, le=MAX_INDEX, description="Number of the page, from 0.")
 
 
@@ -50,7 +53,55 @@ class MilestonesQuery(PageQuery):
     )
 
 
-@router.get("/balance/{address}")
+class ExplorerBalance(TypedDict):
+    """What an address owns: at least that much, since a milestone; ``spentFromBefore`` it held before."""
+
+    totalBalance: TokenText
+    availableBalance: TokenText
+    ownedAmount: TokenText
+    spentFromBefore: TokenText
+    sinceMilestone: MilestoneIndex
+    ledgerIndex: MilestoneIndex
+
+
+class BlockChildren(TypedDict):
+    """A page of the blocks that have a block as a parent."""
+
+    blockId: Id32
+    maxResults: PageSize
+    count: Count
+    children: list[Id32]
+
+
+class MilestonePlace(TypedDict):
+    """A milestone by id and index."""
+
+    milestoneId: Id32
+    index: MilestoneIndex
+
+
+class MilestonePlaces(TypedDict):
+    """A page of milestones."""
+
+    items: list[MilestonePlace]
+    cursor: NotRequired[Cursor]
+
+
+class ReferencedBlock(TypedDict):
+    """A block with the type of its payload, if it has one."""
+
+    blockId: Id32
+    payloadType: NotRequired[Count]
+
+
+class ReferencedBlocks(TypedDict):
+    """A page of the blocks that a milestone references."""
+
+    blocks: list[ReferencedBlock]
+    cursor: NotRequired[Cursor]
+
+
+@router.get("/balance/{address}", responses=answer(ExplorerBalance))
 def balance(lake: PublishedLake, address: StardustAddress, query: Nothing) -> Response:  # noqa: ARG001
     """Return what an address owns, in all and without running timelocks.
 
@@ -58,10 +109,10 @@ def balance(lake: PublishedLake, address: StardustAddress, query: Nothing) -> Re
     least that much, since ``sinceMilestone``; ``spentFromBefore`` it held before.
     """
     bech32_address(address, lake.settings.network(lake.network))
-    found = balance_of(lake, address.lower())
-    if found is None:
+    account = balance_of(lake, address.lower())
+    if account is None:
         raise not_found(address.lower())
-    total, available = found
+    total, available = account
     held = holdings(lake, address.lower())
     return lake.current(
         {
@@ -75,12 +126,11 @@ def balance(lake: PublishedLake, address: StardustAddress, query: Nothing) -> Re
     )
 
 
-@router.get("/blocks/{blockId}/children")
+@router.get("/blocks/{blockId}/children", responses=answer(BlockChildren))
 def children(lake: PublishedLake, block_id: BlockId, query: Annotated[ChildPageQuery, Query()]) -> Response:
     """Return the blocks that have a block as a parent, the earliest referenced first, at any distance."""
     parent = hex_id(block_id, "blockId")
-    limits = lake.settings.serve
-    size = min(query.page_size or limits.page_size, limits.max_page_size)
+    size = items_of_page(lake.settings.serve, query.page_size)
     rows = lake.rows(
         "SELECT message_id FROM parents WHERE parent_id = $id ORDER BY milestone_index, message_id "
         "LIMIT $size OFFSET $skipped",
@@ -89,13 +139,13 @@ def children(lake: PublishedLake, block_id: BlockId, query: Annotated[ChildPageQ
     )
     if not rows and query.page == 0:
         ledger.message(lake, parent)
-    found = [f"0x{row['message_id']}" for row in rows]
+    blocks = [f"0x{row['message_id']}" for row in rows]
     return lake.current(
-        {"blockId": f"0x{parent}", "maxResults": size, "count": len(found), "children": found}
+        {"blockId": f"0x{parent}", "maxResults": size, "count": len(blocks), "children": blocks}
     )
 
 
-@router.get("/milestones")
+@router.get("/milestones", responses=answer(MilestonePlaces))
 def milestones(lake: PublishedLake, query: Annotated[MilestonesQuery, Query()]) -> Response:
     """Return the milestones of a time."""
     page = lake.page(query, {"start": query.start, "end": query.end}, positions=(Unsigned,))
@@ -119,13 +169,13 @@ def milestones(lake: PublishedLake, query: Annotated[MilestonesQuery, Query()]) 
     return lake.current({"items": items, **_next(cursor)})
 
 
-@router.get("/milestones/by-index/{index}/blocks")
+@router.get("/milestones/by-index/{index}/blocks", responses=answer(ReferencedBlocks))
 def blocks_by_index(lake: PublishedLake, index: Index, query: Annotated[PageQuery, Query()]) -> Response:
     """Return the blocks that a milestone references, in white-flag order or backwards."""
     return _blocks(lake, ledger.milestone(lake, index)["milestone_index"], query)
 
 
-@router.get("/milestones/{milestoneId}/blocks")
+@router.get("/milestones/{milestoneId}/blocks", responses=answer(ReferencedBlocks))
 def blocks_by_id(
     lake: PublishedLake, milestone: MilestoneId, query: Annotated[PageQuery, Query()]
 ) -> Response:

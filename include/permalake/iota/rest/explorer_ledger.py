@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.iota.rest import ledger
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.holdings import since
 from permalake.iota.rest.parameters import MAX_INDEX, MilestoneId, StardustAddress, bech32_address
+from permalake.iota.rest.stardust_answers import MilestoneIndex, OutputId34
 from permalake.lake.serving import EVERYTHING, Scan
-from permalake.web.paging import ListPage, NoQuery, PageQuery, Text, Unsigned
+from permalake.web.answers import Count, Cursor, Seconds, TokenText, answer
+from permalake.web.paging import LIMIT, ListPage, NoQuery, PageQuery, Text, Unsigned, items_of_page
 from permalake.web.params import hex_id
 from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
@@ -49,7 +52,7 @@ class UpdatesQuery(PageQuery):
 class CursorQuery(NoQuery):
     """A page of a list with one order."""
 
-    page_size: int | None = Field(None, ge=1, alias="pageSize", description="Items per page.")
+    page_size: int | None = Field(None, ge=1, alias="pageSize", description=f"Items per page. {LIMIT}")
     cursor: str | None = Field(None, max_length=2048, description="The cursor of the page before.")
 
 
@@ -74,10 +77,82 @@ class LedgerQuery(NoQuery):
 class RichestQuery(LedgerQuery):
     """How many of the richest addresses."""
 
-    top: int = Field(100, ge=1, le=1000, description="Number of addresses.")
+    top: int = Field(100, ge=1, description=f"Number of addresses. {LIMIT}")
 
 
-@router.get("/ledger/updates/by-address/{address}")
+class AddressUpdate(TypedDict):
+    """An output that an address received or spent."""
+
+    milestoneIndex: MilestoneIndex
+    milestoneTimestamp: Seconds
+    outputId: OutputId34
+    isSpent: bool
+
+
+class AddressUpdates(TypedDict):
+    """A page of what an address received and spent."""
+
+    address: str
+    sinceMilestone: MilestoneIndex
+    items: list[AddressUpdate]
+    cursor: NotRequired[Cursor]
+
+
+class MilestoneUpdate(TypedDict):
+    """An output that a milestone created or consumed; without an owner in bech32: null."""
+
+    address: str | None
+    outputId: OutputId34
+    isSpent: bool
+
+
+class MilestoneUpdates(TypedDict):
+    """A page of what a milestone created and consumed."""
+
+    milestoneIndex: MilestoneIndex
+    items: list[MilestoneUpdate]
+    cursor: NotRequired[Cursor]
+
+
+class RichAddress(TypedDict):
+    """An address with its balance."""
+
+    address: str
+    balance: TokenText
+
+
+class RichestAddresses(TypedDict):
+    """The largest balances at a day's end; at least that much, unless ``sinceMilestone`` is null."""
+
+    top: list[RichAddress]
+    ledgerIndex: MilestoneIndex
+    sinceMilestone: MilestoneIndex | None
+
+
+class BalanceRange(TypedDict):
+    """Balances from ``start`` to before ``end``, in base tokens."""
+
+    start: Count
+    end: Count
+
+
+class DistributionPart(TypedDict):
+    """Addresses with a balance in a range: how many, and what they hold together."""
+
+    range: BalanceRange
+    addressCount: Annotated[str, Field(pattern="^[0-9]+$", description="Number of addresses.")]
+    totalBalance: TokenText
+
+
+class BalanceDistribution(TypedDict):
+    """Addresses by the power of ten of their balances, at a day's end; null: the whole ledger is known."""
+
+    distribution: list[DistributionPart]
+    ledgerIndex: MilestoneIndex
+    sinceMilestone: MilestoneIndex | None
+
+
+@router.get("/ledger/updates/by-address/{address}", responses=answer(AddressUpdates))
 def updates_by_address(
     lake: PublishedLake,
     address: StardustAddress,
@@ -107,7 +182,7 @@ def updates_by_address(
     return lake.current(body | ({"cursor": cursor} if cursor else {}))
 
 
-@router.get("/ledger/updates/by-milestone/{milestoneId}")
+@router.get("/ledger/updates/by-milestone/{milestoneId}", responses=answer(MilestoneUpdates))
 def updates_by_milestone(
     lake: PublishedLake, milestone: MilestoneId, query: Annotated[CursorQuery, Query()]
 ) -> Response:
@@ -125,21 +200,21 @@ def updates_by_milestone(
     return lake.current(body | ({"cursor": cursor} if cursor else {}))
 
 
-@router.get("/ledger/richest-addresses")
+@router.get("/ledger/richest-addresses", responses=answer(RichestAddresses))
 def richest_addresses(lake: PublishedLake, query: Annotated[RichestQuery, Query()]) -> Response:
     """Return the addresses with the largest balances at the end of a day, as many as the lake keeps."""
     day, index, known_from = _day_with(lake, "richest_addresses", query.wanted())
     rows = lake.rows(
         "SELECT address, balance FROM richest_addresses WHERE date = $day AND balance > 0 "
         "ORDER BY rank LIMIT $top",
-        {"day": day, "top": query.top},
+        {"day": day, "top": items_of_page(lake.settings.serve, query.top)},
         richest_addresses=Scan(first=day, last=day),
     )
     top = [{"address": row["address"], "balance": str(row["balance"])} for row in rows]
     return lake.current({"top": top, "ledgerIndex": index, "sinceMilestone": known_from})
 
 
-@router.get("/ledger/token-distribution")
+@router.get("/ledger/token-distribution", responses=answer(BalanceDistribution))
 def token_distribution(lake: PublishedLake, query: Annotated[LedgerQuery, Query()]) -> Response:
     """Return how many addresses hold balances of each power of ten at the end of a day."""
     day, index, known_from = _day_with(lake, "token_distribution", query.wanted())
@@ -204,13 +279,13 @@ def _day_with(lake: RequestLake, table: str, wanted: int) -> tuple[date, int, in
         {"wanted": min(wanted, ledger.ledger_index(lake))},
         date_cache=EVERYTHING,
     )
-    found = next((row for row in days if row["date"] in known), None)
-    if found is None:
+    match = next((row for row in days if row["date"] in known), None)
+    if match is None:
         raise not_found(f"a day that ends at or before milestone {wanted} and tells of all balances")
-    day: date = found["date"]
+    day: date = match["date"]
     [cut] = lake.rows(
         f"SELECT max(since_milestone) AS since FROM {table} WHERE date = $day",  # noqa: S608
         {"day": day},
         **{table: Scan(first=day, last=day)},
     )
-    return day, found["end_ms"], cut["since"]
+    return day, match["end_ms"], cut["since"]

@@ -19,14 +19,16 @@ from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.day_facts import day_facts
 from permalake.iota.rest.known_networks import coin
 from permalake.iota.rest.parameters import bech32_address
+from permalake.iota.rest.token_facts import is_token
 from permalake.iota.rest.transaction_facts import is_transaction, transaction_facts
+from permalake.web.head import HeadRoute
 from permalake.web.html import go_to, page
 from permalake.web.paging import NoQuery
 from permalake.web.params import MAX_TAG_BYTES, hex_id, output_id, tag_hex
 from permalake.web.problems import ProblemError, not_found
-from permalake.web.state import PublishedLake, RequestLake
+from permalake.web.state import PublishedLake, RequestLake, lacks
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = APIRouter(tags=["pages"], include_in_schema=False, route_class=HeadRoute)
 _SITE = Path(__file__).parent / "site"
 _SCRIPTS = ("verify.js", "proof.js", "blake2b.js")
 _DIGITS = 10
@@ -47,11 +49,23 @@ def search(request: Request, lake: PublishedLake, query: Annotated[_Search, Quer
     """
     text = query.q.strip()
     places = list(dict.fromkeys(_places(lake, text))) if text else []
+    if text and not places:
+        lacks(lake)
     if len(places) == 1:
         return go_to(request, f"/{lake.network}/explore/{places[0]}")
     links = [dict(zip(("kind", "name"), place.split("/", 1), strict=True)) for place in places]
-    content = {"network": lake.network, "query": text, "places": links}
+    content = {
+        "network": lake.network,
+        "query": text,
+        "places": links,
+        "has_nfts": page_facts.protocol_of(lake) == "stardust",
+    }
     return page(request, lake.snapshot.publication, "search.html", content, _SITE)
+
+
+def finds(lake: RequestLake, text: str) -> bool:
+    """Return whether the search finds something of that name."""
+    return any(_places(lake, text))
 
 
 def _places(lake: RequestLake, text: str) -> Iterator[str]:
@@ -83,11 +97,12 @@ def _by_id(lake: RequestLake, bare: str) -> str | None:
         return _by_hash(lake, bare)
     if len(bare) == 68 and _exists(ledger.output, lake, bare):
         return f"output/{bare}"
-    return f"foundry/{bare}" if len(bare) == 76 and is_known(lake, "foundry", bare) else None
+    is_found = len(bare) == 76 and (is_known(lake, "foundry", bare) or is_token(lake, bare))
+    return f"foundry/{bare}" if is_found else None
 
 
 def _by_hash(lake: RequestLake, bare: str) -> str | None:
-    if _exists(ledger.message, lake, bare):
+    if _exists(ledger.any_message, lake, bare):
         return f"message/{bare}"
     if is_transaction(lake, bare):
         return f"transaction/{bare}"
@@ -108,15 +123,15 @@ def _exists(read: Callable[..., Any], *arguments: Any) -> Any:
 @router.get("/message/{message_id}")
 def message(request: Request, lake: PublishedLake, message_id: str) -> Response:
     """Show a message or block."""
-    found = page_facts.message_facts(lake, ledger.message(lake, hex_id(message_id, "messageId")))
-    return _shown(request, lake, "message.html", found, scripts=True)
+    facts = page_facts.message_facts(lake, ledger.any_message(lake, hex_id(message_id, "messageId")))
+    return _shown(request, lake, "message.html", facts, scripts=True)
 
 
 @router.get("/message/{message_id}/proof")
 def message_proof(lake: PublishedLake, message_id: str) -> Response:
     """Return what a browser needs to check that a milestone references a message."""
-    found = browser_proof(lake, ledger.message(lake, hex_id(message_id, "messageId")))
-    return lake.current(found)
+    proof = browser_proof(lake, ledger.message(lake, hex_id(message_id, "messageId")))
+    return lake.current(proof)
 
 
 @router.get("/scripts/{name}")
@@ -129,17 +144,18 @@ def script(name: str) -> Response:
 
 @router.get("/milestone/{index}")
 def milestone(request: Request, lake: PublishedLake, index: int) -> Response:
-    """Show a milestone."""
-    return _shown(
-        request, lake, "milestone.html", page_facts.milestone_facts(lake, ledger.milestone(lake, index))
-    )
+    """Show a milestone, with links to those beside it that are published."""
+    facts = page_facts.milestone_facts(lake, ledger.milestone(lake, index))
+    for name, other in (("previous", index - 1), ("next", index + 1)):
+        facts[name] = other if other > 0 and _exists(ledger.milestone, lake, other) else None
+    return _shown(request, lake, "milestone.html", facts)
 
 
 @router.get("/transaction/{transaction_id}")
 def transaction(request: Request, lake: PublishedLake, transaction_id: str) -> Response:
     """Show a transaction with every message that carries it."""
-    found = transaction_facts(lake, hex_id(transaction_id, "transactionId"))
-    return _shown(request, lake, "transaction.html", found)
+    facts = transaction_facts(lake, hex_id(transaction_id, "transactionId"))
+    return _shown(request, lake, "transaction.html", facts)
 
 
 @router.get("/day/{day}")
@@ -151,8 +167,8 @@ def day(request: Request, lake: PublishedLake, day: date) -> Response:
 @router.get("/output/{wanted}")
 def output(request: Request, lake: PublishedLake, wanted: str) -> Response:
     """Show an output."""
-    found = page_facts.output_facts(lake, ledger.output(lake, output_id(wanted)))
-    return _shown(request, lake, "output.html", found)
+    facts = page_facts.output_facts(lake, ledger.output(lake, output_id(wanted)))
+    return _shown(request, lake, "output.html", facts)
 
 
 @router.get("/address/{text}")
@@ -165,10 +181,10 @@ def address(request: Request, lake: PublishedLake, text: str) -> Response:
 @router.get("/tag/{tag}")
 def tag(request: Request, lake: PublishedLake, tag: str) -> Response:
     """Show the newest messages with a tag."""
-    found = page_facts.tag_facts(lake, tag_hex(tag, "tag"))
-    if not found["messages"]:
-        raise not_found(f"tag {found['tag']}")
-    return _shown(request, lake, "tag.html", found)
+    facts = page_facts.tag_facts(lake, tag_hex(tag, "tag"))
+    if not facts["messages"]:
+        raise not_found(f"tag {facts['tag']}")
+    return _shown(request, lake, "tag.html", facts)
 
 
 # Last: its path matches those above.
@@ -177,12 +193,12 @@ def chain(
     request: Request, lake: PublishedLake, kind: Literal["alias", "nft", "foundry"], chain_id: str
 ) -> Response:
     """Show an alias, NFT or foundry with its states."""
-    found = chain_facts(lake, kind, hex_id(chain_id, f"{kind}Id", CHAINS[kind][1]))
-    return _shown(request, lake, "chain.html", found)
+    facts = chain_facts(lake, kind, hex_id(chain_id, f"{kind}Id", CHAINS[kind][1]))
+    return _shown(request, lake, "chain.html", facts)
 
 
 def _shown(
-    request: Request, lake: RequestLake, template: str, found: dict[str, Any], *, scripts: bool = False
+    request: Request, lake: RequestLake, template: str, facts: dict[str, Any], *, scripts: bool = False
 ) -> Response:
-    content = {"network": lake.network, "coin": coin(lake.settings, lake.network), "found": found}
+    content = {"network": lake.network, "coin": coin(lake.settings, lake.network), "found": facts}
     return page(request, lake.snapshot.publication, template, content, _SITE, scripts=scripts)

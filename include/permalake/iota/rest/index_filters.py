@@ -87,54 +87,54 @@ def filter_of(kind: Kind, query: CreatedQuery, as_address: AsAddress) -> OutputF
     Raises:
         ProblemError: From ``as_address``.
     """
-    found = OutputFilter(kind)
+    chosen = OutputFilter(kind)
 
     def address(text: str | None) -> str | None:
         return None if text is None else as_address(text)
 
-    _created(found, query)
+    _created(chosen, query)
     if isinstance(query, LegacyQuery):
-        found.compare("address", "=", address(query.address))
+        chosen.compare("address", "=", address(query.address))
     if isinstance(query, CommonQuery):
-        _native_tokens(found, query)
-        found.demand_any(UNLOCKERS[kind], address(query.unlockable_by_address))
+        _native_tokens(chosen, query)
+        chosen.demand_any(UNLOCKERS[kind], address(query.unlockable_by_address))
     if isinstance(query, FoundryQuery):
-        found.compare("address", "=", address(query.alias_address))
+        chosen.compare("address", "=", address(query.alias_address))
     if isinstance(query, AliasQuery):
-        found.compare("state_controller", "=", address(query.state_controller))
-        found.compare("governor", "=", address(query.governor))
+        chosen.compare("state_controller", "=", address(query.state_controller))
+        chosen.compare("governor", "=", address(query.governor))
     if isinstance(query, AliasQuery | NftQuery):
-        found.compare("issuer", "=", address(query.issuer))
+        chosen.compare("issuer", "=", address(query.issuer))
     if isinstance(query, AliasQuery | BasicQuery):
-        found.compare("sender", "=", address(query.sender))
+        chosen.compare("sender", "=", address(query.sender))
     if isinstance(query, BasicQuery):
-        found.compare("address", "=", address(query.address))
-        found.compare(RETURN_ADDRESS[kind], "=", address(query.storage_deposit_return_address))
-        found.compare("expiration_return_address", "=", address(query.expiration_return_address))
-        _conditions(found, query)
-    return found
+        chosen.compare("address", "=", address(query.address))
+        chosen.compare(RETURN_ADDRESS[kind], "=", address(query.storage_deposit_return_address))
+        chosen.compare("expiration_return_address", "=", address(query.expiration_return_address))
+        _conditions(chosen, query)
+    return chosen
 
 
-def _created(found: OutputFilter, query: CreatedQuery) -> None:
+def _created(chosen: OutputFilter, query: CreatedQuery) -> None:
     for operator, time in (("<", query.created_before), (">", query.created_after)):
         if time is not None:
-            found.conditions.append(f"o.ms_timestamp {operator} to_timestamp({found.bind(time)})")
+            chosen.conditions.append(f"o.ms_timestamp {operator} to_timestamp({chosen.bind(time)})")
 
 
-def _native_tokens(found: OutputFilter, query: CommonQuery) -> None:
-    found.compare("native_token_count", ">=", query.min_native_token_count)
-    found.compare("native_token_count", "<=", query.max_native_token_count)
+def _native_tokens(chosen: OutputFilter, query: CommonQuery) -> None:
+    chosen.compare("native_token_count", ">=", query.min_native_token_count)
+    chosen.compare("native_token_count", "<=", query.max_native_token_count)
     if query.has_native_tokens is not None:
-        found.compare("native_token_count", ">" if query.has_native_tokens else "=", 0)
+        chosen.compare("native_token_count", ">" if query.has_native_tokens else "=", 0)
 
 
-def _conditions(found: OutputFilter, query: BasicQuery) -> None:
-    found.demand_presence(RETURN_ADDRESS[found.kind], query.has_storage_deposit_return)
-    found.demand_presence("timelock_time", query.has_timelock)
-    found.compare("timelock_time", "<", query.timelocked_before)
-    found.compare("timelock_time", ">", query.timelocked_after)
-    found.demand_presence("expiration_time", query.has_expiration)
-    found.compare("expiration_time", "<", query.expires_before)
-    found.compare("expiration_time", ">", query.expires_after)
+def _conditions(chosen: OutputFilter, query: BasicQuery) -> None:
+    chosen.demand_presence(RETURN_ADDRESS[chosen.kind], query.has_storage_deposit_return)
+    chosen.demand_presence("timelock_time", query.has_timelock)
+    chosen.compare("timelock_time", "<", query.timelocked_before)
+    chosen.compare("timelock_time", ">", query.timelocked_after)
+    chosen.demand_presence("expiration_time", query.has_expiration)
+    chosen.compare("expiration_time", "<", query.expires_before)
+    chosen.compare("expiration_time", ">", query.expires_after)
     if query.tag is not None:
-        found.compare("tag", "=", query.tag.lower().removeprefix("0x"))
+        chosen.compare("tag", "=", query.tag.lower().removeprefix("0x"))

@@ -142,6 +142,6 @@ def _select(one: OutputFilter, page: str, listing: Listing) -> str:
     )
 
 
-def page_items(found: Sequence[Position], prefix: str) -> list[str]:
+def page_items(entries: Sequence[Position], prefix: str) -> list[str]:
     """Return the output ids of positions."""
-    return [prefix + output_id for _, output_id in found]
+    return [prefix + output_id for _, output_id in entries]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from fastapi import APIRouter, Path, Query
+from pydantic import Field
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.iota.rest import core_v1, core_v2, ledger
+from permalake.iota.rest.core_v2_answers import OutputWithMetadata
 from permalake.iota.rest.index_filters import Kind, OutputFilter, filter_of
 from permalake.iota.rest.index_pages import Listing, day_of, page_items, positions
 from permalake.iota.rest.index_queries import (
@@ -21,9 +24,11 @@ from permalake.iota.rest.index_queries import (
     NftQuery,
 )
 from permalake.iota.rest.parameters import bech32_address
+from permalake.iota.rest.stardust_answers import MilestoneIndex
+from permalake.web.answers import Cursor, Enveloped, PageSize, answer, json_or_raw
 from permalake.web.paging import Text, Unsigned
 from permalake.web.params import hex_id, hex_schema
-from permalake.web.problems import documented, not_found
+from permalake.web.problems import ProblemError, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
 
 stardust = APIRouter(tags=["indexer"], responses=documented())
@@ -47,7 +52,16 @@ FoundryId = Annotated[
 _PREFIX = {"stardust": "0x", "chrysalis": ""}
 
 
-@stardust.get("/outputs")
+class OutputIds(TypedDict):
+    """A page of ids of outputs; bare hex on Chrysalis."""
+
+    ledgerIndex: MilestoneIndex
+    pageSize: PageSize
+    items: list[Annotated[str, Field(pattern="^(0x)?[0-9a-f]{68}$")]]
+    cursor: NotRequired[Cursor]
+
+
+@stardust.get("/outputs", responses=answer(OutputIds))
 def outputs(lake: PublishedLake, query: Annotated[BasicQuery, Query()]) -> Response:
     """Return the ids of outputs of all kinds; with a filter of basic outputs, of these alone (seed 004)."""
     common = set(CommonQuery.model_fields)
@@ -59,35 +73,35 @@ def outputs(lake: PublishedLake, query: Annotated[BasicQuery, Query()]) -> Respo
     return _listed(lake, query, *((kind, shared) for kind in kinds))
 
 
-@stardust.get("/outputs/basic")
+@stardust.get("/outputs/basic", responses=answer(OutputIds))
 def basic_outputs(lake: PublishedLake, query: Annotated[BasicQuery, Query()]) -> Response:
     """Return the ids of basic outputs."""
     return _listed(lake, query, ("basic", query))
 
 
-@stardust.get("/outputs/alias")
-@stardust.get("/aliases")
+@stardust.get("/outputs/alias", responses=answer(OutputIds))
+@stardust.get("/aliases", responses=answer(OutputIds))
 def alias_outputs(lake: PublishedLake, query: Annotated[AliasQuery, Query()]) -> Response:
     """Return the ids of alias outputs."""
     return _listed(lake, query, ("alias", query))
 
 
-@stardust.get("/outputs/nft")
-@stardust.get("/nft")
+@stardust.get("/outputs/nft", responses=answer(OutputIds))
+@stardust.get("/nft", responses=answer(OutputIds))
 def nft_outputs(lake: PublishedLake, query: Annotated[NftQuery, Query()]) -> Response:
     """Return the ids of NFT outputs."""
     return _listed(lake, query, ("nft", query))
 
 
-@stardust.get("/outputs/foundry")
-@stardust.get("/foundries")
+@stardust.get("/outputs/foundry", responses=answer(OutputIds))
+@stardust.get("/foundries", responses=answer(OutputIds))
 def foundry_outputs(lake: PublishedLake, query: Annotated[FoundryQuery, Query()]) -> Response:
     """Return the ids of foundry outputs."""
     return _listed(lake, query, ("foundry", query))
 
 
-@stardust.get("/outputs/alias/{aliasId}")
-@stardust.get("/aliases/{aliasId}")
+@stardust.get("/outputs/alias/{aliasId}", responses=answer(OutputIds))
+@stardust.get("/aliases/{aliasId}", responses=answer(OutputIds))
 def alias(
     lake: PublishedLake,
     aliasId: AliasId,  # noqa: N803
@@ -97,8 +111,8 @@ def alias(
     return _newest(lake, "alias", aliasId, query)
 
 
-@stardust.get("/outputs/nft/{nftId}")
-@stardust.get("/nft/{nftId}")
+@stardust.get("/outputs/nft/{nftId}", responses=answer(OutputIds))
+@stardust.get("/nft/{nftId}", responses=answer(OutputIds))
 def nft(
     lake: PublishedLake,
     nftId: NftId,  # noqa: N803
@@ -108,8 +122,8 @@ def nft(
     return _newest(lake, "nft", nftId, query)
 
 
-@stardust.get("/outputs/foundry/{foundryId}")
-@stardust.get("/foundries/{foundryId}")
+@stardust.get("/outputs/foundry/{foundryId}", responses=answer(OutputIds))
+@stardust.get("/foundries/{foundryId}", responses=answer(OutputIds))
 def foundry(
     lake: PublishedLake,
     foundryId: FoundryId,  # noqa: N803
@@ -119,15 +133,17 @@ def foundry(
     return _newest(lake, "foundry", foundryId, query)
 
 
-@chrysalis.get("/outputs")
+@chrysalis.get("/outputs", responses=answer(OutputIds))
 def legacy_outputs(lake: PublishedLake, query: Annotated[LegacyQuery, Query()]) -> Response:
     """Return the ids of Chrysalis outputs, by owner."""
     return _listed(lake, query, ("legacy", query))
 
 
 # Seed 004 finds single outputs here too.
-stardust.add_api_route("/outputs/{outputId}", core_v2.output)
-chrysalis.add_api_route("/outputs/{outputId}", core_v1.output)
+stardust.add_api_route("/outputs/{outputId}", core_v2.output, responses=json_or_raw(OutputWithMetadata))
+chrysalis.add_api_route(
+    "/outputs/{outputId}", core_v1.output, responses=answer(Enveloped[core_v1.ChrysalisOutputState])
+)
 
 
 def _listed(lake: RequestLake, query: CreatedQuery, *wanted: tuple[Kind, CreatedQuery]) -> Response:
@@ -179,6 +195,13 @@ def _newest(lake: RequestLake, kind: Kind, text: str, query: ChainQuery) -> Resp
     newest = next(
         (one for one in ids if one not in spent or spent[one]["transaction_id"] not in created), None
     )
-    if newest is None or (newest in spent and not query.spent_too):
+    if newest is None:
         raise not_found(f"{kind} {chain_id}")
+    if newest in spent and not query.spent_too:
+        end = spent[newest]
+        raise ProblemError(
+            404,
+            f"{kind} {chain_id} was destroyed in milestone {end['milestone_index']}, by transaction "
+            f"{end['transaction_id']}; with state=all its last output is given",
+        )
     return lake.current(_page(last, 1, [f"0x{newest}"], None))

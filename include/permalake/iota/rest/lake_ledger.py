@@ -23,22 +23,22 @@ class LakeLedger:
         return self._message(message_id, self._lake.find("messages", "message_id", message_id))
 
     def _message(self, message_id: str, scan: Scan) -> Row:
-        found = copied_rows(self._lake, "messages", scan, "message_id", message_id)
-        if not found:
+        copies = copied_rows(self._lake, "messages", scan, "message_id", message_id)
+        if not copies:
             raise not_found(message_id)
-        return found[0]
+        return copies[0]
 
     def included_message(self, transaction_id: str) -> Row:
         """Return the message with which a transaction was included."""
-        found = self._lake.rows(
+        rows = self._lake.rows(
             "SELECT message_id, milestone_index FROM transactions "
             "WHERE transaction_id = $id AND inclusion_state = 1 LIMIT 1",
             {"id": transaction_id},
             transactions=self._lake.find("transactions", "transaction_id", transaction_id),
         )
-        if not found:
+        if not rows:
             raise not_found(f"an included message of transaction {transaction_id}")
-        return self._message(found[0]["message_id"], Scan(milestones=[found[0]["milestone_index"]]))
+        return self._message(rows[0]["message_id"], Scan(milestones=[rows[0]["milestone_index"]]))
 
     def output(self, output_id: str, kinds: Iterable[str]) -> Row:
         """Return an output's row."""
@@ -48,22 +48,22 @@ class LakeLedger:
             if scan.is_empty:
                 continue
             own = ", message_id" if kind == "legacy" else ""
-            found = self._lake.rows(
+            rows = self._lake.rows(
                 f"SELECT output_id, '{kind}' AS kind, amount, data, milestone_index, ms_timestamp{own} "  # noqa: S608
                 f"FROM {table} WHERE output_id = $id",
                 {"id": output_id},
                 **{table: scan},
             )
-            if found:
-                return found[0]
+            if rows:
+                return rows[0]
         raise not_found(output_id)
 
     def milestone(self, index: int) -> Row:
         """Return a milestone's row."""
-        found = copied_rows(self._lake, "milestones", Scan(milestones=(index,)), "milestone_index", index)
-        if not found:
+        copies = copied_rows(self._lake, "milestones", Scan(milestones=(index,)), "milestone_index", index)
+        if not copies:
             raise not_found(f"milestone {index}")
-        return found[0]
+        return copies[0]
 
     def listed(self, wanted: LedgerList, page: ListPage, among: Iterable[int] | None = None) -> list[Row]:
         """Return one page of a list, and one row more if there is one.
@@ -71,8 +71,8 @@ class LakeLedger:
         Only as many milestones are read as the page needs: the id index names those that hold such rows.
         ``among`` names them where the caller knows better.
         """
-        found = self.places(wanted) if among is None else among
-        places = sorted(found, reverse=wanted.newest)
+        candidates = self.places(wanted) if among is None else among
+        places = sorted(candidates, reverse=wanted.newest)
         bound: dict[str, Any] = {"value": wanted.value, **wanted.equal}
         conditions = [f"{wanted.column} = $value", *(f"{name} = ${name}" for name in wanted.equal)]
         if page.after:

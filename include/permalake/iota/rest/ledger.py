@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
 from permalake.iota.rest.cassandra_ledger import CassandraLedger, held_milestones
 from permalake.iota.rest.lake_ledger import LakeLedger
 from permalake.iota.rest.ledger_reader import KINDS, OWNED_KINDS, LedgerList, LedgerReader, Row
@@ -14,18 +15,30 @@ from permalake.web.problems import ProblemError
 from permalake.web.state import RequestLake, not_at_once
 
 __all__ = ["KINDS", "OWNED_KINDS", "LedgerList", "Row"]
-STATES = {0: "conflicting", 1: "included", 2: "noTransaction"}
-"""``ledgerInclusionState`` by ``inclusion_state``."""
+STATES = {0: "conflicting", 1: "included", 2: "noTransaction", None: None}
+"""``ledgerInclusionState`` by ``inclusion_state``; None: no milestone references the message yet."""
+_UNREFERENCED = UNREFERENCED_MESSAGES.name
 
 
 def days(lake: RequestLake) -> list[tuple[int, int]]:
     """Return the first and last milestone of every published day with milestones, in order."""
 
     def derive() -> list[tuple[int, int]]:
-        found = lake.rows("SELECT start_ms, end_ms FROM date_cache ORDER BY start_ms", date_cache=EVERYTHING)
-        return [(row["start_ms"], row["end_ms"]) for row in found]
+        rows = lake.rows("SELECT start_ms, end_ms FROM date_cache ORDER BY start_ms", date_cache=EVERYTHING)
+        rows += _days_of_head(lake) if lake.snapshot.has_head else []
+        return sorted((row["start_ms"], row["end_ms"]) for row in rows)
 
     return lake.once("days", derive)
+
+
+def _days_of_head(lake: RequestLake) -> list[Row]:
+    held = lake.snapshot.head_days
+    return lake.rows(
+        "SELECT min(milestone_index) AS start_ms, max(milestone_index) AS end_ms FROM milestones "
+        "WHERE date IN (SELECT unnest($days)) GROUP BY date",
+        {"days": sorted(held)},
+        milestones=Scan(days=held),
+    )
 
 
 def ranges(lake: RequestLake) -> list[tuple[int, int]]:
@@ -45,14 +58,16 @@ def ledger_index(lake: RequestLake) -> int:
     Raises:
         ProblemError: 503 where no day is published.
     """
-    found = ranges(lake)
-    if not found:
+    held = ranges(lake)
+    if not held:
         raise ProblemError(503, f"no day of {lake.network} is published yet")
-    return found[0][1]
+    return held[0][1]
 
 
 def reader_of(lake: RequestLake) -> LedgerReader:
-    """Return the backend that reads single rows and lists of the request's network."""
+    """Return the backend that reads single rows and lists of the request's network; of a head the lake."""
+    if lake.snapshot.has_head:
+        return LakeLedger(lake)
     stores: StoreReaders = lake.request.app.state.stores
     whole = stores.whole(lake.network)
     if whole is None or stores.cassandra is None:
@@ -67,16 +82,43 @@ def message(lake: RequestLake, message_id: str) -> Row:
     return reader_of(lake).message(message_id)
 
 
+def any_message(lake: RequestLake, message_id: str) -> Row:
+    """Return a message's row, also of one that no milestone references yet, which only a head has.
+
+    Such a one has no milestone_index and inclusion_state (None); beside the columns of others it has
+    est_milestone_index and seen_at. 404 where there is neither.
+    """
+    try:
+        return message(lake, message_id)
+    except ProblemError as missing:
+        unreferenced = _unreferenced(lake, message_id) if missing.status == 404 else []
+        if not unreferenced:
+            raise
+        return unreferenced[0]
+
+
+def _unreferenced(lake: RequestLake, message_id: str) -> list[Row]:
+    if lake.snapshot.table(lake.network, _UNREFERENCED) is None:
+        return []
+    return lake.rows(
+        "SELECT message_id, message, NULL AS milestone_index, NULL AS white_flag_index, "  # noqa: S608
+        "NULL AS inclusion_state, 0 AS conflict_reason, est_milestone_index, seen_at "
+        f"FROM {_UNREFERENCED} WHERE message_id = $id",
+        {"id": message_id},
+        **{_UNREFERENCED: EVERYTHING},
+    )
+
+
 def white_flag_index(lake: RequestLake, row: Row) -> int:
     """Return the place of a message in its milestone, from its row where the backend has it there."""
     if "white_flag_index" in row:
         return int(row["white_flag_index"])
-    found = lake.rows(
+    rows = lake.rows(
         "SELECT white_flag_index FROM messages WHERE message_id = $id",
         {"id": row["message_id"]},
         messages=Scan(milestones=[row["milestone_index"]]),
     )
-    return int(found[0]["white_flag_index"])
+    return int(rows[0]["white_flag_index"])
 
 
 def included_message(lake: RequestLake, transaction_id: str) -> Row:
@@ -108,13 +150,13 @@ def spent(lake: RequestLake, output_ids: Sequence[str]) -> dict[str, Row]:
     places = {index for index in places if index <= last}
     if not places:
         return {}
-    found = lake.rows(
+    rows = lake.rows(
         "SELECT output_id, transaction_id, message_id, milestone_index, ms_timestamp FROM consumed_outputs "
         "WHERE output_id IN (SELECT unnest($ids)) AND milestone_index <= $last",
         {"ids": list(output_ids), "last": last},
         consumed_outputs=Scan(milestones=sorted(places)),
     )
-    return {row["output_id"]: row for row in found}
+    return {row["output_id"]: row for row in rows}
 
 
 def utxo_changes(lake: RequestLake, index: int) -> tuple[list[str], list[str]]:
@@ -157,8 +199,8 @@ def utxo_changes(lake: RequestLake, index: int) -> tuple[list[str], list[str]]:
 
 def receipt_payloads(lake: RequestLake) -> list[bytes]:
     """Return the payloads of the milestones with a receipt, in order: each made a treasury output."""
-    found = lake.rows("SELECT DISTINCT milestone_index FROM treasury_outputs", treasury_outputs=EVERYTHING)
-    indices = sorted(row["milestone_index"] for row in found)
+    carriers = lake.rows("SELECT DISTINCT milestone_index FROM treasury_outputs", treasury_outputs=EVERYTHING)
+    indices = sorted(row["milestone_index"] for row in carriers)
     rows = lake.rows(
         "SELECT payload FROM milestones WHERE milestone_index IN (SELECT unnest($indices)) "
         "ORDER BY milestone_index",
@@ -170,10 +212,10 @@ def receipt_payloads(lake: RequestLake) -> list[bytes]:
 
 def treasury(lake: RequestLake) -> tuple[str, int]:
     """Return the milestone id and the amount of the treasury; zeros where there never was one."""
-    found = lake.rows(
+    rows = lake.rows(
         "SELECT output_id, amount FROM treasury_outputs WHERE milestone_index <= $last "
         "ORDER BY milestone_index DESC LIMIT 1",
         {"last": ledger_index(lake)},
         treasury_outputs=EVERYTHING,
     )
-    return (found[0]["output_id"], found[0]["amount"]) if found else ("0" * 64, 0)
+    return (rows[0]["output_id"], rows[0]["amount"]) if rows else ("0" * 64, 0)

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.codec.to_json import BLOCKS_JSON, block_json
 from permalake.iota.rest import ledger
+from permalake.iota.rest.chrysalis_answers import ChrysalisMessage, ConflictReason, LedgerState
 from permalake.iota.rest.parameters import MessageId, NodePage, Nothing, TransactionId
+from permalake.iota.rest.stardust_answers import MilestoneIndex, StardustBlock
+from permalake.web.answers import (
+    Bytes32,
+    Count,
+    Cursor,
+    Enveloped,
+    HexText,
+    PageSize,
+    answer,
+    json_or_raw,
+    only,
+)
 from permalake.web.batches import BatchedAnswer, alone
+from permalake.web.head import HeadRoute
 from permalake.web.paging import ListPage
 from permalake.web.params import hex_id, tag_hex
 from permalake.web.problems import documented
-from permalake.web.responses import immutable_bytes, immutable_json, wants_raw
-from permalake.web.state import PublishedLake, RequestLake, at_once, promptly
+from permalake.web.responses import RAW_TYPES, immutable_bytes, immutable_json, wants_raw
+from permalake.web.state import PublishedLake, RequestLake, at_once, lacks, promptly
 
-router = APIRouter(tags=["messages"], responses=documented())
-RAW: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
+router = APIRouter(tags=["messages"], responses=documented(), route_class=HeadRoute)
 
 
 class ChildrenQuery(NodePage):
@@ -42,25 +56,68 @@ class TagQuery(ChildrenQuery):
     utf8: bool = Field(False, description="The index is text, not hex.")
 
 
+class MessageMetadata(TypedDict):
+    """How a message was referenced, and what the ledger made of it; null while no milestone references it."""
+
+    messageId: Bytes32
+    parentMessageIds: list[Bytes32]
+    isSolid: bool
+    referencedByMilestoneIndex: MilestoneIndex | None
+    milestoneIndex: NotRequired[MilestoneIndex]
+    ledgerInclusionState: LedgerState | None
+    conflictReason: NotRequired[ConflictReason]
+
+
+class ExpandedMessage(TypedDict):
+    """A message with state and milestone."""
+
+    id: Bytes32
+    inclusionState: LedgerState
+    milestoneIndex: MilestoneIndex
+
+
+class MessageChildren(TypedDict):
+    """A page of the messages that approve a message: ids, or objects where ``expanded`` is set."""
+
+    maxResults: PageSize
+    count: Count
+    childrenMessageIds: list[Bytes32 | ExpandedMessage]
+    messageId: Bytes32
+    cursor: NotRequired[Cursor]
+
+
+class MessagesOfIndex(TypedDict):
+    """A page of the messages with an index or tag: ids, or objects where ``expanded`` is set."""
+
+    maxResults: PageSize
+    count: Count
+    messageIds: list[Bytes32 | ExpandedMessage]
+    index: HexText
+    cursor: NotRequired[Cursor]
+
+
+_MESSAGE = json_or_raw(Enveloped[ChrysalisMessage | StardustBlock])
+
+
 def _message_of_id(lake: RequestLake, message_id: str) -> Response | BatchedAnswer:
-    return _message(lake.request, lake, ledger.message(lake, hex_id(message_id, "messageId")))
+    return _message(lake.request, lake, ledger.any_message(lake, hex_id(message_id, "messageId")))
 
 
-@router.get("/messages/{messageId}")
+@router.get("/messages/{messageId}", responses=_MESSAGE)
 @at_once(_message_of_id)
 async def message(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return a message, as JSON or as its bytes."""
     return await promptly(lake, lambda: alone(_message_of_id(lake, message_id)))
 
 
-@router.get("/messages/{messageId}/metadata")
+@router.get("/messages/{messageId}/metadata", responses=answer(Enveloped[MessageMetadata]))
 async def metadata(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return how a message was referenced, and what the ledger made of it."""
     wanted = hex_id(message_id, "messageId")
-    return await promptly(lake, lambda: _metadata(lake, ledger.message(lake, wanted)))
+    return await promptly(lake, lambda: _metadata(lake, ledger.any_message(lake, wanted)))
 
 
-@router.get("/messages/{messageId}/raw", responses=RAW, response_class=Response)
+@router.get("/messages/{messageId}/raw", responses=only(RAW_TYPES[1]), response_class=Response)
 async def raw(
     request: Request,
     lake: PublishedLake,
@@ -69,10 +126,10 @@ async def raw(
 ) -> Response:
     """Return the bytes of a message."""
     wanted = hex_id(message_id, "messageId")
-    return await promptly(lake, lambda: _raw(request, ledger.message(lake, wanted)))
+    return await promptly(lake, lambda: _raw(request, ledger.any_message(lake, wanted)))
 
 
-@router.get("/messages/{messageId}/children")
+@router.get("/messages/{messageId}/children", responses=answer(Enveloped[MessageChildren]))
 def children(
     lake: PublishedLake, message_id: MessageId, query: Annotated[ChildrenQuery, Query()]
 ) -> Response:
@@ -80,7 +137,7 @@ def children(
     return _children(lake, hex_id(message_id, "messageId"), query)
 
 
-@router.get("/messages")
+@router.get("/messages", responses=answer(Enveloped[MessagesOfIndex]))
 def messages(lake: PublishedLake, query: Annotated[TagQuery, Query()]) -> Response:
     """List the messages with an index (Chrysalis) or tag (Stardust), at top level or inside a transaction."""
     tag = tag_hex(query.index, "index", utf8=query.utf8)
@@ -89,7 +146,7 @@ def messages(lake: PublishedLake, query: Annotated[TagQuery, Query()]) -> Respon
     return _list(lake, "messageIds", rows, page, index=tag, cursor=cursor)
 
 
-@router.get("/transactions/{transactionId}/included-message")
+@router.get("/transactions/{transactionId}/included-message", responses=_MESSAGE)
 def included_message(
     request: Request,
     lake: PublishedLake,
@@ -100,13 +157,19 @@ def included_message(
     return alone(_message(request, lake, _included(lake, transaction_id)))
 
 
-@router.get("/transactions/{transactionId}/included-message/metadata")
+@router.get(
+    "/transactions/{transactionId}/included-message/metadata", responses=answer(Enveloped[MessageMetadata])
+)
 def included_metadata(lake: PublishedLake, transaction_id: TransactionId, query: Nothing) -> Response:  # noqa: ARG001
     """Return the metadata of the message with which a transaction was included."""
     return _metadata(lake, _included(lake, transaction_id))
 
 
-@router.get("/transactions/{transactionId}/included-message/raw", responses=RAW, response_class=Response)
+@router.get(
+    "/transactions/{transactionId}/included-message/raw",
+    responses=only(RAW_TYPES[1]),
+    response_class=Response,
+)
 def included_raw(
     request: Request,
     lake: PublishedLake,
@@ -117,7 +180,9 @@ def included_raw(
     return _raw(request, _included(lake, transaction_id))
 
 
-@router.get("/transactions/{transactionId}/included-message/children")
+@router.get(
+    "/transactions/{transactionId}/included-message/children", responses=answer(Enveloped[MessageChildren])
+)
 def included_children(
     lake: PublishedLake, transaction_id: TransactionId, query: Annotated[ChildrenQuery, Query()]
 ) -> Response:
@@ -174,6 +239,8 @@ def _found(
 ) -> tuple[list[Any], str | None]:
     wanted = ledger.LedgerList(table, *lookup, "message_id", query.newest, ("inclusion_state",))
     shown, cursor = page.cut(ledger.listed(lake, wanted, page), wanted.place)
+    if not shown and not page.after:
+        lacks(lake)
     return [_expanded(row) if query.expanded else row["message_id"] for row in shown], cursor
 
 

@@ -16,6 +16,7 @@ from permalake.iota.rest import (
     explorer_ledger,
     explorer_pages,
     indexer,
+    list_pages,
     messages,
     not_served,
     permanode,
@@ -27,11 +28,15 @@ from permalake.web.mount import Mount
 _BOTH: tuple[tuple[str, APIRouter], ...] = (
     ("/{net}", service.router),
     ("/{net}", not_served.plugins),
-    ("/{net}/explore", explorer_pages.router),
+    ("/{net}/explore", list_pages.router),
 )
+_PAGES = ("/{net}/explore", explorer_pages.router)
+"""Behind the lists: a path of two parts is an id there."""
 _EXPLORER = (explorer.router, explorer_ledger.router)
 _V2 = (core_v2.router, not_served.core_v2)
 _STARDUST: tuple[tuple[str, APIRouter], ...] = (
+    ("/{net}/explore", list_pages.stardust),
+    _PAGES,
     *(("/{net}/api/core/v2", router) for router in _V2),
     *(
         ("/api/permanode/v1/{net}", router)
@@ -49,6 +54,7 @@ _STARDUST: tuple[tuple[str, APIRouter], ...] = (
 )
 _V1 = (messages.router, core_v1.router, addresses.router, not_served.core_v1)
 _CHRYSALIS: tuple[tuple[str, APIRouter], ...] = (
+    _PAGES,
     *((prefix, router) for prefix in ("/{net}/api/v1", "/{net}/api/core/v1") for router in _V1),
     *(("/api/permanode/v1/{net}", router) for router in (permanode.router, *_V1)),
     ("/{net}/api/indexer/v1", indexer.chrysalis),
@@ -63,11 +69,11 @@ _CHRYSALIS: tuple[tuple[str, APIRouter], ...] = (
 
 def mounts(settings: Settings) -> tuple[Mount, ...]:
     """Return the routers of every configured network."""
-    found = []
+    mounted = []
     for name, network in settings.networks.items():
         own = _STARDUST if network.protocol == "stardust" else _CHRYSALIS
         for prefix, router in (*_BOTH, *own):
-            found.append(Mount(prefix.replace("{net}", name), router, name))
+            mounted.append(Mount(prefix.replace("{net}", name), router, name))
             if name == settings.serve.default_network and prefix.startswith("/{net}"):
-                found.append(Mount(prefix.removeprefix("/{net}"), router, name, documented=False))
-    return tuple(found)
+                mounted.append(Mount(prefix.removeprefix("/{net}"), router, name, documented=False))
+    return tuple(mounted)

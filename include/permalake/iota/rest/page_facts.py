@@ -22,6 +22,7 @@ from permalake.iota.rest.content_words import (
 from permalake.iota.rest.holdings import holdings, since
 from permalake.iota.rest.known_networks import coin
 from permalake.iota.rest.page_moves import history_of_holdings, ledger_effect
+from permalake.iota.rest.token_holdings import tokens_in, tokens_of
 from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
 from permalake.web.synthetic import is_synthetic
@@ -58,26 +59,36 @@ def words_of(lake: RequestLake, output: dict[str, Any]) -> list[str]:
 
 def message_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     """Return a message: its place, state, effect on the ledger, parents, children, JSON and bytes."""
-    found = block_json(row["message"], protocol_of(lake))
-    parents: list[str] = found.get("parents") or found.get("parentMessageIds") or []
+    block = block_json(row["message"], protocol_of(lake))
+    parents: list[str] = block.get("parents") or block.get("parentMessageIds") or []
     protocol = protocol_of(lake)
     is_conflicting = row["inclusion_state"] == 0
     return {
         "id": row["message_id"],
         "noun": noun_of(lake),
-        "milestone_index": row["milestone_index"],
-        "white_flag_index": ledger.white_flag_index(lake, row),
-        **time_of(ledger.milestone(lake, row["milestone_index"])["timestamp"]),
+        **_place_of_message(lake, row),
         "state": ledger.STATES[row["inclusion_state"]],
         "conflict_reason": row["conflict_reason"] if is_conflicting else None,
         "conflict": described(row["conflict_reason"]) if is_conflicting else None,
         "payload": payload_in_words(payload_type(row["message"], protocol), protocol),
-        "tagged": tagged_data(found),
+        "tagged": tagged_data(block),
         "parents": [parent.removeprefix("0x") for parent in parents],
         "children": _children(lake, row["message_id"]),
         "effect": ledger_effect(lake, row),
-        "json": found,
+        "json": block,
         "bytes": row["message"].hex(),
+    }
+
+
+def _place_of_message(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
+    """Return milestone, place and time; without a milestone the estimate, and when the head first had it."""
+    if row["milestone_index"] is None:
+        place = {"milestone_index": None, "white_flag_index": None}
+        return place | {"est_milestone_index": row["est_milestone_index"], **time_of(row["seen_at"])}
+    return {
+        "milestone_index": row["milestone_index"],
+        "white_flag_index": ledger.white_flag_index(lake, row),
+        **time_of(ledger.milestone(lake, row["milestone_index"])["timestamp"]),
     }
 
 
@@ -133,7 +144,7 @@ def milestone_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
 def output_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     """Return an output: amount, when it was created and spent, JSON and bytes."""
     spender = ledger.spent(lake, [row["output_id"]]).get(row["output_id"])
-    found = output_json(row["data"], protocol_of(lake))
+    document = output_json(row["data"], protocol_of(lake))
     return {
         "id": row["output_id"],
         "kind": row["kind"],
@@ -146,9 +157,10 @@ def output_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         "spent_at": spender and time_of(spender["ms_timestamp"])["time"],
         "spent_by": spender and spender["transaction_id"],
         "chain": _chain_id(lake, row),
-        "conditions": words_of(lake, found),
-        "metadata": metadata(found),
-        "json": found,
+        "conditions": words_of(lake, document),
+        "tokens": tokens_in(lake, document),
+        "metadata": metadata(document),
+        "json": document,
         "bytes": row["data"].hex(),
     }
 
@@ -162,12 +174,12 @@ def _chain_id(lake: RequestLake, row: ledger.Row) -> str | None:
     if row["kind"] not in CHAINS:
         return None
     table, column = f"{row['kind']}_outputs", CHAINS[row["kind"]][0]
-    found = lake.rows(
+    rows = lake.rows(
         f"SELECT {column} AS id FROM {table} WHERE output_id = $id",  # noqa: S608
         {"id": row["output_id"]},
         **{table: Scan(milestones=[row["milestone_index"]])},
     )
-    return found[0]["id"] if found else None
+    return rows[0]["id"] if rows else None
 
 
 def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
@@ -197,6 +209,7 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
         "unspent": str(held.amount),
         "opening": str(held.opening),
         "since": since(lake),
+        "native": tokens_of(lake, address, held),
         "complete": len(newest) <= MOST_OWNED,
         "outputs": [
             {
@@ -209,14 +222,14 @@ def address_facts(lake: RequestLake, address: str) -> dict[str, Any]:
             }
             for row in shown
         ],
-        "history": history_of_holdings(held),
+        "history": history_of_holdings(lake, held),
     }
 
 
 def _balance(lake: RequestLake, address: str) -> dict[str, str] | None:
     """Return what an address owns, and what of it no timelock holds; None on Chrysalis and if unknown."""
-    found = balance_of(lake, address) if protocol_of(lake) == "stardust" else None
-    return {"total": str(found[0]), "available": str(found[1])} if found else None
+    account = balance_of(lake, address) if protocol_of(lake) == "stardust" else None
+    return {"total": str(account[0]), "available": str(account[1])} if account else None
 
 
 def _place(row: ledger.Row) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from permalake.config import NetworkSettings
 from permalake.iota.codec.bech32 import decode_address
-from permalake.web.paging import ListPage, NoQuery, PageQuery, Text, Unsigned
+from permalake.web.paging import LIMIT, ListPage, NoQuery, PageQuery, Text, Unsigned
 from permalake.web.params import hex_schema
 from permalake.web.problems import bad_request
 from permalake.web.state import RequestLake
@@ -85,7 +85,7 @@ def milestone_index(text: str) -> int:
 class NodePage(PageQuery):
     """Pages of lists on Chrysalis; chronicle.rs calls the parameters ``page_size`` and ``state``."""
 
-    other_size: int | None = Field(None, ge=1, alias="page_size", description="As pageSize.")
+    other_size: int | None = Field(None, ge=1, alias="page_size", description=f"As pageSize. {LIMIT}")
     other_cursor: str | None = Field(None, max_length=2048, alias="state", description="As cursor.")
 
     def asked(self, lake: RequestLake, filters: dict[str, object]) -> ListPage:

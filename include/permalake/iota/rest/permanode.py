@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.iota.codec.bech32 import encode_address
 from permalake.iota.codec.milestones import milestone_id
 from permalake.iota.rest import ledger
-from permalake.iota.rest.addresses import Bech32, Ed25519, OutputsQuery, unspent_or_all
+from permalake.iota.rest.addresses import AddressOutputs, Bech32, Ed25519, OutputsQuery, unspent_or_all
 from permalake.iota.rest.core_v2 import milestone_by_id, milestone_payload
 from permalake.iota.rest.messages import protocol_of
 from permalake.iota.rest.parameters import MAX_INDEX, NodePage, Nothing, bech32_address
+from permalake.iota.rest.stardust_answers import MilestoneIndex, StardustMilestone
 from permalake.lake.serving import Scan
+from permalake.web.answers import Bytes32, Count, Cursor, Enveloped, Seconds, answer, json_or_raw
+from permalake.web.head import HeadRoute
 from permalake.web.paging import ListPage
 from permalake.web.params import hex_id
 from permalake.web.problems import bad_request, documented
 from permalake.web.state import PublishedLake, RequestLake
 
-router = APIRouter(tags=["permanode"], responses=documented())
+router = APIRouter(tags=["permanode"], responses=documented(), route_class=HeadRoute)
 _OWNED = {
     "basic": "address",
     "nft": "address",
@@ -65,7 +69,54 @@ MilestonePart = Annotated[
 ]
 
 
-@router.get("/milestones/{index}")
+class MilestoneMessages(TypedDict):
+    """A milestone, and a page of the messages that it references, in white-flag order."""
+
+    index: MilestoneIndex
+    messageId: Bytes32 | None
+    timestamp: Seconds
+    milestoneId: Bytes32
+    count: Count
+    messageIds: list[Bytes32]
+    cursor: NotRequired[Cursor]
+
+
+class MilestoneRange(TypedDict):
+    """A range of milestones; ``end`` is the one behind the last."""
+
+    start: MilestoneIndex
+    end: Count
+
+
+class SyncState(TypedDict):
+    """Published ranges of milestones, and the gaps between them, newest first."""
+
+    completed: list[MilestoneRange]
+    synced_but_unlogged: list[MilestoneRange]
+    gaps: list[MilestoneRange]
+
+
+class RangeActivity(TypedDict):
+    """What happened in a range of milestones; ``end`` is the one behind the last, tokens are base tokens."""
+
+    start: MilestoneIndex
+    end: Count
+    message_count: Count
+    transaction_count: Count
+    transferred_tokens: Count
+
+
+class ActivityOfRanges(TypedDict):
+    """Unbroken ranges of milestones with their activity."""
+
+    ranges: list[RangeActivity]
+    cursor: NotRequired[Cursor]
+
+
+_PLACE = json_or_raw(Enveloped[MilestoneMessages] | StardustMilestone)
+
+
+@router.get("/milestones/{index}", responses=_PLACE)
 def milestone(
     request: Request, lake: PublishedLake, index: MilestonePart, query: Annotated[MilestoneQuery, Query()]
 ) -> Response:
@@ -80,14 +131,14 @@ def milestone(
     return _milestone(lake, ledger.milestone(lake, number), query)
 
 
-@router.get("/addresses/ed25519/{hex}/outputs")
+@router.get("/addresses/ed25519/{hex}/outputs", responses=answer(Enveloped[AddressOutputs]))
 def ed25519_outputs(lake: PublishedLake, value: Ed25519, query: Annotated[OwnedQuery, Query()]) -> Response:
     """List the outputs that an Ed25519 address owns or owned, as by bech32."""
     raw = bytes.fromhex(hex_id(value, "address"))
     return _outputs(lake, encode_address(lake.settings.network(lake.network).bech32_hrp, 0, raw), query)
 
 
-@router.get("/addresses/{bech32}/outputs")
+@router.get("/addresses/{bech32}/outputs", responses=answer(Enveloped[AddressOutputs]))
 def outputs(lake: PublishedLake, text: Bech32, query: Annotated[OwnedQuery, Query()]) -> Response:
     """List the outputs of any kind that an address owns or owned, spent ones too unless told otherwise."""
     return _outputs(lake, text, query)
@@ -114,17 +165,17 @@ def _outputs(lake: RequestLake, text: str, query: OwnedQuery) -> Response:
     return lake.current({"data": data})
 
 
-@router.get("/sync")
+@router.get("/sync", responses=answer(SyncState))
 def sync(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return which ranges of milestones are published, and the gaps between them; ends are exclusive."""
-    found = ledger.ranges(lake)
-    completed = [{"start": first, "end": last + 1} for first, last in found]
+    held = ledger.ranges(lake)
+    completed = [{"start": first, "end": last + 1} for first, last in held]
     gaps = [{"start": one["end"], "end": following["start"]} for one, following in pairwise(completed)]
     newest_first = {"completed": completed[::-1], "synced_but_unlogged": [], "gaps": gaps[::-1]}
     return lake.current(newest_first)
 
 
-@router.get("/analytics")
+@router.get("/analytics", responses=answer(ActivityOfRanges))
 def analytics(lake: PublishedLake, query: Annotated[RangesQuery, Query()]) -> Response:
     """Return the activity of published milestones from ``start`` to before ``end``, by unbroken ranges."""
     if query.start > query.end:

@@ -6,8 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from permalake.stores.readers import StoreReaders
+from permalake.web.answers import answer
+from permalake.web.head import tell_head
 from permalake.web.paging import NoQuery
 from permalake.web.problems import documented
 from permalake.web.state import PublishedLake
@@ -22,15 +25,25 @@ _UNHEALTHY: dict[int | str, dict[str, Any]] = {
 }
 
 
+class NodeRoutes(TypedDict):
+    """The routes that a network has."""
+
+    routes: list[str]
+
+
 @router.get("/health", response_class=Response, responses=_UNHEALTHY)
 def health(lake: PublishedLake) -> Response:
-    """Answer 200 once a day of the network is published and its store answers, else 503, never by its age."""
+    """Answer 200 once a day of the network is published and its store answers, else 503, never by its age.
+
+    Headers tell how far its live head is.
+    """
     stores: StoreReaders = lake.request.app.state.stores
     published = lake.snapshot.days(lake.network, "date_cache")
-    return Response(status_code=200 if published and stores.answer(lake.network) else 503)
+    response = Response(status_code=200 if published and stores.answer(lake.network) else 503)
+    return tell_head(lake.request, lake.network, response)
 
 
-@router.get("/api/routes", responses=documented())
+@router.get("/api/routes", responses={**documented(), **answer(NodeRoutes)})
 def routes(lake: PublishedLake, query: Annotated[NoQuery, Query()]) -> Response:  # noqa: ARG001
     """Return the routes of the network, as a Stardust node lists those of its plugins."""
     return lake.current({"routes": _PLUGINS[lake.settings.network(lake.network).protocol]})

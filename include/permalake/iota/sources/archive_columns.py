@@ -84,8 +84,8 @@ def archive_columns(text: bytes, kind: Record, origin: str) -> pa.RecordBatch:
         UnusualLinesError: if a line lacks the shape of its file, or may mean something else to another
             reader of JSON.
     """
-    told, rows = _parsed(text, _LINES[kind])
-    columns = _SHAPES[kind](told)
+    parsed, rows = _parsed(text, _LINES[kind])
+    columns = _SHAPES[kind](parsed)
     columns |= {"kind": pa.array(np.full(rows, int(kind), np.int8)), "origin": pa.repeat(origin, rows)}
     given = [columns.get(field.name, pa.nulls(rows)).cast(field.type) for field in _ARROW]
     return pa.RecordBatch.from_arrays(given, schema=_ARROW)
@@ -96,7 +96,7 @@ def _parsed(text: bytes, schema: pa.Schema) -> tuple[dict[str, pa.Array], int]:
     try:
         if not text.isascii():
             text.decode()
-        told = json.read_json(
+        columns = json.read_json(
             pa.BufferReader(text),
             read_options=json.ReadOptions(use_threads=False, block_size=len(text) + 1),
             parse_options=json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
@@ -104,9 +104,9 @@ def _parsed(text: bytes, schema: pa.Schema) -> tuple[dict[str, pa.Array], int]:
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise UnusualLinesError(str(error)) from None
     # A line holds whole objects, as JSON has no ``}`` before a ``{``: as many as lines are one each.
-    if told.num_rows != rows:
+    if columns.num_rows != rows:
         raise UnusualLinesError("a line holds several objects")
-    return {name: _joined(told[name]) for name in schema.names}, rows
+    return {name: _joined(columns[name]) for name in schema.names}, rows
 
 
 def _lines(text: bytes) -> int:
@@ -131,49 +131,49 @@ def _lines(text: bytes) -> int:
 
 def _holds(data: U8, word: bytes) -> bool:
     """Return whether a word is there: faster than ``in`` where its first byte is rarer than its last."""
-    found = np.flatnonzero(data[: 1 - len(word)] == word[0])
+    places = np.flatnonzero(data[: 1 - len(word)] == word[0])
     for at, byte in enumerate(word[1:], 1):
-        found = found[data[found + at] == byte]
-    return len(found) > 0
+        places = places[data[places + at] == byte]
+    return len(places) > 0
 
 
-def _milestones(told: dict[str, pa.Array]) -> dict[str, pa.Array]:
+def _milestones(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
     return {
-        "milestone": _required(_number(told["index"], _LARGEST)),
-        "id": _bytes(told["milestoneId"]),
-        "raw": _required(_bytes(told["rawPayload"])),
-        "link": _bytes(told["messageId"]),
-        "number": _number(told["coneSize"], _LARGEST),
+        "milestone": _required(_number(columns["index"], _LARGEST)),
+        "id": _bytes(columns["milestoneId"]),
+        "raw": _required(_bytes(columns["rawPayload"])),
+        "link": _bytes(columns["messageId"]),
+        "number": _number(columns["coneSize"], _LARGEST),
     }
 
 
-def _blocks(told: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    known = {field.name: pc.struct_field(told["metadata"], field.name) for field in _METADATA}
+def _blocks(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    known = {field.name: pc.struct_field(columns["metadata"], field.name) for field in _METADATA}
     block_id = pc.if_else(pc.equal(known["blockId"], ""), None, known["blockId"])
     return {
-        "milestone": _required(_number(told["milestone"], _LARGEST)),
+        "milestone": _required(_number(columns["milestone"], _LARGEST)),
         "id": _bytes(pc.coalesce(block_id, known["messageId"])),
-        "raw": _required(_bytes(told["raw"])),
+        "raw": _required(_bytes(columns["raw"])),
         "state": _STATE_CODES.take(pc.index_in(known["ledgerInclusionState"], _STATE_NAMES)),
         "conflict": _number(known["conflictReason"], _LARGEST_CONFLICT),
         "number": _number(known["whiteFlagIndex"], _LARGEST),
     }
 
 
-def _consumed(told: dict[str, pa.Array]) -> dict[str, pa.Array]:
+def _consumed(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
     return {
-        "milestone": _required(_number(told["milestone"], _LARGEST)),
-        "id": _required(_bytes(told["outputId"])),
-        "raw": _required(_bytes(told["rawOutput"])),
-        "link": _bytes(told["transactionIdSpent"]),
+        "milestone": _required(_number(columns["milestone"], _LARGEST)),
+        "id": _required(_bytes(columns["outputId"])),
+        "raw": _required(_bytes(columns["rawOutput"])),
+        "link": _bytes(columns["transactionIdSpent"]),
     }
 
 
-def _changes(told: dict[str, pa.Array]) -> dict[str, pa.Array]:
+def _changes(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
     return {
-        "milestone": _required(_number(told["index"], _LARGEST)),
-        "raw": _concatenated(told["createdOutputs"]),
-        "link": _concatenated(told["consumedOutputs"]),
+        "milestone": _required(_number(columns["index"], _LARGEST)),
+        "raw": _concatenated(columns["createdOutputs"]),
+        "link": _concatenated(columns["consumedOutputs"]),
     }
 
 

@@ -153,13 +153,13 @@ def _times_task(read: ReadTime) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 def times_of(part: LineRange, read: ReadTime) -> FileTimes:
     """Return the times of the milestones of a range."""
-    found, damage = [], []
+    times, damage = [], []
     for line in read_lines(part):
         if isinstance(line, Damage):
             damage.append(f"{part.name}: {line.reason}")
-        elif told := read(line):
-            found.append(told)
-    pairs = np.array(found, np.int64).reshape(-1, 2)
+        elif time := read(line):
+            times.append(time)
+    pairs = np.array(times, np.int64).reshape(-1, 2)
     return FileTimes(pairs[:, 0], pairs[:, 1], tuple(damage))
 
 

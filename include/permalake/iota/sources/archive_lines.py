@@ -73,8 +73,8 @@ def milestone_time(line: bytes) -> tuple[int, int] | None:
     The index is the line's own; the time is the payload's: u32 on Stardust, u64 on Chrysalis.
     """
     try:
-        told = load_json(line)
-        index, payload = told["index"], _hex(told["rawPayload"])
+        document = load_json(line)
+        index, payload = document["index"], _hex(document["rawPayload"])
         width = _TIME_WIDTH[int.from_bytes(payload[:4], "little")]
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < 2**32:
             return None
@@ -91,8 +91,8 @@ def row(kind: Record, milestone: int, **values: Any) -> Row:
 
 def malformed_row(raw: bytes, reason: object, fallback: int) -> Row:
     """Return the MALFORMED record of a line: its bytes, or the head of many, and why it is no record."""
-    found = _OWN_INDEX.search(raw)
-    index = int(found[1]) if found and int(found[1]) <= _MAX_INDEX else fallback
+    match = _OWN_INDEX.search(raw)
+    index = int(match[1]) if match and int(match[1]) <= _MAX_INDEX else fallback
     text = " ".join(f"{type(reason).__name__}: {reason}".split()) if isinstance(reason, KeyError) else reason
     why = str(text)[:300]
     if len(raw) > RAW_LIMIT:
@@ -100,42 +100,42 @@ def malformed_row(raw: bytes, reason: object, fallback: int) -> Row:
     return row(Record.MALFORMED, index, raw=raw[:RAW_LIMIT], link=why.encode(errors="replace"))
 
 
-def _milestone(told: Any) -> Row:
+def _milestone(document: Any) -> Row:
     return {
-        "milestone": index_of(told["index"]),
-        "id": _optional_hex(told.get("milestoneId")),
-        "raw": _hex(told["rawPayload"]),
-        "link": _optional_hex(told.get("messageId")),
-        "number": _optional(told.get("coneSize"), _MAX_INDEX),
+        "milestone": index_of(document["index"]),
+        "id": _optional_hex(document.get("milestoneId")),
+        "raw": _hex(document["rawPayload"]),
+        "link": _optional_hex(document.get("messageId")),
+        "number": _optional(document.get("coneSize"), _MAX_INDEX),
     }
 
 
-def _block(told: Any) -> Row:
-    known = told.get("metadata") or {}
+def _block(document: Any) -> Row:
+    known = document.get("metadata") or {}
     return {
-        "milestone": index_of(told["milestone"]),
+        "milestone": index_of(document["milestone"]),
         "id": _optional_hex(known.get("blockId") or known.get("messageId")),
-        "raw": _hex(told["raw"]),
+        "raw": _hex(document["raw"]),
         "state": _STATES.get(known.get("ledgerInclusionState") or ""),
         "conflict": _optional(known.get("conflictReason"), 2**15 - 1),
         "number": _optional(known.get("whiteFlagIndex"), _MAX_INDEX),
     }
 
 
-def _consumed(told: Any) -> Row:
+def _consumed(document: Any) -> Row:
     return {
-        "milestone": index_of(told["milestone"]),
-        "id": _hex(told["outputId"]),
-        "raw": _hex(told["rawOutput"]),
-        "link": _optional_hex(told.get("transactionIdSpent")),
+        "milestone": index_of(document["milestone"]),
+        "id": _hex(document["outputId"]),
+        "raw": _hex(document["rawOutput"]),
+        "link": _optional_hex(document.get("transactionIdSpent")),
     }
 
 
-def _changes(told: Any) -> Row:
+def _changes(document: Any) -> Row:
     return {
-        "milestone": index_of(told["index"]),
-        "raw": b"".join(map(_hex, told.get("createdOutputs") or ())),
-        "link": b"".join(map(_hex, told.get("consumedOutputs") or ())),
+        "milestone": index_of(document["index"]),
+        "raw": b"".join(map(_hex, document.get("createdOutputs") or ())),
+        "link": b"".join(map(_hex, document.get("consumedOutputs") or ())),
     }
 
 

@@ -77,8 +77,8 @@ MESSAGE = pa.schema(
 def milestone_time(line: bytes) -> tuple[int, int] | None:
     """Return (milestone index, time [unix s]) of a line; None when it does not tell both."""
     try:
-        told = load_json(line)
-        index, time = told["milestone_index"], told["milestone"]["essence"]["timestamp"]
+        document = load_json(line)
+        index, time = document["milestone_index"], document["milestone"]["essence"]["timestamp"]
         return _whole(index, 2**32), min(_whole(time, _U64), _MAX_TIME)
     except UNREADABLE:
         return None
@@ -91,12 +91,12 @@ def packed(lines: Iterable[bytes | Damage], fallback: int) -> Iterator[pa.Record
     """
     waiting: list[Row] = []
     for line in lines:
-        found, messages = _line(line, fallback)
+        records, messages = _line(line, fallback)
         waiting += messages
         if len(waiting) >= _BATCH_MESSAGES:
             yield pack_messages(waiting)
             waiting = []
-        yield pa.RecordBatch.from_pylist(found, PACKED)
+        yield pa.RecordBatch.from_pylist(records, PACKED)
     if waiting:
         yield pack_messages(waiting)
 
@@ -106,33 +106,33 @@ def _line(line: bytes | Damage, fallback: int) -> tuple[list[Row], list[Row]]:
     if isinstance(line, Damage):
         return [malformed_row(line.raw, line.reason, fallback)], []
     try:
-        told = load_json(line)
-        index = index_of(told["milestone_index"])
-        pairs = dict(told["messages"])
-        raw = dialect.pack_milestone_text(json.dumps(told["milestone"]))
+        document = load_json(line)
+        index = index_of(document["milestone_index"])
+        pairs = dict(document["messages"])
+        raw = dialect.pack_milestone_text(json.dumps(document["milestone"]))
     except UNREADABLE as error:
         return [malformed_row(line, error, fallback)], []
-    found = [row(Record.MILESTONE, index, raw=raw) | {"created": _migrated(raw)}]
+    records = [row(Record.MILESTONE, index, raw=raw) | {"created": _migrated(raw)}]
     messages = []
     for message_id, pair in pairs.items():
         try:
             messages.append(_message(index, message_id, pair))
         except UNREADABLE as error:
-            found.append(malformed_row(_text_of(line, message_id), error, index) | {"milestone": index})
-    return found, messages
+            records.append(malformed_row(_text_of(line, message_id), error, index) | {"milestone": index})
+    return records, messages
 
 
 def _text_of(line: bytes, message_id: str) -> bytes:
     """Return the exact text of a message in a line, from its id to its end."""
-    found = re.search(rb'"' + re.escape(message_id.encode()) + rb'"\s*:\s*', line)
-    if not found:
+    match = re.search(rb'"' + re.escape(message_id.encode()) + rb'"\s*:\s*', line)
+    if not match:
         return line
-    rest = line[found.end() :].decode("utf-8", "surrogateescape")
+    rest = line[match.end() :].decode("utf-8", "surrogateescape")
     try:
         end = json.JSONDecoder().raw_decode(rest)[1]
     except (ValueError, RecursionError):
         return line
-    return line[found.start() : found.end()] + rest[:end].encode("utf-8", "surrogateescape")
+    return line[match.start() : match.end()] + rest[:end].encode("utf-8", "surrogateescape")
 
 
 def _message(milestone: int, message_id: str, pair: Any) -> Row:
@@ -142,7 +142,7 @@ def _message(milestone: int, message_id: str, pair: Any) -> Row:
     kind = payload.get("type")
     state = _STATES.get(str(known.get("ledgerInclusionState")).replace("_", "").lower())
     conflict = known.get("conflictReason")
-    told = {
+    documents = {
         "milestone": milestone,
         "id": _id(message_id, 32),
         "network_id": Decimal(_whole(message["network_id"], _U64)),
@@ -153,15 +153,15 @@ def _message(milestone: int, message_id: str, pair: Any) -> Row:
         "conflict": None if conflict is None else _whole(conflict, 256),
     }
     if kind == "Transaction":
-        return told | _transaction(payload["data"])
+        return documents | _transaction(payload["data"])
     if kind == "Indexation":
         index, data = payload["data"]["index"], payload["data"]["data"]
-        return told | {"index": _numbers(index), "data": _numbers(data)}
+        return documents | {"index": _numbers(index), "data": _numbers(data)}
     if kind == "Milestone":
-        return told | {"payload": dialect.pack_milestone_text(json.dumps(payload["data"]))}
+        return documents | {"payload": dialect.pack_milestone_text(json.dumps(payload["data"]))}
     if kind is not None:
         raise ValueError(f"payload type {str(kind)[:40]}")
-    return told
+    return documents
 
 
 def _transaction(data: Any) -> Row:
@@ -176,18 +176,18 @@ def _transaction(data: Any) -> Row:
     }
 
 
-def _output(told: Any) -> Row:
-    data = told["data"]
-    if told["type"] not in _OUTPUT_KINDS:
-        raise ValueError(f"output type {str(told['type'])[:40]}")
+def _output(document: Any) -> Row:
+    data = document["data"]
+    if document["type"] not in _OUTPUT_KINDS:
+        raise ValueError(f"output type {str(document['type'])[:40]}")
     amount = Decimal(_whole(data["amount"], _U64))
-    return {"kind": told["type"], "address": _id(data["address"]["data"], 32), "amount": amount}
+    return {"kind": document["type"], "address": _id(data["address"]["data"], 32), "amount": amount}
 
 
-def _unlock(told: Any) -> Row:
-    if told["type"] == "Reference":
-        return {"reference": _whole(told["data"], 2**16)}
-    signed = told["data"]["data"]
+def _unlock(document: Any) -> Row:
+    if document["type"] == "Reference":
+        return {"reference": _whole(document["data"], 2**16)}
+    signed = document["data"]["data"]
     return {"public_key": _numbers(signed["public_key"]), "signature": _numbers(signed["signature"])}
 
 

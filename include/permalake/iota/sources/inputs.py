@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from permalake.config import NetworkSettings, NodeParameters, Settings
-from permalake.contracts.steps import Dataset, source_dataset
+from permalake.config import OF_MIRRORS, NetworkSettings, NodeParameters, Settings
+from permalake.contracts.steps import Dataset, Publishers, publishers_of, source_dataset
+from permalake.errors import ConfigError
 from permalake.spark.sizes import PACKED_BYTES
 
 
@@ -22,18 +23,18 @@ class IotaInputs:
 
     @property
     def live(self) -> bool:
-        """Whether a node answers."""
-        return self.network.source == "node"
+        """Whether a node or a publisher answers."""
+        return self.network.source in {"node", "permalake"}
 
     @property
     def roots(self) -> tuple[Path | None, ...]:
         """The source's files and the ledger before the first day."""
-        return self.network.path, self.network.ledger.path if self.network.ledger else None
+        return self.archive, self.network.ledger.path if self.network.ledger else None
 
     @property
     def archive(self) -> Path | None:
-        """The source's files; None for a node."""
-        return self.network.path
+        """The source's files; None for a node or a publisher."""
+        return None if self.publishers else self.network.path
 
     @property
     def cheap_below(self) -> int:
@@ -43,21 +44,43 @@ class IotaInputs:
 
     @property
     def configuration(self) -> str:
-        """The network's section as JSON, without the keys that only the REST API uses."""
-        return self.network.model_dump_json(exclude=set(NodeParameters.model_fields))
+        """The network's section as JSON, without the keys that only the REST API or a mirror uses."""
+        return self.network.model_dump_json(exclude={*NodeParameters.model_fields, *OF_MIRRORS})
 
     @property
     def dataset(self) -> Dataset | None:
         """The source as an OpenLineage dataset."""
-        return source_dataset(self.network.path, self.network.url, self.name)
+        return source_dataset(self.archive, self.network.url, self.name)
 
     def continued(self, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:
-        """Return the days inside which the source's files ended and go on now, with the reason."""
+        """Return the days inside which the source's files ended and go on now, with the reason.
+
+        Of a publisher: the days that it has signed anew.
+        """
+        if self.publishers:
+            from permalake.transparency.landed import news
+
+            return news(self.publishers, self.name, notes)
         from permalake.iota.sources.source_ends import continued_files
 
         return continued_files(self.network, notes)
+
+    @property
+    def publishers(self) -> Publishers | None:
+        """Whose signed days are copied."""
+        return publishers_of(self.network)
 
 
 def iota_inputs(settings: Settings, network: str) -> IotaInputs:
     """Return the inputs of a configured network; :class:`ConfigError` when it is not configured."""
     return IotaInputs(network, settings.network(network), settings.cassandra.configured)
+
+
+def check_live(settings: Settings, network: str) -> None:
+    """Raise :class:`ConfigError` unless the source of a network grows: only a node does."""
+    source = settings.network(network).source
+    if source != "node":
+        raise ConfigError(
+            f"networks.{network}.source: {source} does not grow; set 'node' and url to follow the network "
+            "live"
+        )

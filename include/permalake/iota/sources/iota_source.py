@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Protocol
@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from permalake.config import NetworkSettings
 from permalake.errors import ConfigError
-from permalake.iota.cone.conflict_reasons import resolved
-from permalake.iota.cone.ledger_history import Tables, history_before, treasuries_before
+from permalake.iota.cone.ledger_history import Tables, treasuries_before
 from permalake.iota.cone.packs import AS_RECORDS, Packing
 from permalake.iota.cone.prove import AsRows, Sink, decoded
 from permalake.iota.cone.rules import ConeRules
@@ -20,9 +19,10 @@ from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.sources.archive_rest import ArchiveRest
 from permalake.iota.sources.chronicle import Chronicle, PublishedLedger
 from permalake.iota.sources.node import NodeSource
+from permalake.iota.sources.published_days import PublishedDays
 from permalake.iota.sources.source_ends import END_NOTE
 from permalake.spark.frames import of_rows
-from permalake.spark.sizes import FEW_PENDING_ROWS
+from permalake.transparency.landed import LandedDays
 
 
 class IotaSource(Protocol):
@@ -52,13 +52,24 @@ class IotaSource(Protocol):
 
 
 def open_source(
-    spark: SparkSession, name: str, network: NetworkSettings, published: PublishedLedger
+    spark: SparkSession,
+    name: str,
+    network: NetworkSettings,
+    published: PublishedLedger,
+    landed: LandedDays | None = None,
+    *,
+    force: bool = False,
 ) -> IotaSource:
     """Return the source that is configured for network ``name``.
+
+    ``landed``: where the days of its publishers are landed, if it has any; ``force`` takes those too that did
+    not hold before.
 
     Raises:
         ConfigError: if it cannot be read.
     """
+    if landed is not None:
+        return PublishedDays(spark, landed, network.look_back, force=force)
     if network.source == "node":
         return NodeSource(spark, name, network)
     if network.path is None or not network.path.is_dir():
@@ -70,10 +81,16 @@ def open_source(
     return Chronicle(spark, network.path, published, network.look_back)
 
 
-def end_notes(source: IotaSource, days: Sequence[MilestoneDay]) -> dict[date, str]:
-    """Return a note for the day inside which the source ends: more of that day may come later."""
+def day_notes(source: IotaSource, days: Sequence[MilestoneDay]) -> Iterator[tuple[date, str]]:
+    """Yield what there is to note of days.
+
+    That is whose a copied day is, and that the source ends inside a day, of which more may come later.
+    """
+    if isinstance(source, PublishedDays):
+        yield from source.notes
+        return
     last = source.last_milestone
-    return {day.date: END_NOTE.format(last) for day in days if day.has_milestones and day.last == last}
+    yield from ((day.date, END_NOTE.format(last)) for day in days if day.has_milestones and day.last == last)
 
 
 def decoded_days(
@@ -106,36 +123,6 @@ def decoded_days(
         treasuries=treasuries,
     )
     return decoded(partial(source.records, readable), rules, sink)
-
-
-def resolved_days(
-    landed: DataFrame,
-    touched: DataFrame,
-    network: NetworkSettings,
-    pending: int,
-    published: Tables,
-    *,
-    first: date,
-    sink: Sink = AsRows(),  # noqa: B008
-) -> DataFrame:
-    """Return what ``sink`` makes of what is to be landed besides the decoded rows.
-
-    These are the ``pending`` conflicting messages, each with its reason recomputed from the outputs that the
-    days ``touched``. Chronicle's logs give no
-    reasons: there the ``published`` tables tell of the days before ``first``, so that a day alone has the
-    reasons that it has in a range.
-    """
-    by_lake = tells_no_reasons(network)
-    history = history_before(published, network.protocol, first) if by_lake else None
-    return resolved(
-        landed,
-        touched,
-        network.protocol,
-        signatures=network.transaction_signatures,
-        history=history,
-        few=pending <= FEW_PENDING_ROWS,
-        sink=sink,
-    )
 
 
 def tells_no_reasons(network: NetworkSettings) -> bool:

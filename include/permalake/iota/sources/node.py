@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import date
@@ -20,7 +21,8 @@ from permalake.iota.sources.node_api import NodeAddress, NodeApi, NodeInfo, firs
 from permalake.iota.sources.node_cache import STRETCH, NodeCache
 from permalake.iota.sources.node_fetch import Wanted, fetch
 from permalake.iota.sources.node_time import Timeline
-from permalake.net.http import RequestRejectedError, UnavailableError
+from permalake.iota.sources.node_tips import TipCone, TipWalk, WalkLimits
+from permalake.net.http import RequestRejectedError, RetryPolicy, UnavailableError
 
 # What no build has asked for this long is not kept any longer.
 _KEEP_SECONDS = 24 * 3_600.0
@@ -46,9 +48,84 @@ class NodeSource:
         self._landing = NodeCache(paths.HOME / "landing" / network)
         self._info = self._reach(settings.timeout)
         with self._asked() as api:
-            self._check_landing(api)
-            self._held_from = _first_held(api, self._info, self._look_back)
-            self._begin = self._landed_before(self._held_from)
+            self._look_around(api)
+
+    def _look_around(self, api: NodeApi) -> None:
+        self._check_landing(api)
+        self._held_from = _first_held(api, self._info, self._look_back)
+        self._begin = self._landed_before(self._held_from)
+
+    def refresh(self) -> None:
+        """Ask the node again what it holds. One that has fallen back is looked at as if it were new.
+
+        Raises:
+            PermalakeError: if it cannot be asked.
+        """
+        before = self._info
+        with self._asked() as api:
+            self._info = api.info()
+            if self._info.confirmed < before.confirmed:
+                self._look_around(api)
+
+    def milestone_id(self, index: int) -> bytes | None:
+        """Return the id of a milestone; None if the node does not hold it."""
+        with self._asked() as api:
+            milestone = api.milestone(index)
+        return milestone.milestone.milestone_id if milestone else None
+
+    def above(
+        self, last: int, held: Mapping[bytes, bytes], referenced: Collection[bytes], limits: WalkLimits
+    ) -> TipCone | None:
+        """Return the blocks that no milestone references yet, as far as a walk within limits finds them.
+
+        ``held``, ``referenced``: blocks of which that is known, not to be asked for. None if the node has not
+        confirmed milestone ``last``, when it was last refreshed or afterwards: it may speak of a time before.
+
+        Raises:
+            PermalakeError: if it cannot be asked how far it is.
+        """
+        retry_policy = RetryPolicy(
+            read=self._address.timeout,
+            connect=min(self._address.timeout, 10.0),
+            whole=self._address.timeout,
+            attempts=3,
+            back_off=0.2,
+            longest_pause=2.0,
+            failures=self._address.concurrency,
+        )
+        if self._info.confirmed < last:
+            return None
+        with self._asked(replace(self._address, retry_policy=retry_policy)) as api:
+            with ThreadPoolExecutor(self._address.concurrency) as pool:
+                cone = TipWalk(api, pool, held, referenced, limits).run()
+            return cone if not cone.unreferenced or api.info().confirmed >= last else None
+
+    def first_of(self, day: date) -> int:
+        """Return the first milestone of a day or a later one; one more than the last if there is none."""
+        with self._asked() as api, self._timeline(api) as times:
+            return times.first_of(day)
+
+    def days_between(self, first: int, last: int) -> list[MilestoneDay]:
+        """Return the days of milestones ``first`` to ``last``, cut to these; whole or not."""
+        with self._asked() as api:
+            begin, end = (self._date_of(api, index) for index in (first, last))
+            if begin == end:  # as nearly always: nothing is searched for, or remembered
+                return [MilestoneDay(begin, first, last)]
+            with self._timeline(api) as times:
+                dates = range(begin.toordinal(), end.toordinal() + 1)
+                days = [day for at in dates if (day := times.day(date.fromordinal(at)))]
+            return [replace(day, first=max(day.first, first), last=min(day.last, last)) for day in days]
+
+    def date_of(self, index: int) -> date:
+        """Return the UTC date of a milestone; :class:`PermalakeError` if the node lacks it."""
+        with self._asked() as api:
+            return self._date_of(api, index)
+
+    def _date_of(self, api: NodeApi, index: int) -> date:
+        timestamp = api.timestamp(index)
+        if timestamp is None:
+            raise PermalakeError(f"milestone {index}: milestone_gap: the node lacks it")
+        return utc_date(timestamp)
 
     @property
     def first_milestone(self) -> int:
@@ -66,24 +143,24 @@ class NodeSource:
         Raises:
             PermalakeError: for a date that the node has pruned or not reached.
         """
-        with self._asked() as api:
+        with self._asked() as api, self._timeline(api) as times:
+            self._check_reach(times, start, end)
+            wanted = range(start.toordinal(), end.toordinal() + 1)
+            days = [day for at in wanted if (day := times.day(date.fromordinal(at)))]
+            return [self._when_complete(day, times) for day in days]
 
-            def ask(index: int) -> int | None:
-                return (api.timestamp if index >= self._held_from else self._landing.time_of)(index)
+    @contextmanager
+    def _timeline(self, api: NodeApi) -> Iterator[Timeline]:
+        """Give the block the times of the milestones, and remember what it asked for."""
 
-            times = Timeline(
-                ask,
-                self._begin,
-                self._info.confirmed,
-                self._landing.root / "times.json",
-            )
-            try:
-                self._check_reach(times, start, end)
-                wanted = range(start.toordinal(), end.toordinal() + 1)
-                found = [day for at in wanted if (day := times.day(date.fromordinal(at)))]
-                return [self._when_complete(day, times) for day in found]
-            finally:
-                times.save()
+        def ask(index: int) -> int | None:
+            return (api.timestamp if index >= self._held_from else self._landing.time_of)(index)
+
+        times = Timeline(ask, self._begin, self._info.confirmed, self._landing.root / "times.json")
+        try:
+            yield times
+        finally:
+            times.save()
 
     def _when_complete(self, day: MilestoneDay, times: Timeline) -> MilestoneDay:
         """Return the day; without milestones and with the reason while the node may still add to it."""
@@ -134,8 +211,8 @@ class NodeSource:
     # -- Reaching the node ---------------------------------------------------------------------------
 
     @contextmanager
-    def _asked(self) -> Iterator[NodeApi]:
-        with closing(self._address.connect()) as api:
+    def _asked(self, address: NodeAddress | None = None) -> Iterator[NodeApi]:
+        with closing((address or self._address).connect()) as api:
             try:
                 yield api
             except UnavailableError as error:
@@ -144,8 +221,8 @@ class NodeSource:
                 raise PermalakeError(f"{self._address.name}: HTTP {refusal.status}") from None
 
     def _reach(self, timeout: float) -> NodeInfo:
-        patience = first_patience(timeout)
-        with closing(replace(self._address, patience=patience).connect()) as api:
+        retry_policy = first_patience(timeout)
+        with closing(replace(self._address, retry_policy=retry_policy).connect()) as api:
             kind = f"is it the address of a {api.protocol} node"
             try:
                 info = api.info()
@@ -166,8 +243,8 @@ class NodeSource:
         landed = self._landing.newest_milestone(self._info.pruned + 1, self._info.confirmed)
         if landed:
             index, raw = landed
-            found = api.milestone(index)
-            if found and found.raw == raw:
+            milestone = api.milestone(index)
+            if milestone and milestone.raw == raw:
                 return
         self._landing.forget_all()
 
@@ -209,6 +286,6 @@ def _first_held(api: NodeApi, info: NodeInfo, look_back: int) -> int:
 
 def _has_cone(api: NodeApi, index: int) -> bool:
     """Whether a milestone is there with blocks that it references; some payloads outlive their cones."""
-    found = api.milestone(index)
-    states = map(api.state, found.milestone.parents if found else ())
+    milestone = api.milestone(index)
+    states = map(api.state, milestone.milestone.parents if milestone else ())
     return any(state is not None and state.milestone == index for state in states)

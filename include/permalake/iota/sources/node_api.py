@@ -22,7 +22,7 @@ from permalake.iota.codec.milestones import Milestone, decode_milestone
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.source_records import InclusionState
 from permalake.iota.sources.archive_lines import UNREADABLE
-from permalake.net.http import Body, Patience, RequestRejectedError, Service, document
+from permalake.net.http import Body, RequestRejectedError, RetryPolicy, Service, document
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -41,9 +41,9 @@ _STATES = {
 }
 
 
-def first_patience(timeout: float) -> Patience:
-    """Return the patience with a node that is asked for the first time; ``timeout`` in seconds."""
-    return Patience(
+def first_patience(timeout: float) -> RetryPolicy:
+    """Return the policy with a node that is asked for the first time; ``timeout`` in seconds."""
+    return RetryPolicy(
         read=timeout, connect=min(timeout, 10.0), attempts=FIRST_ATTEMPTS, back_off=BACK_OFF_SECONDS
     )
 
@@ -58,12 +58,12 @@ class NodeAddress:
     rate_per_second: float
     concurrency: int
     timeout: float
-    patience: Patience | None = None
+    retry_policy: RetryPolicy | None = None
 
     def connect(self) -> NodeApi:
         """Return the node's API in the dialect of its protocol."""
         dialect = CoreV2 if self.protocol == "stardust" else RestV1
-        usual = Patience(
+        usual = RetryPolicy(
             read=self.timeout,
             whole=2 * self.timeout,
             attempts=ATTEMPTS,
@@ -75,7 +75,7 @@ class NodeAddress:
                 self.name,
                 dialect.base(self.url),
                 self.rate_per_second,
-                patience=self.patience or usual,
+                retry_policy=self.retry_policy or usual,
                 connections=self.concurrency,
             )
         )
@@ -143,6 +143,10 @@ class NodeApi(ABC):
         """Return the bytes of a block, proven by its id."""
 
     @abstractmethod
+    def tips(self) -> list[bytes]:
+        """Return ids of some blocks that no block approves yet; none where the node does not tell."""
+
+    @abstractmethod
     def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
         """Ids of the outputs that a milestone created and consumed."""
 
@@ -156,7 +160,7 @@ class NodeApi(ABC):
 
     @staticmethod
     @abstractmethod
-    def _info(told: Any) -> NodeInfo: ...
+    def _info(answer: Any) -> NodeInfo: ...
 
     def _json(self, path: str, shape: Any) -> Any:
         try:
@@ -178,8 +182,8 @@ class CoreV2(NodeApi):
     root = "/api/core/v2"
 
     @staticmethod
-    def _info(told: Any) -> NodeInfo:
-        status = told["status"]
+    def _info(answer: Any) -> NodeInfo:
+        status = answer["status"]
         confirmed = status.get("confirmedMilestone") or status["latestMilestone"]
         return NodeInfo(_u32(confirmed["index"]), _u32(status.get("pruningIndex") or 0))
 
@@ -189,13 +193,13 @@ class CoreV2(NodeApi):
         def shape(body: Body) -> Signed:
             return Signed(*_decoded(_bytes(body, pack_json_milestone), "stardust", index))
 
-        found: Signed | None = self._body(f"/milestones/by-index/{index}", shape, _RAW_V2)
-        return found
+        signed: Signed | None = self._body(f"/milestones/by-index/{index}", shape, _RAW_V2)
+        return signed
 
     def timestamp(self, index: int) -> int | None:
         """Return the time of a milestone (unix seconds)."""
-        found = self.milestone(index)
-        return found.milestone.timestamp if found else None
+        signed = self.milestone(index)
+        return signed.milestone.timestamp if signed else None
 
     def block(self, block_id: bytes) -> bytes | None:
         """Return the bytes of a block, proven by its id."""
@@ -203,28 +207,34 @@ class CoreV2(NodeApi):
         def shape(body: Body) -> bytes:
             return _proven(_bytes(body, pack_json_block), block_id)
 
-        found: bytes | None = self._body(f"/blocks/0x{block_id.hex()}", shape, _RAW_V2)
-        return found
+        block: bytes | None = self._body(f"/blocks/0x{block_id.hex()}", shape, _RAW_V2)
+        return block
+
+    def tips(self) -> list[bytes]:
+        """Return ids of some blocks that no block approves yet."""
+        return self._json("/tips", lambda answer: _tips(answer["tips"])) or []
 
     def state(self, block_id: bytes) -> BlockState | None:
         """Return what the node knows of a block."""
-        found: BlockState | None = self._json(f"/blocks/0x{block_id.hex()}/metadata", _state)
-        return found
+        state: BlockState | None = self._json(f"/blocks/0x{block_id.hex()}/metadata", _state)
+        return state
 
     def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
         """Return the ids of the outputs that a milestone created and consumed."""
         path = f"/milestones/by-index/{index}/utxo-changes"
-        found: tuple[list[bytes], list[bytes]] | None = self._json(path, lambda told: _changes(told, index))
-        return found
+        changes: tuple[list[bytes], list[bytes]] | None = self._json(
+            path, lambda answer: _changes(answer, index)
+        )
+        return changes
 
     def output(self, output_id: bytes) -> bytes | None:
         """Return the bytes of an output, spent or not."""
 
         def shape(body: Body) -> bytes:
-            return _well_formed(_bytes(body, lambda told: pack_json_output(told["output"])), "stardust")
+            return _well_formed(_bytes(body, lambda answer: pack_json_output(answer["output"])), "stardust")
 
-        found: bytes | None = self._body(f"/outputs/0x{output_id.hex()}", shape, _RAW_V2)
-        return found
+        output: bytes | None = self._body(f"/outputs/0x{output_id.hex()}", shape, _RAW_V2)
+        return output
 
 
 class RestV1(NodeApi):
@@ -234,8 +244,8 @@ class RestV1(NodeApi):
     root = "/api/v1"
 
     @staticmethod
-    def _info(told: Any) -> NodeInfo:
-        status = told["data"]
+    def _info(answer: Any) -> NodeInfo:
+        status = answer["data"]
         confirmed = status.get("confirmedMilestoneIndex", status.get("solidMilestoneIndex"))
         return NodeInfo(_u32(confirmed), _u32(status.get("pruningIndex") or 0))
 
@@ -256,44 +266,50 @@ class RestV1(NodeApi):
         return named[1] if named else None
 
     def _named(self, index: int) -> tuple[bytes, int] | None:
-        def shape(told: Any) -> tuple[bytes, int]:
-            data = told["data"]
+        def shape(answer: Any) -> tuple[bytes, int]:
+            data = answer["data"]
             if data["index"] != index:
                 raise ValueError("another milestone")
             return _id(data["messageId"], 32), _u32(data["timestamp"])
 
-        found: tuple[bytes, int] | None = self._json(f"/milestones/{index}", shape)
-        return found
+        named: tuple[bytes, int] | None = self._json(f"/milestones/{index}", shape)
+        return named
 
     def block(self, block_id: bytes) -> bytes | None:
         """Return the bytes of a block, proven by its id."""
         path = f"/messages/{block_id.hex()}/raw"
-        found: bytes | None = self._body(path, lambda body: _proven(body.content, block_id), _RAW_V1)
-        return found
+        block: bytes | None = self._body(path, lambda body: _proven(body.content, block_id), _RAW_V1)
+        return block
 
     def state(self, block_id: bytes) -> BlockState | None:
         """Return what the node knows of a block."""
         path = f"/messages/{block_id.hex()}/metadata"
-        found: BlockState | None = self._json(path, lambda told: _state(told["data"]))
-        return found
+        state: BlockState | None = self._json(path, lambda answer: _state(answer["data"]))
+        return state
+
+    def tips(self) -> list[bytes]:
+        """Return ids of some messages that no message approves yet."""
+        return self._json("/tips", lambda answer: _tips(answer["data"]["tipMessageIds"])) or []
 
     def changes(self, index: int) -> tuple[list[bytes], list[bytes]] | None:
         """Return the ids of the outputs that a milestone created and consumed."""
 
-        def shape(told: Any) -> tuple[list[bytes], list[bytes]]:
-            return _changes(told["data"], index)
+        def shape(answer: Any) -> tuple[list[bytes], list[bytes]]:
+            return _changes(answer["data"], index)
 
-        found: tuple[list[bytes], list[bytes]] | None = self._json(f"/milestones/{index}/utxo-changes", shape)
-        return found
+        changes: tuple[list[bytes], list[bytes]] | None = self._json(
+            f"/milestones/{index}/utxo-changes", shape
+        )
+        return changes
 
     def output(self, output_id: bytes) -> bytes | None:
         """Return the bytes of an output, spent or not."""
 
-        def shape(told: Any) -> bytes:
-            return _well_formed(pack_json_output(told["data"]["output"]), "chrysalis")
+        def shape(answer: Any) -> bytes:
+            return _well_formed(pack_json_output(answer["data"]["output"]), "chrysalis")
 
-        found: bytes | None = self._json(f"/outputs/{output_id.hex()}", shape)
-        return found
+        output: bytes | None = self._json(f"/outputs/{output_id.hex()}", shape)
+        return output
 
 
 def _checked(shape: Callable[[T], U]) -> Callable[[T], U]:
@@ -364,22 +380,26 @@ def parents_of(raw: bytes, protocol: Protocol) -> list[bytes]:
     return [parent for parent in parents if len(parent) == 32]
 
 
-def _state(told: Mapping[str, Any]) -> BlockState:
-    milestone, number = told.get("referencedByMilestoneIndex"), told.get("whiteFlagIndex")
-    state = told.get("ledgerInclusionState")
+def _state(answer: Mapping[str, Any]) -> BlockState:
+    milestone, number = answer.get("referencedByMilestoneIndex"), answer.get("whiteFlagIndex")
+    state = answer.get("ledgerInclusionState")
     return BlockState(
         _u32(milestone) if milestone else None,
         _STATES[state] if state is not None else None,
-        _u32(told.get("conflictReason") or 0) & 0xFF,
+        _u32(answer.get("conflictReason") or 0) & 0xFF,
         _u32(number) if number is not None else None,
     )
 
 
-def _changes(told: Mapping[str, Any], index: int) -> tuple[list[bytes], list[bytes]]:
-    if told["index"] != index:
+def _changes(answer: Mapping[str, Any], index: int) -> tuple[list[bytes], list[bytes]]:
+    if answer["index"] != index:
         raise ValueError("another milestone")
-    created, consumed = (told.get(name) or () for name in ("createdOutputs", "consumedOutputs"))
+    created, consumed = (answer.get(name) or () for name in ("createdOutputs", "consumedOutputs"))
     return [_id(one, 34) for one in created], [_id(one, 34) for one in consumed]
+
+
+def _tips(ids: Any) -> list[bytes]:
+    return [_id(one, 32) for one in ids or ()]
 
 
 def _id(text: str, width: int) -> bytes:

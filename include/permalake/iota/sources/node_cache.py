@@ -62,8 +62,8 @@ class NodeCache:
 
     def holds(self, milestone: int) -> Whole | None:
         """Return the whole file with that milestone, if it is landed."""
-        found = self.whole(milestone // STRETCH)
-        return found if found and found.first <= milestone <= found.last else None
+        stretch = self.whole(milestone // STRETCH)
+        return stretch if stretch and stretch.first <= milestone <= stretch.last else None
 
     def stretches(self) -> list[int]:
         """Stretches of which something is landed, in order."""
@@ -94,13 +94,13 @@ class NodeCache:
         return int.from_bytes(raw[8:12], "little") if raw else None
 
     def _payloads(self, stretch: int) -> dict[int, bytes]:
-        found: dict[int, bytes] = {}
+        payloads: dict[int, bytes] = {}
         for table in self.read(stretch, ("kind", "milestone", "raw")):
             rows = table.filter(pc.equal(table.column("kind"), int(Record.MILESTONE)))
-            found |= dict(
+            payloads |= dict(
                 zip(rows.column("milestone").to_pylist(), rows.column("raw").to_pylist(), strict=True)
             )
-        return found
+        return payloads
 
     def add_piece(self, stretch: int, rows: Iterable[Row]) -> None:
         """Land some records of a stretch."""

@@ -28,22 +28,26 @@ class Timeline:
     def at(self, index: int) -> int:
         """Time of a milestone (unix s)."""
         if index not in self._known:
-            found = self._ask(index)
-            if found is None:
+            timestamp = self._ask(index)
+            if timestamp is None:
                 raise PermalakeError(
                     f"milestone {index}: milestone_gap: the node lacks it, though it claims to hold "
                     f"{self.first} to {self.last}"
                 )
-            self._known[index], self._asked = found, True
+            self._known[index], self._asked = timestamp, True
         return self._known[index]
 
     def day(self, day: date) -> MilestoneDay | None:
         """Return the milestones of a UTC date; None if it has none. Takes some 2 log2(n) calls."""
-        begin = int(datetime.combine(day, time(), UTC).timestamp())
-        first = self._from(begin, self.first)
+        begin = _midnight(day)
+        first = self.first_of(day)
         if first > self.last or self.at(first) >= begin + _DAY:
             return None
         return MilestoneDay(day, first, self._from(begin + _DAY, first) - 1)
+
+    def first_of(self, day: date) -> int:
+        """Return the first milestone of a UTC date or a later one; one more than the last if none is."""
+        return self._from(_midnight(day), self.first)
 
     def _from(self, moment: int, lower: int) -> int:
         """Return the first milestone not before a time; one more than the last if there is none."""
@@ -69,6 +73,10 @@ class Timeline:
             scratch = self._file.with_name(f"{uuid4().hex}.scratch")
             scratch.write_text(json.dumps(self._known), "utf-8")
             scratch.replace(self._file)
+
+
+def _midnight(day: date) -> int:
+    return int(datetime.combine(day, time(), UTC).timestamp())
 
 
 def _load(file: Path) -> dict[int, int]:

@@ -142,22 +142,22 @@ class Walk:
             if row["link"]:
                 self._want(row["link"], index)
         elif isinstance(self._api, RestV1):
-            self._ask(self._api.carrier, index, then=lambda found: self._got_carrier(index, found))
+            self._ask(self._api.carrier, index, then=lambda answer: self._got_carrier(index, answer))
         else:
-            self._ask(self._api.milestone, index, then=lambda found: self._got_milestone(index, found))
+            self._ask(self._api.milestone, index, then=lambda answer: self._got_milestone(index, answer))
         if row := self._held.changes.get(index):
             ids = row["link"] or b""
             self._want_outputs(index, [ids[at : at + _ID] for at in range(0, len(ids), _ID)])
         else:
-            self._ask(self._api.changes, index, then=lambda found: self._got_changes(index, found))
+            self._ask(self._api.changes, index, then=lambda answer: self._got_changes(index, answer))
 
-    def _got_milestone(self, index: int, found: Signed | None) -> None:
-        if found is None:
+    def _got_milestone(self, index: int, signed: Signed | None) -> None:
+        if signed is None:
             self._lacking.append(index)
             return
-        milestone_id = found.milestone.milestone_id
-        self._keep(_row(Record.MILESTONE, index, id=milestone_id, raw=found.raw, link=found.message_id))
-        self._want_cone(index, found.milestone.parents)
+        milestone_id = signed.milestone.milestone_id
+        self._keep(_row(Record.MILESTONE, index, id=milestone_id, raw=signed.raw, link=signed.message_id))
+        self._want_cone(index, signed.milestone.parents)
 
     def _got_carrier(self, index: int, message_id: bytes | None) -> None:
         if message_id is None:
@@ -176,11 +176,11 @@ class Walk:
         except (ValueError, DecodeError) as error:
             raise PermalakeError(f"milestone {index}: its message {message_id.hex()}: {error}") from None
 
-    def _got_changes(self, index: int, found: tuple[list[bytes], list[bytes]] | None) -> None:
-        if found is None:
+    def _got_changes(self, index: int, changes: tuple[list[bytes], list[bytes]] | None) -> None:
+        if changes is None:
             self._lacking.append(index)
             return
-        created, consumed = found
+        created, consumed = changes
         self._want_outputs(index, consumed)
         self._keep(_row(Record.CHANGES, index, raw=b"".join(created), link=b"".join(consumed)))
 
@@ -214,7 +214,7 @@ class Walk:
         if block_id in self._asked:
             return
         self._asked.add(block_id)
-        self._ask(self._look, block_id, then=lambda found: self._got_block(block_id, child, found))
+        self._ask(self._look, block_id, then=lambda answer: self._got_block(block_id, child, answer))
 
     def _look(self, block_id: bytes) -> tuple[BlockState, bytes | None] | None:
         state = self._api.state(block_id)
@@ -223,8 +223,8 @@ class Walk:
         wanted = state.milestone is not None and state.milestone >= self._first
         return state, self._api.block(block_id) if wanted else b""
 
-    def _got_block(self, block_id: bytes, child: int, found: tuple[BlockState, bytes | None] | None) -> None:
-        state, raw = found or (None, None)
+    def _got_block(self, block_id: bytes, child: int, block: tuple[BlockState, bytes | None] | None) -> None:
+        state, raw = block or (None, None)
         if state is None or raw is None:
             if child <= self._entry_end:
                 self._keep(_row(REFERENCE, 0, id=block_id))
@@ -233,10 +233,10 @@ class Walk:
             return
         index = state.milestone
         if index is None or index > child:
-            told = "no milestone" if index is None else f"milestone {index}"
+            place = "no milestone" if index is None else f"milestone {index}"
             raise PermalakeError(
                 f"milestone {child}: its cone has block {block_id.hex()}, which the node says is referenced "
-                f"by {told}; is it synchronised?"
+                f"by {place}; is it synchronised?"
             )
         if index < self._first:
             self._keep(_row(REFERENCE, index, id=block_id))

@@ -29,12 +29,12 @@ def continued(notes: Mapping[date, Sequence[str]], goes_beyond: Callable[[int], 
 
     ``goes_beyond`` tells whether the source has a later milestone than a given one.
     """
-    found = {}
+    ends = {}
     for day, lines in notes.items():
         for match in filter(None, map(_ENDED.fullmatch, lines)):
             if goes_beyond(int(match[1])):
-                found[day] = f"the source goes on after milestone {match[1]}"
-    return found
+                ends[day] = f"the source goes on after milestone {match[1]}"
+    return ends
 
 
 def continued_files(network: NetworkSettings, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:
@@ -73,4 +73,4 @@ def _files(root: Path, source: str, milestone: int) -> Iterator[Path]:
 def _has_later(file: Path, read: ReadTime, milestone: int, longest: int) -> bool:
     lines = (line for part in line_ranges([file], longest) for line in read_lines(part))
     times = (read(line) for line in lines if not isinstance(line, Damage))
-    return any(told is not None and told[0] > milestone for told in times)
+    return any(end is not None and end[0] > milestone for end in times)

@@ -21,11 +21,11 @@ def run(context: StepContext) -> StepResult:
 
 def staged(context: StepContext, attempt: Attempt) -> StepResult:
     """Stage the tables of an attempt."""
-    order = context.order
-    network = context.work.settings.network(order.network)
+    arguments = context.arguments
+    network = context.work.settings.network(arguments.network)
     sums = Written.kept(attempt.landing, LANDED)
-    queries = DayQueries(analytics_tables(network.v_byte_cost), IOTA_TABLES, sums)
+    queries = DayQueries(analytics_tables(network.v_byte_cost), IOTA_TABLES, sums.datasets)
     stage_queries(attempt, queries, lambda: context.spark)
     counted = jobs.counted(attempt, "ms_analytics", "metrics_cache", "daily_analytics")
-    context.report(f"analytics {order}: {counted}")
+    context.report(f"analytics {arguments}: {counted}")
     return StepResult()

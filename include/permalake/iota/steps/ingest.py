@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 
+from pyspark.sql import SparkSession
+
+from permalake.config import NetworkSettings
 from permalake.contracts.steps import StepResult
 from permalake.errors import InvalidInputError, PermalakeError
-from permalake.iota.cone.known_outputs import resolved_here
+from permalake.iota.cone.known_outputs import resolved
+from permalake.iota.cone.ledger_history import EarlierOutputs
 from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.cone.verdict import DISAGREEMENTS, FIRST_CAUSES, refused_days, rejected
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.sources.chronicle import PublishedLedger
 from permalake.iota.sources.iota_source import (
     IotaSource,
+    day_notes,
     decoded_days,
-    end_notes,
     open_source,
-    resolved_days,
     tells_no_reasons,
 )
 from permalake.iota.sources.source_ends import continued
@@ -31,10 +34,10 @@ from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import DayQueries, few_rows, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import Written
+from permalake.pipeline.mirrored_days import landed_days
 from permalake.pipeline.quarantining import quarantine
-from permalake.spark.frames import in_a_task
-from permalake.spark.sizes import DRIVER_PENDING_ROWS, FEW_PENDING_ROWS
-from permalake.spark.submit import is_local
+from permalake.spark.sizes import PENDING_ROWS
+from permalake.spark.tasks import in_tasks
 
 
 def run(context: StepContext) -> StepResult:
@@ -48,15 +51,22 @@ def prepare(context: StepContext) -> tuple[IotaSource, list[MilestoneDay]]:
 
     Days beside these whose published rows end where the source now goes on become stale.
     """
-    order, work = context.order, context.work
-    network = work.settings.network(order.network)
-    source = open_source(context.spark, order.network, network, published(context))
-    days = source.days(order.start, order.end)
-    context.report(f"ingest {order}: {described(days)}")
-    notes = {one.date: one.notes for one in work.reader.status(order.network) if one.published}
+    arguments, work = context.arguments, context.work
+    network = work.settings.network(arguments.network)
+    source = open_source(
+        context.spark,
+        arguments.network,
+        network,
+        published(context),
+        landed_days(context),
+        force=arguments.force,
+    )
+    days = source.days(arguments.start, arguments.end)
+    context.report(f"ingest {arguments}: {described(days)}")
+    notes = {one.date: one.notes for one in work.reader.status(arguments.network) if one.published}
     for day, text in continued(notes, lambda milestone: milestone < source.last_milestone).items():
-        if not order.start <= day <= order.end:
-            work.builds.mark_stale(order.network, [day], text)
+        if not arguments.start <= day <= arguments.end:
+            work.builds.mark_stale(arguments.network, [day], text)
     return source, days
 
 
@@ -64,13 +74,13 @@ def staged(
     context: StepContext, attempt: Attempt, source: IotaSource, days: Sequence[MilestoneDay]
 ) -> StepResult:
     """Prove, decode and stage the days of an attempt."""
-    order, spark = context.order, context.spark
-    network = context.work.settings.network(order.network)
+    arguments, spark = context.arguments, context.spark
+    network = context.work.settings.network(arguments.network)
     if not network.coordinator_public_keys:
         attempt.record.note("coordinator keys are unchecked")
-    for day, text in end_notes(source, days).items():
+    for day, text in day_notes(source, days):
         attempt.record.note(text, day)
-    table = partial(context.work.reader.table, spark, order.network)
+    table = partial(context.work.reader.table, spark, arguments.network)
     contracts = [IOTA_TABLES[name] for name in BASE_TABLES]
     targets = tuple(attempt.targets(contracts))
     writer = TableWriter(
@@ -79,72 +89,72 @@ def staged(
     written = Written(LANDED)
     if days:
         written.collect(decoded_days(source, days, network, table, sink=writer))
-    resolve(context, written, writer, days[0].date if days else order.start)
+    resolve(context, written, writer, days[0].date if days else arguments.start)
     written.keep(attempt.landing)
     quarantined = quarantine(attempt, rejected(source.name), written, lambda: spark)
-    found = few_rows(
-        DayQueries({"first_causes": FIRST_CAUSES, "disagreements": DISAGREEMENTS}, {}, written), lambda: spark
+    rows = few_rows(
+        DayQueries({"first_causes": FIRST_CAUSES, "disagreements": DISAGREEMENTS}, {}, written.datasets),
+        lambda: spark,
     )
-    for row in found["disagreements"] if quarantined else ():
+    for row in rows["disagreements"] if quarantined else ():
         attempt.record.note(
             f"conflicts unlike the source's: {row['transactions']} (quarantine: conflict_disagreement)",
             row["date"],
         )
-    refused = refused_days(found["first_causes"], days)
+    refused = refused_days(rows["first_causes"], days)
     source.distrust(refused, days)
     for day, reason in refused.items():
         attempt.record.refuse(day, reason)
-        context.report(f"ingest {order}: {day} stays unpublished: {reason}")
+        context.report(f"ingest {arguments}: {day} stays unpublished: {reason}")
     if days and len(refused) == len(days):
-        reasons = "; ".join(f"{order.network} {day}: {why}" for day, why in refused.items())
+        reasons = "; ".join(f"{arguments.network} {day}: {why}" for day, why in refused.items())
         # A live source, which has no fingerprint, may answer better next time.
-        raise (InvalidInputError if order.fingerprint else PermalakeError)(reasons)
+        raise (InvalidInputError if arguments.fingerprint else PermalakeError)(reasons)
     attempt.stage_files(written.files, contracts)
-    queries = DayQueries({"milestones": MILESTONE_TABLE}, IOTA_TABLES, written)
+    queries = DayQueries({"milestones": MILESTONE_TABLE}, IOTA_TABLES, written.datasets)
     stage_queries(attempt, queries, lambda: spark)
     counted = jobs.counted(attempt, "messages", "milestones")
-    context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
+    context.report(f"ingest {arguments}: {counted}, {quarantined} quarantined")
     return StepResult()
 
 
 def resolve(context: StepContext, written: Written, writer: TableWriter, first: date) -> None:
     """Find the reasons of the days' conflicts; their messages join what is ``written``.
 
-    Few are resolved in one task, and very few in this process where it is the executor too.
+    Where the source gives none, the published days before ``first`` help, so that a day alone has the
+    reasons that it has in a range.
     """
-    pending = written.count(PENDING)
-    if not pending:
-        return
-    network, spark = context.work.settings.network(context.order.network), context.spark
-    if pending <= FEW_PENDING_ROWS and not tells_no_reasons(network):
-        here = partial(
-            resolved_here,
-            written.dataset(PENDING),
-            written.dataset(TOUCHED_OUTPUTS),
-            network.protocol,
-            signatures=network.transaction_signatures,
-            sink=writer,
-        )
-        if is_local() and pending <= DRIVER_PENDING_ROWS:
-            written.add(here())
-        else:
-            written.collect(in_a_task(spark, here, writer.schema))
-        return
-    told = resolved_days(
-        written.frame(spark, PENDING),
-        written.frame(spark, TOUCHED_OUTPUTS),
-        network,
-        pending,
-        partial(context.work.reader.table, spark, context.order.network),
-        first=first,
+    network, reader = context.work.settings.network(context.arguments.network), context.work.reader
+    before = partial(reader.dataset, context.arguments.network, last=first - timedelta(days=1))
+    earlier = EarlierOutputs.of(before, network.protocol) if tells_no_reasons(network) else None
+    resolve_conflicts(context.spark, written, network, writer, earlier)
+
+
+def resolve_conflicts(
+    spark: SparkSession,
+    written: Written,
+    network: NetworkSettings,
+    writer: TableWriter,
+    earlier: EarlierOutputs | None = None,
+) -> None:
+    """Find the reasons of the conflicts among what is ``written``, from its outputs and ``earlier`` ones."""
+    work = partial(
+        resolved,
+        touched=written.dataset(TOUCHED_OUTPUTS),
+        protocol=network.protocol,
+        signatures=network.transaction_signatures,
+        earlier=earlier,
         sink=writer,
     )
-    written.collect(told)
+    parts = written.parts(PENDING, PENDING_ROWS)
+    records = in_tasks(spark, lambda part, _: [row for one in work(part) for row in one.to_pylist()], parts)
+    for task in records:
+        written.add(task)
 
 
 def published(context: StepContext) -> PublishedLedger:
     """Return what a source may ask of earlier days."""
-    reader, network = context.work.reader, context.order.network
+    reader, network = context.work.reader, context.arguments.network
     return PublishedLedger(
         dates=lambda: {day.date for day in reader.status(network) if day.published},
         table=partial(reader.table, context.spark, network),

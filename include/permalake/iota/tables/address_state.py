@@ -4,8 +4,7 @@ Makes the carried ``address_balances``, ``token_distribution``, ``richest_addres
 ``active_addresses``. An output belongs to its address unlock condition or state controller, expired or not
 (as in inx-chronicle).
 
-What grows with addresses is SQL that DuckDB and Spark both execute
-(:mod:`permalake.engine.duckdb_engine`). Queries read ``days`` (:data:`DAYS`), ``balance_changes`` of the days
+What grows with addresses is SQL. Queries read ``days`` (:data:`DAYS`), ``balance_changes`` of the days
 and ``balances_before``: rows of ``address_balances`` since the last checkpoint before them. :func:`steps` are
 kept under their names, as later ones read them.
 """
@@ -20,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from permalake.iota.contracts.carried import PERIODS
-from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
+from permalake.iota.tables.carried_sums import CONTINUED, Chained, Rows, running
 
 _BELOW_ZERO = -1
 _ALWAYS, _NEVER = "DATE '0001-01-01'", "DATE '9999-12-31'"
@@ -59,17 +58,17 @@ def steps(*, from_ledger: date | None) -> dict[str, str]:
 
 # Each address at the end of the day before.
 _STATE = """
-SELECT address, max_by(balance, date) AS balance, max_by(active_on, date) AS active_on
+SELECT address, arg_max_null(balance, date) AS balance, arg_max_null(active_on, date) AS active_on
 FROM balances_before GROUP BY address
 """
 
 
 def _touched(from_ledger: date | None) -> str:
     """Return the query of what each day changed of each address: (date, address, delta, is_active)."""
-    found = "SELECT date, address, change AS delta, is_active = 1 AS is_active FROM balance_changes"
+    changes = "SELECT date, address, change AS delta, is_active = 1 AS is_active FROM balance_changes"
     if from_ledger is not None:
-        found += f" UNION ALL SELECT DATE '{from_ledger}', address, balance, false FROM known_balances"
-    return found
+        changes += f" UNION ALL SELECT DATE '{from_ledger}', address, balance, false FROM known_balances"
+    return changes
 
 
 # The state of each touched address before and after each day; ``until`` is the date of its next change.
@@ -79,7 +78,7 @@ _CHANGES = f"""
 WITH moved AS (
     SELECT moved.date, moved.address, moved.delta, moved.is_active, here.chapter, here.since_milestone,
         here.checkpoint, here.counting, held.active_on AS was_active_on,
-        CASE WHEN here.chapter = {GOES_ON} THEN coalesce(held.balance, 0) ELSE 0 END AS held
+        CASE WHEN here.chapter = {CONTINUED} THEN coalesce(held.balance, 0) ELSE 0 END AS held
     FROM touched AS moved JOIN days AS here ON moved.date = here.date
     LEFT JOIN state AS held ON moved.address = held.address
 ), summed AS (
@@ -101,7 +100,7 @@ FROM counted
 
 # Balances with the days at whose ends they hold: from ``since`` to before ``until``.
 _STANDING = f"""
-SELECT held.address, held.balance, held.active_on, {GOES_ON} AS chapter, {_ALWAYS} AS since,
+SELECT held.address, held.balance, held.active_on, {CONTINUED} AS chapter, {_ALWAYS} AS since,
     coalesce(moved.until, {_NEVER}) AS until
 FROM state AS held LEFT JOIN (SELECT address, min(date) AS until FROM changes GROUP BY address) AS moved
     ON held.address = moved.address
@@ -192,8 +191,8 @@ def turns() -> str:
     )
     return f"""
 SELECT changed.date, {", ".join(newly)},
-    bit_xor(xxhash64(address, balance, active_on)) AS fingerprint_now,
-    bit_xor(xxhash64(address, balance_before, active_before)) AS fingerprint_before
+    bit_xor(spark_xxhash64(address, balance, active_on)) AS fingerprint_now,
+    bit_xor(spark_xxhash64(address, balance_before, active_before)) AS fingerprint_before
 FROM changes AS changed JOIN days AS here ON changed.date = here.date GROUP BY changed.date
 """
 
@@ -217,8 +216,8 @@ def active_addresses(turns: Rows, days: Sequence[Chained], state: Rows) -> list[
     for day in days:
         for period, start in periods(day.day).items():
             known = last.get(period)
-            goes_on = known is not None and known["start_date"] == start
-            before = (known["days"], known["addresses"]) if known and goes_on else (0, 0)
+            continues = known is not None and known["start_date"] == start
+            before = (known["days"], known["addresses"]) if known and continues else (0, 0)
             new = newly.get(day.day, {}).get(f"newly_{period}", 0)
             last[period] = {
                 "period": period,
@@ -234,12 +233,12 @@ def active_addresses(turns: Rows, days: Sequence[Chained], state: Rows) -> list[
 def fingerprints(turns: Rows, days: Sequence[Chained], before: int) -> dict[date, int]:
     """Return the fingerprint of all addresses at each day's end; ``before``: that of the day before."""
     turned = {row["date"]: row["fingerprint_now"] ^ row["fingerprint_before"] for row in turns}
-    found, chapter, last = {}, GOES_ON, before
+    prints, chapter, last = {}, CONTINUED, before
     for day in days:
         last = turned.get(day.day, 0) ^ (last if day.chapter == chapter else 0)
         chapter = day.chapter
-        found[day.day] = last
-    return found
+        prints[day.day] = last
+    return prints
 
 
 def periods(day: date) -> dict[str, date]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-GOES_ON = 0
+CONTINUED = 0
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -46,7 +46,7 @@ class Ending:
 class Chained:
     """A day with milestones, its last milestone and its chapter.
 
-    Chapter :data:`GOES_ON` continues the state before the range.
+    Chapter :data:`CONTINUED` continues the state before the range.
     """
 
     day: date
@@ -67,17 +67,17 @@ def chained(days: Iterable[tuple[date, int, int]], before: Ending | None) -> lis
     ``before`` is the end of the day before them in the lake. The first day of a chapter or of a month is a
     checkpoint.
     """
-    found: list[Chained] = []
-    last, chapter = before, GOES_ON
+    chain: list[Chained] = []
+    last, chapter = before, CONTINUED
     for day, start_ms, end_ms in days:
-        goes_on = last is not None and last.end_ms + 1 == start_ms
-        since = last.since_milestone if last and goes_on else start_ms
+        continues = last is not None and last.end_ms + 1 == start_ms
+        since = last.since_milestone if last and continues else start_ms
         in_month = last is not None and (last.day.year, last.day.month) == (day.year, day.month)
-        checkpoint = last.checkpoint if last and goes_on and in_month else day
-        chapter += not goes_on
-        found.append(Chained(day, end_ms, chapter, since, checkpoint))
+        checkpoint = last.checkpoint if last and continues and in_month else day
+        chapter += not continues
+        chain.append(Chained(day, end_ms, chapter, since, checkpoint))
         last = Ending(day, end_ms, since, checkpoint)
-    return found
+    return chain
 
 
 def running(
@@ -90,7 +90,7 @@ def running(
     at: dict[date, list[Mapping[str, Any]]] = {}
     for change in changes:
         at.setdefault(change["date"], []).append(change)
-    chapter = GOES_ON
+    chapter = CONTINUED
     totals = {row[key]: {name: row[name] for name in measures} for row in prior}
     rows = []
     for day in days:

@@ -38,11 +38,8 @@ class Published(Protocol):
 class Queries(Protocol):
     """Queries over what is known by name."""
 
-    def put(self, name: str, rows: pa.Table) -> None:
-        """Make a few rows known."""
-
-    def take(self, name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-        """Make rows known that are too many to be put at once."""
+    def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
+        """Make rows known: a few, or as many as a reader gives."""
 
     def keep(self, name: str, query: str, check: Batches | None = None, schema: pa.Schema = ...) -> None:
         """Make the rows of a query known, or the few with ``schema`` that ``check`` makes of them."""
@@ -134,7 +131,8 @@ def _opening(queries: Queries, rules: StateRules) -> tuple[Ending | None, list[d
     """Return the end of a day that creates the known ledger, if there is one, and its ``ledger_changes``."""
     if rules.ledger is None:
         return None, []
-    queries.take("known_outputs", rules.ledger.batches(), rules.ledger.schema)
+    outputs = pa.RecordBatchReader.from_batches(rules.ledger.schema, rules.ledger.batches())
+    queries.put("known_outputs", outputs)
     queries.keep("known_balances", known.BALANCES)
     sums = known.LedgerSums(rules.v_byte_cost)
     queries.keep("known_sums", "SELECT * FROM known_outputs", sums, sums.schema)

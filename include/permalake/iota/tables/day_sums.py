@@ -73,9 +73,9 @@ def day_sums(rows: DecodedRange, v_byte_cost: int | None) -> Iterator[tuple[str,
         "ledger_sums": ledger_sums(rows.included, rows.receipts, v_byte_cost),
         "balance_corrections": balance_corrections(rows.included, rows.receipts),
     }
-    for name, found in made.items():
-        if found.num_rows:
-            yield name, found
+    for name, produced in made.items():
+        if produced.num_rows:
+            yield name, produced
 
 
 def tag_sums(blocks: DecodedRows) -> pa.Table:
@@ -117,8 +117,8 @@ def tag_text(tag: str) -> str | None:
 
 def tag_family(text: str | None) -> str:
     """Return the text before the first delimiter, or white space."""
-    found = _BEFORE_DELIMITER.match(text or "")
-    return found[0] if found else ""
+    match = _BEFORE_DELIMITER.match(text or "")
+    return match[0] if match else ""
 
 
 def ledger_sums(included: DecodedRows, receipts: DecodedRows, v_byte_cost: int | None) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Analytics of IOTA days alone, each table one query: SQL that DuckDB and Spark both execute.
+"""Analytics of IOTA days alone, each table one query.
 
 A query reads base tables of the days, sums that ingest landed (:mod:`permalake.iota.tables.day_sums`) and
 tables of queries before it, all under their names. The shared part of the language is described in
@@ -202,9 +202,8 @@ def _daily_activity() -> str:
     def total(name: str, kind: str) -> str:
         if kind != "list<int>":
             return f"sum({name}) AS {name}"
-        places = (f"coalesce(sum(try_element_at({name}, {at + 1})), 0)" for at in range(len(BUCKETS)))
-        # The engines share no way to spell a list; the contract casts this one's elements.
-        return f"split(concat_ws(',', {', '.join(places)}), ',') AS {name}"
+        places = (f"coalesce(sum({name}[{at + 1}]), 0)" for at in range(len(BUCKETS)))
+        return f"[{', '.join(places)}] AS {name}"
 
     return f"""
 SELECT activity.date, milestones, max_milestone_bytes, booked_tokens,

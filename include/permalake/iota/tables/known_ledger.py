@@ -23,7 +23,7 @@ from permalake.iota.codec.decode_outputs import decode_outputs
 from permalake.iota.codec.outputs import Protocol
 from permalake.iota.cone.ledger_proof import owners
 from permalake.iota.contracts.ledger_changes import SIDES
-from permalake.iota.tables.carried_sums import GOES_ON, Chained
+from permalake.iota.tables.carried_sums import CONTINUED, Chained
 from permalake.iota.tables.day_sums import LEDGER_SUMS, ledger_sums_of
 from permalake.iota.tables.output_tables import kind_names
 
@@ -46,7 +46,7 @@ OUTPUTS = pa.schema(
 
 def beginning(milestone: int) -> Chained:
     """Return a day that ends with the whole ledger as it is after ``milestone``."""
-    return Chained(BEGINNING, milestone, GOES_ON, None, BEGINNING)
+    return Chained(BEGINNING, milestone, CONTINUED, None, BEGINNING)
 
 
 BALANCES = """

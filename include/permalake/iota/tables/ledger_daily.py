@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any
 
 from permalake.iota.contracts.ledger_changes import CONDITIONS, KEY_BYTES, KINDS, METADATA_BYTES, SIDES
-from permalake.iota.tables.carried_sums import GOES_ON, Chained, Rows, running
+from permalake.iota.tables.carried_sums import CONTINUED, Chained, Rows, running
 
 _OUTPUTS = ("count", "amount", "bytes")
 _CONDITIONED = ("count", "amount", "return_amount")
@@ -54,14 +54,14 @@ def storage_deposits(flows: Rows, days: Sequence[Chained], before: int | None) -
             unknown.add(flow["date"])
         else:
             changes[flow["date"]] += _sign(flow) * flow["deposit"]
-    found: dict[date, int | None] = {}
-    chapter, total = GOES_ON, before
+    deposits: dict[date, int | None] = {}
+    chapter, total = CONTINUED, before
     for day in days:
         if day.chapter != chapter:
             chapter, total = day.chapter, 0
         total = None if total is None or day.day in unknown else total + changes[day.day]
-        found[day.day] = total
-    return found
+        deposits[day.day] = total
+    return deposits
 
 
 def _sign(flow: Mapping[str, Any]) -> int:

@@ -45,11 +45,11 @@ def transactions(blocks: DecodedRows) -> pa.Table:
     own |= {"transaction_id": paying.transaction_id, "message_id": paying.message_id}
     parts = []
     for variant in _VARIANTS:
-        found = paying.elements(f"{variant}s")
+        elements = paying.elements(f"{variant}s")
         columns = {
-            "idx": pa.array(found.idx.astype(np.int32)),
-            "variant": pa.repeat(variant, len(found)),
-            "data": paying.cut(found.row, found["start"], found["length"]),
+            "idx": pa.array(elements.idx.astype(np.int32)),
+            "variant": pa.repeat(variant, len(elements)),
+            "data": paying.cut(elements.row, elements["start"], elements["length"]),
         }
-        parts.append(shaped("transactions", columns | spread(own, found.row), len(found)))
+        parts.append(shaped("transactions", columns | spread(own, elements.row), len(elements)))
     return pa.concat_tables(parts)

@@ -89,22 +89,22 @@ def milestone_activity(
 def _of_messages(by_milestone: _Milestones, messages: DecodedRows) -> dict[str, I64]:
     payload, state = (messages[name].to_numpy() for name in ("payload_kind", "inclusion_state"))
     size = pc.binary_length(messages["raw"]).to_numpy().astype(np.int64)
-    found = {f"{name}_count": by_milestone.count(payload == kind) for name, kind in _PAYLOADS.items()}
-    found |= {f"{name}_count": by_milestone.count(state == int(code)) for name, code in _STATES.items()}
-    found["message_bytes"] = by_milestone.total(by_milestone.at, size)
+    counts = {f"{name}_count": by_milestone.count(payload == kind) for name, kind in _PAYLOADS.items()}
+    counts |= {f"{name}_count": by_milestone.count(state == int(code)) for name, code in _STATES.items()}
+    counts["message_bytes"] = by_milestone.total(by_milestone.at, size)
     for name, kind in list(_PAYLOADS.items())[1:]:
         own = payload == kind
-        found[f"{name.removesuffix('_payload')}_bytes"] = by_milestone.total(by_milestone.at[own], size[own])
-    return found
+        counts[f"{name.removesuffix('_payload')}_bytes"] = by_milestone.total(by_milestone.at[own], size[own])
+    return counts
 
 
 def _of_transactions(by_milestone: _Milestones, included: DecodedRows, at: I64) -> dict[str, I64]:
     created = included.elements("outputs")
-    found = {
+    counts = {
         "transferred_tokens": by_milestone.total(at[created.row], created["amount"].to_numpy()),
         "moved_tokens": by_milestone.total(at, gains(included)),
     }
     for name, kind in _CHAINS:
         for column, rows in changes(included, name, kind).items():
-            found[column] = np.bincount(at[rows], minlength=len(by_milestone.index))
-    return found
+            counts[column] = np.bincount(at[rows], minlength=len(by_milestone.index))
+    return counts

@@ -129,6 +129,7 @@ def consumed_outputs(included: DecodedRows) -> pa.Table:
         "kind": kind_names(spent["kind"]),
         "address": spent["address"],
         "amount": spent["amount"],
+        "data": spent["data"],
     }
     return shaped("consumed_outputs", columns, len(spent))
 

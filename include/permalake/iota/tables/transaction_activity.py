@@ -72,24 +72,24 @@ class ChainChanges:
         order = np.argsort(self._before, kind="stable")
         before = self._before[order]
         place = np.searchsorted(before, self._after)
-        goes_on = np.flatnonzero(np.isin(self._after, before))
-        now = self._created[field].take(pa.array(goes_on))
-        was = self._consumed[field].take(pa.array(order[place[goes_on]]))
+        continues = np.flatnonzero(np.isin(self._after, before))
+        now = self._created[field].take(pa.array(continues))
+        was = self._consumed[field].take(pa.array(order[place[continues]]))
         differs = pc.fill_null(pc.not_equal(now, was), False).to_numpy(zero_copy_only=False)
-        changed: I64 = self._after[goes_on[differs]] // self._most
+        changed: I64 = self._after[continues[differs]] // self._most
         return changed
 
 
 def changes(included: DecodedRows, name: str, kind: int) -> dict[str, I64]:
     """Return, by column of ``ms_activity``, the transactions that change a chain of a kind."""
     chains = ChainChanges(included, kind)
-    found = {"created": chains.created, "destroyed": chains.destroyed}
+    counts = {"created": chains.created, "destroyed": chains.destroyed}
     if kind == ALIAS:
         fields = {"governor_changed": "governor", "state_changed": "state_index"}
-        found |= {change: chains.changed(field) for change, field in fields.items()}
+        counts |= {change: chains.changed(field) for change, field in fields.items()}
     else:
-        found |= {"transferred": chains.transferred}
-    return {f"{name}_{change}_count": rows for change, rows in found.items()}
+        counts |= {"transferred": chains.transferred}
+    return {f"{name}_{change}_count": rows for change, rows in counts.items()}
 
 
 def _receivers(included: DecodedRows, created: Elements) -> pa.Array:

@@ -11,16 +11,13 @@ from datetime import date
 from pyiceberg.table import Table as IcebergTable
 
 from permalake.config import Settings
-from permalake.errors import PermalakeError
 from permalake.lake import leases
-from permalake.lake.catalog import copy_pointers, drop_pointers, locations, move_pointer, open_catalog
-from permalake.lake.commit import back_off, record_publication
+from permalake.lake.catalog import copy_pointers, drop_pointers, locations, open_catalog
+from permalake.lake.commit import change, move, record_publication
 from permalake.lake.maintenance.history import PRIVATE
-from permalake.lake.publication_log import check_not_behind, write_log
+from permalake.lake.publication_log import check_not_behind
 from permalake.lake.record import AttemptRow
 from permalake.lake.state import PUBLISHED, Database, now
-
-_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -51,13 +48,14 @@ def alone(settings: Settings, database: Database, network: str, run_id: str) -> 
                 drop_pointers(connection, work.catalog)
 
 
-def change(work: Work, table: str, edit: Callable[[IcebergTable], object], of: str = PUBLISHED) -> bool:
+def change_table(work: Work, table: str, edit: Callable[[IcebergTable], object], of: str = PUBLISHED) -> bool:
     """Publish what ``edit`` makes of the table under ``of``, by compare and set; return whether it changed.
 
     ``edit`` gets the table as it is there now, in a private catalog, and is called again if a day was
     published meanwhile. It must leave the rows as they are: other tables do not move with it.
     """
-    for number in range(_TRIES):
+
+    def once() -> bool:
         with work.database.write() as connection:
             published = locations(connection, of, work.network)[table]
             copy_pointers(connection, work.catalog, work.network, {table: published})
@@ -71,15 +69,12 @@ def change(work: Work, table: str, edit: Callable[[IcebergTable], object], of: s
         if new == published:
             return False
         with work.database.write() as connection:
-            if move_pointer(connection, of, work.network, table, old=published, new=new):
-                if of == PUBLISHED:
-                    record_publication(connection, _record(work), leases.MAINTENANCE, {table: new})
-                break
-        back_off(number)
-    else:
-        raise PermalakeError(f"{work.network}.{table}: others kept on publishing; maintain it again")
-    write_log(work.settings, work.database)
-    return True
+            move(connection, work.network, {table: (published, new)}, of)
+            if of == PUBLISHED:
+                record_publication(connection, _record(work), leases.MAINTENANCE, {table: new})
+        return True
+
+    return change(work.settings, work.database, f"{work.network}.{table}; maintain it again", once)
 
 
 def _record(work: Work) -> AttemptRow:

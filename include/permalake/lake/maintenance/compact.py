@@ -18,7 +18,7 @@ from permalake.lake import staging
 from permalake.lake.catalog import UnreadableTableError, copy_pointers, locations, open_table
 from permalake.lake.counts import day_of
 from permalake.lake.counts import files as live_files
-from permalake.lake.maintenance.commit import Work, change
+from permalake.lake.maintenance.commit import Work, change_table
 from permalake.lake.replay import exchange
 from permalake.lake.state import PUBLISHED, Database
 
@@ -29,26 +29,26 @@ Files = dict[str, DataFile]
 """Data files by path."""
 
 
-def crowded(location: str, target: int) -> dict[date, Files]:
+def fragmented_days(location: str, target: int) -> dict[date, Files]:
     """Return days in more than twice the files that they need at ``target`` bytes each, with their files."""
-    found: dict[date, Files] = defaultdict(dict)
+    by_day: dict[date, Files] = defaultdict(dict)
     for file in live_files(open_table(location)):
-        found[day_of(file)][file.file_path] = file
-    return {day: files for day, files in found.items() if len(files) > 2 * _ideal(files.values(), target)}
+        by_day[day_of(file)][file.file_path] = file
+    return {day: files for day, files in by_day.items() if len(files) > 2 * _ideal(files.values(), target)}
 
 
-def crowded_tables(
+def fragmented_tables(
     database: Database, network: str, tables: Collection[str], target: int
 ) -> dict[str, dict[date, Files]]:
     """Return the network's tables that have fragmented days; a table that cannot be read is left out."""
     with database.read() as connection:
         published = locations(connection, PUBLISHED, network)
-    found = {}
+    by_table = {}
     for name in sorted(published.keys() & set(tables)):
         with suppress(UnreadableTableError):  # tidying names it
-            if days := crowded(published[name], target):
-                found[name] = days
-    return found
+            if days := fragmented_days(published[name], target):
+                by_table[name] = days
+    return by_table
 
 
 def _ideal(files: Iterable[DataFile], target: int) -> int:
@@ -65,7 +65,7 @@ def compact(spark: SparkSession, work: Work, contract: Table, target: int) -> di
     with work.database.write() as connection:
         published = locations(connection, PUBLISHED, work.network)[table]
         copy_pointers(connection, work.catalog, work.network, {table: published})
-    before = crowded(published, target)
+    before = fragmented_days(published, target)
     if not before:
         return {}
     staging.bind(spark, work.settings, work.catalog)
@@ -91,7 +91,7 @@ def compact(spark: SparkSession, work: Work, contract: Table, target: int) -> di
             exchange(current, _joined(before, same), _joined(after, same))
         exchanged.update({day: (len(before[day]), len(after[day])) for day in same})
 
-    change(work, table, edit)
+    change_table(work, table, edit)
     return exchanged
 
 
@@ -110,12 +110,12 @@ def _ranges(rows: DataFrame, parts: int, order: list[str]) -> DataFrame:
 
 
 def _files_of(table: IcebergTable, days: Iterable[date]) -> dict[date, Files]:
-    found: dict[date, Files] = {day: {} for day in days}
+    by_day: dict[date, Files] = {day: {} for day in days}
     if table.current_snapshot() is not None:
-        wanted = In("date", {day.isoformat() for day in found})  # type: ignore[call-arg, arg-type]
+        wanted = In("date", {day.isoformat() for day in by_day})  # type: ignore[call-arg, arg-type]
         for task in table.scan(row_filter=wanted).plan_files():
-            found[day_of(task.file)][task.file.file_path] = task.file
-    return found
+            by_day[day_of(task.file)][task.file.file_path] = task.file
+    return by_day
 
 
 def _joined(files: dict[date, Files], days: Iterable[date]) -> Files:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyiceberg.table import Table as IcebergTable
 
 from permalake.lake.catalog import open_table
-from permalake.lake.maintenance.commit import Work, change
+from permalake.lake.maintenance.commit import Work, change_table
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.state import PUBLISHED
 
@@ -28,7 +28,7 @@ def expire(work: Work, table: str, limits: Limits, of: str = PUBLISHED) -> int:
         if dropped:
             current.maintenance.expire_snapshots().older_than(limits.history).commit()
 
-    change(work, table, edit, of)
+    change_table(work, table, edit, of)
     return dropped
 
 

@@ -110,7 +110,7 @@ def abandoned(connection: Connection, network: str, limits: Limits) -> list[str]
     return [row.attempt_id for row in rows]
 
 
-def told_of(connection: Connection) -> set[str]:
+def attempts_to_keep(connection: Connection) -> set[str]:
     """Return attempts that are open, or that a day's record names as its latest build."""
     rows = connection.execute(
         union(
@@ -215,11 +215,11 @@ def attempt_states(connection: Connection, network: str, limits: Limits) -> list
             attempts.c.attempt_id.not_in(abandoned(connection, network, limits)),
         )
     )
-    found = []
+    states = []
     for row in rows:
         is_open = row.state == "open"
         if is_open or row.pinned_location in {None, row.base_location}:
-            found.append((row.table_name, row.base_location, is_open))
+            states.append((row.table_name, row.base_location, is_open))
         if row.pinned_location is not None:
-            found.append((row.table_name, row.pinned_location, is_open))
-    return found
+            states.append((row.table_name, row.pinned_location, is_open))
+    return states

@@ -62,10 +62,10 @@ class Needed:
 
 def roots(connection: Connection, network: str, limits: Limits) -> list[Root]:
     """Return everything that points to a metadata file of the network, in one read of the catalog."""
-    found: dict[tuple[str, str], Root] = {}
+    by_table: dict[tuple[str, str], Root] = {}
 
     def add(table: str, location: str, every: bool = False, since: int | None = None) -> None:
-        root = found.setdefault((table, location), Root(table, location))
+        root = by_table.setdefault((table, location), Root(table, location))
         root.every |= every
         root.since = since if root.since is None else root.since
 
@@ -87,7 +87,7 @@ def roots(connection: Connection, network: str, limits: Limits) -> list[Root]:
         add(state.table, state.location)
     for table, location in history.served_states(connection, network):
         add(table, location)
-    return list(found.values())
+    return list(by_table.values())
 
 
 def needed(wanted: Iterable[Root]) -> Needed:
@@ -95,36 +95,36 @@ def needed(wanted: Iterable[Root]) -> Needed:
 
     A file that cannot be read makes its table ``lacking``: what is not known to be needless must stay.
     """
-    found = Needed()
+    result = Needed()
     lists: dict[str, tuple[Root, Snapshot, IcebergTable]] = {}
-    for root, table in _each(wanted, lambda root: open_table(root.location), found, lambda root: root):
-        found.paths[root.table].add(inner_path(root.location))
+    for root, table in _each(wanted, lambda root: open_table(root.location), result, lambda root: root):
+        result.paths[root.table].add(inner_path(root.location))
         for statistics in (*table.metadata.statistics, *table.metadata.partition_statistics):
-            found.paths[root.table].add(inner_path(statistics.statistics_path))
+            result.paths[root.table].add(inner_path(statistics.statistics_path))
         for snapshot in root.snapshots(table):
-            found.paths[root.table].add(inner_path(snapshot.manifest_list))
+            result.paths[root.table].add(inner_path(snapshot.manifest_list))
             lists.setdefault(snapshot.manifest_list, (root, snapshot, table))
     manifests: dict[str, tuple[Root, ManifestFile, IcebergTable]] = {}
     opened = _each(
         lists.values(),
         lambda one: list(read_manifest_list(one[2].io.new_input(one[1].manifest_list))),
-        found,
+        result,
         lambda one: one[0],
     )
     for (root, _, table), held in opened:
         for manifest in held:
-            found.paths[root.table].add(inner_path(manifest.manifest_path))
+            result.paths[root.table].add(inner_path(manifest.manifest_path))
             manifests.setdefault(manifest.manifest_path, (root, manifest, table))
     read = _each(
-        manifests.values(), lambda one: one[1].fetch_manifest_entry(one[2].io), found, lambda one: one[0]
+        manifests.values(), lambda one: one[1].fetch_manifest_entry(one[2].io), result, lambda one: one[0]
     )
     for (root, _, _), entries in read:
-        found.paths[root.table].update(inner_path(entry.data_file.file_path) for entry in entries)
-    return found
+        result.paths[root.table].update(inner_path(entry.data_file.file_path) for entry in entries)
+    return result
 
 
 def _each(
-    items: Iterable[_In], read: Callable[[_In], _Out], found: Needed, root_of: Callable[[_In], Root]
+    items: Iterable[_In], read: Callable[[_In], _Out], into: Needed, root_of: Callable[[_In], Root]
 ) -> Iterator[tuple[_In, _Out]]:
     """Yield every item with what reading it gave, several at once; note what fails at its table."""
 
@@ -139,7 +139,7 @@ def _each(
         for item, result in zip(known, pool.map(one, known), strict=True):
             if isinstance(result, Exception):
                 root = root_of(item)
-                found.lacking[root.table] = (
+                into.lacking[root.table] = (
                     str(result)
                     if isinstance(result, PermalakeError)
                     else f"a manifest of {root.location} cannot be read: {fault_of(result)}; see {RUNBOOK}"

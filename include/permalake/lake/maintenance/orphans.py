@@ -15,12 +15,12 @@ from permalake.lake.maintenance import history
 from permalake.lake.maintenance.limits import Limits
 from permalake.lake.maintenance.needed import needed, roots
 from permalake.lake.maintenance.storage import Stored, listing
+from permalake.lake.staging import LANDINGS
 from permalake.lake.state import Database, attempts, moment
 from permalake.lake.state import leases as lease_table
 from permalake.lake.warehouse_files import RUNBOOK
 from permalake.net.object_storage import inner_path
 
-LANDINGS = "_attempts"
 MAX_SHARE = 0.5
 """A maintenance removes at most this share of a network's files and bytes, unless it is confirmed."""
 _FOLDERS = {"data", "metadata"}
@@ -41,17 +41,17 @@ def orphans(settings: Settings, database: Database, network: str, limits: Limits
     base = f"{settings.lake.warehouse}/{network}"
     # Listed before the pointers are read: what is written and published in between is not in the list, and
     # what was written before and is published later belongs to a build that holds its days now.
-    found = listing(base)
+    listed = listing(base)
     with database.read() as connection:
         wanted = roots(connection, network, limits)
         young = min(limits.young, _oldest_build(connection, network) or limits.young)
     keep = needed(wanted)
     result = Orphans(
-        total_files=len(found),
-        total_bytes=sum(file.size for file in found),
+        total_files=len(listed),
+        total_bytes=sum(file.size for file in listed),
         spared=dict(keep.lacking),
     )
-    for file in found:
+    for file in listed:
         table, *inside = PurePosixPath(file.path).relative_to(inner_path(base)).parts
         ours = table in keep.paths and table not in result.spared and inside[:-1] and inside[0] in _FOLDERS
         if ours and file.written < young and file.path not in keep.paths[table]:
@@ -59,17 +59,17 @@ def orphans(settings: Settings, database: Database, network: str, limits: Limits
     return result
 
 
-def check_share(network: str, found: Orphans) -> None:
+def check_share(network: str, unneeded: Orphans) -> None:
     """Check that what is needless is not most of what there is, in number and in bytes.
 
     Raises:
         PermalakeError: if it is: a catalog that lost tables or days looks like that.
     """
-    needless = [file for files in found.files.values() for file in files]
+    needless = [file for files in unneeded.files.values() for file in files]
     size = sum(file.size for file in needless)
-    if len(needless) > MAX_SHARE * found.total_files and size > MAX_SHARE * found.total_bytes:
+    if len(needless) > MAX_SHARE * unneeded.total_files and size > MAX_SHARE * unneeded.total_bytes:
         raise PermalakeError(
-            f"{network}: {len(needless):,} of {found.total_files:,} files are needless by the catalog; no "
+            f"{network}: {len(needless):,} of {unneeded.total_files:,} files are needless by the catalog; no "
             "file was removed; if `permalake maintain --dry-run` shows what you expect, run it with "
             f"--confirm-removal, else see {RUNBOOK}"
         )

@@ -12,13 +12,14 @@ from permalake.config import Settings
 from permalake.lake.catalog import UnreadableTableError, locations
 from permalake.lake.maintenance import history
 from permalake.lake.maintenance.commit import alone
-from permalake.lake.maintenance.compact import crowded_tables
+from permalake.lake.maintenance.compact import fragmented_tables
 from permalake.lake.maintenance.expire import expirable, expire
 from permalake.lake.maintenance.history import PastState
 from permalake.lake.maintenance.limits import Limits
-from permalake.lake.maintenance.orphans import LANDINGS, Orphans, check_share, landings, orphans
+from permalake.lake.maintenance.orphans import Orphans, check_share, landings, orphans
 from permalake.lake.maintenance.storage import remove, remove_folder
 from permalake.lake.publication_log import write_log
+from permalake.lake.staging import LANDINGS
 from permalake.lake.state import PUBLISHED, STORES, Database, networks
 
 
@@ -96,11 +97,11 @@ def tidy(
             history.close(connection, network, limits)
             history.repoint_served(connection, network)
         write_log(settings, database)
-        found = orphans(settings, database, network, limits)
+        unneeded = orphans(settings, database, network, limits)
         if not confirmed:
-            check_share(network, found)
-        _count_files(done, network, found)
-        for files in found.files.values():
+            check_share(network, unneeded)
+        _count_files(done, network, unneeded)
+        for files in unneeded.files.values():
             remove(settings.lake.warehouse, files)
     return list(done.values())
 
@@ -117,7 +118,7 @@ def would_tidy(
             done[table].snapshots = expirable(location, limits)
         except UnreadableTableError as damaged:
             done[table].spared = str(damaged)
-    for table, days in crowded_tables(database, network, tables, settings.lake.target_bytes).items():
+    for table, days in fragmented_tables(database, network, tables, settings.lake.target_bytes).items():
         done[table].days = len(days)
         done[table].files_before = sum(len(files) for files in days.values())
     _count_files(done, network, orphans(settings, database, network, limits))
@@ -155,11 +156,11 @@ def _count_states(done: dict[str, MaintenanceResult], forgotten: list[PastState]
         done[state.table].states += 1
 
 
-def _count_files(done: dict[str, MaintenanceResult], network: str, found: Orphans) -> None:
-    for table, files in found.files.items():
+def _count_files(done: dict[str, MaintenanceResult], network: str, unneeded: Orphans) -> None:
+    for table, files in unneeded.files.items():
         one = done.setdefault(table, MaintenanceResult(f"{network}.{table}"))
         one.removed, one.freed = len(files), sum(file.size for file in files)
-    for table, reason in found.spared.items():
+    for table, reason in unneeded.spared.items():
         done.setdefault(table, MaintenanceResult(f"{network}.{table}")).spared = reason
 
 

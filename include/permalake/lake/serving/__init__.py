@@ -1,5 +1,6 @@
 """Reading the lake for a server: many small queries over one published state, without Spark."""
 
+from permalake.lake.serving.index import key_function
 from permalake.lake.serving.pool import PoolBusyError, QueryTimeoutError
 from permalake.lake.serving.reader import LakeQuery, LakeReader, has_lake
 from permalake.lake.serving.snapshot import EVERYTHING, LakeSnapshot, Scan
@@ -13,4 +14,5 @@ __all__ = [
     "QueryTimeoutError",
     "Scan",
     "has_lake",
+    "key_function",
 ]

@@ -86,18 +86,18 @@ class RowCopies:
 
         ``scan`` names milestones, in tables without milestones days. A place has at most one row of a value.
         """
-        found = []
+        rows = []
         for day, place in _days(table, scan):
             portions = self._opened(network, table, day)
             if portions is None:
                 return None
-            found += [row for portion in portions if (row := portion.find(column, value, place))]
-        return found
+            rows += [row for portion in portions if (row := portion.find(column, value, place))]
+        return rows
 
-    def follow(self, snapshot: LakeSnapshot, batches: Batches, goes_on: Callable[[], bool]) -> None:
+    def follow(self, snapshot: LakeSnapshot, batches: Batches, may_continue: Callable[[], bool]) -> None:
         """Make the copies that a state needs, the newest days first, and remove those of other states.
 
-        One process of all makes them. ``goes_on`` is asked before each.
+        One process of all makes them. ``may_continue`` is asked before each.
         """
         with self._alone() as alone:
             if not alone:
@@ -109,7 +109,7 @@ class RowCopies:
                 for file in set(self._folder_of(network, table).glob("*")) - files.keys():
                     file.unlink(missing_ok=True)
                 for file, day in files.items():
-                    if not goes_on():
+                    if not may_continue():
                         return
                     if not file.exists():
                         self._write(file, network, table, day, batches)

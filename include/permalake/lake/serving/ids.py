@@ -94,10 +94,10 @@ class IdIndex:
     def find(self, value: str) -> list[int]:
         """Return the places where the value may be, in order."""
         key = np.uint64(hashed(value))
-        found: set[int] = set()
+        places: set[int] = set()
         for segment in self._segments:
-            found.update(segment.find(key).tolist())
-        return sorted(found)
+            places.update(segment.find(key).tolist())
+        return sorted(places)
 
     def missing(self, days: Mapping[date, str]) -> list[date]:
         """Return the days that are not indexed as they are; ``days``: each with a digest of its files.

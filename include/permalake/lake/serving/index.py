@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from permalake.contracts import Table
 from permalake.lake.serving.ids import IdIndex, UnwritableIndexError, hashed
 from permalake.lake.serving.snapshot import LakeSnapshot, Scan, ServedTable
 
@@ -82,7 +83,7 @@ class LakeIndex:
         index = self._indices[network, name, column]
         digests = table.digests
         place = "milestone_index" if has_milestones(table) else f"date - DATE '{EPOCH}'"
-        key_of = table.contract.lookup_keys.get(column)
+        key_of = key_function(table.contract, column)
         key = column if key_of else f"md5_number_lower({column})"
         sql = (
             f"SELECT DISTINCT {key} AS key, CAST({place} AS INTEGER) AS place "  # noqa: S608
@@ -108,11 +109,19 @@ def scan_of(table: ServedTable, places: list[int]) -> Scan:
     return Scan(days=frozenset(EPOCH + timedelta(days=place) for place in places))
 
 
-def _keys(values: pa.ChunkedArray, key_of: str) -> NDArray[np.uint64]:
-    """Return the hashes of the values' keys."""
-    module, _, function = key_of.partition(":")
+def key_function(contract: Table, column: str) -> Callable[[Any], str] | None:
+    """Return what makes the key of a lookup from the column's value; None where it is the value."""
+    named = contract.lookup_keys.get(column)
+    if named is None:
+        return None
+    module, _, function = named.partition(":")
     key: Callable[[Any], str] = getattr(import_module(module), function)
-    return np.array([hashed(key(value)) for value in values.to_pylist()], np.uint64)
+    return key
+
+
+def _keys(values: pa.ChunkedArray, key_of: Callable[[Any], str]) -> NDArray[np.uint64]:
+    """Return the hashes of the values' keys."""
+    return np.array([hashed(key_of(value)) for value in values.to_pylist()], np.uint64)
 
 
 def _portions(table: ServedTable, days: list[date]) -> Iterator[list[date]]:

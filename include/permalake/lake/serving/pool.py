@@ -14,6 +14,7 @@ from itertools import count
 
 import duckdb
 
+from permalake.contracts.sql_text import literal
 from permalake.errors import PermalakeError
 from permalake.lake.serving.watchdog import QueryWatchdog
 from permalake.net import object_storage
@@ -64,9 +65,9 @@ class QueryPool:
             self._database.execute(setting)
         self._database.execute(f"SET threads = {threads or os.cpu_count() or 2}")
         self._database.execute(f"SET memory_limit = '{memory}'")
-        self._database.execute(f"SET temp_directory = {_text(self._spill.name)}")
+        self._database.execute(f"SET temp_directory = {literal(self._spill.name)}")
         if not object_storage.is_object_store(warehouse):
-            self._database.execute(f"SET allowed_directories = [{_text(warehouse)}]")
+            self._database.execute(f"SET allowed_directories = [{literal(warehouse)}]")
         for lock in _LOCKS:
             self._database.execute(lock)
         self._free = [self._database.cursor() for _ in range(size)]
@@ -144,9 +145,3 @@ class QueryPool:
                 heappop(self._queue)[-1].set_result(connection)
             else:
                 self._free.append(connection)
-
-
-def _text(value: str) -> str:
-    """Return a value as a literal; settings take no parameters."""
-    quoted = value.replace("'", "''")
-    return f"'{quoted}'"

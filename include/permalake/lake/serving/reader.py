@@ -18,10 +18,12 @@ import pyarrow.dataset as ds
 
 from permalake.config import Settings
 from permalake.contracts import Table
-from permalake.contracts.namespaces import Namespaces
-from permalake.contracts.schema import DUCKDB_TYPES
+from permalake.contracts.namespaces import Namespaces, contracts_in, live_namespace
+from permalake.contracts.schema import duckdb_type
+from permalake.contracts.sql_text import identifier, no_rows, parquet_by_id
 from permalake.lake.identity import catalog_id, open_database, warehouse_id
 from permalake.lake.serving.copies import Row, RowCopies
+from permalake.lake.serving.heads import ServedHeads, head_locations
 from permalake.lake.serving.index import LakeIndex, scan_of
 from permalake.lake.serving.pool import QueryPool
 from permalake.lake.serving.snapshot import (
@@ -40,7 +42,6 @@ warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning
 _BATCH = 10_000
 _EXPORTS = 2
 _INDEXING_SECONDS = 3600
-_UNUSED_ID = 100_000
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,13 @@ class LakeReader:
         self._copies = RowCopies(folder)
         self.observe: Callable[[str, float, str | None], None] = lambda *_: None
         self._refreshing = threading.Lock()
+        self.heads = ServedHeads(namespaces)
         self._snapshot = self._read(None)
 
     def _read(self, previous: LakeSnapshot | None) -> LakeSnapshot:
         with self._database.read() as connection:
             snapshot = take_snapshot(connection, self._namespaces, previous)
+            heads = head_locations(connection)
 
         def run(network: str, sql: str, table: str, scan: Scan) -> pa.Table:
             deadline = time.monotonic() + _INDEXING_SECONDS
@@ -113,6 +116,7 @@ class LakeReader:
 
         if snapshot is not previous:
             self._index.update(snapshot, run)
+        self.heads.follow(snapshot, heads)
         return snapshot
 
     def close(self) -> None:
@@ -139,8 +143,8 @@ class LakeReader:
         with self._observed({table: scan}):
             return self._copies.find(network, served, scan, column, value) if served else []
 
-    def copy_rows(self, goes_on: Callable[[], bool] = lambda: True) -> None:
-        """Make the copies of the newest state for :meth:`copied`; ``goes_on`` is asked between two."""
+    def copy_rows(self, may_continue: Callable[[], bool] = lambda: True) -> None:
+        """Make the copies of the newest state for :meth:`copied`; ``may_continue`` is asked between two."""
         snapshot = self._snapshot
 
         def batches(network: str, sql: str, table: str, scan: Scan) -> Iterator[pa.RecordBatch]:
@@ -148,7 +152,7 @@ class LakeReader:
             query = LakeQuery(snapshot, network, sql, {}, {table: scan}, deadline)
             return self._streamed(self._own, query)
 
-        self._copies.follow(snapshot, batches, goes_on)
+        self._copies.follow(snapshot, batches, may_continue)
 
     def snapshot(self) -> LakeSnapshot:
         """Return the newest state that was read."""
@@ -180,8 +184,8 @@ class LakeReader:
         pool = self._pool_of(query)
         with self._observed(query.scans), pool.connection(query.deadline, query.expired) as connection:
             statement, bound = self._prepared(connection, query)
-            found: pa.Table = connection.execute(statement, {**bound, **query.parameters}).to_arrow_table()
-        rows: list[dict[str, Any]] = found.to_pylist()
+            answer: pa.Table = connection.execute(statement, {**bound, **query.parameters}).to_arrow_table()
+        rows: list[dict[str, Any]] = answer.to_pylist()
         return rows
 
     def arrow(self, query: LakeQuery) -> pa.Table:
@@ -224,8 +228,8 @@ class LakeReader:
         self, connection: duckdb.DuckDBPyConnection, query: LakeQuery
     ) -> tuple[str, dict[str, Any]]:
         """Return the statement behind a WITH clause that opens its tables, and what that clause binds."""
-        namespace, scans = self._namespaces(query.network), query.scans
-        views = {view.name: view for view in namespace.views if view.name in scans}
+        scans, contracts = query.scans, contracts_in(self._namespaces, live_namespace(query.network))
+        views = {view.name: view for view in self._namespaces(query.network).views if view.name in scans}
         below = {name: EVERYTHING for view in views.values() for name in view.tables}
         clauses, bound = [], {}
         for name, scan in {**below, **scans}.items():
@@ -233,14 +237,13 @@ class LakeReader:
                 continue
             locations = query.snapshot.locations(query.network, name, scan)
             table = query.snapshot.table(query.network, name)
-            body = _relation(connection, namespace.tables[name], table, locations)
+            body = _relation(connection, contracts[name], table, locations)
             body += scan.condition if locations else ""
             clauses.append(f"{name} AS NOT MATERIALIZED ({body})")
             if f"$files_{name}" in body:
                 bound[f"files_{name}"] = [object_storage.inner_path(one) for one in locations]
         for name, view in views.items():
-            body = re.sub(r"\bas_of\b", "DATE '9999-12-31'", view.sql.replace("{network}.", ""))
-            clauses.append(f"{name} AS NOT MATERIALIZED ({body})")
+            clauses.append(f"{name} AS NOT MATERIALIZED ({view.body()})")
         own = re.sub(r"^\s*WITH\b", ", ", query.sql, flags=re.IGNORECASE)
         return f"WITH {', '.join(clauses)} {own}", bound
 
@@ -249,23 +252,17 @@ def _relation(
     connection: duckdb.DuckDBPyConnection, contract: Table, table: ServedTable | None, locations: list[str]
 ) -> str:
     """Return the relation of a table's files, columns found by Iceberg field id; older files lack some."""
-    kinds = {column.name: _kind(column.type) for column in contract.columns}
+    kinds = {column.name: duckdb_type(column.type) for column in contract.columns}
     if table is None or not locations:
-        columns = ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in kinds.items())
-        return f"SELECT {columns} WHERE false"
+        return no_rows(kinds)
     if object_storage.is_object_store(locations[0]):
         source = f"scan of {contract.name}"
         connection.register(source, _dataset(contract, locations))
-        return f"FROM {_quoted(source)}"
+        return f"FROM {identifier(source)}"
     if table.is_uniform:
-        names = ", ".join(map(_quoted, kinds))
+        names = ", ".join(map(identifier, kinds))
         return f"SELECT {names} FROM read_parquet($files_{contract.name})"  # noqa: S608
-    ids = ((table.field_ids.get(name, _UNUSED_ID + at), name) for at, name in enumerate(kinds))
-    fields = ", ".join(
-        f"{field_id}: {{name: '{name}', type: '{kinds[name]}', default_value: NULL}}"
-        for field_id, name in ids
-    )
-    return f"FROM read_parquet($files_{contract.name}, schema = MAP {{{fields}}})"
+    return f"FROM {parquet_by_id(f'$files_{contract.name}', kinds, table.field_ids)}"
 
 
 def _dataset(contract: Table, locations: list[str]) -> ds.Dataset:
@@ -274,14 +271,6 @@ def _dataset(contract: Table, locations: list[str]) -> ds.Dataset:
     return ds.dataset(
         paths, schema=schema, format="parquet", filesystem=object_storage.filesystem(locations[0])
     )
-
-
-def _kind(iceberg_type: str) -> str:
-    return DUCKDB_TYPES.get(iceberg_type, iceberg_type.upper())
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def has_lake(settings: Settings) -> bool:

@@ -37,13 +37,14 @@ _UNBOUNDED = (-(2**63), 2**63 - 1)
 class ServedFile:
     """A data file: its location, the day of its rows, and the inclusive bounds of integers and times.
 
-    Times are in microseconds since 1970.
+    Times are in microseconds since 1970; ``size`` is in bytes.
     """
 
     location: str
     day: date
     rows: int
     bounds: Mapping[str, Bounds]
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +132,27 @@ class ServedTable:
     def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """First and last milestone of each file; of a file without bounds, all."""
         bounds = [file.bounds.get("milestone_index", _UNBOUNDED) for file in self.files]
-        found = np.array(bounds, np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
+        pairs = np.array(bounds, np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
 
 
 @dataclass(frozen=True, slots=True)
 class LakeSnapshot:
     """All tables as of one publication; ``publication`` is its number, 0 in a lake without any.
 
+    ``head_days``: the days of a live head whose rows the tables have beside the published ones; mostly none.
     ``memory`` keeps what requests have derived from the whole state; it ends with it.
     """
 
     publication: int
     tables: Mapping[TableName, ServedTable]
+    head_days: frozenset[date] = frozenset()
     memory: dict[tuple[str, str], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the tables have rows of a live head."""
+        return bool(self.head_days)
 
     def table(self, network: str, name: str) -> ServedTable | None:
         """Return a table; None where the lake has none of that name."""
@@ -175,29 +183,30 @@ def take_snapshot(
     publication = connection.execute(select(func.max(publications.c.id))).scalar() or 0
     if previous and publication == previous.publication:
         return previous
-    found = connection.execute(
+    rows = connection.execute(
         select(pointers.c.table_namespace, pointers.c.table_name, pointers.c.metadata_location).where(
             pointers.c.catalog_name == PUBLISHED
         )
     ).tuples()
     tables: dict[TableName, ServedTable] = {}
-    for network, name, location in found:
+    for network, name, location in rows:
         contract = namespaces(network).tables.get(name)
         if contract is None or location is None:
             continue
         known = previous.tables.get((network, name)) if previous else None
         tables[network, name] = (
-            known if known and known.location == location else _read_table(contract, location)
+            known if known and known.location == location else read_table(contract, location)
         )
     return LakeSnapshot(publication, tables)
 
 
-def _read_table(contract: Table, location: str) -> ServedTable:
+def read_table(contract: Table, location: str) -> ServedTable:
+    """Return the table of a metadata file, with its data files."""
     table = open_table(location)
     ids = {field.name: field.field_id for field in table.schema().fields}
-    found = sorted(_files(table), key=lambda file: (file.day, file.location))
+    data_files = sorted(_files(table), key=lambda file: (file.day, file.location))
     is_uniform = len(table.metadata.schemas) == 1 and set(contract.names) <= ids.keys()
-    return ServedTable(contract, location, ids, tuple(found), is_uniform)
+    return ServedTable(contract, location, ids, tuple(data_files), is_uniform)
 
 
 def _files(table: IcebergTable) -> Iterator[ServedFile]:
@@ -205,7 +214,7 @@ def _files(table: IcebergTable) -> Iterator[ServedFile]:
     bounded = [field for field in table.schema().fields if isinstance(field.field_type, kinds)]
     for file in files(table):
         bounds = {field.name: bound for field in bounded if (bound := _bounds(file, field))}
-        yield ServedFile(file.file_path, day_of(file), file.record_count, bounds)
+        yield ServedFile(file.file_path, day_of(file), file.record_count, bounds, file.file_size_in_bytes)
 
 
 def _bounds(file: DataFile, field: NestedField) -> Bounds | None:

@@ -103,15 +103,15 @@ def down(chosen: dict[str, Server], say: Say, folder: Path = FOLDER) -> None:
 
 def status(chosen: dict[str, Server]) -> list[ServiceStatus]:
     """Return what every server is doing."""
-    found = []
+    states = []
     for name, server in chosen.items():
         record = server.daemon.record()
         state = ("up" if server.healthy() else "sick") if record else "down"
         address = f"{LOOPBACK}:{server.port}"
-        found.append(
+        states.append(
             ServiceStatus(name, state, address, record["pid"] if record else None, str(server.daemon.log))
         )
-    return found
+    return states
 
 
 @contextmanager

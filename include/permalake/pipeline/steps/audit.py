@@ -34,22 +34,22 @@ def run(context: StepContext) -> StepResult:
 
 
 def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
-    order = context.order
+    arguments = context.arguments
     days = pinned.days_with_rows()
     if not days:
-        context.report(f"audit {order}: no rows to audit")
+        context.report(f"audit {arguments}: no rows to audit")
         return StepResult()
-    report, page = judged(context, pinned, days, title=str(order), carried=False)
+    report, page = judged(context, pinned, days, title=str(arguments), carried=False)
     failures = {day: report.failures(day) for day in days}
     for day in days:
         pinned.verdict(day, not failures[day], failures[day])
     for finding in (*report.failed, *report.warnings):
-        context.report(f"audit {order}: {finding.severity}: {finding.line()}")
+        context.report(f"audit {arguments}: {finding.severity}: {finding.line()}")
     passed = [day for day in days if not failures[day]]
-    context.report(f"audit {order}: {len(passed)} of {len(days)} days passed; docs: {page}")
+    context.report(f"audit {arguments}: {len(passed)} of {len(days)} days passed; docs: {page}")
     if passed:
         return StepResult(docs=str(page))
-    reason = f"audit of {order} failed: {report.summary()}"
+    reason = f"audit of {arguments} failed: {report.summary()}"
     return StepResult("invalid", docs=str(page), reason=reason, retryable=False)
 
 
@@ -62,11 +62,11 @@ def judged(
     carried: bool,
 ) -> tuple[AuditReport, Path]:
     """Audit the days' own tables, or the ``carried`` ones; return the report and its page."""
-    order, work = context.order, context.work
+    arguments, work = context.arguments, context.work
     every = work.domain.tables
     scope = scope_of(lambda: context.spark, work.settings, staging, every)
     tables = [table for table in every.values() if (table.commit == "carried") == carried]
     laws = [law for law in work.domain.laws() if every[law.table] in tables]
-    folder = docs.folder(order.network, staging.id)
+    folder = docs.folder(arguments.network, staging.id)
     report: AuditReport = RUNNER.result().Auditor(tables, laws, folder).run(scope, days)
-    return report, docs.write(report, folder, title=title, run_id=order.run_id)
+    return report, docs.write(report, folder, title=title, run_id=arguments.run_id)

@@ -13,7 +13,7 @@ from permalake.stores.serve import serve
 
 def run(context: StepContext) -> StepResult:
     """Write the due days; the result counts the days that each store received."""
-    work, network = context.work, context.order.network
+    work, network = context.work, context.arguments.network
     stores = work.domain.configured_stores(work.settings)
     served = {}
     for store, days in serve(context.spark, work.settings, network, stores).items():

@@ -13,5 +13,5 @@ def run(context: StepContext) -> StepResult:
     Without a configured store, or with all of them ready, the step is done.
     """
     work = context.work
-    prepare(work.settings, context.order.network, work.domain.configured_stores(work.settings))
+    prepare(work.settings, context.arguments.network, work.domain.configured_stores(work.settings))
     return StepResult()

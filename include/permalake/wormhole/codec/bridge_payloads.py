@@ -238,9 +238,9 @@ def _column(values: NDArray[Any] | pa.Array, kind: pa.DataType) -> pa.Array:
 def scatter(batch: pa.RecordBatch, rows: int) -> pa.StructArray:
     """Return a batch with ``row`` as a struct column of ``rows`` rows, null where the batch has none."""
     position = np.zeros(rows, np.int64)
-    found = np.zeros(rows, bool)
+    scattered = np.zeros(rows, bool)
     position[batch["row"]] = np.arange(batch.num_rows)
-    found[batch["row"]] = True
+    scattered[batch["row"]] = True
     fields = [batch.schema.field(name) for name in batch.schema.names[1:]]
     packed = pa.StructArray.from_arrays(batch.columns[1:], fields=fields)
-    return packed.take(pa.array(position, mask=~found))
+    return packed.take(pa.array(position, mask=~scattered))

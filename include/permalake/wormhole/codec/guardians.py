@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,21 @@ from numpy.typing import NDArray
 from sha3 import keccak_256
 
 from permalake.arrays.cursor import I64, U8
+from permalake.contracts.reason_codes import MessageReason
 from permalake.wormhole.codec.known_signer import MANY, signed_by
 from permalake.wormhole.codec.vaa import ERRORS, SIGNATURE_SIZE, Bool, Vaas, gather
 
 GuardianSets = Mapping[int, Sequence[bytes]]
 _Count = TypeVar("_Count", int, I64)
 
-REASONS = ("ok", "malformed", "unknown_guardian_set", "duplicate_guardian", "bad_signature", "no_quorum")
+REASONS: tuple[Literal["ok"] | MessageReason, ...] = (
+    "ok",
+    "malformed",
+    "unknown_guardian_set",
+    "duplicate_guardian",
+    "bad_signature",
+    "no_quorum",
+)
 OK, MALFORMED, UNKNOWN_SET, DUPLICATE, BAD_SIGNATURE, NO_QUORUM = range(6)
 
 _ADDRESS_SIZE = 20
@@ -112,9 +120,9 @@ def _signed(vaas: Vaas, check: I64, signer: I64, addresses: U8) -> Bool:
             rest[mine] = True
         else:
             signed[mine] = signed_by(key, signature, digest)
-    found = check[rest]
+    parts = check[rest]
     recovered = recover_addresses(
-        vaas.data, vaas.signature_start[found], vaas.digest, vaas.signature_row[found]
+        vaas.data, vaas.signature_start[parts], vaas.digest, vaas.signature_row[parts]
     )
     # A signature that does not recover is invalid even if its set holds the zero address.
     signed[rest] = (recovered == addresses[signer[rest]]).all(axis=1) & recovered.any(axis=1)
@@ -154,7 +162,7 @@ def recover_addresses(data: U8, signature_start: I64, digest: U8, digest_row: I6
     first_digest = ffi.from_buffer("unsigned char[]", digest)
     recovery_id = data[signature_start + SIGNATURE_SIZE - 1]
     nobody = bytes(_ADDRESS_SIZE)
-    found = []
+    addresses = []
     for start, hashed, parity in zip(
         signature_start.tolist(), (digest_row * 32).tolist(), recovery_id.tolist(), strict=True
     ):
@@ -164,10 +172,10 @@ def recover_addresses(data: U8, signature_start: I64, digest: U8, digest_row: I6
             and recover(context, key, signature, first_digest + hashed)
         ):
             serialize(context, public, size, key, lib.SECP256K1_EC_UNCOMPRESSED)
-            found.append(keccak_256(point).digest()[12:])
+            addresses.append(keccak_256(point).digest()[12:])
         else:
-            found.append(nobody)
-    return np.frombuffer(b"".join(found), np.uint8).reshape(-1, _ADDRESS_SIZE)
+            addresses.append(nobody)
+    return np.frombuffer(b"".join(addresses), np.uint8).reshape(-1, _ADDRESS_SIZE)
 
 
 def recover_address(digest: bytes, signature: bytes) -> bytes | None:

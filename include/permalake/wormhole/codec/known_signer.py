@@ -36,8 +36,8 @@ def signed_by(public_key: bytes, signatures: U8, digests: U8) -> Bool:
     ``digests`` u8[k, 32] is what they sign. ``public_key`` is serialized, compressed or not.
     """
     parts = range(0, len(signatures), _AT_ONCE)
-    found = [_signed(public_key, signatures[n : n + _AT_ONCE], digests[n : n + _AT_ONCE]) for n in parts]
-    return np.concatenate([np.zeros(0, bool), *found])
+    signed = [_signed(public_key, signatures[n : n + _AT_ONCE], digests[n : n + _AT_ONCE]) for n in parts]
+    return np.concatenate([np.zeros(0, bool), *signed])
 
 
 def _signed(public_key: bytes, signatures: U8, digests: U8) -> Bool:
@@ -86,14 +86,14 @@ def _sums(first: U8, of_first: list[int], second: U8, of_second: list[int]) -> U
     size = ffi.new("size_t *", _COMPRESSED_SIZE)
     written = ffi.new("unsigned char[]", _COMPRESSED_SIZE)
     point = ffi.buffer(written)
-    found = []
+    sums = []
     for at, points in zip(begin.tolist(), count.tolist(), strict=True):
         if points and combine(context, total, origin + at, points):
             serialize(context, written, size, total, form)
-            found.append(point[:])
+            sums.append(point[:])
         else:
-            found.append(_NO_POINT)
-    return np.frombuffer(b"".join(found), np.uint8).reshape(-1, _COMPRESSED_SIZE)
+            sums.append(_NO_POINT)
+    return np.frombuffer(b"".join(sums), np.uint8).reshape(-1, _COMPRESSED_SIZE)
 
 
 def _digits(numbers: list[int]) -> I64:

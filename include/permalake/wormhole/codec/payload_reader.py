@@ -72,8 +72,8 @@ class PayloadReader:
 
     def expect(self, value: bytes) -> None:
         """Skip bytes that the layout fixes."""
-        if (found := self.raw(len(value))) != value:
-            raise LayoutError(f"{value.hex()} expected, {found.hex()} found")
+        if (raw := self.raw(len(value))) != value:
+            raise LayoutError(f"{value.hex()} expected, {raw.hex()} found")
 
     def repeated(self, count: int, read: Callable[[], Item]) -> list[Item]:
         """Return ``count`` items, each read by ``read``."""

@@ -102,14 +102,14 @@ def mint_decimals(data: bytes) -> int | None:
 
 def metadata_texts(data: bytes) -> tuple[str, str] | None:
     """(symbol, name) in the bytes of a metadata account, padding removed; None when they are none."""
-    found = []
+    texts = []
     at = _METADATA_TEXTS
     for _ in range(2):
         length = int.from_bytes(data[at : at + 4], "little")
         value = data[at + 4 : at + 4 + length]
         if len(data) < at + 4 or len(value) != length:
             return None
-        found.append(value.decode("utf-8", "replace").strip("\0"))
+        texts.append(value.decode("utf-8", "replace").strip("\0"))
         at += 4 + length
-    name, symbol = found
+    name, symbol = texts
     return symbol, name

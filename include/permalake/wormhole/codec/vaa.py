@@ -136,8 +136,8 @@ class Vaas:
 
     def payload(self) -> pa.BinaryArray:
         """Return the payloads; null without a body."""
-        found = self.slices(self.payload_start, self.payload_length)
-        return found if self.has_body.all() else pc.if_else(pa.array(self.has_body), found, None)
+        payloads = self.slices(self.payload_start, self.payload_length)
+        return payloads if self.has_body.all() else pc.if_else(pa.array(self.has_body), payloads, None)
 
     def publication(self) -> pa.RecordBatch:
         """Return the columns of ``message_publication`` that are in the VAA; null rows without a body."""

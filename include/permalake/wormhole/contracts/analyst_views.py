@@ -59,7 +59,8 @@ _ROUTE_COLUMNS = (
     _text("symbol", "Symbol of the token, for reading only."),
 )
 _TRANSFERS = (
-    "SELECT sent.date AS date, sent.row_key AS row_key, timestamp, emitter_chain, target_chain, "
+    "SELECT sent.date AS date, sent.row_key AS row_key, timestamp, "
+    "initiating_tx_id AS transaction_id, emitter_chain, target_chain, "
     "origin_chain, origin_address, origin_symbol AS symbol, origin_name AS token_name, "
     "details.amount AS amount_text, notional_usd, token_price_usd, price_timestamp, price_source, reason, "
     "sender_address, receiver_address FROM {network}.token_transfer_payload AS sent "
@@ -96,6 +97,7 @@ PRICED_TRANSFERS = LakeView(
         DATE,
         Column("row_key", "string", "EmitterChain:EmitterAddress:Sequence (v2 key)."),
         Column("timestamp", "timestamptz", "Time in the VAA's body."),
+        _text("transaction_id", "Transaction that emitted it; null where it is not known."),
         *_ROUTE_COLUMNS,
         _text("token_name", "Name of the token, for reading only."),
         Column(
@@ -114,9 +116,10 @@ PRICED_TRANSFERS = LakeView(
         _text("receiver_address", "Receiver in the target chain's native form, where 32 bytes determine it."),
     ),
     _TABLES,
-    f"SELECT date, row_key, timestamp, {_named(*_ROUTE)}, origin_address, symbol, token_name, "  # noqa: S608
-    "TRY_CAST(amount_text AS DECIMAL(38,8)) AS amount, amount_text, notional_usd, token_price_usd, "
-    f"price_timestamp, price_source, reason, sender_address, receiver_address FROM ({_TRANSFERS})",
+    f"SELECT date, row_key, timestamp, transaction_id, {_named(*_ROUTE)}, origin_address, symbol, "  # noqa: S608
+    "token_name, TRY_CAST(amount_text AS DECIMAL(38,8)) AS amount, amount_text, notional_usd, "
+    "token_price_usd, price_timestamp, price_source, reason, sender_address, receiver_address "
+    f"FROM ({_TRANSFERS})",
     note="A sum of notional_usd leaves out what has no price: count(notional_usd) tells how many have one.",
     key=("row_key",),
 )

@@ -135,6 +135,7 @@ APPLICATION_TRANSFER_DETAILS = per_vaa(
     text("token_native_address", "The token's address in its chain's native form."),
     text("recipient_native_address", "Recipient in the native form of the target chain."),
     reason_column(NO_TOKEN, NO_AMOUNT),
+    lookups=("recipient_native_address",),
 )
 
 APPLICATIONS_DAILY = daily(

@@ -61,6 +61,7 @@ REDEMPTIONS = Table(
     key=("row_key", "source", "asked_at"),
     sort=("row_key", "asked_at"),
     commit="side",
+    lookups=("target_tx_id",),
     date_doc="UTC date of the transfer, which the redemption may follow by days.",
 )
 

@@ -112,7 +112,10 @@ _RANKED = f"""
 WITH transfers AS ({_TRANSFERS}),
 applied AS ({_APPLIED}),
 today AS (
-    SELECT max(date) AS last FROM {{network}}.messages_daily WHERE date <= CAST(as_of AS DATE)
+    SELECT coalesce(
+        max(date) FILTER (CAST(as_of AS DATE) < DATE '9999-12-31' OR date <= current_date), max(date)
+    ) AS last
+    FROM {{network}}.messages_daily WHERE date <= CAST(as_of AS DATE)
 ),
 periods AS (SELECT last, period, coalesce(last - days, DATE '0001-01-01') AS before FROM today, {_PERIODS})
 SELECT date, period,
@@ -124,13 +127,14 @@ SELECT date, period,
 FROM (
     SELECT {_FIGURES}, emitter_chain, target_chain, origin_chain, origin_address,
         CASE WHEN grouping(origin_address) = 0 THEN max(transfers.symbol) ELSE transfers.symbol END AS symbol
-    FROM transfers JOIN periods ON transfers.date > before
+    FROM transfers JOIN periods ON transfers.date > before AND transfers.date <= last
     GROUP BY GROUPING SETS (
         (period, emitter_chain), (period, emitter_chain, target_chain),
         (period, origin_chain, origin_address), (period, transfers.symbol)
     )
     UNION ALL BY NAME
-    SELECT {_FIGURES}, app_id FROM applied JOIN periods ON applied.date > before GROUP BY period, app_id
+    SELECT {_FIGURES}, app_id
+    FROM applied JOIN periods ON applied.date > before AND applied.date <= last GROUP BY period, app_id
 )
 """  # noqa: S608
 _VALUED = Column("valued", "long", "Those with a value: notional_usd is the sum of these.")
@@ -175,8 +179,8 @@ SCORECARDS = LakeView(
 SCORECARDS_BY = LakeView(
     "scorecards_by",
     "wormhole",
-    "Token transfers of the last published day and the days before it, by sending chain, corridor, token, "
-    "symbol and application.",
+    "Token transfers of the last published real day and the days before it, by sending chain, corridor, "
+    "token, symbol and application.",
     (
         DATE,
         _PERIOD,
@@ -218,10 +222,11 @@ SCORECARDS_BY = LakeView(
         *("application_messages", "application_transfers", "application_transfer_details"),
     ),
     _RANKED,
-    note="scorecards_by(DATE '…') tells another day's. Rows of one dimension together count each transfer "
-    "once. A symbol is no identity: tokens of one symbol may have nothing in common. Applications count what "
-    "applications_daily does: also transfers that the token bridge has no part in, and the value of listed "
-    "contracts alone. Their receivers are those that the application's payload names.",
+    note="scorecards_by(DATE '…') tells another day's; synthetic days count there, or where no other is. "
+    "Rows of one dimension together count each transfer once. A symbol is no identity: tokens of one symbol "
+    "may have nothing in common. Applications count what applications_daily does: also transfers that the "
+    "token bridge has no part in, and the value of listed contracts alone. Their receivers are those that "
+    "the application's payload names.",
     runs_on=True,
 )
 EMITTERS = LakeView(

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
+from permalake.contracts.reason_codes import ValueReason
+from permalake.contracts.reasons import REASONS
 from permalake.contracts.schema import Column
 
-DENIED, NOT_ASKED, NOT_ANSWERED = "denied", "not_asked", "not_answered"
-NO_QUOTE, NOT_LISTED, LOW_CONFIDENCE, OUTLIER = "no_quote", "not_listed", "low_confidence", "outlier"
-NO_DECIMALS, TOO_LARGE = "no_decimals", "too_large"
-NO_TOKEN, NO_AMOUNT = "no_token", "no_amount"
+DENIED: ValueReason = "denied"
+NOT_ASKED: ValueReason = "not_asked"
+NOT_ANSWERED: ValueReason = "not_answered"
+NO_QUOTE: ValueReason = "no_quote"
+NOT_LISTED: ValueReason = "not_listed"
+LOW_CONFIDENCE: ValueReason = "low_confidence"
+OUTLIER: ValueReason = "outlier"
+NO_DECIMALS: ValueReason = "no_decimals"
+TOO_LARGE: ValueReason = "too_large"
+NO_TOKEN: ValueReason = "no_token"  # noqa: S105
+NO_AMOUNT: ValueReason = "no_amount"
 
 PRICE_LIMIT = 10**12
 """From this price on (USD) a quote is taken for an error."""
 BY_PROVIDER = (NOT_ANSWERED, NO_QUOTE, NOT_LISTED, NOT_ASKED)
 """Why a provider has no quote; of several providers' reasons the first in this order counts."""
-MEANING = {
-    NO_QUOTE: "no provider has a quote near enough in time",
-    NOT_LISTED: "no provider knows the token",
-    NOT_ANSWERED: "a provider failed to answer, or its plan does not reach that far back",
-    NOT_ASKED: "no provider could be asked",
-    LOW_CONFIDENCE: "the provider itself has less than prices.min_confidence in its quote",
-    OUTLIER: "the quote is an outlier, and prices.exclude_outliers is set",
-    DENIED: "the token is on the deny list",
-    NO_DECIMALS: "the decimals of the token are not known",
-    TOO_LARGE: "the value is beyond the type",
-    NO_TOKEN: "the message does not name the token",
-    NO_AMOUNT: "the message does not tell the amount",
-}
+MEANING = {code: REASONS[code].meaning for code in get_args(ValueReason)}
 _MESSAGES = (NO_TOKEN, NO_AMOUNT)
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from permalake.contracts.calendar import calendars
+from permalake.contracts.live_views import with_live
 from permalake.contracts.schema import DATE, Column
 from permalake.contracts.views import LakeView
-from permalake.wormhole.contracts import analyst_views, custody_views, redemption_views, scorecard_views
+from permalake.wormhole.contracts import (
+    WORMHOLE_TABLES,
+    analyst_views,
+    custody_views,
+    redemption_views,
+    scorecard_views,
+)
 from permalake.wormhole.contracts.columns import NOTIONAL_SUM, SUMMED, TOTAL
 
 _ALL = "Null in a column that says where or what stands for all of them together."
@@ -62,14 +69,22 @@ TVL_TOTALS = LakeView(
         DATE,
         _all("origin_chain", "The tokens' own chain"),
         Column("tokens", "long", "Tokens with a balance that is known."),
+        Column("valued", "long", "Those of them that have a value in USD: the sum covers no others."),
         NOTIONAL_SUM,
     ),
     ("tvl_daily",),
-    f"SELECT date, origin_chain, tokens, {TOTAL} FROM ("  # noqa: S608
-    f"SELECT date, origin_chain, count(amount) AS tokens, {SUMMED} "
+    f"SELECT date, origin_chain, tokens, valued, {TOTAL} FROM ("  # noqa: S608
+    f"SELECT date, origin_chain, count(amount) AS tokens, count(notional_usd) AS valued, {SUMMED} "
     "FROM {network}.tvl_daily WHERE date <= CAST(as_of AS DATE) GROUP BY date, ROLLUP (origin_chain))",
     note=_ALL,
 )
+LIVE_VIEW_TABLES = (
+    *("message_publication", "quorum_state"),
+    *("token_transfer_payload", "asset_meta_payload", "nft_transfer_payload"),
+    *("application_messages", "application_transfers", "relayer_deliveries", "governance_actions"),
+    "token_transfer_details",
+)
+"""Tables that the live head has too: those that follow from VAAs alone, and values by stored quotes."""
 VIEWS = (
     *(NOTIONAL_TOTALS, MESSAGES_TOTALS, TVL_TOTALS),
     *custody_views.VIEWS,
@@ -77,4 +92,5 @@ VIEWS = (
     *redemption_views.VIEWS,
     *calendars("messages_daily"),
     *analyst_views.VIEWS,
+    *(with_live(WORMHOLE_TABLES[name], "wormhole") for name in LIVE_VIEW_TABLES),
 )

@@ -53,13 +53,13 @@ class AskedPrices:
 
 
 def _read(connection: Connection, provider: str, coins: list[str]) -> dict[str, list[Asked]]:
-    found: dict[str, list[Asked]] = {}
+    spans: dict[str, list[Asked]] = {}
     for at in range(0, len(coins), _AT_ONCE):
         some = coins[at : at + _AT_ONCE]
         query = select(asks).where(asks.c.provider == provider, asks.c.coin.in_(some))
         for row in connection.execute(query):
-            found.setdefault(row.coin, []).append(((row.start, row.end), row.asked_at))
-    return found
+            spans.setdefault(row.coin, []).append(((row.start, row.end), row.asked_at))
+    return spans
 
 
 def _merged(asked: list[Asked]) -> list[Asked]:

@@ -11,11 +11,9 @@ rows never change, and the newest counts.
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby, islice
 from types import TracebackType
@@ -25,6 +23,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
+from permalake.wormhole.enrich.collector import Batch, Inquiry, collect
 from permalake.wormhole.enrich.questions import (
     NEWEST_VERSION,
     TOO_NEW,
@@ -46,11 +45,7 @@ from permalake.wormhole.tables.reported_details import REPORTED
 
 FOR_GOOD = date(1969, 12, 31)
 """The date of facts; corrected ones lie before it."""
-_DOWN_AFTER = 3
-"""Chunks of questions without a single answer, after which the rest waits for another run."""
 _AT_ONCE = 500
-_ROWS_AT_ONCE = 20_000
-_SECONDS_AT_ONCE = 60.0
 _STORED = ("address", "symbol", "name", "decimals", "reason")
 _UNKNOWN = {
     SENDER: "senders",
@@ -84,16 +79,6 @@ class AnswerCache:
     read: Callable[[SparkSession], DataFrame]
     add: Callable[[DataFrame], int]
     remark: Callable[[str, date | None], None]
-
-
-@dataclass
-class _Round:
-    """The progress of one chain: rows to store, and questions without an answer."""
-
-    asked: int
-    answered: int = 0
-    fault: str = ""
-    rows: queue.SimpleQueue[list[dict[str, Any]]] = field(default_factory=queue.SimpleQueue)
 
 
 class Chains:
@@ -136,9 +121,9 @@ class Chains:
         self._fact_day = self._next_fact_day(spark) if self._recheck else FOR_GOOD
         if not self._stored:
             self._fetch(spark, asked, near)
-        told = self._cache.read(spark).where(near & (F.col("told") == 1))
-        mine = _newest(told.join(asked.select(*QUESTION).distinct(), list(QUESTION), "left_semi"))
-        return mine.unionByName(told.where(F.col("question") == REPORTED))
+        stored = self._cache.read(spark).where(near & (F.col("told") == 1))
+        mine = _newest(stored.join(asked.select(*QUESTION).distinct(), list(QUESTION), "left_semi"))
+        return mine.unionByName(stored.where(F.col("question") == REPORTED))
 
     def _fetch(self, spark: SparkSession, asked: DataFrame, near: Column) -> None:
         """Ask for what is not stored, and log what is asked again."""
@@ -201,48 +186,40 @@ class Chains:
             of_day = [row for row in rows if row["date"] == day]
             chains = sorted({chain for row in of_day for chain in row["chains"]})
             counts = {row["question"]: row["count"] for row in of_day}
-            told = ", ".join(f"{word} {counts[kind]}" for kind, word in _UNKNOWN.items() if kind in counts)
+            unknown = ", ".join(f"{word} {counts[kind]}" for kind, word in _UNKNOWN.items() if kind in counts)
             numbers = ", ".join(map(str, chains))
-            self._cache.remark(f"chain details: no chains.ID.rpc_url of {numbers}; unknown: {told}", day)
+            self._cache.remark(f"chain details: no chains.ID.rpc_url of {numbers}; unknown: {unknown}", day)
 
     # -- What is asked -------------------------------------------------------------------------------
 
     def _ask(self, spark: SparkSession, unsettled: DataFrame, counts: Mapping[int, int]) -> None:
-        """Ask all chains at once, each at its own pace; store their answers from time to time."""
-        if not counts:
-            return
-        rounds = {chain: _Round(count) for chain, count in counts.items()}
-        with ThreadPoolExecutor(len(rounds)) as pool:
-            work = [
-                pool.submit(self._ask_chain, chain, unsettled.where(F.col("chain") == chain), one)
-                for chain, one in rounds.items()
-            ]
-            self._keep_all(spark, rounds.values(), work)
-        for chain, one in sorted(rounds.items()):
-            if one.answered < one.asked:
-                left = one.asked - one.answered
+        """Ask all chains, store their answers, and remark what nobody answered."""
+        inquiries = {
+            chain: Inquiry(self._rpcs[chain], total, self._batches(chain, unsettled))
+            for chain, total in counts.items()
+        }
+        collect(inquiries, lambda rows: self._keep(spark, rows))
+        for chain, inquiry in sorted(inquiries.items()):
+            if left := inquiry.open:
                 self._cache.remark(
-                    f"chain details: {one.fault}; {left} question{'s' * (left > 1)} to chain {chain} without "
-                    "an answer, fill in later with --only enrich",
+                    f"chain details: {inquiry.reason}; {left} question{'s' * (left > 1)} to chain {chain} "
+                    "without an answer, fill in later with --only enrich",
                     None,
                 )
 
-    def _ask_chain(self, chain: int, questions: DataFrame, told: _Round) -> None:
+    def _batches(self, chain: int, unsettled: DataFrame) -> Iterator[Batch]:
+        """Ask a chain the next questions of one kind, again and again."""
         order = ("question", "tx_id", "at", "subject", "date")
-        rows = questions.orderBy(*order).toLocalIterator()
-        silent = 0
+        rows = unsettled.where(F.col("chain") == chain).orderBy(*order).toLocalIterator()
         for kind, of_kind in groupby(rows, key=lambda row: row["question"]):
             for some in _chunks(of_kind):
                 asked = [Question(kind, own[0]["subject"], own[0]["tx_id"], own[0]["at"]) for own in some]
                 answers = self._rpcs[chain].answers(kind, asked)
-                told.rows.put(self._rows(chain, some, answers))
-                for own, answer in zip(some, answers, strict=True):
-                    told.answered += 0 if answer.fault else len(own)
-                    told.fault = told.fault or answer.fault or ""
-                # One question that always fails leaves the others alone; a node that is down does not.
-                silent = silent + 1 if all(answer.fault for answer in answers) else 0
-                if self._rpcs[chain].is_down or silent >= _DOWN_AFTER:
-                    return
+                answered = sum(
+                    len(own) for own, answer in zip(some, answers, strict=True) if not answer.fault
+                )
+                faults = [answer.fault for answer in answers if answer.fault]
+                yield Batch(self._rows(chain, some, answers), answered, faults)
 
     def _rows(
         self, chain: int, asked: Sequence[list[Row]], answers: Iterable[ChainAnswer]
@@ -259,25 +236,6 @@ class Chains:
             days = [self._fact_day] if is_fact else [row["date"] for row in own]
             rows += [{**values, "date": day} for day in days]
         return rows
-
-    def _keep_all(self, spark: SparkSession, rounds: Iterable[_Round], work: Sequence[Future[None]]) -> None:
-        """Store answers every minute or so and at the end: a process killed in between loses a minute."""
-        rows: list[dict[str, Any]] = []
-        since = time.monotonic()
-        busy = True
-        while busy:
-            busy = not all(one.done() for one in work)
-            time.sleep(0.05 if busy else 0)
-            for one in rounds:
-                while not one.rows.empty():
-                    rows += one.rows.get()
-            if rows and (
-                not busy or len(rows) >= _ROWS_AT_ONCE or time.monotonic() - since > _SECONDS_AT_ONCE
-            ):
-                self._keep(spark, rows)
-                rows, since = [], time.monotonic()
-        for done in work:
-            done.result()
 
     def _keep(self, spark: SparkSession, rows: list[dict[str, Any]]) -> None:
         facts = [row for row in rows if row["date"] <= FOR_GOOD]
@@ -302,11 +260,11 @@ def _is_whole() -> Column:
     return F.col("address").isNotNull() & (~described | (texts & counted))
 
 
-def _newest(told: DataFrame) -> DataFrame:
+def _newest(answers: DataFrame) -> DataFrame:
     """Keep one answer per question, of a sender one per day: the newest."""
     day = F.when(F.col("question") == SENDER, F.col("date"))
     newest_first = Window.partitionBy(*QUESTION, day).orderBy(F.col("asked_at").desc(), "date")
-    ranked = told.withColumn("rank", F.row_number().over(newest_first))
+    ranked = answers.withColumn("rank", F.row_number().over(newest_first))
     return ranked.where("rank = 1").drop("rank")
 
 

@@ -7,10 +7,9 @@ forgotten all days before the first one that it cannot tell.
 
 from __future__ import annotations
 
+import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from itertools import groupby, islice
 from typing import Any, Protocol, runtime_checkable
@@ -21,12 +20,11 @@ from pyspark.sql import functions as F
 
 from permalake.wormhole.contracts.custody_tables import KNOWN, NONE, TOKEN_CUSTODY, UNKNOWN
 from permalake.wormhole.enrich.chains import AnswerCache
+from permalake.wormhole.enrich.collector import Batch, Inquiry, collect
 from permalake.wormhole.enrich.evm_custody import CustodyAnswer
-from permalake.wormhole.enrich.portions import portions
 from permalake.wormhole.enrich.questions import ChainRpc
 
 _AT_ONCE = 500
-_DOWN_AFTER = 3
 _TOKEN = ("date", "origin_chain", "origin_address")
 _ROWS = pa.schema([field.with_nullable(True) for field in TOKEN_CUSTODY.arrow])
 
@@ -43,35 +41,6 @@ class CustodyRpc(Protocol):
     def custody(self, day: date, tokens: Sequence[str]) -> list[CustodyAnswer]:
         """Return what the token bridge held of every token at the day's end, in order."""
         ...
-
-
-class _ChainTokens:
-    """What is asked of one chain, some tokens of a day at a time."""
-
-    def __init__(self, rpc: CustodyRpc, asked: DataFrame, total: int) -> None:
-        self._rpc = rpc
-        rows = asked.orderBy(F.col("date").desc(), "origin_address").toLocalIterator()
-        self._chunks = _chunks(rows)
-        self._silent = 0
-        self._day: date | None = None
-        self.left = total
-        self.why: Counter[str] = Counter()
-        self.is_over = False
-
-    def answers(self, is_late: bool) -> list[tuple[Row, CustodyAnswer]]:
-        """Ask for the next tokens; when it is late, for those of a day that has been begun."""
-        some = next(self._chunks, [])
-        self.is_over = not some or (is_late and self._day not in (None, some[0]["date"]))
-        if self.is_over:
-            return []
-        self._day = some[0]["date"]
-        told = self._rpc.custody(self._day, [row["origin_address"] for row in some])
-        unknown = [answer.unknown for answer in told if answer.unknown]
-        self.left -= len(told) - len(unknown)
-        self.why.update(unknown)
-        self._silent = self._silent + 1 if len(unknown) == len(told) else 0
-        self.is_over = self._rpc.is_down or self._silent >= _DOWN_AFTER
-        return list(zip(some, told, strict=True))
 
 
 class Custody:
@@ -109,32 +78,39 @@ class Custody:
         }
         if not counted:
             return
-        chains = {
-            number: _ChainTokens(self._rpcs[number], asked.where(F.col("origin_chain") == number), total)
+        until = time.monotonic() + (math.inf if self._seconds is None else self._seconds)
+        inquiries = {
+            number: Inquiry(self._rpcs[number], total, self._batches(number, asked, until))
             for number, total in counted.items()
         }
-        with ThreadPoolExecutor(len(chains)) as pool:
-            for rows in portions(self._told(chains, pool)):
-                self._cache.add(spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ROWS)))
-        for number, chain in sorted(chains.items()):
-            self._remark_open(number, chain)
+        collect(
+            inquiries,
+            lambda rows: self._cache.add(spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ROWS))),
+        )
+        for number, inquiry in sorted(inquiries.items()):
+            self._remark_open(number, inquiry)
 
-    def _told(
-        self, chains: Mapping[int, _ChainTokens], pool: ThreadPoolExecutor
-    ) -> Iterator[list[dict[str, Any]]]:
-        since = time.monotonic()
-        while going := [chain for chain in chains.values() if not chain.is_over]:
-            is_late = self._seconds is not None and time.monotonic() - since > self._seconds
-            rounds = [pool.submit(chain.answers, is_late) for chain in going]
+    def _batches(self, chain: int, asked: DataFrame, until: float) -> Iterator[Batch]:
+        """Ask a chain of the next tokens of a day; after ``until`` no further day is begun."""
+        tokens = asked.where(F.col("origin_chain") == chain)
+        rows = tokens.orderBy(F.col("date").desc(), "origin_address").toLocalIterator()
+        begun: date | None = None
+        for some in _chunks(rows):
+            day = some[0]["date"]
+            if begun not in (None, day) and time.monotonic() > until:
+                return
+            begun = day
+            answers = self._rpcs[chain].custody(day, [row["origin_address"] for row in some])
             moment = int(self._clock() * 1_000_000)
-            yield [_row(row, answer, moment) for told in rounds for row, answer in told.result()]
+            unknown = [answer.unknown for answer in answers if answer.unknown]
+            balances = [_row(row, answer, moment) for row, answer in zip(some, answers, strict=True)]
+            yield Batch(balances, len(answers) - len(unknown), unknown)
 
-    def _remark_open(self, number: int, chain: _ChainTokens) -> None:
-        if chain.left:
-            why = chain.why.most_common(1)[0][0] if chain.why else "no time left"
+    def _remark_open(self, number: int, inquiry: Inquiry) -> None:
+        if inquiry.open:
             self._cache.remark(
-                f"custody: {why}; balances on chain {number} that are not known: {chain.left}, "
-                "fill in later with --only enrich",
+                f"custody: {inquiry.reason or 'no time left'}; balances on chain {number} that are not "
+                f"known: {inquiry.open}, fill in later with --only enrich",
                 None,
             )
 

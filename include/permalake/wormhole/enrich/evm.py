@@ -101,9 +101,9 @@ class Evm:
         self._receive(reported)
         answers = [self._sender(question, question.tx_id) for question in questions]
         lost = [number for number, answer in enumerate(answers) if answer.reason]
-        found = self._search.transactions([questions[number] for number in lost])
-        self._receive([search.transaction for search in found])
-        for number, search in zip(lost, found, strict=True):
+        transactions = self._search.transactions([questions[number] for number in lost])
+        self._receive([search.transaction for search in transactions])
+        for number, search in zip(lost, transactions, strict=True):
             if search.fault:
                 answers[number] = ChainAnswer(fault=search.fault)
             elif search.transaction:
@@ -147,8 +147,8 @@ class Evm:
         self, bridge: str, questions: Sequence[Question], parts: _Parts, none: str
     ) -> list[ChainAnswer]:
         replies = self._read([_View(bridge, _wrapped_asset(one), abi.address) for one in questions])
-        found = {reply.value: provisional for reply, provisional in replies if reply.value}
-        known = self._described(sorted(found), parts)
+        assets = {reply.value: provisional for reply, provisional in replies if reply.value}
+        known = self._described(sorted(assets), parts)
         answers = []
         for reply, provisional in replies:
             if reply.value:
@@ -175,16 +175,16 @@ class Evm:
         replies = self._read(
             [_View(token, abi.call(f"{name}()"), form) for token in tokens for name, form in parts]
         )
-        found = {}
+        described = {}
         for number, token in enumerate(tokens):
             own = replies[number * len(parts) : (number + 1) * len(parts)]
             fault = next((reply.fault for reply, _ in own if reply.fault), None)
             values = {name: reply.value for (name, _), (reply, _) in zip(parts, own, strict=True)}
             provisional = any(unsure for _, unsure in own)
-            found[token] = (
+            described[token] = (
                 ChainAnswer(fault=fault) if fault else ChainAnswer(token, **values, provisional=provisional)
             )
-        return found
+        return described
 
     def _read(self, views: Sequence[_View]) -> list[tuple[Reply, bool]]:
         """Read contracts; tell of each reply whether it is provisional."""

@@ -101,8 +101,8 @@ class BlockSearch:
             raise SearchEndedError(reply)
         number, at = reply.value
         self._blocks[number] = at
-        found: int = number
-        return found
+        candidate: int = number
+        return candidate
 
 
 def block_call(block: str) -> Call:

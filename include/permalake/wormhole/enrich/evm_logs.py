@@ -44,13 +44,13 @@ class LogSearch:
 
     def transactions(self, questions: Sequence[Question]) -> list[Found]:
         """Return the transactions that published the messages of these questions, in order."""
-        found: dict[Published, Found] = {}
+        transactions: dict[Published, Found] = {}
         for group in close_together(questions) if self._core else ():
             try:
-                found |= self._between(group)
+                transactions |= self._between(group)
             except SearchEndedError as ended:
-                found |= {question.message: Found(fault=ended.fault) for question in group}
-        return [found.get(question.message, Found()) for question in questions]
+                transactions |= {question.message: Found(fault=ended.fault) for question in group}
+        return [transactions.get(question.message, Found()) for question in questions]
 
     def _between(self, questions: Sequence[Question]) -> dict[Published, Found]:
         first = self._blocks.block_at(questions[0].at)

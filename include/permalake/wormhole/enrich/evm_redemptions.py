@@ -94,9 +94,9 @@ class RedemptionSearch:
             for one, answer in zip(asked, answers, strict=True)
             if answer.is_completed and one.bridge == "token"
         }
-        found = self._transactions(list(redeemed.values()), head.value[0])
+        transactions = self._transactions(list(redeemed.values()), head.value[0])
         return [
-            found.get(one.message, answer) if answer.is_completed else answer
+            transactions.get(one.message, answer) if answer.is_completed else answer
             for one, answer in zip(asked, answers, strict=True)
         ]
 
@@ -107,9 +107,9 @@ class RedemptionSearch:
         answers = []
         for one in asked:
             reply = replies.get(one.row_key, Reply(refused=f"no {one.bridge} bridge is known on this chain"))
-            told = None if reply.value is None else bool(reply.value)
-            no = reply.no or (None if reply.fault or told is not None else "the bridge does not tell")
-            answers.append(RedemptionAnswer(told, reason=no, fault=reply.fault))
+            is_completed = None if reply.value is None else bool(reply.value)
+            no = reply.no or (None if reply.fault or is_completed is not None else "the bridge does not tell")
+            answers.append(RedemptionAnswer(is_completed, reason=no, fault=reply.fault))
         return answers
 
     # -- Transactions --------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class RedemptionSearch:
                 answers |= {one.message: lacks for one in group}
         return answers | self._described(logs)
 
-    def _search(self, group: Sequence[SentTransfer], head: int, found: dict[Redeemed, str]) -> None:
+    def _search(self, group: Sequence[SentTransfer], head: int, transactions: dict[Redeemed, str]) -> None:
         """Find the logs of a group, in ever larger ranges of blocks until all are found."""
         missing = {one.message for one in group}
         topics = [
@@ -144,7 +144,7 @@ class RedemptionSearch:
             for message, transaction in self._blocks.logs(at, end, wanted, self._shape):
                 if message in missing:
                     missing.remove(message)
-                    found[message] = transaction
+                    transactions[message] = transaction
             at, size = end + 1, 2 * size
 
     def _end(self, moment: int, head: int) -> int:
@@ -163,8 +163,8 @@ class RedemptionSearch:
         calls = [Call("eth_getTransactionReceipt", (one,), self._receipt) for one in transactions]
         receipts = dict(zip(transactions, self._node.ask(calls), strict=True))
         blocks = sorted({reply.value.block for reply in receipts.values() if reply.value})
-        told = self._node.ask([block_call(hex(block)) for block in blocks])
-        times = dict(zip(blocks, told, strict=True))
+        replies = self._node.ask([block_call(hex(block)) for block in blocks])
+        times = dict(zip(blocks, replies, strict=True))
         return {
             message: _answer(message, transaction, receipts[transaction], times)
             for message, transaction in logs.items()

@@ -190,10 +190,10 @@ def _replies(
     if batch and isinstance(document, dict):
         _whole(document)
     items = document if isinstance(document, list) else [document]
-    found = {str(item["id"]): item for item in items if isinstance(item, dict) and "id" in item}
-    if not batch and len(found) == 1:  # some nodes lose the id of a call that fails
-        found = {str(numbered[0][0]): item for item in found.values()}
-    replies = [_reply(call, found.get(str(number)), errors) for number, call in numbered]
+    by_id = {str(item["id"]): item for item in items if isinstance(item, dict) and "id" in item}
+    if not batch and len(by_id) == 1:  # some nodes lose the id of a call that fails
+        by_id = {str(numbered[0][0]): item for item in by_id.values()}
+    replies = [_reply(call, by_id.get(str(number)), errors) for number, call in numbered]
     if all(reply.fault is not None for reply in replies):
         raise ValueError(replies[0].fault)
     return replies

@@ -4,33 +4,40 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from typing import Protocol, cast
 
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
-
 from permalake.config import PriceSource, PricesSettings, Settings, price_providers
+from permalake.engine.rows import Relation
 from permalake.errors import ConfigError
-from permalake.net.http import Patience
+from permalake.net.http import RetryPolicy
+from permalake.pipeline.relations import QueryRunner
 from permalake.wormhole.contracts.value_reasons import BY_PROVIDER
 from permalake.wormhole.enrich.price_service import PriceCache
 from permalake.wormhole.enrich.provider_context import ProviderContext
 from permalake.wormhole.enrich.quotes import ORDINARY, Asking
 from permalake.wormhole.reference import TokenId
-from permalake.wormhole.tables.nearest_quotes import WANTED, nearest
+from permalake.wormhole.tables.nearest_quotes import (
+    NEAREST,
+    PRICED,
+    QUOTES,
+    WANT,
+    WANTED_COLUMNS,
+    WANTS,
+    nearest,
+    unpriced,
+)
 
 _PACKAGE = "permalake.wormhole.enrich.providers"
+_LEFT = "left_wants"
 
 
 class PriceProvider(Protocol):
     """A source of quotes. A token is (origin_chain, origin_address), never its symbol."""
 
-    def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
-        """Return quotes that may serve the wanted (origin_chain, origin_address, at).
+    def quotes(self, runner: QueryRunner, wants: Relation) -> Relation:
+        """Return quotes (``QUOTE``) that may serve distinct wants (``WANT``).
 
-        Columns: origin_chain, origin_address, provider, quote_time, price_usd decimal(38,18), confidence
-        double. There may be more than is needed; a token that the provider does not know is no error.
+        There may be more than is needed; a token that the provider does not know is no error.
         """
         ...
 
@@ -46,25 +53,32 @@ class _Module(Protocol):
 
 
 def priced(
-    spark: SparkSession, providers: Sequence[PriceProvider], wanted: DataFrame, rules: PricesSettings
-) -> DataFrame:
-    """Return the quote nearest to each want, from the first provider whose quote counts.
+    runner: QueryRunner, providers: Sequence[PriceProvider], wants: Relation, rules: PricesSettings
+) -> Relation:
+    """Return the quote nearest to each want (``NEAREST``), from the first provider whose quote counts.
 
-    Columns: see :func:`nearest`. Where no provider's counts, it is the quote of the first that has one, with
-    the reason.
+    Where no provider's counts, it is the quote of the first that has one, with the reason.
     """
-    quotes: list[DataFrame] = []
-    open_wants = wanted.localCheckpoint()
+    chosen: list[Relation] = []
     for number, provider in enumerate(providers):
-        here = nearest(open_wants, provider.quotes(spark, open_wants), rules)
-        quotes.append(here.withColumn("place", F.lit(number)).localCheckpoint())
+        queries, schemas = {PRICED: nearest(rules)}, {PRICED: NEAREST}
         if number + 1 < len(providers):
-            open_wants = open_wants.join(quotes[-1].where("reason IS NULL"), list(WANTED), "left_anti")
-    every = reduce(DataFrame.unionByName, quotes)
-    if len(quotes) > 1:
-        order = Window.partitionBy(*WANTED).orderBy(F.col("reason").isNotNull(), "place")
-        every = every.withColumn("rank", F.row_number().over(order)).where("rank = 1").drop("rank")
-    return every.drop("place")
+            queries |= {_LEFT: unpriced(WANTS, PRICED)}
+            schemas |= {_LEFT: WANT}
+        results = runner.results(queries, schemas, {WANTS: wants, QUOTES: provider.quotes(runner, wants)})
+        chosen.append(results[PRICED])
+        wants = results.get(_LEFT, wants)
+    if len(chosen) == 1:
+        return chosen[0]
+    given = {f"of_provider_{number}": rows for number, rows in enumerate(chosen)}
+    every = " UNION ALL ".join(
+        f"SELECT *, {number} AS place FROM {name}" for number, name in enumerate(given)
+    )
+    query = f"""
+SELECT * EXCLUDE (place) FROM ({every}) AS every
+QUALIFY row_number() OVER (PARTITION BY {WANTED_COLUMNS} ORDER BY reason IS NOT NULL, place) = 1
+"""
+    return runner.results({PRICED: query}, {PRICED: NEAREST}, given)[PRICED]
 
 
 def lacks(providers: Sequence[PriceProvider], tokens: Iterable[TokenId]) -> dict[TokenId, str]:
@@ -79,7 +93,7 @@ def providers(
     settings: Settings,
     cache: PriceCache,
     asking: Asking = ORDINARY,
-    patience: Patience | None = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> list[PriceProvider]:
     """Open the configured provider and its fallbacks, in the order in which they are asked.
 
@@ -98,7 +112,7 @@ def providers(
         sources.append(("prices.path", PriceSource(provider="file", path=chosen.path), None))
     return [
         _module(name, source.provider).open_provider(
-            ProviderContext(settings, source, own_key, cache, asking, patience)
+            ProviderContext(settings, source, own_key, cache, asking, retry_policy)
         )
         for name, source, own_key in sources
     ]
@@ -108,14 +122,14 @@ def cross_check(
     settings: Settings,
     cache: PriceCache,
     asking: Asking = ORDINARY,
-    patience: Patience | None = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> PriceProvider | None:
     """Open the provider whose quotes are compared with those in use; None where none is configured."""
     source = settings.prices.cross_check
     if source is None:
         return None
     module = _module("prices.cross_check.provider", source.provider)
-    return module.open_provider(ProviderContext(settings, source, None, cache, asking, patience))
+    return module.open_provider(ProviderContext(settings, source, None, cache, asking, retry_policy))
 
 
 def _module(setting: str, provider: str) -> _Module:

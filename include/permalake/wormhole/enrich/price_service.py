@@ -7,17 +7,20 @@ requested once, and the quotes of one of them serve the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, timedelta
 from itertools import groupby, islice
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
 from permalake.config import PricesSettings
+from permalake.engine.rows import Relation
 from permalake.intervals import Span, joined, without
+from permalake.pipeline.relations import QueryRunner, table
 from permalake.wormhole.codec.native_addresses import native_tokens
+from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.contracts.value_reasons import NO_QUOTE, NOT_ANSWERED, NOT_ASKED, NOT_LISTED
 from permalake.wormhole.enrich.quotes import (
     ORDINARY,
@@ -30,22 +33,25 @@ from permalake.wormhole.enrich.quotes import (
     invalid_quotes,
 )
 from permalake.wormhole.reference import Reference, TokenId
-from permalake.wormhole.tables.nearest_quotes import TOKEN, WANTED, nearest
-from permalake.wormhole.tables.used_quotes import stored_near, token_prices
+from permalake.wormhole.tables.nearest_quotes import (
+    PRICED,
+    QUOTE,
+    QUOTES,
+    TOKEN,
+    WANT,
+    WANTS,
+    nearest,
+    same,
+)
+from permalake.wormhole.tables.used_quotes import SPAN, SPANS, STORED, spans, stored_near
 
 _COINS_AT_ONCE = 200
 _QUOTES_AT_ONCE = 100_000
-_ROWS = pa.schema(
-    [
-        ("origin_chain", pa.int32()),
-        ("origin_address", pa.string()),
-        ("provider", pa.string()),
-        ("quote_time", pa.timestamp("us", tz="UTC")),
-        ("price_usd", pa.decimal128(38, 18)),
-        ("fetched_at", pa.timestamp("us", tz="UTC")),
-        ("confidence", pa.float64()),
-    ]
-)
+_NAMES, _EVERY_NAME, _NEEDS = "coin_names", "every_coin_name", "needed_buckets"
+_KEPT, _LEFT = "kept_quotes", "left_wants"
+_NEED = pa.schema([("coin", pa.string()), *((name, pa.int64()) for name in ("bucket", "first", "last"))])
+Need = Mapping[str, Any]
+"""A time bucket of a coin with wants: ``coin``, and their ``first`` and ``last`` second."""
 
 
 class RequestMemory(Protocol):
@@ -63,11 +69,11 @@ class RequestMemory(Protocol):
 class PriceCache(Protocol):
     """The store of quotes."""
 
-    def quotes(self, spark: SparkSession) -> DataFrame:
-        """Return all stored quotes."""
+    def quotes(self, first: date, last: date) -> Relation:
+        """Return the stored quotes of the days ``first..last``."""
         ...
 
-    def keep(self, frame: DataFrame) -> int:
+    def keep(self, rows: pa.Table) -> int:
         """Store new rows at once and for good; return how many were new."""
         ...
 
@@ -80,7 +86,7 @@ class PriceCache(Protocol):
         ...
 
 
-class Market:
+class CachedPriceService:
     """A price service behind its cache, which is a price provider."""
 
     def __init__(
@@ -109,27 +115,28 @@ class Market:
         self._invalid = 0
         self._names: dict[TokenId, str] = {}
 
-    def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
+    def quotes(self, runner: QueryRunner, wants: Relation) -> Relation:
         """Return quotes of the wanted tokens and fetch what is missing.
 
         A fault of the service is a note, never an error.
         """
+        wanted = table(runner.results({SPANS: spans(WANTS)}, {SPANS: SPAN}, {WANTS: wants})[SPANS])
         tokens = self._tokens(wanted)
         self._names |= tokens
-        if not tokens:
-            return self._cache.quotes(spark).limit(0)
-        names = spark.createDataFrame(_name_table(tokens))
+        days = days_within_reach(wanted, self._rules.window_hours)
+        if not tokens or days is None:
+            return QUOTE.empty_table()
+        names = _name_table(tokens)
         if self._asking.stored:
             self._not_asked |= set(tokens.values()) - self._asked.known(set(tokens.values())).keys()
         else:
-            self._fetch(spark, self._needs(wanted, names), self._asked.known, tokens)
-        found = self._kept(spark, wanted, names, tokens)
+            self._fetch(self._needs(runner, wants, names), self._asked.known, tokens)
+        quotes = self._kept(runner, wanted, days, names, tokens)
         if self._asking.again and not self._asking.stored:
-            without_price = wanted.join(nearest(wanted, found, self._rules), list(WANTED), "left_anti")
-            self._fetch(
-                spark, self._needs(without_price, names), lambda _coins: self._now, tokens, fresh=True
-            )
-            found = self._kept(spark, wanted, names, tokens)
+            without_price = self._without_price(runner, wants, quotes)
+            needs = self._needs(runner, without_price, names)
+            self._fetch(needs, lambda _coins: self._now, tokens, fresh=True)
+            quotes = self._kept(runner, wanted, days, names, tokens)
         if self._invalid:
             self._cache.note(invalid_quotes(self._service.name, self._invalid))
             self._invalid = 0
@@ -145,7 +152,7 @@ class Market:
                 f"prices: {reason}; {count} token{'s' * (count > 1)} without a quote, raise the plan or name "
                 "another provider in prices.fallback, then fill in with --only enrich"
             )
-        return found
+        return quotes
 
     def lack(self, token: TokenId) -> str:
         """Return why a token that was wanted has no quote here."""
@@ -158,15 +165,14 @@ class Market:
 
     # -- Inside --------------------------------------------------------------------------------------
 
-    def _tokens(self, wanted: DataFrame) -> dict[TokenId, str]:
-        """Return the service's names of the wanted tokens, as far as it can know them."""
-        table = wanted.select(*TOKEN).distinct().toArrow()
+    def _tokens(self, tokens: pa.Table) -> dict[TokenId, str]:
+        """Return the service's names of distinct tokens, as far as it can know them."""
         native = native_tokens(
-            table[TOKEN[0]].combine_chunks(), table[TOKEN[1]].combine_chunks(), self._reference.chains
+            tokens[TOKEN[0]].combine_chunks(), tokens[TOKEN[1]].combine_chunks(), self._reference.chains
         )
         named = {}
         for chain, address, form in zip(
-            table[TOKEN[0]].to_pylist(), table[TOKEN[1]].to_pylist(), native.to_pylist(), strict=True
+            tokens[TOKEN[0]].to_pylist(), tokens[TOKEN[1]].to_pylist(), native.to_pylist(), strict=True
         ):
             name = self._name(chain, address, form)
             if name is not None:
@@ -179,19 +185,31 @@ class Market:
         written = (listed.native_address if listed else None) or native
         return self._service.coin(Coin(chain, written, known_as))
 
-    def _needs(self, wanted: DataFrame, names: DataFrame) -> Iterator[Row]:
-        """Return (coin, first, last) of each time bucket with wants, by coin; a row at a time."""
-        named = wanted.join(F.broadcast(names), list(TOKEN))
-        rows = named.select("coin", F.unix_seconds("at").alias("second"))
-        buckets = rows.groupBy("coin", F.floor(F.col("second") / self._service.bucket).alias("bucket")).agg(
-            F.min("second").alias("first"), F.max("second").alias("last")
-        )
-        return buckets.orderBy("coin", "bucket").toLocalIterator()
+    def _needs(self, runner: QueryRunner, wants: Relation, names: pa.Table) -> Iterator[Need]:
+        """Yield each time bucket with wants, by coin."""
+        query = f"""
+SELECT coin, second // {self._service.bucket} AS bucket, min(second) AS first, max(second) AS last
+FROM (
+    SELECT coin, epoch_us(wanted.at) // 1000000 AS second
+    FROM {WANTS} AS wanted JOIN {_NAMES} AS named ON {same("wanted", "named", *TOKEN)}
+) AS seconds
+GROUP BY coin, second // {self._service.bucket} ORDER BY coin, bucket
+"""
+        needs = runner.results({_NEEDS: query}, {_NEEDS: _NEED}, {WANTS: wants, _NAMES: names})[_NEEDS]
+        return (row for batch in needs.to_batches() for row in batch.to_pylist())
+
+    def _without_price(self, runner: QueryRunner, wants: Relation, quotes: Relation) -> Relation:
+        """Return the wants that no quote is near to."""
+        priced = nearest(self._rules)
+        left = f"""
+SELECT wanted.* FROM {WANTS} AS wanted ANTI JOIN {PRICED} AS near ON {same("wanted", "near", *WANT.names)}
+"""
+        given = {WANTS: wants, QUOTES: quotes}
+        return runner.results({PRICED: priced, _LEFT: left}, {_LEFT: WANT}, given)[_LEFT]
 
     def _fetch(
         self,
-        spark: SparkSession,
-        needs: Iterator[Row],
+        needs: Iterator[Need],
         known: Callable[[list[str]], dict[str, list[tuple[Span, int]]]],
         tokens: dict[TokenId, str],
         *,
@@ -206,9 +224,9 @@ class Market:
                 for span in self._open(rows, before.get(coin, []))
             ]
             if asks:
-                self._take(spark, asks, tokens, fresh)
+                self._take(asks, tokens, fresh)
 
-    def _open(self, rows: list[Row], asked: list[tuple[Span, int]]) -> list[Span]:
+    def _open(self, rows: list[Need], asked: list[tuple[Span, int]]) -> list[Span]:
         """Return the spans to request, so that each want gets its nearest quote."""
         spans: list[Span] = []
         for row in rows:
@@ -218,7 +236,7 @@ class Market:
         now = self._clock()
         return [span for span in joined(spans) if span[0] < now]
 
-    def _take(self, spark: SparkSession, asks: list[Ask], tokens: dict[TokenId, str], fresh: bool) -> None:
+    def _take(self, asks: list[Ask], tokens: dict[TokenId, str], fresh: bool) -> None:
         """Request, store the quotes, then remember the request: killed in between, it is sent again."""
         begun = int(self._clock())
         answers: list[PriceAnswer] = []
@@ -236,19 +254,17 @@ class Market:
             answers.append(answer)
             size += len(answer.quotes)
             if size >= _QUOTES_AT_ONCE:
-                self._settle(spark, answers, begun, tokens)
+                self._settle(answers, begun, tokens)
                 answers, size = [], 0
-        self._settle(spark, answers, begun, tokens)
+        self._settle(answers, begun, tokens)
 
-    def _settle(
-        self, spark: SparkSession, answers: list[PriceAnswer], begun: int, tokens: dict[TokenId, str]
-    ) -> None:
+    def _settle(self, answers: list[PriceAnswer], begun: int, tokens: dict[TokenId, str]) -> None:
         valid = [quote for answer in answers for quote in answer.quotes if quote.usd is not None]
         invalid = [quote for answer in answers for quote in answer.quotes if quote.usd is None]
         self._invalid += len(invalid)
         if valid:
             rows = _quote_table(valid, tokens, self._service.name, int(self._clock() * 1_000_000))
-            self._cache.keep(token_prices(spark.createDataFrame(rows)))
+            self._cache.keep(rows)
         # A service may mend what is no price: a coin that has nothing else is asked for again.
         broken = {quote.coin for quote in invalid} - {quote.coin for quote in valid}
         answered: dict[str, list[Span]] = {}
@@ -262,19 +278,33 @@ class Market:
             self._asked.remember(answered, begun)
 
     def _kept(
-        self, spark: SparkSession, wanted: DataFrame, names: DataFrame, tokens: dict[TokenId, str]
-    ) -> DataFrame:
+        self,
+        runner: QueryRunner,
+        wanted: pa.Table,
+        days: tuple[date, date],
+        names: pa.Table,
+        tokens: dict[TokenId, str],
+    ) -> Relation:
         """Return stored quotes within reach of the wants, by wanted token."""
-        kept = stored_near(self._cache.quotes(spark), wanted, self._service.name, self._rules.window_hours)
-        every_name = spark.createDataFrame(_name_table(tokens | self._siblings(tokens)))
-        by_coin = (
-            kept.join(F.broadcast(every_name), list(TOKEN))
-            .groupBy("coin", "provider", "quote_time")
-            .agg(F.min(F.struct("price_usd", "confidence")).alias("quote"))
-        )
-        return by_coin.join(F.broadcast(names), "coin").select(
-            *TOKEN, "provider", "quote_time", "quote.price_usd", "quote.confidence"
-        )
+        query = f"""
+WITH near AS ({stored_near(self._service.name, self._rules.window_hours)}
+), by_coin AS (
+    SELECT coin, provider, quote_time, price_usd, confidence
+    FROM near JOIN {_EVERY_NAME} AS named ON {same("near", "named", *TOKEN)}
+    QUALIFY row_number() OVER (
+        PARTITION BY coin, provider, quote_time ORDER BY price_usd, confidence NULLS FIRST
+    ) = 1
+)
+SELECT {", ".join(TOKEN)}, provider, quote_time, price_usd, confidence
+FROM by_coin JOIN {_NAMES} AS called ON by_coin.coin = called.coin
+"""
+        given = {
+            STORED: self._cache.quotes(*days),
+            SPANS: wanted,
+            _NAMES: names,
+            _EVERY_NAME: _name_table(tokens | self._siblings(tokens)),
+        }
+        return runner.results({_KEPT: query}, {_KEPT: QUOTE}, given)[_KEPT]
 
     def _siblings(self, tokens: dict[TokenId, str]) -> dict[TokenId, str]:
         """Return listed tokens for which the service has the name of a wanted one."""
@@ -299,20 +329,32 @@ def _name_table(tokens: dict[TokenId, str]) -> pa.Table:
 def _quote_table(
     quotes: Iterable[Quote], tokens: dict[TokenId, str], provider: str, fetched_at: int
 ) -> pa.Table:
-    """Return a row per quote and wanted token of that name."""
+    """Return rows of ``token_prices``: one per quote and wanted token of that name."""
     called: dict[str, list[TokenId]] = {}
     for token_id, name in tokens.items():
         called.setdefault(name, []).append(token_id)
     rows = {(token_id, quote.micros): quote for quote in quotes for token_id in called[quote.coin]}
-    return pa.table(
-        [
-            [chain for (chain, _), _ in rows],
-            [address for (_, address), _ in rows],
-            [provider] * len(rows),
-            [micros for _, micros in rows],
-            [quote.usd for quote in rows.values()],
-            [fetched_at] * len(rows),
-            [quote.confidence for quote in rows.values()],
-        ],
-        schema=_ROWS,
-    )
+    moments = pa.array([micros for _, micros in rows], pa.timestamp("us", tz="UTC"))
+    columns = {
+        TOKEN[0]: [chain for (chain, _), _ in rows],
+        TOKEN[1]: [address for (_, address), _ in rows],
+        "provider": [provider] * len(rows),
+        "quote_time": moments,
+        "price_usd": [quote.usd for quote in rows.values()],
+        "fetched_at": [fetched_at] * len(rows),
+        "confidence": [quote.confidence for quote in rows.values()],
+        "former_price_usd": [None] * len(rows),
+        "corrected_at": [None] * len(rows),
+        "date": moments.cast(pa.date32()),
+    }
+    schema = TOKEN_PRICES.arrow
+    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def days_within_reach(wanted: pa.Table, window_hours: float) -> tuple[date, date] | None:
+    """Return the first and last UTC day of quotes that may serve wanted spans; None if there are none."""
+    if not len(wanted):
+        return None
+    reach = timedelta(hours=window_hours)
+    first, last = pc.min(wanted["first"]).as_py(), pc.max(wanted["last"]).as_py()
+    return (first - reach).date(), (last + reach).date()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from permalake.config import PriceSource, Settings
-from permalake.net.http import Patience, Probe, Service
+from permalake.net.http import Probe, RetryPolicy, Service
 from permalake.net.refusals import Refusals
-from permalake.wormhole.enrich.price_service import Market, PriceCache
+from permalake.wormhole.enrich.price_service import CachedPriceService, PriceCache
 from permalake.wormhole.enrich.quotes import Asking, PriceService
 from permalake.wormhole.reference import Reference, load_reference
 
@@ -25,7 +25,7 @@ class ProviderContext:
     key: str | None
     cache: PriceCache
     asking: Asking
-    patience: Patience | None
+    retry_policy: RetryPolicy | None
 
     @property
     def window_hours(self) -> float:
@@ -43,12 +43,12 @@ class ProviderContext:
     ) -> Service:
         """Return the web service at ``base``; ``probe`` is a path that it answers cheaply."""
         rate = self.source.rate_per_second
-        return Service(name, base, rate, headers, self.patience, probe=Probe(probe) if probe else None)
+        return Service(name, base, rate, headers, self.retry_policy, probe=Probe(probe) if probe else None)
 
     def refusals(self, base: str) -> Refusals:
         """Return what the service at ``base`` refused to this key, on this machine."""
         return Refusals(base, self.key or "")
 
-    def market(self, service: PriceService) -> Market:
+    def market(self, service: PriceService) -> CachedPriceService:
         """Return the service behind the lake's cache."""
-        return Market(service, self.cache, self.reference, self.settings.prices, self.asking)
+        return CachedPriceService(service, self.cache, self.reference, self.settings.prices, self.asking)

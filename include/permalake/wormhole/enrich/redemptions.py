@@ -7,9 +7,7 @@ enrich`` as long as it told of no redemption, or of none with its transaction.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
@@ -20,14 +18,13 @@ from pyspark.sql import functions as F
 
 from permalake.wormhole.contracts.redemption_tables import COMPLETED, IN_FLIGHT, REDEMPTIONS, RPC
 from permalake.wormhole.enrich.chains import AnswerCache
+from permalake.wormhole.enrich.collector import Batch, Inquiry, collect
 from permalake.wormhole.enrich.evm_redemptions import RedemptionAnswer, SentTransfer
-from permalake.wormhole.enrich.portions import portions
 from permalake.wormhole.enrich.questions import ChainRpc
 from permalake.wormhole.tables.redemptions import news, unsettled, untold
 
 _AT_ONCE = 200
 """Transfers in one search for logs: nodes bound the alternatives of a topic."""
-_DOWN_AFTER = 3
 _ROWS = pa.schema([field.with_nullable(True) for field in REDEMPTIONS.arrow])
 
 
@@ -43,39 +40,6 @@ class RedemptionRpc(Protocol):
     def redemptions(self, asked: Sequence[SentTransfer]) -> list[RedemptionAnswer]:
         """Return an answer to every transfer, in order."""
         ...
-
-
-class _Chain:
-    """What is asked of one chain, some transfers at a time."""
-
-    def __init__(self, rpc: RedemptionRpc, asked: DataFrame, total: int) -> None:
-        self._rpc = rpc
-        self._rows = asked.orderBy("at", "row_key").toLocalIterator()
-        self._silent = 0
-        self.left = total
-        self.why: Counter[str] = Counter()
-        self.is_over = False
-
-    def answers(self) -> list[tuple[Row, RedemptionAnswer]]:
-        """Ask for the next transfers; return those that were answered."""
-        some = list(islice(self._rows, _AT_ONCE))
-        if not some:
-            self.is_over = True
-            return []
-        told = self._rpc.redemptions(
-            [SentTransfer(r["row_key"], r["bridge"], r["digest"], r["at"]) for r in some]
-        )
-        found = [
-            (row, one)
-            for row, one in zip(some, told, strict=True)
-            if one.is_completed is not None and not one.fault
-        ]
-        self.left -= len(found)
-        self.why.update(why for one in told if (why := one.fault or one.reason))
-        # One search that always fails leaves the others alone; a node that is down does not.
-        self._silent = self._silent + 1 if not found else 0
-        self.is_over = self._rpc.is_down or self._silent >= _DOWN_AFTER
-        return found
 
 
 class Redemptions:
@@ -113,35 +77,42 @@ class Redemptions:
         }
         if not counted:
             return
-        chains = {
-            number: _Chain(self._rpcs[number], asked.where(F.col("target_chain") == number), total)
+        inquiries = {
+            number: Inquiry(self._rpcs[number], total, self._batches(number, asked))
             for number, total in counted.items()
         }
-        with ThreadPoolExecutor(len(chains)) as pool:
-            for rows in portions(self._told(chains, pool)):
-                known = self._cache.read(spark).where(inside)
-                self._cache.add(news(spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ROWS)), known))
-        for number, chain in sorted(chains.items()):
-            self._remark_open(number, chain)
 
-    def _told(self, chains: Mapping[int, _Chain], pool: ThreadPoolExecutor) -> Iterator[list[dict[str, Any]]]:
-        """Ask all chains at once, each at its own pace within a round; yield the rows of each round."""
-        while going := {number: chain for number, chain in chains.items() if not chain.is_over}:
-            rounds = {number: pool.submit(chain.answers) for number, chain in going.items()}
+        def store(rows: list[dict[str, Any]]) -> None:
+            known = self._cache.read(spark).where(inside)
+            self._cache.add(news(spark.createDataFrame(pa.Table.from_pylist(rows, schema=_ROWS)), known))
+
+        collect(inquiries, store)
+        for number, inquiry in sorted(inquiries.items()):
+            self._remark_open(number, inquiry)
+
+    def _batches(self, chain: int, asked: DataFrame) -> Iterator[Batch]:
+        """Ask a chain of the next transfers, again and again."""
+        rows = asked.where(F.col("target_chain") == chain).orderBy("at", "row_key").toLocalIterator()
+        while some := list(islice(rows, _AT_ONCE)):
+            answers = self._rpcs[chain].redemptions(
+                [SentTransfer(row["row_key"], row["bridge"], row["digest"], row["at"]) for row in some]
+            )
             moment = int(self._clock() * 1_000_000)
-            yield [
-                _row(number, row, answer, moment)
-                for number, answers in rounds.items()
-                for row, answer in answers.result()
+            settled = [
+                _row(chain, row, answer, moment)
+                for row, answer in zip(some, answers, strict=True)
+                if answer.is_completed is not None and not answer.fault
             ]
+            reasons = [why for answer in answers if (why := answer.fault or answer.reason)]
+            yield Batch(settled, len(settled), reasons)
 
-    def _remark_open(self, number: int, chain: _Chain) -> None:
-        if chain.why:
-            why, _ = chain.why.most_common(1)[0]
-            lost = sum(chain.why.values())
+    def _remark_open(self, number: int, inquiry: Inquiry) -> None:
+        if inquiry.reason:
+            lost = sum(inquiry.reasons.values())
             self._cache.remark(
-                f"redemptions: {why}; transfers to chain {number}: {chain.left} without an answer, "
-                f"{max(lost - chain.left, 0)} without their transaction, fill in later with --only enrich",
+                f"redemptions: {inquiry.reason}; transfers to chain {number}: {inquiry.open} without an "
+                f"answer, {max(lost - inquiry.open, 0)} without their transaction, fill in later with "
+                "--only enrich",
                 None,
             )
 

@@ -130,8 +130,12 @@ def _token_id(result: Any) -> str | None:
         if "not found" in str(response.get("log")):
             return None
         raise ValueError(f"abci_query: code {response['code']}")
-    told = json.loads(_first_field(base64.b64decode(response["value"], validate=True)))["token_id"]
-    name = told["Bank"]["denom"] if "Bank" in told else told["Contract"]["NativeCW20"]["contract_address"]
+    identifier = json.loads(_first_field(base64.b64decode(response["value"], validate=True)))["token_id"]
+    name = (
+        identifier["Bank"]["denom"]
+        if "Bank" in identifier
+        else identifier["Contract"]["NativeCW20"]["contract_address"]
+    )
     if not isinstance(name, str):
         raise ValueError("a name that is no text")
     return name

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from permalake.config import ChainSettings, Settings
-from permalake.net.http import Patience, Probe, Service
+from permalake.net.http import Probe, RetryPolicy, Service
 from permalake.wormhole.enrich.evm import Evm
 from permalake.wormhole.enrich.jsonrpc import RpcNode, probe
 from permalake.wormhole.enrich.questions import ChainRpc
@@ -17,35 +17,35 @@ from permalake.wormhole.reference import ChainInfo, load_reference
 _FAMILIES: dict[str, type[Evm | Solana | Cosmos]] = {"evm": Evm, "solana": Solana, "cosmos": Cosmos}
 
 
-def rpcs(settings: Settings, patience: Patience | None = None) -> dict[int, ChainRpc]:
+def rpcs(settings: Settings, retry_policy: RetryPolicy | None = None) -> dict[int, ChainRpc]:
     """Return the RPCs by Wormhole chain id, for chains of a family whose protocol is known here."""
     known = load_reference(settings.wormhole.reference if settings.wormhole else None).chains
-    found: dict[int, ChainRpc] = {}
+    by_chain: dict[int, ChainRpc] = {}
     for number, section in settings.chains.items():
         chain = known.get(number)
-        if chain and (rpc := _opened(chain, section, patience)):
-            found[number] = rpc
-    return found
+        if chain and (rpc := _opened(chain, section, retry_policy)):
+            by_chain[number] = rpc
+    return by_chain
 
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[dict[int, ChainRpc]]:
     """Give the RPCs by Wormhole chain id to a ``with`` block, and close them at its end."""
-    found = rpcs(settings)
+    by_chain = rpcs(settings)
     try:
-        yield found
+        yield by_chain
     finally:
-        for rpc in found.values():
+        for rpc in by_chain.values():
             rpc.close()
 
 
-def _opened(chain: ChainInfo, section: ChainSettings, patience: Patience | None) -> ChainRpc | None:
+def _opened(chain: ChainInfo, section: ChainSettings, retry_policy: RetryPolicy | None) -> ChainRpc | None:
     name, setting, rate = f"chain {chain.id}", f"chains.{chain.id}.rpc_url", section.rate_per_second
     url = section.rpc_url.get_secret_value()
     if chain.family == "aptos":
-        return Aptos(chain, Service(name, url, rate, patience=patience, probe=Probe("")), setting)
+        return Aptos(chain, Service(name, url, rate, retry_policy=retry_policy, probe=Probe("")), setting)
     family = _FAMILIES.get(chain.family or "")
     if family is None:
         return None
-    service = Service(name, url, rate, patience=patience, probe=probe(family.errors))
+    service = Service(name, url, rate, retry_policy=retry_policy, probe=probe(family.errors))
     return family(chain, RpcNode(service, section.concurrency, setting, family.errors))

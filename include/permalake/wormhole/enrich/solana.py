@@ -59,7 +59,7 @@ class Solana:
         self._signers = {key: answer for key, answer in self._signers.items() if key in keys}
         new = sorted({key for key in keys if key} - set(self._signers))
         signatures = self._signatures(new)
-        asked = sorted({told for told in signatures.values() if isinstance(told, str)})
+        asked = sorted({signed_by for signed_by in signatures.values() if isinstance(signed_by, str)})
         options = {
             "encoding": "json",
             "commitment": "finalized",
@@ -67,14 +67,16 @@ class Solana:
         }
         replies = self._node.ask([Call("getTransaction", (one, options), _first_signer) for one in asked])
         senders = {one: _sender(reply) for one, reply in zip(asked, replies, strict=True)}
-        for key, found in signatures.items():
-            self._signers[key] = senders[found] if isinstance(found, str) else found
+        for key, signature in signatures.items():
+            self._signers[key] = senders[signature] if isinstance(signature, str) else signature
         none = ChainAnswer(reason="no transaction is known")
         return [self._signers[key] if key else none for key in keys]
 
     def _signatures(self, keys: Sequence[bytes]) -> dict[bytes, str | ChainAnswer]:
         """Return the signature of each transaction; an answer where there is none."""
-        found: dict[bytes, str | ChainAnswer] = {key: base58(key) for key in keys if len(key) == _SIGNATURE}
+        signatures: dict[bytes, str | ChainAnswer] = {
+            key: base58(key) for key in keys if len(key) == _SIGNATURE
+        }
         accounts = [key for key in keys if len(key) == _ACCOUNT]
         options = {"limit": _SIGNATURES_AT_ONCE, "commitment": "finalized"}
         replies = self._node.ask(
@@ -82,8 +84,8 @@ class Solana:
         )
         for key, reply in zip(accounts, replies, strict=True):
             none = _answer(reply, ChainAnswer, "the node knows no transaction of this message")
-            found[key] = reply.value or none
-        return found
+            signatures[key] = reply.value or none
+        return signatures
 
     # -- Accounts ------------------------------------------------------------------------------------
 
@@ -119,8 +121,8 @@ class Solana:
 
     def _mints(self, mints: Sequence[str], none: str) -> list[ChainAnswer]:
         """Read accounts of mints with their decimals, and their names at Metaplex."""
-        found = self._node.ask([_account(mint, _decimals_of) for mint in mints])
-        there = [mint for mint, reply in zip(mints, found, strict=True) if reply.value is not None]
+        accounts = self._node.ask([_account(mint, _decimals_of) for mint in mints])
+        there = [mint for mint, reply in zip(mints, accounts, strict=True) if reply.value is not None]
         described = self._node.ask([_account(codec.metadata_account(mint), _texts_of) for mint in there])
         texts = dict(zip(there, described, strict=True))
 
@@ -133,7 +135,7 @@ class Solana:
             decimals = reply.value if reply.value >= 0 else None
             return ChainAnswer(mint, symbol, name, decimals, provisional=texts[mint].no is not None)
 
-        return [told(mint, reply) for mint, reply in zip(mints, found, strict=True)]
+        return [told(mint, reply) for mint, reply in zip(mints, accounts, strict=True)]
 
 
 def _key(transaction: str | None) -> bytes | None:
@@ -146,10 +148,10 @@ def _key(transaction: str | None) -> bytes | None:
     return key if key is not None and len(key) in (_ACCOUNT, _SIGNATURE) else None
 
 
-def _answer(reply: Reply, told: Callable[[Any], ChainAnswer], none: str) -> ChainAnswer:
+def _answer(reply: Reply, answer_of: Callable[[Any], ChainAnswer], none: str) -> ChainAnswer:
     if reply.fault:
         return ChainAnswer(fault=reply.fault)
-    return ChainAnswer(reason=reply.no or none) if reply.value is None else told(reply.value)
+    return ChainAnswer(reason=reply.no or none) if reply.value is None else answer_of(reply.value)
 
 
 def _sender(reply: Reply) -> ChainAnswer:
@@ -223,8 +225,8 @@ def _decimals_of(account: dict[str, Any]) -> int:
     info = _parsed(account)
     if "decimals" in info and "mint" not in info:
         return _of_u8(int(info["decimals"]))
-    told = codec.mint_decimals(_raw(account)) if _is_token_program(account) else None
-    return -1 if told is None else told
+    decimals = codec.mint_decimals(_raw(account)) if _is_token_program(account) else None
+    return -1 if decimals is None else decimals
 
 
 def _texts_of(account: dict[str, Any]) -> tuple[str, str] | None:

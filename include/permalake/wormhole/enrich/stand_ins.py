@@ -11,14 +11,23 @@ from datetime import date
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
 
 from permalake.config import PricesSettings
+from permalake.engine.rows import Relation
+from permalake.pipeline.relations import QueryRunner, count
 from permalake.wormhole.enrich import price_providers
 from permalake.wormhole.enrich.price_providers import PriceProvider
 from permalake.wormhole.reference import DOLLAR, Reference
-from permalake.wormhole.tables.nearest_quotes import TOKEN, WANTED
+from permalake.wormhole.tables.enriched_tables import KNOWN, STAND_INS
+from permalake.wormhole.tables.nearest_quotes import (
+    COUNTING,
+    PRICED,
+    TOKEN,
+    WANT,
+    WANTED_COLUMNS,
+    WANTS,
+    same,
+)
 
 _ASSET = ("asset_chain", "asset_address")
 _KNOWN = pa.schema(
@@ -31,60 +40,74 @@ _KNOWN = pa.schema(
         (_ASSET[1], pa.string()),
     ]
 )
+PRICE = KNOWN[STAND_INS]
+"""Columns of stand-in prices; ``stand_in_timestamp`` is null for a dollar."""
+_WRAPPED = pa.schema([*WANT, ("stand_in", pa.string()), (_ASSET[0], pa.int32()), (_ASSET[1], pa.string())])
+_PRICE_COLUMNS = f"{WANTED_COLUMNS}, stand_in, stand_in_price_usd, stand_in_timestamp"
+_REFERENCE, _OPEN, _DOLLARS, _WRAPPING, _ASSETS, _PRICES = (
+    *("tokens_with_stand_in", "open_wants", "dollars", "wrapping_wants", "asset_wants", "stand_in_prices"),
+)
+_QUERIES = {
+    _OPEN: f"""
+SELECT wanted.*, stand_in, asset_chain, asset_address
+FROM {WANTS} AS wanted JOIN {_REFERENCE} AS listed ON {same("wanted", "listed", *TOKEN)}
+WHERE until IS NULL OR CAST("at" AS DATE) < until
+""",
+    _DOLLARS: f"""
+SELECT {WANTED_COLUMNS}, stand_in, CAST(1 AS DECIMAL(38, 18)) AS stand_in_price_usd,
+    CAST(NULL AS TIMESTAMP) AS stand_in_timestamp
+FROM {_OPEN} WHERE stand_in = '{DOLLAR}'
+""",
+    _WRAPPING: f"SELECT * FROM {_OPEN} WHERE stand_in <> '{DOLLAR}'",
+    _ASSETS: f"""
+SELECT DISTINCT asset_chain AS origin_chain, asset_address AS origin_address, "at"
+FROM {_OPEN} WHERE stand_in <> '{DOLLAR}'
+""",
+}
+# The nearest quote among an asset's tokens; of two equally near that of the first token.
+_ALL = f"""
+WITH of_assets AS (
+    SELECT wrapping.*, price_usd AS stand_in_price_usd, quote_time AS stand_in_timestamp
+    FROM {_WRAPPING} AS wrapping
+    JOIN (SELECT * FROM {PRICED} WHERE {COUNTING}) AS quote ON wrapping.asset_chain = quote.origin_chain
+        AND wrapping.asset_address = quote.origin_address AND wrapping.at = quote.at
+    QUALIFY row_number() OVER (
+        PARTITION BY wrapping.origin_chain, wrapping.origin_address, wrapping.at
+        ORDER BY abs(epoch_us(quote_time) - epoch_us(wrapping.at)), asset_chain, asset_address
+    ) = 1
+)
+SELECT {_PRICE_COLUMNS} FROM {_DOLLARS}
+UNION ALL
+SELECT {_PRICE_COLUMNS} FROM of_assets
+"""
 
 
 class StandIns(NamedTuple):
-    """The prices of unpriced wants, and the quotes that they are made of.
+    """The prices of unpriced wants (:data:`PRICE`), at most one each, and the quotes that they are made of.
 
-    ``prices``: origin_chain, origin_address, at, stand_in, stand_in_price_usd, stand_in_timestamp (null for a
-    dollar), at most one per want. ``quotes``: as of :func:`price_providers.priced`. None: there are none.
+    ``quotes``: as of :func:`price_providers.priced`; None if no quote was wanted.
     """
 
-    prices: DataFrame | None
-    quotes: DataFrame | None
+    prices: Relation
+    quotes: Relation | None
 
 
 def stand_ins(
-    spark: SparkSession,
+    runner: QueryRunner,
     reference: Reference,
     providers: Sequence[PriceProvider],
-    unpriced: DataFrame,
+    unpriced: Relation,
     rules: PricesSettings,
 ) -> StandIns:
-    """Return stand-in prices of the wants in ``unpriced`` (origin_chain, origin_address, at)."""
-    known = spark.createDataFrame(_known(reference))
-    open_wants = unpriced.join(F.broadcast(known), list(TOKEN))
-    in_time = F.col("until").isNull() | (F.col("at").cast("date") < F.col("until"))
-    open_wants = open_wants.where(in_time).localCheckpoint()
-    if open_wants.isEmpty():
-        return StandIns(None, None)
-    dollars = open_wants.where(F.col("stand_in") == DOLLAR).select(
-        *WANTED,
-        "stand_in",
-        F.lit(1).cast("decimal(38,18)").alias("stand_in_price_usd"),
-        F.lit(None).cast("timestamp").alias("stand_in_timestamp"),
-    )
-    wrapping = open_wants.where(F.col("stand_in") != DOLLAR)
-    assets = wrapping.select(
-        F.col(_ASSET[0]).alias(TOKEN[0]), F.col(_ASSET[1]).alias(TOKEN[1]), "at"
-    ).distinct()
-    quotes = price_providers.priced(spark, providers, assets, rules)
-    return StandIns(dollars.unionByName(_of_assets(wrapping, quotes)), quotes)
-
-
-def _of_assets(wrapping: DataFrame, quotes: DataFrame) -> DataFrame:
-    """Return the nearest quote among an asset's tokens; of two equally near that of the first token."""
-    of_asset = quotes.where("reason IS NULL").select(
-        *(F.col(name).alias(alias) for name, alias in zip(TOKEN, _ASSET, strict=True)),
-        "at",
-        F.col("price_usd").alias("stand_in_price_usd"),
-        F.col("quote_time").alias("stand_in_timestamp"),
-    )
-    both = wrapping.join(of_asset, [*_ASSET, "at"])
-    distance = F.abs(F.unix_micros("stand_in_timestamp") - F.unix_micros("at"))
-    order = Window.partitionBy(*WANTED).orderBy(distance, *_ASSET)
-    first = both.withColumn("place", F.row_number().over(order)).where("place = 1")
-    return first.select(*WANTED, "stand_in", "stand_in_price_usd", "stand_in_timestamp")
+    """Return stand-in prices of the distinct wants in ``unpriced``."""
+    schemas = {_DOLLARS: PRICE, _WRAPPING: _WRAPPED, _ASSETS: WANT}
+    given = {WANTS: unpriced, _REFERENCE: _known(reference)}
+    results = runner.results(_QUERIES, schemas, given)
+    if not count(results[_ASSETS]):
+        return StandIns(results[_DOLLARS], None)
+    quotes = price_providers.priced(runner, providers, results[_ASSETS], rules)
+    given = {_DOLLARS: results[_DOLLARS], _WRAPPING: results[_WRAPPING], PRICED: quotes}
+    return StandIns(runner.results({_PRICES: _ALL}, {_PRICES: PRICE}, given)[_PRICES], quotes)
 
 
 def _known(reference: Reference) -> pa.Table:

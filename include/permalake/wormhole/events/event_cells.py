@@ -1,4 +1,4 @@
-"""Lake tables → rows of the Bigtable event table v2, as a query that DuckDB and Spark share.
+"""Lake tables → rows of the Bigtable event table v2, as a query.
 
 Rows of a store frame: ``row_key`` (text); a column ``FAMILY:QUALIFIER`` for each cell that a row has once,
 null where it has none, all with the time ``micros``; and, for cells whose qualifiers or times are data,
@@ -8,12 +8,10 @@ null where it has none, all with the time ``micros``; and, for cells whose quali
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from permalake.pipeline.day_queries import DayQueries, spark_over
+from permalake.pipeline.day_queries import DayQueries
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.events.families import FAMILIES, Family
 
@@ -35,7 +33,7 @@ def _query() -> str:
         for qualifier, column in family.cells.items()
     ]
     first, *others = FAMILIES
-    columns = [f"{first.name}.row_key", f"unix_micros({first.name}.timestamp) AS micros", *cells]
+    columns = [f"{first.name}.row_key", f"epoch_us({first.name}.timestamp) AS micros", *cells]
     joins = [
         f"LEFT JOIN {other.table.name} AS {other.name} ON {other.name}.row_key = {first.name}.row_key"
         for other in others
@@ -51,15 +49,6 @@ COLUMNS = (
     *(f"{family.name}:{qualifier}" for family in FAMILIES for qualifier in family.cells),
 )
 """Columns of its rows; in the query itself an underscore stands for the colon."""
-
-
-def event_rows(lake: Mapping[str, DataFrame]) -> DataFrame:
-    """Return the rows of the v2 table, from the lake tables by name."""
-    spark = lake[FAMILIES[0].table.name].sparkSession
-    with spark_over(QUERIES, lambda: spark, lambda _, name: lake[name]) as engine:
-        for name in sorted(QUERIES.read(QUERIES.tables)):
-            engine.open(name)
-        return engine.frame(QUERIES.tables[EVENTS]).toDF(*COLUMNS)
 
 
 def vaa_time() -> Column:

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-import pyarrow.dataset as ds
-
 from permalake.config import Settings
 from permalake.intervals import dates
 from permalake.lake.day_rows import DayRows
-from permalake.pipeline.day_queries import duckdb_over
-from permalake.spark.submit import is_local
+from permalake.pipeline.day_queries import QueriesOverFiles
+from permalake.spark.tasks import TaskShare, in_tasks
 from permalake.stores import bigtable
 from permalake.stores.obsolete_rows import stale_keys
 from permalake.stores.pinned import Pinned
-from permalake.wormhole.events.event_cells import COLUMNS, EVENTS, QUERIES, event_rows
+from permalake.wormhole.events.event_cells import COLUMNS, EVENTS, QUERIES
 from permalake.wormhole.events.families import tables_of
 from permalake.wormhole.events.signature_cells import event_rows_v1, row_key_v1
 
@@ -49,22 +47,25 @@ class BigtableDays:
                 bigtable.delete(gone, self._settings, table)
             if version == "v1":
                 bigtable.write(event_rows_v1(today, self._reference), self._settings, table)
-            elif is_local():
-                self._send(batch, table)
             else:
-                bigtable.write(event_rows(today), self._settings, table)
+                self._send(batch, table)
 
     def _send(self, batch: StoreBatch, table: str) -> None:
-        """Write the rows of table v2 as DuckDB finds them in the files of the days."""
-        first, last = min(batch.dates), max(batch.dates)
-        others = set(dates(first, last)) - set(batch.dates)
+        """Write the rows of table v2, a stretch of days in each task."""
 
-        def rows(name: str) -> ds.Dataset:
-            return DayRows(batch.state[name], first, last, others).scan()
+        def queries(days: Sequence[date]) -> QueriesOverFiles:
+            others = set(dates(days[0], days[-1])) - set(days)
+            return QUERIES.over(lambda name: DayRows(batch.state[name], days[0], days[-1], others).scan())
 
-        with duckdb_over(QUERIES, rows) as duckdb:
-            found = duckdb.batches(QUERIES.tables[EVENTS])
-            bigtable.send((one.rename_columns(COLUMNS) for one in found), self._settings, table)
+        send = bigtable.sender(self._settings, table)
+
+        def work(sent: QueriesOverFiles, share: TaskShare) -> int:
+            with sent.engine(share) as engine:
+                rows = engine.batches(sent.tables[EVENTS])
+                return send(batch.rename_columns(COLUMNS) for batch in rows)
+
+        at_once = self._spark.sparkContext.defaultParallelism
+        in_tasks(self._spark, work, [queries(days) for days in _stretches(sorted(batch.dates), at_once)])
 
     def _gone(self, version: str, batch: StoreBatch, today: Pinned) -> DataFrame | None:
         before = [
@@ -76,6 +77,12 @@ class BigtableDays:
             _keys(version, today[_PUBLICATION]),
             lambda: _keys(version, Pinned(self._spark, batch.state)[_PUBLICATION]),
         )
+
+
+def _stretches(days: Sequence[date], most: int) -> list[Sequence[date]]:
+    """Return at most so many stretches of days in order."""
+    length = -(-len(days) // most) or 1
+    return [days[first : first + length] for first in range(0, len(days), length)]
 
 
 def _keys(version: str, publication: DataFrame) -> DataFrame:

@@ -21,11 +21,12 @@ WHERE told.date IN (SELECT date FROM message_publication)
     AND (sent.target_chain IS NULL OR sent.target_chain <> told.target_chain)
 """
 _EARLY = """
-SELECT told.date AS date, told.row_key AS place, 'not before ' || unix_seconds(events.timestamp) AS expected,
-    unix_seconds(redeemed_at) AS found
+SELECT told.date AS date, told.row_key AS place,
+    'not before ' || (epoch_us(events.timestamp) // 1000000) AS expected,
+    epoch_us(redeemed_at) // 1000000 AS found
 FROM redemptions AS told
 JOIN message_publication AS events ON told.date = events.date AND told.row_key = events.row_key
-WHERE unix_seconds(redeemed_at) < unix_seconds(events.timestamp)
+WHERE epoch_us(redeemed_at) // 1000000 < epoch_us(events.timestamp) // 1000000
 """
 _TWICE = """
 SELECT date, row_key AS place, min(target_tx_id) AS expected, max(target_tx_id) AS found

@@ -57,7 +57,7 @@ SELECT date, row_key AS place, CAST(apart AS STRING) AS expected,
     CAST(price_distance_seconds AS STRING) AS found
 FROM (
     SELECT date, row_key, price_distance_seconds,
-        CAST(floor(abs(unix_micros(price_timestamp) - unix_micros(timestamp)) / 1000000) AS BIGINT) AS apart
+        CAST(floor(abs(epoch_us(price_timestamp) - epoch_us(timestamp)) / 1000000) AS BIGINT) AS apart
     FROM {ROUTED}
 ) WHERE price_distance_seconds IS DISTINCT FROM apart
 """
@@ -78,7 +78,7 @@ _FAR_QUOTES = f"""
 SELECT date, row_key AS place, 'a quote within ' || window_seconds || ' s' AS expected,
     apart || ' s' AS found
 FROM (
-    SELECT date, row_key, abs(unix_seconds(price_timestamp) - unix_seconds(timestamp)) AS apart
+    SELECT date, row_key, abs(epoch_us(price_timestamp) // 1000000 - epoch_us(timestamp) // 1000000) AS apart
     FROM {ROUTED}
 ) CROSS JOIN configuration
 WHERE apart > window_seconds

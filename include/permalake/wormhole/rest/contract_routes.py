@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from permalake.web.answers import answer
+from permalake.web.head import HeadRoute
 from permalake.web.paging import Microseconds, PageQuery, Text
 from permalake.web.params import IsoDate
 from permalake.web.problems import documented, not_found
-from permalake.web.state import PublishedLake, RequestLake
+from permalake.web.row_types import members_type, page_of, row_type
+from permalake.web.state import PublishedLake, RequestLake, lacks
+from permalake.web.synthetic import is_synthetic
 from permalake.web.table_pages import ListedTable, json_value, table_page
-from permalake.wormhole.contracts import tables
+from permalake.wormhole.contracts import WORMHOLE_TABLES, tables
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import ChainNumber, NamedMessage, Nothing, read
-from permalake.wormhole.rest.events import EventFilter, EventKey, find, list_events, load
+from permalake.wormhole.rest.events import EVENT_TABLES, EventFilter, EventKey, find, list_events, load
 from permalake.wormhole.rest.rows import Row
+from permalake.wormhole.rest.wormholescan_answers import MessageName
 
-router = APIRouter(tags=["wormhole"])
+router = APIRouter(tags=["wormhole"], route_class=HeadRoute)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MANY = frozenset({tables.OBSERVATIONS.name})
 """Tables that may hold several rows of a message."""
@@ -68,7 +73,19 @@ class _OfTransaction(PageQuery):
     tx_id: str = Field(alias="txId", description="Transaction id: hex with or without 0x, or base58.")
 
 
-@router.get("/events/{chain}/{emitter}/{sequence}", responses=documented())
+_ROWS = {name: row_type(name, table.doc, table.columns) for name, table in WORMHOLE_TABLES.items()}
+_EVENT = members_type(
+    "WormholeEvent",
+    "A message: its row in each table that has one; of observations all rows. `is_synthetic`: it is made up; "
+    "`provisional`: it is of the live head, whose day is not published yet.",
+    {"id": MessageName},
+    {"is_synthetic": Literal[True], "provisional": Literal[True]}
+    | {name: Sequence[_ROWS[name]] if name in _MANY else _ROWS[name] for name in EVENT_TABLES},  # type: ignore[valid-type]
+)
+_EVENTS = answer(page_of(_EVENT))
+
+
+@router.get("/events/{chain}/{emitter}/{sequence}", responses={**documented(), **answer(_EVENT)})
 def event(
     lake: PublishedLake,
     message: NamedMessage,
@@ -81,16 +98,16 @@ def event(
     return lake.current(_events(lake, [key])[0])
 
 
-@router.get("/events", responses=documented())
+@router.get("/events", responses={**documented(), **_EVENTS})
 def events_of_transaction(lake: PublishedLake, query: Annotated[_OfTransaction, Query()]) -> Response:
     """Return every message that a transaction emitted."""
     spellings = read(identifiers.transaction_spellings, query.tx_id)
     return _list(lake, query, EventFilter(transactions=spellings), {"txId": query.tx_id})
 
 
-@router.get("/recent", responses=documented())
+@router.get("/recent", responses={**documented(), **_EVENTS})
 def recent(lake: PublishedLake, query: Annotated[_Transfers, Query()]) -> Response:
-    """Return the newest messages, by the time in their bodies."""
+    """Return the newest messages, by the time in their bodies; synthetic ones where `end` asks for them."""
     wanted = EventFilter(
         query.start,
         query.end,
@@ -108,6 +125,8 @@ def _list(lake: RequestLake, query: PageQuery, wanted: EventFilter, filters: Map
     keys, cursor = page.cut(
         list_events(lake, wanted, page.size + 1, newest=query.sort == "newest", after=after), _position
     )
+    if wanted.transactions and not keys and not page.after:
+        lacks(lake)
     return lake.current({"items": _events(lake, keys), **({"cursor": cursor} if cursor else {})})
 
 
@@ -119,12 +138,13 @@ def _events(lake: RequestLake, keys: Sequence[EventKey]) -> list[dict[str, Any]]
     return [
         {
             "id": identifiers.of_row_key(key.row_key).text,
+            **({"is_synthetic": True} if is_synthetic(key.date) else {}),
             **{
                 name: [_shown(row) for row in rows] if name in _MANY else _shown(rows[0])
-                for name, rows in found.items()
+                for name, rows in rows_of.items()
             },
         }
-        for key, found in zip(keys, load(lake, keys), strict=True)
+        for key, rows_of in zip(keys, load(lake, keys), strict=True)
     ]
 
 
@@ -138,7 +158,7 @@ _MESSAGES = ListedTable.of_table(tables.MESSAGES_DAILY)
 _TVL = ListedTable.of_table(tables.TVL_DAILY)
 
 
-@router.get("/notional-transferred", responses=documented())
+@router.get("/notional-transferred", responses={**documented(), **answer(_NOTIONAL.page)})
 def notional_transferred(lake: PublishedLake, query: Annotated[_Transfers, Query()]) -> Response:
     """Return transfers and their value by day, route and token."""
     token = query.token_id() or (None, None)
@@ -151,19 +171,19 @@ def notional_transferred(lake: PublishedLake, query: Annotated[_Transfers, Query
     return _page(lake, _NOTIONAL, query, filters)
 
 
-@router.get("/addresses-transferred-to", responses=documented())
+@router.get("/addresses-transferred-to", responses={**documented(), **answer(_ADDRESSES.page)})
 def addresses_transferred_to(lake: PublishedLake, query: Annotated[_ByTarget, Query()]) -> Response:
     """Return the number of distinct receivers by day and chain."""
     return _page(lake, _ADDRESSES, query, {"target_chain": query.target_chain})
 
 
-@router.get("/totals", responses=documented())
+@router.get("/totals", responses={**documented(), **answer(_MESSAGES.page)})
 def totals(lake: PublishedLake, query: Annotated[_ByChain, Query()]) -> Response:
     """Return the number of messages by day and chain."""
     return _page(lake, _MESSAGES, query, {"emitter_chain": query.chain})
 
 
-@router.get("/tvl", responses=documented())
+@router.get("/tvl", responses={**documented(), **answer(_TVL.page)})
 def tvl(lake: PublishedLake, query: Annotated[_TokenDays, Query()]) -> Response:
     """Return what the bridges held at the end of each day, by token."""
     chain, address = (

@@ -10,6 +10,7 @@ from permalake.lake.serving import Scan
 from permalake.web.state import RequestLake
 from permalake.wormhole.events.families import FAMILIES
 from permalake.wormhole.reference import Reference
+from permalake.wormhole.rest.edb_answers import NESTED_FAMILIES
 from permalake.wormhole.rest.event_database import ALL, DEFAULT_DAYS, EdbRequest
 from permalake.wormhole.rest.events import EventFilter, EventKey, load
 from permalake.wormhole.rest.identifiers import of_row_key
@@ -19,7 +20,6 @@ from permalake.wormhole.rest.vaa_documents import Tables
 
 MESSAGE_TABLES = tuple(family.table.name for family in FAMILIES)
 _GROUPS = {None: "true", "chain": "p.emitter_chain", "address": "p.emitter_chain, p.emitter_address"}
-_NESTED = ("TokenTransferPayload", "AssetMetaPayload", "NFTTransferPayload", "ChainDetails")
 
 
 def summary(tables: Tables, reference: Reference) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def summary(tables: Tables, reference: Reference) -> dict[str, Any]:
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
     chain = reference.chains.get(message.chain)
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "EmitterChain": (chain and chain.name) or str(message.chain),
         "EmitterAddress": message.emitter,
         "Sequence": str(message.sequence),
@@ -38,26 +38,26 @@ def summary(tables: Tables, reference: Reference) -> dict[str, Any]:
     }
     if details := tables.get("token_transfer_details"):
         notional = details[0]["notional_usd"]
-        found["TransferDetails"] = {
+        document["TransferDetails"] = {
             "Amount": details[0]["amount"] or "",
             "NotionalUSD": "" if notional is None else plain_decimal(notional),
             "OriginSymbol": details[0]["origin_symbol"] or "",
             "OriginName": details[0]["origin_name"] or "",
             "OriginTokenAddress": details[0]["origin_token_address"] or "",
         }
-    return found
+    return document
 
 
 def full_row(tables: Tables, reference: Reference) -> dict[str, Any]:
     """Return a message as ``readrow`` does: its summary, and the cells of its other families."""
-    found = summary(tables, reference)
-    found["SignedVAA"] = found["SignedVAABytes"]
+    document = summary(tables, reference)
+    document["SignedVAA"] = document["SignedVAABytes"]
     for family in FAMILIES:
         rows = tables.get(family.table.name)
-        if family.name in _NESTED and rows:
+        if family.name in NESTED_FAMILIES and rows:
             own = {qualifier: rows[0][column] for qualifier, column in family.cells.items()}
-            found[family.name] = {name: str(value) for name, value in own.items() if value is not None}
-    return found
+            document[family.name] = {name: str(value) for name, value in own.items() if value is not None}
+    return document
 
 
 def recent_messages(
@@ -68,12 +68,12 @@ def recent_messages(
     if group is None and request.chain is not None:
         group = "chain" if request.address is None else "address"
     keys = _newest(lake.rows, request, count, _GROUPS[group])
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_place: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for key, tables in zip(keys, load(lake, keys, MESSAGE_TABLES, prices=False), strict=True):
         chain, emitter, _ = key.row_key.split(":")
         name = {"chain": chain, "address": f"{chain}:{emitter}"}.get(group or "", ALL)
-        found[name].append(summary(tables, reference))
-    return dict(found)
+        by_place[name].append(summary(tables, reference))
+    return dict(by_place)
 
 
 def _newest(rows: Rows, request: EdbRequest, count: int, group: str) -> list[EventKey]:
@@ -82,7 +82,7 @@ def _newest(rows: Rows, request: EdbRequest, count: int, group: str) -> list[Eve
         return []
     bound = Parameters(count=count)
     wanted = EventFilter(start=last - timedelta(DEFAULT_DAYS), chain=request.chain, emitter=request.address)
-    found = rows(
+    newest = rows(
         "SELECT p.row_key, p.date, p.timestamp FROM message_publication p "  # noqa: S608
         f"WHERE {' AND '.join(wanted.conditions(bound))} QUALIFY row_number() OVER "
         f"(PARTITION BY {group} ORDER BY p.timestamp DESC, p.row_key DESC) <= $count "
@@ -90,4 +90,4 @@ def _newest(rows: Rows, request: EdbRequest, count: int, group: str) -> list[Eve
         bound,
         message_publication=Scan(wanted.start, last),
     )
-    return [EventKey(**one) for one in found]
+    return [EventKey(**one) for one in newest]

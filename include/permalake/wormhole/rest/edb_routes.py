@@ -10,17 +10,32 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from permalake.web.answers import answer
+from permalake.web.head import HeadRoute
 from permalake.web.json_body import read_json
+from permalake.web.paging import LIMIT, items_of_page
 from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake
 from permalake.wormhole.rest import event_database as edb
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import BundledReference, read
+from permalake.wormhole.rest.edb_answers import (
+    AddressesTransferredTo,
+    DailyTotals,
+    EdbMessage,
+    EdbRow,
+    MessageTotals,
+    NotionalTransferred,
+    NotionalTransferredFrom,
+    NotionalTransferredTo,
+    NotionalTvl,
+    NotionalTvlCumulative,
+)
 from permalake.wormhole.rest.edb_messages import MESSAGE_TABLES, full_row, recent_messages, summary
 from permalake.wormhole.rest.events import EventFilter, find, list_events, load
 from permalake.wormhole.rest.locked_assets import locked, locked_daily
 
-router = APIRouter(tags=["event database"])
+router = APIRouter(tags=["event database"], route_class=HeadRoute)
 _MOST_DAYS = 3660
 _Body = TypeVar("_Body", bound=BaseModel)
 
@@ -37,7 +52,7 @@ class EdbQuery(BaseModel):
     daily: str = ""
     for_period: str = Field("", alias="forPeriod")
     group_by: str | None = Field(None, pattern="^(chain|address)?$", alias="groupBy")
-    num_rows: int = Field(30, ge=1, le=1000, alias="numRows")
+    num_rows: int = Field(30, ge=1, alias="numRows", description=f"Messages of a group. {LIMIT}")
     counts: str = ""
     amounts: str = ""
 
@@ -109,8 +124,10 @@ def _loose(schema: dict[str, Any]) -> dict[str, Any]:
     return schema | {"properties": {name: loosened(one) for name, one in schema["properties"].items()}}
 
 
-def _route(path: str, kind: type[BaseModel] = EdbQuery) -> Callable[[Callable[..., Response]], Any]:
-    """Register a handler for GET and POST; OpenAPI lists the parameters of ``kind``."""
+def _route(
+    path: str, shown: Any, kind: type[BaseModel] = EdbQuery
+) -> Callable[[Callable[..., Response]], Any]:
+    """Register a handler for GET and POST: OpenAPI lists the parameters of ``kind``; it answers ``shown``."""
     schema = kind.model_json_schema(by_alias=True)
     listed = [
         {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": own}
@@ -120,7 +137,7 @@ def _route(path: str, kind: type[BaseModel] = EdbQuery) -> Callable[[Callable[..
 
     def register(handler: Callable[..., Response]) -> Callable[..., Response]:
         name = handler.__name__
-        answers = documented()
+        answers = {**documented(), **answer(shown)}
         router.add_api_route(
             path,
             handler,
@@ -142,41 +159,41 @@ def _route(path: str, kind: type[BaseModel] = EdbQuery) -> Callable[[Callable[..
     return register
 
 
-@_route("/notionaltransferred")
+@_route("/notionaltransferred", NotionalTransferred)
 def notional_transferred(lake: PublishedLake, query: _Figures) -> Response:
     """Return values by sending chain, receiving chain and symbol."""
     request = query.request()
-    found = edb.windows(lake.rows, request, edb.transfers(lake.rows, request), edb.by_route)
-    return lake.current(_windows(found, request))
+    windows = edb.windows(lake.rows, request, edb.transfers(lake.rows, request), edb.by_route)
+    return lake.current(_windows(windows, request))
 
 
-@_route("/notionaltransferredto")
+@_route("/notionaltransferredto", NotionalTransferredTo)
 def notional_transferred_to(lake: PublishedLake, query: _Figures) -> Response:
     """Return values by receiving chain and symbol."""
     request = query.request()
-    found = edb.windows(lake.rows, request, edb.transfers(lake.rows, request), edb.by_target)
-    return lake.current(_windows(found, request))
+    windows = edb.windows(lake.rows, request, edb.transfers(lake.rows, request), edb.by_target)
+    return lake.current(_windows(windows, request))
 
 
-def _windows(found: edb.EdbWindows, request: edb.EdbRequest) -> dict[str, Any]:
+def _windows(windows: edb.EdbWindows, request: edb.EdbRequest) -> dict[str, Any]:
     return {
-        "Last24Hours": found.last_day,
-        "WithinPeriod": found.period,
+        "Last24Hours": windows.last_day,
+        "WithinPeriod": windows.period,
         "PeriodDurationDays": request.period_days,
-        "Daily": found.daily,
+        "Daily": windows.daily,
     }
 
 
-@_route("/notionaltransferredfrom")
+@_route("/notionaltransferredfrom", NotionalTransferredFrom)
 def notional_transferred_from(lake: PublishedLake, query: _Figures) -> Response:
     """Return values by sending chain, each day and over the period."""
     given = query.request()
     request = edb.EdbRequest(given.days, given.chain, given.address, period=True, daily=True)
-    found = edb.windows(lake.rows, request, edb.transfers(lake.rows, request), edb.by_source)
-    return lake.current({"Daily": found.daily, "Total": found.period.get(edb.ALL, 0.0)})
+    windows = edb.windows(lake.rows, request, edb.transfers(lake.rows, request), edb.by_source)
+    return lake.current({"Daily": windows.daily, "Total": windows.period.get(edb.ALL, 0.0)})
 
 
-@_route("/addressestransferredto")
+@_route("/addressestransferredto", AddressesTransferredTo)
 def addresses_transferred_to(lake: PublishedLake, query: _Figures) -> Response:
     """Return receivers by chain: how many, and what each got."""
     request = query.request()
@@ -199,44 +216,46 @@ def addresses_transferred_to(lake: PublishedLake, query: _Figures) -> Response:
     )
 
 
-@_route("/notionaltvl")
+@_route("/notionaltvl", NotionalTvl)
 def notional_tvl(lake: PublishedLake, reference: BundledReference, query: _Figures) -> Response:
     """Return what the bridges hold, by the tokens' chain and address."""
     return lake.current(locked(lake.rows, reference, change=bool(query.last_24_hours)))
 
 
-@_route("/notionaltvlcumulative")
+@_route("/notionaltvlcumulative", NotionalTvlCumulative)
 def notional_tvl_cumulative(lake: PublishedLake, reference: BundledReference, query: _Figures) -> Response:
     """Return what the bridges held at the end of each day."""
     days = min(query.request().period_days, 366)
     return lake.current(locked_daily(lake.rows, reference, days))
 
 
-@_route("/totals")
+@_route("/totals", MessageTotals)
 def totals(lake: PublishedLake, query: _Figures) -> Response:
     """Return numbers of messages, by day."""
     return lake.current(edb.message_totals(lake.rows, query.request()))
 
 
-@_route("/nfts")
+@_route("/nfts", MessageTotals)
 def nfts(lake: PublishedLake, query: _Figures) -> Response:
     """Return numbers of NFT transfers, by day."""
     return lake.current(edb.message_totals(lake.rows, query.request(), "nft_transfer_payload"))
 
 
-@_route("/transactiontotals")
+@_route("/transactiontotals", DailyTotals)
 def transaction_totals(lake: PublishedLake, query: _Figures) -> Response:
     """Return numbers of messages of each day."""
     return lake.current({"DailyTotals": edb.message_totals(lake.rows, query.request())["DailyTotals"]})
 
 
-@_route("/recent")
+@_route("/recent", dict[str, list[EdbMessage]])
 def recent(lake: PublishedLake, reference: BundledReference, query: _Figures) -> Response:
     """Return the newest messages, grouped by ``*``, chain or chain:address."""
-    return lake.current(recent_messages(lake, query.request(), query.num_rows, reference))
+    return lake.current(
+        recent_messages(lake, query.request(), items_of_page(lake.settings.serve, query.num_rows), reference)
+    )
 
 
-@_route("/transaction", _Transaction)
+@_route("/transaction", EdbMessage, _Transaction)
 def transaction(
     lake: PublishedLake,
     reference: BundledReference,
@@ -250,7 +269,7 @@ def transaction(
     return lake.current(summary(load(lake, keys, MESSAGE_TABLES, prices=False)[0], reference))
 
 
-@_route("/readrow", _RowId)
+@_route("/readrow", EdbRow, _RowId)
 def read_row(
     lake: PublishedLake,
     reference: BundledReference,

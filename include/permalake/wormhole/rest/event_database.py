@@ -63,9 +63,9 @@ def windows(
     # As there, "numDays days ago" counts back from the last day, which is one day more.
     first = last - timedelta(min(request.period_days, (last - date.min).days))
     only_last = not (request.period or request.daily)
-    found = select(last if only_last else first, last)
+    selected = select(last if only_last else first, last)
     by_day: dict[date, list[Row]] = defaultdict(list)
-    for row in found:
+    for row in selected:
         by_day[row["date"]].append(row)
     daily = {}
     if request.daily:
@@ -73,7 +73,7 @@ def windows(
         daily = {day.isoformat(): shape(by_day.get(day, [])) for day in days}
     return EdbWindows(
         shape(by_day.get(last, [])) if request.last_24_hours or only_last else {},
-        shape(found) if request.period else {},
+        shape(selected) if request.period else {},
         daily,
     )
 
@@ -110,10 +110,10 @@ def transfers(rows: Rows, request: EdbRequest) -> Callable[[date, date], list[Ro
     return select
 
 
-def by_route(found: Iterable[Row]) -> dict[str, Any]:
+def by_route(moved: Iterable[Row]) -> dict[str, Any]:
     """Sum values by sending chain, receiving chain and symbol."""
     sums: dict[str, Any] = {ALL: {ALL: {ALL: 0.0}}}
-    for row in found:
+    for row in moved:
         source, target, symbol, value = _route(row)
         sums[ALL][ALL][ALL] += value
         own = sums.setdefault(source, {ALL: {ALL: 0.0}})
@@ -125,10 +125,10 @@ def by_route(found: Iterable[Row]) -> dict[str, Any]:
     return rounded
 
 
-def by_target(found: Iterable[Row]) -> dict[str, Any]:
+def by_target(moved: Iterable[Row]) -> dict[str, Any]:
     """Sum values by receiving chain and symbol."""
     sums: dict[str, Any] = {ALL: {ALL: 0.0}}
-    for row in found:
+    for row in moved:
         _, target, symbol, value = _route(row)
         sums[ALL][ALL] += value
         own = sums.setdefault(target, {ALL: 0.0})
@@ -138,10 +138,10 @@ def by_target(found: Iterable[Row]) -> dict[str, Any]:
     return rounded
 
 
-def by_source(found: Iterable[Row]) -> dict[str, float]:
+def by_source(moved: Iterable[Row]) -> dict[str, float]:
     """Sum values by sending chain."""
     sums = {ALL: 0.0}
-    for row in found:
+    for row in moved:
         source, _, _, value = _route(row)
         sums[ALL] += value
         sums[source] = sums.get(source, 0.0) + value
@@ -186,19 +186,19 @@ def receivers(rows: Rows, request: EdbRequest) -> Callable[[date, date], list[Ro
     return select
 
 
-def amounts(found: Iterable[Row]) -> dict[str, dict[str, float]]:
+def amounts(moved: Iterable[Row]) -> dict[str, dict[str, float]]:
     """Sum what each receiver got, by chain and address."""
     sums: dict[str, dict[str, float]] = {}
-    for row in found:
+    for row in moved:
         own = sums.setdefault(str(row["target_chain"]), {})
         own[row["address"]] = own.get(row["address"], 0.0) + row["value"]
     rounded: dict[str, dict[str, float]] = _rounded(sums)
     return rounded
 
 
-def counts(found: Iterable[Row]) -> dict[str, int]:
+def counts(messages: Iterable[Row]) -> dict[str, int]:
     """Count receivers by chain; those of all chains are added up."""
-    by_chain = {chain: len(addresses) for chain, addresses in amounts(found).items()}
+    by_chain = {chain: len(addresses) for chain, addresses in amounts(messages).items()}
     return {ALL: sum(by_chain.values()), **by_chain}
 
 

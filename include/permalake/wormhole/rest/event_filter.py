@@ -33,11 +33,20 @@ class EventFilter:
     token: tuple[int, str] | None = None
     transactions: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    paid_by: tuple[str, ...] = ()
+    """Transactions on the target chain that redeemed a transfer."""
+    recipients: tuple[str, ...] = ()
+    """Accounts behind an application's contract, to which it passes a transfer on."""
     app_id: str | None = None
     is_alone: bool = False
     """Whether a message may have no other application than ``app_id``."""
     since: datetime | None = None
     until: datetime | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the list is one of a span of time."""
+        return any(bound is not None for bound in (self.start, self.end, self.since, self.until))
 
     @property
     def first_day(self) -> date | None:
@@ -49,15 +58,20 @@ class EventFilter:
     @property
     def lookups(self) -> list[list[tuple[str, str, str]]]:
         """Values in the id index, one of each list at least: table, column and value."""
-        found = []
+        lookups = []
         if self.transactions:
-            found.append([(_PUBLICATION, "initiating_tx_id", one) for one in self.transactions])
+            lookups.append([(_PUBLICATION, "initiating_tx_id", one) for one in self.transactions])
         if self.addresses:
             sides = ("sender_address", "receiver_address")
-            found.append([("chain_details", side, one) for side in sides for one in self.addresses])
+            lookups.append([("chain_details", side, one) for side in sides for one in self.addresses])
+        lookups += [
+            [(table, column, one) for one in values]
+            for table, column, values in self._told_beside()
+            if values
+        ]
         if self.emitter is not None:
-            found.append([(_PUBLICATION, "emitter_address", self.emitter)])
-        return found
+            lookups.append([(_PUBLICATION, "emitter_address", self.emitter)])
+        return lookups
 
     def conditions(self, bound: Parameters) -> list[str]:
         """Return conditions on publication ``p``, transfer ``t``, chain details ``c``, application ``a``."""
@@ -72,17 +86,22 @@ class EventFilter:
             "t.origin_chain =": self.token[0] if self.token else None,
             "t.origin_address =": self.token[1] if self.token else None,
         }
-        found = [f"{text} {bound.add(value)}" for text, value in single.items() if value is not None]
+        conditions = [f"{text} {bound.add(value)}" for text, value in single.items() if value is not None]
         if self.transactions:
-            found.append(f"p.initiating_tx_id IN ({bound.add_all(self.transactions)})")
+            conditions.append(f"p.initiating_tx_id IN ({bound.add_all(self.transactions)})")
         if self.addresses:
             names = bound.add_all(self.addresses)
-            found.append(f"(c.sender_address IN ({names}) OR c.receiver_address IN ({names}))")
+            conditions.append(f"(c.sender_address IN ({names}) OR c.receiver_address IN ({names}))")
+        for table, column, values in self._told_beside():
+            if values:
+                names = bound.add_all(values)
+                same_message = f"b.row_key = p.row_key AND b.date = p.date AND b.{column} IN ({names})"
+                conditions.append(f"EXISTS (FROM {table} AS b WHERE {same_message})")
         if self.app_id is not None:
             name = bound.add(self.app_id)
             carried = "a.carrier_app_id IS NULL AND" if self.is_alone else f"a.carrier_app_id = {name} OR"
-            found.append(f"({carried} a.app_id = {name})")
-        return found
+            conditions.append(f"({carried} a.app_id = {name})")
+        return conditions
 
     def joins(self) -> dict[str, str]:
         """Return the tables beside message_publication that the conditions need, by alias."""
@@ -90,6 +109,16 @@ class EventFilter:
         needed["a"] = self.app_id is not None
         tables = {"t": "token_transfer_payload", "c": "chain_details", "a": "application_messages"}
         return {alias: table for alias, table in tables.items() if needed[alias]}
+
+    def beside(self) -> tuple[str, ...]:
+        """Return the tables that conditions ask by a question of their own: they may have several rows."""
+        return tuple(table for table, _, values in self._told_beside() if values)
+
+    def _told_beside(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        return (
+            ("redemptions", "target_tx_id", self.paid_by),
+            ("application_transfer_details", "recipient_native_address", self.recipients),
+        )
 
 
 def aware(moment: datetime) -> datetime:

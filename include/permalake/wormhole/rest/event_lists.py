@@ -2,7 +2,7 @@
 
 The id index and the daily counts name the days that hold a list's messages; they are read from one end, a
 portion at a time, until the page is full. Messages whose body has no real time are few, and stand at the old
-end.
+end. Messages of synthetic days stand in a list only where it asks for a time, or has no real ones.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import date, datetime
 
 from permalake.lake.serving import EVERYTHING, Scan
 from permalake.web.state import RequestLake
+from permalake.web.synthetic import is_synthetic
 from permalake.wormhole.codec.applications.decode import TOKEN_BRIDGE_APP
 from permalake.wormhole.contracts.tables import MESSAGE_PUBLICATION
 from permalake.wormhole.rest.event_filter import FIRST_REAL_TIME, EventFilter, EventKey
@@ -57,16 +58,16 @@ def list_events(
     question = _Question(wanted, limit + skip, newest, after)
     days = _days(lake, wanted)
     timeless = [day for day in days if day in _timeless_days(lake)]
-    found: list[EventKey] = []
+    listed: list[EventKey] = []
     if not newest:
-        found += _ask(lake, question, timeless, real=False)
+        listed += _ask(lake, question, timeless, real=False)
     for portion in _portions(lake, question, days):
-        if len(found) >= question.limit:
+        if len(listed) >= question.limit:
             break
-        found += _ask(lake, replace(question, limit=question.limit - len(found)), portion, real=True)
-    if newest and len(found) < question.limit:
-        found += _ask(lake, replace(question, limit=question.limit - len(found)), timeless, real=False)
-    return found[skip : skip + limit]
+        listed += _ask(lake, replace(question, limit=question.limit - len(listed)), portion, real=True)
+    if newest and len(listed) < question.limit:
+        listed += _ask(lake, replace(question, limit=question.limit - len(listed)), timeless, real=False)
+    return listed[skip : skip + limit]
 
 
 def _days(lake: RequestLake, wanted: EventFilter) -> list[date]:
@@ -83,6 +84,8 @@ def _days(lake: RequestLake, wanted: EventFilter) -> list[date]:
         days &= _days_of_transfers(lake, wanted)
     if wanted.app_id is not None:
         days &= _days_of_application(lake, wanted.app_id)
+    if not wanted.is_timed:
+        days = {day for day in days if not is_synthetic(day)} or days
     first, last = wanted.first_day, wanted.end
     return sorted(day for day in days if (not first or day >= first) and (not last or day <= last))
 
@@ -112,13 +115,13 @@ def _days_of_application(lake: RequestLake, app_id: str) -> set[date]:
 
 def _counts(lake: RequestLake) -> Counts:
     def derive() -> Counts:
-        found: Counts = {}
+        counts: Counts = {}
         for row in lake.rows(
             "SELECT date, emitter_chain, verified FROM messages_daily WHERE verified > 0",
             messages_daily=EVERYTHING,
         ):
-            found.setdefault(row["date"], {})[row["emitter_chain"]] = row["verified"]
-        return found
+            counts.setdefault(row["date"], {})[row["emitter_chain"]] = row["verified"]
+        return counts
 
     return lake.once("messages by day and chain", derive)
 
@@ -174,11 +177,11 @@ def _ask(lake: RequestLake, question: _Question, days: Sequence[date], *, real: 
     )
     order = "DESC" if question.newest else "ASC"
     scan = Scan(days=frozenset(days))
-    found = lake.rows(
+    rows = lake.rows(
         f"SELECT p.row_key, p.date, p.timestamp FROM message_publication p {joined}"  # noqa: S608
         f"WHERE {' AND '.join(conditions)} "
         f"ORDER BY p.timestamp {order}, p.row_key {order} LIMIT {bound.add(question.limit)}",
         bound,
-        **dict.fromkeys((_PUBLICATION, *joins.values()), scan),
+        **dict.fromkeys((_PUBLICATION, *joins.values(), *question.wanted.beside()), scan),
     )
-    return [EventKey(**one) for one in found]
+    return [EventKey(**one) for one in rows]

@@ -34,8 +34,8 @@ def find(lake: RequestLake, message: MessageId) -> EventKey | None:
     scan = lake.find(_LAKE_PUBLICATION, "row_key", message.row_key)
     if scan.is_empty:
         return None
-    found = copied_rows(lake, _LAKE_PUBLICATION, scan, "row_key", message.row_key)
-    return EventKey(**found[0]) if found else None
+    copies = copied_rows(lake, _LAKE_PUBLICATION, scan, "row_key", message.row_key)
+    return EventKey(**copies[0]) if copies else None
 
 
 def signed_vaa(lake: RequestLake, message: MessageId) -> bytes | None:
@@ -46,8 +46,8 @@ def signed_vaa(lake: RequestLake, message: MessageId) -> bytes | None:
         if row is not None:
             return bytes(row["signed_vaa"])
     scan = lake.find(_LAKE_PUBLICATION, "row_key", message.row_key)
-    found = [] if scan.is_empty else copied_rows(lake, _SIGNED, scan, "row_key", message.row_key)
-    return found[0]["signed_vaa"] if found else None
+    copies = [] if scan.is_empty else copied_rows(lake, _SIGNED, scan, "row_key", message.row_key)
+    return copies[0]["signed_vaa"] if copies else None
 
 
 def load(
@@ -61,15 +61,15 @@ def load(
         tables: The tables.
         prices: Whether token_transfer_details has its columns of the quote, which only the lake holds.
     """
-    found: dict[str, dict[str, list[Row]]] = {key.row_key: {} for key in keys}
+    by_key: dict[str, dict[str, list[Row]]] = {key.row_key: {} for key in keys}
     stored = stored_events(lake)
     for table in tables:
         own = stored.rows(keys, table, prices=prices) if stored is not None else {}
         rest = [key for key in keys if key.row_key not in own]
         for row in (*own.values(), *_of_lake(lake, rest, table)):
             if row is not None:
-                found[row["row_key"]].setdefault(table, []).append(row)
-    return [found[key.row_key] for key in keys]
+                by_key[row["row_key"]].setdefault(table, []).append(row)
+    return [by_key[key.row_key] for key in keys]
 
 
 def _of_lake(lake: RequestLake, keys: Sequence[EventKey], table: str) -> list[Row]:

@@ -69,8 +69,8 @@ def tokens_by_value(
     rows: Rows, first: date, last: date, reference: Reference, part: MovedPart = EVERYTHING_MOVED
 ) -> list[dict[str, Any]]:
     """Return the tokens that moved, the most valuable first."""
-    found = _volumes(rows, TOKENS, first, last, part)
-    ranked = sorted(found, key=lambda one: (-(_usd(one) or Decimal(0)), -one["transfers"]))
+    volumes = _volumes(rows, TOKENS, first, last, part)
+    ranked = sorted(volumes, key=lambda one: (-(_usd(one) or Decimal(0)), -one["transfers"]))
     return [
         {
             "chain": chain_name(reference, one["origin_chain"]),
@@ -118,17 +118,17 @@ def total_usd(pairs: list[Corridor]) -> str | None:
     return plain_decimal(exact_sum(values)) if values else None
 
 
-def matrix(found: list[Corridor], reference: Reference) -> dict[str, Any]:
+def matrix(largest: list[Corridor], reference: Reference) -> dict[str, Any]:
     """Return USD by source and target, largest sums first; ``heat`` is 0 to 4 by share of the largest."""
     sent, received = defaultdict[int, Decimal](Decimal), defaultdict[int, Decimal](Decimal)
-    valued = {one.source for one in found if one.valued}
+    valued = {one.source for one in largest if one.valued}
     cells: dict[tuple[int, int], Corridor] = {}
-    for one in found:
+    for one in largest:
         cells[one.source, one.target] = one
         sent[one.source] = exact_sum((sent[one.source], one.usd or Decimal(0)))
         received[one.target] = exact_sum((received[one.target], one.usd or Decimal(0)))
     columns = sorted(received, key=lambda chain: (-received[chain], chain))
-    most = max((one.usd or Decimal(0) for one in found), default=Decimal(0))
+    most = max((one.usd or Decimal(0) for one in largest), default=Decimal(0))
     return {
         "targets": [chain_name(reference, chain) for chain in columns],
         "rows": [

@@ -65,8 +65,8 @@ def chain_id(text: str) -> int:
 
 def emitter_address(text: str) -> str:
     """Return the 64 hex digits of an address: hex of 20 or 32 bytes with or without 0x, or base58."""
-    if (found := _HEX.fullmatch(text)) and len(found[1]) in (2 * _ACCOUNT, 2 * _WORD):
-        return found[1].lower().zfill(2 * _WORD)
+    if (match := _HEX.fullmatch(text)) and len(match[1]) in (2 * _ACCOUNT, 2 * _WORD):
+        return match[1].lower().zfill(2 * _WORD)
     raw = _from_base58(text)
     if raw is None or len(raw) != _WORD:
         raise ValueError(f"address {_shown(text)}: neither 20 or 32 bytes of hex nor base58 of 32 bytes")
@@ -91,8 +91,8 @@ def transaction_spellings(text: str) -> tuple[str, ...]:
     if len(text) > _LONGEST_TRANSACTION_ID + 2 or not _TRANSACTION_ID.fullmatch(text):
         raise ValueError(f"transaction id {_shown(text)}: not a transaction id of any chain")
     spellings = [text]
-    if found := _HEX.fullmatch(text):
-        digits = found[1]
+    if match := _HEX.fullmatch(text):
+        digits = match[1]
         for form in (digits.lower(), digits.upper()):
             spellings += [f"0x{form}", form]
         if len(digits) in (2 * _WORD, 2 * _SIGNATURE):
@@ -106,8 +106,8 @@ def address_spellings(text: str) -> tuple[str, ...]:
     """Return the spellings of a native account; hex addresses are stored in lower case."""
     if not _TRANSACTION_ID.fullmatch(text) or len(text) > _LONGEST_TRANSACTION_ID:
         raise ValueError(f"address {_shown(text)}: not an address of any chain")
-    if found := _HEX.fullmatch(text):
-        return tuple(dict.fromkeys((text, text.lower(), f"0x{found[1].lower()}")))
+    if match := _HEX.fullmatch(text):
+        return tuple(dict.fromkeys((text, text.lower(), f"0x{match[1].lower()}")))
     return (text,)
 
 

@@ -47,7 +47,8 @@ def of_transaction(reference: Reference, chain: int, transaction: str | None) ->
 
 def of_account(reference: Reference, chain: int, address: str | None) -> Links:
     """Return the links of an address in its native form."""
-    return [*searched(address), *_explored(reference, chain, 1, address)]
+    own = [("", f"/wormhole/address/{quote(address, safe='')}")] if address else []
+    return [*own, *_explored(reference, chain, 1, address)]
 
 
 def of_token(reference: Reference, chain: int, address: str, native: str | None) -> Links:

@@ -43,13 +43,13 @@ def locked_daily(rows: Rows, reference: Reference, days: int) -> dict[str, Any]:
     last = last_day(rows)
     if last is None:
         return {"DailyLocked": {}}
-    found = (last - timedelta(days - number) for number in range(days + 1))
-    held = {day.isoformat(): _assets(_held(rows, day).values(), reference) for day in found}
+    dates = (last - timedelta(days - number) for number in range(days + 1))
+    held = {day.isoformat(): _assets(_held(rows, day).values(), reference) for day in dates}
     return {"DailyLocked": held}
 
 
 def _held(rows: Rows, day: date) -> dict[tuple[int, str], Row]:
-    found = rows(
+    holdings = rows(
         "SELECT v.origin_chain, v.origin_address, v.amount, v.notional_usd, a.symbol, a.name, a.decimals "
         "FROM tvl_daily v LEFT JOIN attested_tokens a ON a.origin_chain = v.origin_chain "
         "AND a.origin_address = v.origin_address AND a.date = v.date WHERE v.date = $day",
@@ -57,7 +57,7 @@ def _held(rows: Rows, day: date) -> dict[tuple[int, str], Row]:
         tvl_daily=Scan(day, day),
         attested_tokens=Scan(day, day),
     )
-    return {(row["origin_chain"], row["origin_address"]): row for row in found}
+    return {(row["origin_chain"], row["origin_address"]): row for row in holdings}
 
 
 def _assets(held: Iterable[Row], reference: Reference) -> dict[str, Any]:

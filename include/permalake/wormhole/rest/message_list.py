@@ -20,13 +20,13 @@ def newest_messages(lake: RequestLake, reference: Reference, wanted: EventFilter
     """Return the newest messages that a filter lets through, at most :data:`LISTED`."""
     keys = list_events(lake, wanted, LISTED)
     tables = ("message_publication", "token_transfer_payload", "token_transfer_details")
-    found = []
+    messages = []
     for key, own in zip(keys, load(lake, keys, tables, prices=False), strict=True):
         message = identifiers.of_row_key(key.row_key)
         transfer = (own.get("token_transfer_payload") or [{}])[0]
         details = (own.get("token_transfer_details") or [{}])[0]
         notional = details.get("notional_usd")
-        found.append(
+        messages.append(
             {
                 "id": message.text,
                 "time": time_of(own["message_publication"][0]["timestamp"]),
@@ -38,4 +38,4 @@ def newest_messages(lake: RequestLake, reference: Reference, wanted: EventFilter
                 "usd": None if notional is None else str(notional),
             }
         )
-    return found
+    return messages

@@ -18,6 +18,7 @@ from permalake.wormhole.rest.flows import chain_with_id
 from permalake.wormhole.rest.identifiers import of_row_key
 from permalake.wormhole.rest.links import Links, application_in_words
 from permalake.wormhole.rest.operations import application_ids, best_redemption
+from permalake.wormhole.rest.redemption_help import redemption_help
 from permalake.wormhole.rest.rows import Row, plain_decimal
 from permalake.wormhole.rest.vaa_documents import Tables, native_address, signatures, single_digest
 
@@ -31,6 +32,10 @@ _KINDS = {
     "application_transfers": "Transfer of an application",
     "relayer_deliveries": "Delivery",
 }
+_OTHER_NAMES = {"token_chain": "origin_chain", "token_address": "origin_address"}
+"""Names of an application's transfer that the bridges have other words for."""
+_LENGTH_OF_IDENTITIES = 40
+"""A text that long is an address or a hash, and says the same under any name."""
 
 
 def described(tables: Tables, reference: Reference) -> dict[str, Any]:
@@ -47,9 +52,12 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
     }
     return {
         "id": message.text,
+        "row_key": published["row_key"],
+        "day": published["date"].isoformat(),
         "kind": kind,
         "is_synthetic": is_synthetic(published["date"]),
         "timeline": _timeline(tables, reference),
+        "help": redemption_help(tables, reference),
         "sections": [{"title": title, "facts": facts} for title, facts in sections.items() if facts],
         "links": _links(tables, reference),
         "guardian_set": published["guardian_set_index"],
@@ -174,18 +182,40 @@ def _moved(tables: Tables, reference: Reference) -> Facts:
 
 
 def _payload(tables: Tables, reference: Reference) -> Facts:
-    facts: Facts = []
+    """Return what the payload says, each field once although several tables have it."""
+    facts: dict[str, Any] = {}
     for name in (*_KINDS, "application_messages"):
-        for column, value in _row(tables, name).items():
-            if column.endswith("chain") and isinstance(value, int):
-                facts.append((column.replace("_", " "), chain_with_id(reference, value)))
-            elif column == "payload_id":
-                facts.append(("payload", f"{_PAYLOADS.get(value, 'kind')} ({value})"))
-            elif column == "app_id" and value:
-                facts.append(("application", application_in_words(value)))
-            elif column not in ("row_key", "date"):
-                facts.append((column.replace("_", " "), _readable(json_value(value))))
-    return facts
+        row = _row(tables, name)
+        for part in (row, json.loads(row.get("fields") or "{}")):
+            shown_facts = dict(facts)
+            for column, given in part.items():
+                value = given if isinstance(given, dict | list) else json_value(given)
+                if column in ("row_key", "date", "fields") or _is_told(shown_facts, column, value):
+                    continue
+                # Two layers of a payload may use one word for two things.
+                facts[column if column not in facts else f"{_KINDS.get(name, 'inner')}: {column}"] = value
+    return [_in_words(column, value, reference) for column, value in facts.items()]
+
+
+def _is_told(facts: Mapping[str, Any], column: str, value: Any) -> bool:
+    """Return whether another part of the payload has told a field, under this name or one like it."""
+    same = [name for name, before in facts.items() if before is not None and str(before) == str(value)]
+    if isinstance(value, str) and len(value) >= _LENGTH_OF_IDENTITIES and value.strip("0"):
+        return bool(same)
+    names = {_OTHER_NAMES.get(column, column), f"{column}_address", column.rpartition("_")[2]}
+    return any(name in names for name in same)
+
+
+def _in_words(column: str, value: Any, reference: Reference) -> tuple[str, Any]:
+    if column.endswith("chain") and isinstance(value, int):
+        return column.replace("_", " "), chain_with_id(reference, value)
+    if column == "payload_id":
+        return "payload", f"{_PAYLOADS.get(value, 'kind')} ({value})"
+    if column == "app_id" and value:
+        return "application", application_in_words(value)
+    if isinstance(value, dict | list):
+        return column.replace("_", " "), json.dumps(value, indent=1) if value else None
+    return column.replace("_", " "), value
 
 
 def _timeline(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
@@ -233,19 +263,19 @@ def _links(tables: Tables, reference: Reference) -> dict[str, Links]:
     published, chain = tables["message_publication"][0], _row(tables, "chain_details")
     source = published["emitter_chain"]
     emitter = native_address(reference, source, published["emitter_address"])
-    found: dict[str, Links] = {
+    by_field: dict[str, Links] = {
         "Chain": links.of_chain(source),
         "Transaction": links.of_transaction(reference, source, published["initiating_tx_id"]),
         "Emitter": links.of_account(reference, source, emitter)[1:],
         "Sender": links.of_account(reference, source, chain.get("sender_address")),
     }
     if app_id := _row(tables, "application_messages").get("app_id"):
-        found["application"] = [("", f"/wormhole/application/{app_id}")]
+        by_field["application"] = [("", f"/wormhole/application/{app_id}")]
     payload = _row(tables, "token_transfer_payload") or _row(tables, "nft_transfer_payload")
     if payload:
         target, origin = payload["target_chain"], payload["origin_chain"]
         native = _row(tables, "token_transfer_details").get("origin_token_address")
-        found |= {
+        by_field |= {
             "To chain": links.of_chain(target),
             "Token's chain": links.of_chain(origin),
             "Token's address": links.of_token(reference, origin, payload["origin_address"], native),
@@ -254,18 +284,12 @@ def _links(tables: Tables, reference: Reference) -> dict[str, Links]:
         }
         if answer := best_redemption(tables.get("redemptions") or ()):
             paid = links.of_transaction(reference, target, answer["target_tx_id"])
-            found["Paid out by"] = paid[1:]
-    return {name: some for name, some in found.items() if some}
+            by_field["Paid out by"] = paid[1:]
+    return {name: some for name, some in by_field.items() if some}
 
 
 def _plain(value: Decimal | None) -> str | None:
     return None if value is None else plain_decimal(value)
-
-
-def _readable(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith("{"):
-        return json.dumps(json.loads(value), indent=1)
-    return value
 
 
 def _row(tables: Mapping[str, list[Row]], name: str) -> Row:

@@ -8,17 +8,22 @@ from permalake.config import Settings
 from permalake.web.mount import Mount
 from permalake.wormhole.contracts.tables import NAMESPACE
 from permalake.wormhole.rest import (
+    account_page,
     contract_routes,
     edb_routes,
+    guardian_page,
+    list_pages,
     not_served,
     pages,
     part_pages,
+    service,
     wormholescan_figures,
     wormholescan_vaas,
 )
 
 _ROUTERS: tuple[tuple[str, APIRouter], ...] = (
     ("/api/wormhole/v1", contract_routes.router),
+    ("/wormhole", service.router),
     ("/wormhole", wormholescan_vaas.router),
     ("/wormhole", wormholescan_figures.router),
     ("/wormhole", not_served.wormholescan),
@@ -26,6 +31,9 @@ _ROUTERS: tuple[tuple[str, APIRouter], ...] = (
     ("/wormhole/edb", not_served.event_database),
     ("/wormhole", pages.router),
     ("/wormhole", part_pages.router),
+    ("/wormhole", account_page.router),
+    ("/wormhole", guardian_page.router),
+    ("/wormhole", list_pages.router),
 )
 """Prefix and router."""
 

@@ -33,7 +33,7 @@ def operation(tables: Tables, reference: Reference) -> dict[str, Any]:
     content: dict[str, Any] = {"standarizedProperties": _properties(tables, reference)}
     if payload := bridge_payload(tables):
         content = {"payload": payload, **content}
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "id": message.text,
         "emitterChain": message.chain,
         "emitterAddress": {
@@ -56,17 +56,17 @@ def operation(tables: Tables, reference: Reference) -> dict[str, Any]:
         },
     }
     if target := _target(tables):
-        found["targetChain"] = target
+        document["targetChain"] = target
     if value := _value(tables):
-        found["data"] = value
-    return found
+        document["data"] = value
+    return document
 
 
 def transaction(tables: Tables, reference: Reference) -> dict[str, Any]:
     """Return a message as a transaction of ``/api/v1/transactions``."""
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "id": message.text,
         "timestamp": utc_text(published["timestamp"]),
         "txHash": published["initiating_tx_id"] or "",
@@ -86,10 +86,10 @@ def transaction(tables: Tables, reference: Reference) -> dict[str, Any]:
     }
     if target := _target(tables):
         tx_hash = target.pop("transaction")["txHash"]
-        found["globalTx"]["destinationTx"] = {**target, "txHash": tx_hash}
+        document["globalTx"]["destinationTx"] = {**target, "txHash": tx_hash}
     if payload := bridge_payload(tables):
-        found["payload"] = payload
-    return found
+        document["payload"] = payload
+    return document
 
 
 def best_redemption(rows: Sequence[Row]) -> Row | None:
@@ -107,7 +107,7 @@ def _target(tables: Tables) -> dict[str, Any]:
     if known is None or known["status"] == IN_FLIGHT:
         return {}
     when = known["redeemed_at"]
-    told = {
+    document = {
         "from": known["redeemer"] or "",
         "fee": known["fee"],
         "timestamp": None if when is None else utc_text(when),
@@ -116,7 +116,7 @@ def _target(tables: Tables) -> dict[str, Any]:
         "chainId": known["target_chain"],
         "transaction": {"txHash": known["target_tx_id"] or ""},
         "status": known["status"],
-        **{name: value for name, value in told.items() if value is not None},
+        **{name: value for name, value in document.items() if value is not None},
     }
 
 
@@ -129,12 +129,12 @@ def _value(tables: Tables) -> dict[str, str]:
     own = _one(tables, "application_transfer_details")
     details = _one(tables, "token_transfer_details") or {**own, "origin_symbol": own.get("token_symbol")}
     notional = details.get("notional_usd")
-    found = {
+    document = {
         "symbol": details.get("origin_symbol"),
         "tokenAmount": details.get("amount"),
         "usdAmount": None if notional is None else plain_decimal(notional),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in document.items() if value is not None}
 
 
 def _properties(tables: Tables, reference: Reference) -> dict[str, Any]:
@@ -151,8 +151,8 @@ def _properties(tables: Tables, reference: Reference) -> dict[str, Any]:
     if token_chain is not None and not token:
         token = native_address(reference, token_chain, transfer["origin_address"]) or ""
     sender = chain_details.get("sender_address")
-    if not sender and (told := moved.get("sender_address")):
-        sender = native_address(reference, chain, told)
+    if not sender and (address := moved.get("sender_address")):
+        sender = native_address(reference, chain, address)
     recipient = _one(tables, "application_transfer_details").get("recipient_native_address")
     fee = transfer.get("fee") or moved.get("fee") or ""
     decimals = moved.get("amount_decimals")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
@@ -12,15 +13,17 @@ from starlette.responses import Response
 
 from permalake.web.charts import sankey
 from permalake.web.daily_charts import daily_chart
+from permalake.web.head import HeadRoute
 from permalake.web.html import go_to, page
 from permalake.web.numbers import dollars
 from permalake.web.paging import NoQuery
 from permalake.web.problems import not_found
 from permalake.web.ranges import DayRange
-from permalake.web.state import PublishedLake, RequestLake
+from permalake.web.state import PublishedLake, RequestLake, lacks
 from permalake.wormhole.contracts.analyst_views import TOKEN_VOLUMES
 from permalake.wormhole.contracts.figures import CHARTS
 from permalake.wormhole.rest import identifiers
+from permalake.wormhole.rest.account_page import is_account
 from permalake.wormhole.rest.dependencies import BundledReference, read
 from permalake.wormhole.rest.events import EventFilter, find, load
 from permalake.wormhole.rest.flows import (
@@ -36,8 +39,9 @@ from permalake.wormhole.rest.flows import (
 )
 from permalake.wormhole.rest.message_list import LISTED, newest_messages
 from permalake.wormhole.rest.message_page import described
+from permalake.wormhole.rest.search import named, symbols
 
-router = APIRouter(tags=["pages"], include_in_schema=False)
+router = APIRouter(tags=["pages"], include_in_schema=False, route_class=HeadRoute)
 _SITE = Path(__file__).parent / "site"
 _FLOWS = 30
 _FLOWS_TABLE = TOKEN_VOLUMES.name
@@ -56,7 +60,7 @@ def flows(
     """Show flows between chains in USD, corridors, top tokens and daily figures."""
     if query.q:
         return _search(request, lake, reference, query.q.strip())
-    first, last = query.of(lake.snapshot.days(lake.network, "notional_transferred_daily"))
+    first, last = query.of(lake.snapshot.days(lake.network, "messages_daily"))
     pairs = corridors(lake.kept_rows, first, last)
     drawn = [one for one in pairs if one.usd]
     valued = sum(one.valued for one in pairs)
@@ -107,27 +111,30 @@ def _drawn(pairs: list[Corridor], reference: BundledReference) -> Any:
 
 
 def _search(request: Request, lake: RequestLake, reference: BundledReference, text: str) -> Response:
-    """Go to the message that the text names, else list what matches it as transaction, address or token."""
+    """Go to the message that the text names, else to the address's page, else list what matches."""
     parts = text.replace(":", "/").split("/")
     if len(parts) == 3:
         message = read(identifiers.message_id, *parts)
         return go_to(request, f"/{lake.network}/vaa/{message.text}")
     token = read(identifiers.token_id, ":".join(parts)) if len(parts) == 2 else None
     if token:
-        found = newest_messages(lake, reference, EventFilter(token=token))
+        messages = newest_messages(lake, reference, EventFilter(token=token))
     else:
-        spellings = read(identifiers.transaction_spellings, text)
-        found = newest_messages(lake, reference, EventFilter(transactions=spellings))
-        if not found:
-            found = newest_messages(
-                lake, reference, EventFilter(addresses=read(identifiers.address_spellings, text))
-            )
+        messages = next(
+            filter(None, (newest_messages(lake, reference, one) for one in read(named, lake, text))), []
+        )
+        if not messages and is_account(lake, read(identifiers.address_spellings, text)):
+            return go_to(request, f"/{lake.network}/address/{quote(text, safe='')}")
+        if not messages and text.upper() in symbols(lake):
+            return go_to(request, f"/{lake.network}/messages", token=text)
+    if not messages:
+        lacks(lake)
     content = {
         "network": lake.network,
         "query": text,
-        "found": found,
+        "found": messages,
         "listed": LISTED,
-        "token": f"{lake.network}/token/{token[0]}/{token[1]}" if token and found else None,
+        "token": f"{lake.network}/token/{token[0]}/{token[1]}" if token and messages else None,
     }
     return page(request, lake.snapshot.publication, "search.html", content, _SITE)
 

@@ -1,4 +1,4 @@
-"""Pages of one token, chain or application of Wormhole: what it is, and what moved over a range of days."""
+"""Pages of one token, chain, corridor or application of Wormhole: what it is, and what moved over days."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ _APPLIED = (
 )
 
 
-class _Range(NoQuery, DayRange):
+class PartRange(NoQuery, DayRange):
+    """Parameters of a page of one part over a range of days."""
+
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
@@ -71,7 +73,7 @@ def token(  # noqa: PLR0917
     reference: BundledReference,
     chain: str,
     address: str,
-    query: Annotated[_Range, Query()],
+    query: Annotated[PartRange, Query()],
 ) -> Response:
     """Show a token: what it is, transfers, prices, value locked, corridors, newest messages."""
     number, word = read(identifiers.chain_id, chain), read(identifiers.emitter_address, address)
@@ -95,13 +97,15 @@ def token(  # noqa: PLR0917
         ("CoinGecko id", listed and listed.coingecko_id),
     ]
     charts = [
-        _chart(lake, _TRANSFERS, _MOVED, part, first, last),
-        _chart(lake, _USD, _MOVED, part, first, last),
-        _chart(lake, _PRICE, _PRICED, part, first, last),
-        _chart(lake, VALUE_LOCKED, ("tvl_daily",), part, first, last),
+        part_chart(lake, _TRANSFERS, _MOVED, part, first, last),
+        part_chart(lake, _USD, _MOVED, part, first, last),
+        part_chart(lake, _PRICE, _PRICED, part, first, last),
+        part_chart(lake, VALUE_LOCKED, ("tvl_daily",), part, first, last),
     ]
     content = {
         "kind": "Token",
+        "messages_of": {"token": f"{number}:{word}"},
+        "moved_of": {"token": f"{number}:{word}"},
         "name": symbol or word[-8:],
         "facts": facts,
         "links": {
@@ -119,7 +123,7 @@ def chain(
     lake: PublishedLake,
     reference: BundledReference,
     chain: str,
-    query: Annotated[_Range, Query()],
+    query: Annotated[PartRange, Query()],
 ) -> Response:
     """Show a chain: what it sent and received, corridors, tokens, newest messages."""
     number = read(identifiers.chain_id, chain)
@@ -135,14 +139,16 @@ def chain(
         ),
     )
     charts = [
-        _chart(lake, sent, _MOVED, part, first, last),
-        _chart(lake, _USD, _MOVED, part, first, last),
+        part_chart(lake, sent, _MOVED, part, first, last),
+        part_chart(lake, _USD, _MOVED, part, first, last),
     ]
     recent = newest_messages(lake, reference, EventFilter(first, last, chain=number))
     if listed is None and not recent and not any(chart["days"] for chart in charts):
         raise not_found(f"chain {number}")
     content = {
         "kind": "Chain",
+        "messages_of": {"chain": str(number)},
+        "moved_of": {"either": str(number)},
         "name": chain_name(reference, number),
         "facts": [
             ("Wormhole chain id", number),
@@ -160,22 +166,66 @@ def chain(
     return _shown(request, lake, reference, (first, last), part, charts, content)
 
 
+@router.get("/corridor/{source}/{target}")
+def corridor(  # noqa: PLR0917
+    request: Request,
+    lake: PublishedLake,
+    reference: BundledReference,
+    source: str,
+    target: str,
+    query: Annotated[PartRange, Query()],
+) -> Response:
+    """Show a pair of chains: transfers from one to the other, tokens, newest messages."""
+    numbers = read(identifiers.chain_id, source), read(identifiers.chain_id, target)
+    part = MovedPart(
+        "emitter_chain = $source AND target_chain = $target", {"source": numbers[0], "target": numbers[1]}
+    )
+    first, last = _days(lake, query)
+    if not corridors(lake.kept_rows, date.min, date.max, part):
+        raise not_found(f"corridor {numbers[0]} to {numbers[1]}")
+    names = [chain_name(reference, number) for number in numbers]
+    back = f"/wormhole/corridor/{numbers[1]}/{numbers[0]}"
+    sides = {"chain": str(numbers[0]), "target": str(numbers[1])}
+    charts = [part_chart(lake, one, _MOVED, part, first, last) for one in (_TRANSFERS, _USD)]
+    wanted = EventFilter(first, last, chain=numbers[0], target_chain=numbers[1])
+    content = {
+        "kind": "Corridor",
+        "messages_of": sides,
+        "moved_of": sides,
+        "name": " to ".join(names),
+        "facts": [
+            ("From", chain_with_id(reference, numbers[0])),
+            ("To", chain_with_id(reference, numbers[1])),
+            ("The other way", f"{names[1]} to {names[0]}"),
+        ],
+        "links": {
+            "From": links.of_chain(numbers[0]),
+            "To": links.of_chain(numbers[1]),
+            "The other way": [("", back)],
+        },
+        "recent": newest_messages(lake, reference, wanted),
+    }
+    return _shown(request, lake, reference, (first, last), part, charts, content)
+
+
 @router.get("/application/{app_id}")
 def application(
     request: Request,
     lake: PublishedLake,
     reference: BundledReference,
     app_id: str,
-    query: Annotated[_Range, Query()],
+    query: Annotated[PartRange, Query()],
 ) -> Response:
     """Show an application: messages, value, newest messages."""
     part = MovedPart("app_id = $app", {"app": app_id})
     first, last = _days(lake, query)
-    charts = [_chart(lake, one, ("applications_daily",), part, first, last) for one in _APPLIED]
+    charts = [part_chart(lake, one, ("applications_daily",), part, first, last) for one in _APPLIED]
     if app_id not in links.APPLICATIONS and not any(chart["days"] for chart in charts):
         raise not_found(f"application {app_id}")
     content = {
         "kind": "Application",
+        "messages_of": {"application": app_id},
+        "moved_of": {},
         "name": links.APPLICATIONS.get(app_id, app_id),
         "facts": [("Id", app_id)],
         "links": {},
@@ -188,9 +238,10 @@ def _days(lake: RequestLake, query: DayRange) -> tuple[date, date]:
     return query.of(lake.snapshot.days(lake.network, "messages_daily"))
 
 
-def _chart(  # noqa: PLR0917
+def part_chart(  # noqa: PLR0917
     lake: RequestLake, chart: DailyChart, reads: Sequence[str], part: MovedPart, first: date, last: date
 ) -> dict[str, Any]:
+    """Return a chart of the rows of a part alone; ``reads``: the tables and views below it."""
     sql = chart.sql.replace(" GROUP BY", f" AND {part.condition} GROUP BY")
     bound = {"first": first, "last": last, **part.values}
     rows = lake.kept_rows(sql, bound, **dict.fromkeys(reads, Scan(first, last)))
@@ -216,9 +267,9 @@ def _shown(  # noqa: PLR0917
         "valued": sum(one.valued for one in pairs),
         "of": sum(one.transfers for one in pairs) if part else None,
         "total_usd": total_usd(pairs),
-        "corridors": corridor_facts(pairs, reference),
+        "corridors": [] if content["kind"] == "Corridor" else corridor_facts(pairs, reference),
         "tokens": tokens_by_value(lake.kept_rows, first, last, reference, part)
-        if part and content["kind"] == "Chain"
+        if part and content["kind"] in {"Chain", "Corridor"}
         else [],
         "listed": LISTED,
         "charts": [chart for chart in charts if chart["days"]],

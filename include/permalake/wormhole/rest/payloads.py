@@ -13,8 +13,8 @@ _TRANSFER_WITH_PAYLOAD = 3
 def bridge_payload(tables: Mapping[str, list[Row]]) -> dict[str, Any] | None:
     """Return the decoded payload of a bridge's message; None for any other message."""
     for name, shape in _SHAPES.items():
-        if found := tables.get(name):
-            return shape(found[0])
+        if rows := tables.get(name):
+            return shape(rows[0])
     return None
 
 

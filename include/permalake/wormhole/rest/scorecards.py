@@ -1,4 +1,7 @@
-"""Wormholescan's figures over the published days; "now" is the end of the last published day."""
+"""Wormholescan's figures over the published days; "now" is the end of the last published real day.
+
+Synthetic days count only where nothing else is published.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from permalake.lake.serving import Scan
+from permalake.web.ranges import newest_real
+from permalake.web.synthetic import is_synthetic
 from permalake.wormhole.reference import Reference
 from permalake.wormhole.rest.rows import Row, Rows, exact_sum, plain_decimal, utc_text
 from permalake.wormhole.rest.vaa_documents import native_address
@@ -33,10 +38,9 @@ SAMPLES: dict[tuple[str, str], tuple[int, timedelta]] = {
 
 
 def last_day(rows: Rows) -> date | None:
-    """Return the last published day; None for an empty lake."""
-    found = rows("SELECT max(date) AS date FROM messages_daily", {}, messages_daily=Scan())
-    day: date | None = found[0]["date"]
-    return day
+    """Return the last published day that is real, else the last synthetic one; None for an empty lake."""
+    dates = rows("SELECT DISTINCT date FROM messages_daily", {}, messages_daily=Scan())
+    return newest_real({row["date"] for row in dates})
 
 
 def first_day(last: date, span: str) -> date:
@@ -75,17 +79,18 @@ def scorecards(rows: Rows) -> dict[str, Any]:
     """Return the figures of ``/api/v1/scorecards`` as text; zeros for an empty lake.
 
     ``valued`` and ``of``: how many transfers ``total_volume`` covers, and how many there are.
+    ``is_synthetic``: there only where no real day is published, and all figures are made up.
     """
     last = last_day(rows) or date.min
     messages = rows(
         "SELECT coalesce(sum(verified), 0) AS every, "
         "coalesce(sum(verified) FILTER (emitter_chain <> $pyth), 0) AS total, "
         "coalesce(sum(verified) FILTER (emitter_chain <> $pyth AND date = $last), 0) AS day "
-        "FROM messages_daily",
+        "FROM messages_daily WHERE date <= $last",
         {"pyth": _PYTH, "last": last},
-        messages_daily=Scan(),
+        messages_daily=Scan(None, last),
     )[0]
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "24h_messages": str(messages["day"]),
         "total_messages": str(messages["every"]),
         "total_tx_count": str(messages["total"]),
@@ -94,23 +99,24 @@ def scorecards(rows: Rows) -> dict[str, Any]:
     }
     for name, days in (("24h", 1), ("7d", 7), ("30d", 30)):
         first = date.min if last == date.min else last - timedelta(days - 1)
-        found[f"{name}_volume"] = plain_decimal(_sum(rows, "notional_transferred_daily", first, last))
+        figures[f"{name}_volume"] = plain_decimal(_sum(rows, "notional_transferred_daily", first, last))
     [covered] = rows(
         "SELECT count(notional_usd) AS valued, count(*) AS all_of_them FROM token_transfer_details "
         "WHERE date <= $last",
         {"last": last},
         token_transfer_details=Scan(None, last),
     )
-    return found | {"valued": covered["valued"], "of": covered["all_of_them"]}
+    counted = figures | {"valued": covered["valued"], "of": covered["all_of_them"]}
+    return counted | ({"is_synthetic": True} if is_synthetic(last) else {})
 
 
 def _sum(rows: Rows, table: str, first: date, last: date) -> Decimal:
-    found = rows(
+    sums = rows(
         f"SELECT {_SUMS['notional_usd']} FROM {table} WHERE date >= $first AND date <= $last",  # noqa: S608
         {"first": first, "last": last},
         **{table: Scan(first, last)},
     )
-    return _total(found[0])
+    return _total(sums[0])
 
 
 def _total(row: Row) -> Decimal:
@@ -182,24 +188,25 @@ def _largest(rows: Rows, span: str, columns: Sequence[str], value: str) -> list[
 def _grouped(rows: Rows, last: date, span: str, columns: Sequence[str], value: str) -> list[_Group]:
     """Return the sums by key, largest first."""
     keys, first = ", ".join(columns), first_day(last, span)
-    found = rows(
+    grouped = rows(
         f"SELECT {keys}, max(symbol) AS symbol, {_SUMS[value]} FROM notional_transferred_daily "  # noqa: S608
         f"WHERE date >= $first AND date <= $last AND {value} IS NOT NULL GROUP BY {keys}",
         {"first": first, "last": last},
         notional_transferred_daily=Scan(first, last),
     )
-    groups = [(tuple(one[name] for name in columns), _total(one), one["symbol"]) for one in found]
+    groups = [(tuple(one[name] for name in columns), _total(one), one["symbol"]) for one in grouped]
     return sorted(groups, key=lambda group: (-group[1], group[0]))
 
 
 def message_counts(rows: Rows) -> list[dict[str, int]]:
-    """Return the published VAAs of every chain."""
+    """Return the published VAAs of every chain, up to the last day."""
+    last = last_day(rows) or date.min
     return [
         {"chainId": one["emitter_chain"], "count": one["messages"]}
         for one in rows(
             "SELECT emitter_chain, CAST(sum(verified) AS BIGINT) AS messages FROM messages_daily "
-            "GROUP BY emitter_chain HAVING sum(verified) > 0 ORDER BY emitter_chain",
-            {},
-            messages_daily=Scan(),
+            "WHERE date <= $last GROUP BY emitter_chain HAVING sum(verified) > 0 ORDER BY emitter_chain",
+            {"last": last},
+            messages_daily=Scan(None, last),
         )
     ]

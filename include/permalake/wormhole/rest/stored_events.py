@@ -62,19 +62,21 @@ class StoredEvents:
             return {}
         held = {key.row_key: key for key in keys if key.date in self._days}
         cells = self._cells(list(held))
-        found = {row_key: _row(family, held[row_key], own) for row_key, own in cells.items()}
-        _complete(table, [(row, cells[row_key]) for row_key, row in found.items() if row is not None])
-        return found
+        stored = {row_key: _row(family, held[row_key], own) for row_key, own in cells.items()}
+        _complete(table, [(row, cells[row_key]) for row_key, row in stored.items() if row is not None])
+        return stored
 
     def _cells(self, row_keys: Sequence[str]) -> dict[str, Cells]:
         missing = [one for one in row_keys if one not in self._known]
-        found = self._reader.rows(missing, self._deadline)
-        self._known |= {one: found.get(one) for one in missing}
+        read = self._reader.rows(missing, self._deadline)
+        self._known |= {one: read.get(one) for one in missing}
         return {one: cells for one in row_keys if (cells := self._known[one]) is not None}
 
 
 def stored_events(lake: RequestLake) -> StoredEvents | None:
     """Return the messages of the request's store; None where the lake alone is read."""
+    if lake.snapshot.has_head:
+        return None
     stores: StoreReaders = lake.request.app.state.stores
     whole = stores.whole(lake.network)
     if whole is None or stores.bigtable is None:
@@ -85,8 +87,8 @@ def stored_events(lake: RequestLake) -> StoredEvents | None:
         name, publication = f"held by the store {whole.version}", lake.snapshot.publication
         days = lake.once(name, lambda: frozenset(whole.as_of(publication)))
         state.stored_events = StoredEvents(stores.bigtable, days, lake.deadline) if days else None
-    found: StoredEvents | None = state.stored_events
-    return found
+    events: StoredEvents | None = state.stored_events
+    return events
 
 
 def _row(family: Family, key: EventKey, cells: Cells) -> Row | None:

@@ -27,8 +27,8 @@ Tables = Mapping[str, list[Row]]
 
 def native_address(reference: Reference, chain: int, address: str) -> str | None:
     """Return a 32-byte address in its chain's own form; None where it is unknown."""
-    found = native_addresses(pa.array([chain], pa.int32()), pa.array([address]), reference.chains)
-    native: str | None = found[0].as_py()
+    natives = native_addresses(pa.array([chain], pa.int32()), pa.array([address]), reference.chains)
+    native: str | None = natives[0].as_py()
     return native
 
 
@@ -84,14 +84,14 @@ def duplicates(rows: Rows, message: MessageId, reference: Reference) -> list[dic
         + bytes.fromhex(message.emitter)
         + message.sequence.to_bytes(8, "big")
     )
-    found = rows(
+    copies = rows(
         "SELECT DISTINCT raw FROM quarantine WHERE reason = $reason AND contains(hex(raw), $identity) "
         "AND octet_length(raw) < $limit ORDER BY raw",  # of more bytes only the head is kept
         {"reason": "conflicting_digest", "identity": identity.hex().upper(), "limit": RAW_LIMIT},
         quarantine=Scan(),
     )
     documents = []
-    for row in found:
+    for row in copies:
         header = decode_vaas(pa.array([row["raw"]]))
         # The bytes may also occur inside a payload.
         if header.error[0] == 0 and header.row_key()[0].as_py() == message.row_key:

@@ -6,18 +6,18 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
+from permalake.web.head import HeadRoute
 from permalake.web.problems import ProblemError, validation_detail
 
 _CODES = {400: 3, 404: 5, 501: 12}
 """gRPC's codes, which Wormholescan uses: invalid argument, not found, unimplemented."""
 
 
-class WormholescanRoute(APIRoute):
-    """A route whose problems carry Wormholescan's members."""
+class WormholescanRoute(HeadRoute):
+    """A route of :class:`HeadRoute` whose problems carry Wormholescan's members."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler around the route's own."""

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from permalake.web.answers import answer
 from permalake.web.paging import NoQuery
 from permalake.web.problems import bad_request, documented, not_found
 from permalake.web.state import PublishedLake, RequestLake
@@ -15,6 +16,16 @@ from permalake.wormhole.rest import identifiers, scorecards
 from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, Nothing, read
 from permalake.wormhole.rest.events import EventFilter, list_events, load
 from permalake.wormhole.rest.vaa_documents import VAA_TABLES, observations
+from permalake.wormhole.rest.wormholescan_answers import (
+    ChainActivity,
+    ChainPairs,
+    CurrentGuardianSet,
+    MessagesOfTime,
+    Observation,
+    Scorecards,
+    TokenFacts,
+    TopAssets,
+)
 from permalake.wormhole.rest.wormholescan_errors import WormholescanRoute
 from permalake.wormhole.rest.wormholescan_vaas import NumberedPages, tables_of
 
@@ -39,7 +50,7 @@ class _Top(NoQuery):
     time_span: Literal["7d", "15d", "30d"] = Field(alias="timeSpan")
 
 
-@router.get("/api/v1/observations", responses=documented())
+@router.get("/api/v1/observations", responses={**documented(), **answer(list[Observation])})
 def all_observations(
     lake: PublishedLake, reference: BundledReference, query: Annotated[NumberedPages, Query()]
 ) -> Response:
@@ -47,7 +58,7 @@ def all_observations(
     return _observations(lake, reference, query, EventFilter())
 
 
-@router.get("/api/v1/observations/{chain}", responses=documented())
+@router.get("/api/v1/observations/{chain}", responses={**documented(), **answer(list[Observation])})
 def observations_of_chain(
     lake: PublishedLake, reference: BundledReference, chain: Chain, query: Annotated[NumberedPages, Query()]
 ) -> Response:
@@ -55,7 +66,7 @@ def observations_of_chain(
     return _observations(lake, reference, query, EventFilter(chain=read(identifiers.chain_id, chain)))
 
 
-@router.get("/api/v1/observations/{chain}/{emitter}", responses=documented())
+@router.get("/api/v1/observations/{chain}/{emitter}", responses={**documented(), **answer(list[Observation])})
 def observations_of_emitter(
     lake: PublishedLake,
     reference: BundledReference,
@@ -73,13 +84,17 @@ def observations_of_emitter(
 def _observations(
     lake: RequestLake, reference: BundledReference, query: NumberedPages, wanted: EventFilter
 ) -> Response:
-    newest = query.sort_order.upper() == "DESC"
-    keys = list_events(lake, wanted, query.page_size, newest=newest, skip=query.skip)
-    found = load(lake, keys, _OBSERVED)
-    return lake.current([one for tables in found for one in observations(tables, reference)])
+    newest = query.sort_order == "DESC"
+    size, skip = query.place(lake)
+    keys = list_events(lake, wanted, size, newest=newest, skip=skip)
+    observed = load(lake, keys, _OBSERVED)
+    return lake.current([one for tables in observed for one in observations(tables, reference)])
 
 
-@router.get("/api/v1/observations/{chain}/{emitter}/{sequence}", responses=documented())
+@router.get(
+    "/api/v1/observations/{chain}/{emitter}/{sequence}",
+    responses={**documented(), **answer(list[Observation])},
+)
 def observations_of_message(
     lake: PublishedLake,
     reference: BundledReference,
@@ -90,7 +105,10 @@ def observations_of_message(
     return lake.current(observations(tables_of(lake, message, _OBSERVED), reference))
 
 
-@router.get("/api/v1/observations/{chain}/{emitter}/{sequence}/{signer}/{hash}", responses=documented())
+@router.get(
+    "/api/v1/observations/{chain}/{emitter}/{sequence}/{signer}/{hash}",
+    responses={**documented(), **answer(Observation)},
+)
 def one_observation(  # noqa: PLR0917
     lake: PublishedLake,
     reference: BundledReference,
@@ -107,7 +125,7 @@ def one_observation(  # noqa: PLR0917
     raise not_found("this observation")
 
 
-@router.get("/api/v1/last-txs", responses=documented())
+@router.get("/api/v1/last-txs", responses={**documented(), **answer(list[MessagesOfTime])})
 def last_txs(lake: PublishedLake, query: Annotated[_LastTransactions, Query()]) -> Response:
     """Return numbers of messages over time, without Pyth's, up to the end of the last published day."""
     if (query.time_span, query.sample_rate) not in scorecards.SAMPLES:
@@ -115,31 +133,31 @@ def last_txs(lake: PublishedLake, query: Annotated[_LastTransactions, Query()]) 
     return lake.current(scorecards.last_transactions(lake.rows, query.time_span, query.sample_rate))
 
 
-@router.get("/api/v1/scorecards", responses=documented())
+@router.get("/api/v1/scorecards", responses={**documented(), **answer(Scorecards)})
 def cards(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return the main figures; zeros for an empty lake."""
     return lake.current(scorecards.scorecards(lake.rows))
 
 
-@router.get("/api/v1/x-chain-activity", responses=documented())
+@router.get("/api/v1/x-chain-activity", responses={**documented(), **answer(ChainActivity)})
 def chain_activity(lake: PublishedLake, query: Annotated[_Activity, Query()]) -> Response:
     """Return what each chain sent, with its destinations."""
     return lake.current({"txs": scorecards.chain_activity(lake.rows, query.time_span, query.by)})
 
 
-@router.get("/api/v1/top-assets-by-volume", responses=documented())
+@router.get("/api/v1/top-assets-by-volume", responses={**documented(), **answer(TopAssets)})
 def top_assets(lake: PublishedLake, reference: BundledReference, query: Annotated[_Top, Query()]) -> Response:
     """Return the tokens with the highest value sent."""
     return lake.current({"assets": scorecards.top_assets(lake.rows, query.time_span, reference)})
 
 
-@router.get("/api/v1/top-chain-pairs-by-num-transfers", responses=documented())
+@router.get("/api/v1/top-chain-pairs-by-num-transfers", responses={**documented(), **answer(ChainPairs)})
 def top_chain_pairs(lake: PublishedLake, query: Annotated[_Top, Query()]) -> Response:
     """Return the pairs of chains with the most transfers."""
     return lake.current({"chainPairs": scorecards.top_chain_pairs(lake.rows, query.time_span)})
 
 
-@router.get("/api/v1/token/{chain}/{address}", responses=documented())
+@router.get("/api/v1/token/{chain}/{address}", responses={**documented(), **answer(TokenFacts)})
 def token(
     lake: PublishedLake,
     reference: BundledReference,
@@ -172,7 +190,7 @@ def token(
     )
 
 
-@router.get("/v1/guardianset/current", responses=documented())
+@router.get("/v1/guardianset/current", responses={**documented(), **answer(CurrentGuardianSet)})
 def guardian_set(
     lake: PublishedLake,
     reference: BundledReference,

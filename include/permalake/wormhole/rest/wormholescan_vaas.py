@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
-from permalake.web.paging import NoQuery
+from permalake.web.answers import answer
+from permalake.web.paging import LIMIT, NoQuery, items_of_page
 from permalake.web.params import IsoTime
 from permalake.web.problems import bad_request, documented, not_found, not_served
 from permalake.web.responses import immutable_json
-from permalake.web.state import PublishedLake, RequestLake, at_once, promptly
+from permalake.web.state import PublishedLake, RequestLake, at_once, lacks, promptly
 from permalake.wormhole.rest import identifiers
 from permalake.wormhole.rest.dependencies import BundledReference, Chain, Emitter, NamedMessage, Nothing, read
 from permalake.wormhole.rest.events import EventFilter, find, list_events, load, signed_vaa
@@ -27,26 +28,45 @@ from permalake.wormhole.rest.vaa_documents import (
     duplicates,
     vaa_document,
 )
+from permalake.wormhole.rest.wormholescan_answers import (
+    ChainCount,
+    EnqueuedState,
+    Operation,
+    Operations,
+    SignedVaa,
+    VaaDocument,
+    WithPagination,
+    WormholeTransaction,
+    WormholeTransactions,
+)
 from permalake.wormhole.rest.wormholescan_errors import WormholescanRoute
 
 router = APIRouter(tags=["wormholescan"], route_class=WormholescanRoute)
+_VAAS = answer(WithPagination[list[VaaDocument]])
 _DEEPEST = 100_000
 """Rows that a page may pass over; further ones are reached by narrower filters."""
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
 
 
 class NumberedPages(NoQuery):
     """``page``, ``pageSize`` and ``sortOrder`` of Wormholescan's lists."""
 
     page: int = Field(0, ge=0, le=_DEEPEST, description="Number of the page, from 0.")
-    page_size: int = Field(50, ge=1, le=1000, alias="pageSize")
-    sort_order: Literal["ASC", "DESC", "asc", "desc"] = Field("DESC", alias="sortOrder")
+    page_size: int = Field(50, ge=1, alias="pageSize", description=f"Items per page. {LIMIT}")
+    sort_order: Annotated[Literal["ASC", "DESC"], BeforeValidator(_upper)] = Field("DESC", alias="sortOrder")
 
-    @property
-    def skip(self) -> int:
-        """Rows before the page; a 400 where they are too many."""
-        if self.page * self.page_size > _DEEPEST:
+    most: ClassVar[int | None] = None
+    """A limit of the list's own."""
+
+    def place(self, lake: RequestLake) -> tuple[int, int]:
+        """Return the items of the page, and those before it; a 400 where they are too many."""
+        size = items_of_page(lake.settings.serve, self.page_size, self.most)
+        if self.page * size > _DEEPEST:
             raise bad_request(f"page: at most {_DEEPEST} rows can be passed over; narrow the list instead")
-        return self.page * self.page_size
+        return size, self.page * size
 
 
 class _VaaList(NumberedPages):
@@ -60,7 +80,10 @@ class _OneVaa(NoQuery):
 
 
 class _OperationList(NumberedPages):
-    page_size: int = Field(50, ge=1, le=100, alias="pageSize")
+    most: ClassVar[int | None] = 100
+    page_size: int = Field(
+        50, ge=1, alias="pageSize", description="Items per page; more than 100 count as 100."
+    )
     address: str | None = Field(None, description="Native address of sender or receiver.")
     tx_hash: str | None = Field(None, alias="txHash")
     source_chain: int | None = Field(None, ge=0, le=65535, alias="sourceChain")
@@ -90,9 +113,12 @@ def tables_of(lake: RequestLake, message: MessageId, names: tuple[str, ...]) -> 
 def _list(
     lake: RequestLake, query: NumberedPages, wanted: EventFilter, names: tuple[str, ...]
 ) -> list[dict[str, Any]]:
-    newest = query.sort_order.upper() == "DESC"
-    keys = list_events(lake, wanted, query.page_size, newest=newest, skip=query.skip)
-    return [dict(found) for found in load(lake, keys, names, prices=False)]
+    newest = query.sort_order == "DESC"
+    size, skip = query.place(lake)
+    keys = list_events(lake, wanted, size, newest=newest, skip=skip)
+    if wanted.transactions and not keys:
+        lacks(lake)
+    return [dict(tables) for tables in load(lake, keys, names, prices=False)]
 
 
 def _transactions(text: str | None) -> tuple[str, ...]:
@@ -116,24 +142,24 @@ def _vaas(
         target_chain=query.to_chain,
         transactions=_transactions(query.tx_hash),
     )
-    found = _list(lake, query, wanted, PARSED_TABLES if query.parsed else VAA_TABLES)
-    documents = [vaa_document(tables, reference, parsed=query.parsed) for tables in found]
+    listed = _list(lake, query, wanted, PARSED_TABLES if query.parsed else VAA_TABLES)
+    documents = [vaa_document(tables, reference, parsed=query.parsed) for tables in listed]
     return lake.current({"data": documents, "pagination": {"next": ""}})
 
 
-@router.get("/api/v1/vaas", responses=documented())
+@router.get("/api/v1/vaas", responses={**documented(), **_VAAS})
 def vaas(lake: PublishedLake, reference: BundledReference, query: Annotated[_VaaList, Query()]) -> Response:
     """Return VAAs, newest first, or all those of a transaction."""
     return _vaas(lake, reference, query)
 
 
-@router.get("/api/v1/vaas/vaa-counts", responses=documented())
+@router.get("/api/v1/vaas/vaa-counts", responses={**documented(), **answer(WithPagination[list[ChainCount]])})
 def vaa_counts(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return the number of VAAs of each chain."""
     return lake.current({"data": message_counts(lake.rows), "pagination": {"next": ""}})
 
 
-@router.get("/api/v1/vaas/{chain}", responses=documented())
+@router.get("/api/v1/vaas/{chain}", responses={**documented(), **_VAAS})
 def vaas_of_chain(
     lake: PublishedLake, reference: BundledReference, chain: Chain, query: Annotated[_VaaList, Query()]
 ) -> Response:
@@ -141,7 +167,7 @@ def vaas_of_chain(
     return _vaas(lake, reference, query, chain)
 
 
-@router.get("/api/v1/vaas/{chain}/{emitter}", responses=documented())
+@router.get("/api/v1/vaas/{chain}/{emitter}", responses={**documented(), **_VAAS})
 def vaas_of_emitter(
     lake: PublishedLake,
     reference: BundledReference,
@@ -153,7 +179,10 @@ def vaas_of_emitter(
     return _vaas(lake, reference, query, chain, emitter)
 
 
-@router.get("/api/v1/vaas/{chain}/{emitter}/{sequence}", responses=documented())
+@router.get(
+    "/api/v1/vaas/{chain}/{emitter}/{sequence}",
+    responses={**documented(), **answer(WithPagination[VaaDocument])},
+)
 def vaa(
     lake: PublishedLake,
     reference: BundledReference,
@@ -161,13 +190,13 @@ def vaa(
     query: Annotated[_OneVaa, Query()],
 ) -> Response:
     """Return one VAA."""
-    found = tables_of(lake, message, PARSED_TABLES if query.parsed else VAA_TABLES)
+    tables = tables_of(lake, message, PARSED_TABLES if query.parsed else VAA_TABLES)
     return lake.current(
-        {"data": vaa_document(found, reference, parsed=query.parsed), "pagination": {"next": ""}}
+        {"data": vaa_document(tables, reference, parsed=query.parsed), "pagination": {"next": ""}}
     )
 
 
-@router.get("/api/v1/vaas/{chain}/{emitter}/{sequence}/duplicated", responses=documented())
+@router.get("/api/v1/vaas/{chain}/{emitter}/{sequence}/duplicated", responses={**documented(), **_VAAS})
 def duplicated(
     lake: PublishedLake,
     reference: BundledReference,
@@ -189,7 +218,7 @@ def _signed_vaa_of_id(lake: RequestLake, *parts: str) -> Response:
     return _signed_vaa(lake, read(identifiers.message_id, *parts))
 
 
-@router.get("/v1/signed_vaa/{chain}/{emitter}/{sequence}", responses=documented())
+@router.get("/v1/signed_vaa/{chain}/{emitter}/{sequence}", responses={**documented(), **answer(SignedVaa)})
 @at_once(_signed_vaa_of_id)
 async def one_signed_vaa(
     lake: PublishedLake,
@@ -200,7 +229,10 @@ async def one_signed_vaa(
     return await promptly(lake, lambda: _signed_vaa(lake, message))
 
 
-@router.get("/v1/governor/is_vaa_enqueued/{chain}/{emitter}/{sequence}", responses=documented(501))
+@router.get(
+    "/v1/governor/is_vaa_enqueued/{chain}/{emitter}/{sequence}",
+    responses={**documented(501), **answer(EnqueuedState)},
+)
 def is_enqueued(
     lake: PublishedLake,
     message: NamedMessage,
@@ -208,11 +240,12 @@ def is_enqueued(
 ) -> Response:
     """Answer false for a VAA that is published; what the governor holds is not known here."""
     if find(lake, message) is None:
+        lacks(lake)
         raise not_served(f"VAA {message.text} is not published; whether it is enqueued only guardians know")
     return lake.current({"isEnqueued": False})
 
 
-@router.get("/api/v1/operations", responses=documented())
+@router.get("/api/v1/operations", responses={**documented(), **answer(Operations)})
 def operations(
     lake: PublishedLake, reference: BundledReference, query: Annotated[_OperationList, Query()]
 ) -> Response:
@@ -227,11 +260,13 @@ def operations(
         since=query.since,
         until=query.until,
     )
-    found = _list(lake, query, wanted, OPERATION_TABLES)
-    return lake.current({"operations": [operation(tables, reference) for tables in found]})
+    listed = _list(lake, query, wanted, OPERATION_TABLES)
+    return lake.current({"operations": [operation(tables, reference) for tables in listed]})
 
 
-@router.get("/api/v1/operations/{chain}/{emitter}/{sequence}", responses=documented())
+@router.get(
+    "/api/v1/operations/{chain}/{emitter}/{sequence}", responses={**documented(), **answer(Operation)}
+)
 def one_operation(
     lake: PublishedLake,
     reference: BundledReference,
@@ -242,16 +277,19 @@ def one_operation(
     return lake.current(operation(tables_of(lake, message, OPERATION_TABLES), reference))
 
 
-@router.get("/api/v1/transactions", responses=documented())
+@router.get("/api/v1/transactions", responses={**documented(), **answer(WormholeTransactions)})
 def transactions(
     lake: PublishedLake, reference: BundledReference, query: Annotated[_TransactionList, Query()]
 ) -> Response:
     """Return the messages of an address, newest first."""
-    found = _list(lake, query, EventFilter(addresses=_addresses(query.address)), OPERATION_TABLES)
-    return lake.current({"transactions": [transaction(tables, reference) for tables in found]})
+    listed = _list(lake, query, EventFilter(addresses=_addresses(query.address)), OPERATION_TABLES)
+    return lake.current({"transactions": [transaction(tables, reference) for tables in listed]})
 
 
-@router.get("/api/v1/transactions/{chain}/{emitter}/{sequence}", responses=documented())
+@router.get(
+    "/api/v1/transactions/{chain}/{emitter}/{sequence}",
+    responses={**documented(), **answer(WormholeTransaction)},
+)
 def one_transaction(
     lake: PublishedLake,
     reference: BundledReference,

@@ -16,6 +16,7 @@ from permalake.config import WormholeSettings
 from permalake.lake.day_record import DayRecord
 from permalake.pipeline.line_files import refuse_damaged
 from permalake.pipeline.workspace import Workspace
+from permalake.transparency.landed import LandedDays
 from permalake.wormhole.sources import (
     guardian,
     observation_files,
@@ -24,6 +25,7 @@ from permalake.wormhole.sources import (
     wormhole_source,
 )
 from permalake.wormhole.sources.guardian import Gap
+from permalake.wormhole.sources.published_vaas import LANDED, NOTE, PublishedVaas
 from permalake.wormhole.sources.wormhole_source import Days
 from permalake.wormhole.tables.late_documents import late_days
 from permalake.wormhole.tables.sequence_gaps import gaps
@@ -36,9 +38,12 @@ class WormholeInput:
     """The documents of some days.
 
     It is made before the attempt begins: days that it marks stale then count as built by that attempt.
+    ``landed``: where the days of publishers are landed; ``published`` then holds them.
     """
 
-    def __init__(self, spark: SparkSession, work: Workspace, days: Days) -> None:
+    def __init__(
+        self, spark: SparkSession, work: Workspace, days: Days, landed: LandedDays | None = None
+    ) -> None:
         self._spark = spark
         self._work = work
         self._settings = work.settings
@@ -47,6 +52,11 @@ class WormholeInput:
         self._gaps: list[Gap] = []
         self._fault: str | None = None
         self._observations = observation_service.Fetched()
+        self._notes: list[tuple[date, str]] = []
+        self.published: PublishedVaas | None = None
+        if landed is not None:
+            self._land(landed)
+            return
         work.builds.mark_stale(NETWORK, self._fetched(), f"{self._section.source}: late VAAs")
         self._mark_late_files()
         self._fill()
@@ -54,12 +64,14 @@ class WormholeInput:
     @property
     def documents(self) -> DataFrame:
         """See :func:`wormhole.documents`."""
+        if self.published is not None:
+            return self.published.documents
         return wormhole_source.documents(self._spark, self._settings, self._section, self._days)
 
     @property
     def senders(self) -> DataFrame | None:
         """See :func:`wormhole.reported`; None where the source tells none."""
-        if not wormhole_source.has_operations(self._section):
+        if self.published is not None or not wormhole_source.has_operations(self._section):
             return None
         return wormhole_source.reported(self._spark, self._settings, self._section, self._days)
 
@@ -68,6 +80,8 @@ class WormholeInput:
 
         Those of the messages in ``quorum``, rows of ``quorum_state``, are requested from a live source.
         """
+        if self.published is not None:
+            return self.published.observations
         frames = []
         if (path := self._section.observations) is not None:
             given = observation_files.files_of(path)
@@ -84,6 +98,8 @@ class WormholeInput:
 
     def report(self, record: DayRecord) -> None:
         """Record which gaps are left, and why."""
+        for day, line in self._notes:
+            record.note(line, day)
         for day, lines in guardian.missing(self._gaps).items():
             record.report_gaps(day, lines)
         if self._fault:
@@ -91,6 +107,14 @@ class WormholeInput:
         for day, count in self._observations.left.items():
             why = self._observations.fault or "as many as observation_requests were sent"
             record.note(f"observations: {count} messages were not asked for, {why}; run it again", day)
+
+    def _land(self, landed: LandedDays) -> None:
+        """Land the days of a publisher."""
+        days = landed.land(self._days.start, self._days.end, LANDED, force=self._days.force)
+        self.published = PublishedVaas(self._spark, days.values())
+        for day, one in days.items():
+            lines = (one.note, NOTE.format(one.origin), *landed.remarks)
+            self._notes += [(day, line) for line in lines]
 
     def _fetched(self) -> Counter[date]:
         return wormhole_source.fetch(self._settings, self._section, self._days)

@@ -73,13 +73,13 @@ class DeepDays:
 
     def _known(self, span: Span) -> dict[Emitter, dict[int, int]]:
         """Return sequences and times (unix seconds) of what is landed around a span, by emitter."""
-        found: dict[Emitter, dict[int, int]] = defaultdict(dict)
+        by_emitter: dict[Emitter, dict[int, int]] = defaultdict(dict)
         for document in self._landed.documents(_day(span[0]) - _DAY, _day(span[1] - 1) + _DAY):
             parts = str(document.get("id")).split("/")
             time = _time_of(document)
             if len(parts) == 3 and parts[2].isascii() and parts[2].isdigit() and time is not None:
-                found[parts[0], parts[1]][int(parts[2])] = time
-        return found
+                by_emitter[parts[0], parts[1]][int(parts[2])] = time
+        return by_emitter
 
     def _fill(self, emitter: Emitter, times: dict[int, int], span: Span) -> None:
         inside = sorted(number for number, time in times.items() if span[0] <= time < span[1])

@@ -116,8 +116,8 @@ class DocumentCache:
 
     def covered(self, kind: str, span: Span) -> list[Span]:
         """Return the parts of a span that have been listed."""
-        found = [(max(span[0], a), min(span[1], b)) for a, b in self._listed(kind)]
-        return [(a, b) for a, b in found if a < b]
+        spans = [(max(span[0], a), min(span[1], b)) for a, b in self._listed(kind)]
+        return [(a, b) for a, b in spans if a < b]
 
     def cover(self, kind: str, span: Span) -> None:
         """Record that a span has been listed and its documents are stored.

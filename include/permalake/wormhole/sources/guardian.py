@@ -105,9 +105,9 @@ def missing(gaps: Iterable[Gap], most: int = 20) -> dict[date, list[str]]:
     for gap in sorted(gaps, key=lambda one: (one.chain, one.emitter, one.first)):
         by_day[gap.day].append(gap)
     lines = {}
-    for day, found in sorted(by_day.items()):
-        lines[day] = [str(gap) for gap in found[:most]]
-        if rest := found[most:]:
+    for day, of_day in sorted(by_day.items()):
+        lines[day] = [str(gap) for gap in of_day[:most]]
+        if rest := of_day[most:]:
             lines[day].append(f"and {sum(gap.last - gap.first + 1 for gap in rest)} sequences more")
     return lines
 

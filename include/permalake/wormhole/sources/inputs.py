@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from permalake.config import PriceSource, Settings, WormholeSettings
-from permalake.contracts.steps import Dataset, source_dataset
+from permalake.config import OF_MIRRORS, PriceSource, Settings, WormholeSettings
+from permalake.contracts.steps import Dataset, Publishers, publishers_of, source_dataset
 from permalake.errors import ConfigError
 from permalake.paths import REFERENCE
 from permalake.spark.sizes import MODERATE_BYTES
+from permalake.wormhole.contracts.tables import NAMESPACE
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class WormholeInputs:
     def roots(self) -> tuple[Path | None, ...]:
         """VAA files, reference data, observations, operations and price files."""
         return (
-            self.section.path,
+            self.archive,
             self.section.reference,
             self.section.observations,
             self.section.operations,
@@ -46,8 +47,8 @@ class WormholeInputs:
 
     @property
     def archive(self) -> Path | None:
-        """The VAA files; None for an explorer."""
-        return self.section.path
+        """The VAA files; None for an explorer or a publisher."""
+        return None if self.publishers else self.section.path
 
     @property
     def cheap_below(self) -> int:
@@ -58,16 +59,26 @@ class WormholeInputs:
     def configuration(self) -> str:
         """The sections ``[wormhole]``, ``[prices]`` and ``[chains]`` as JSON lines."""
         chains = (f"{chain} {one.model_dump_json()}" for chain, one in sorted(self.settings.chains.items()))
-        return "\n".join([self.section.model_dump_json(), self.settings.prices.model_dump_json(), *chains])
+        section = self.section.model_dump_json(exclude=set(OF_MIRRORS))
+        return "\n".join([section, self.settings.prices.model_dump_json(), *chains])
 
     @property
     def dataset(self) -> Dataset | None:
         """The source of VAAs as an OpenLineage dataset."""
-        return source_dataset(self.section.path, self.section.url, "wormhole")
+        return source_dataset(self.archive, self.section.url, "wormhole")
 
-    def continued(self, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:  # noqa: ARG002
-        """Return nothing: late VAAs make their own days stale when they are read."""
-        return {}
+    def continued(self, notes: Mapping[date, Sequence[str]]) -> dict[date, str]:
+        """Return the days that a publisher has signed anew; late VAAs make their days stale when read."""
+        if not self.publishers:
+            return {}
+        from permalake.transparency.landed import news
+
+        return news(self.publishers, NAMESPACE, notes)
+
+    @property
+    def publishers(self) -> Publishers | None:
+        """Whose signed days are copied."""
+        return publishers_of(self.section)
 
 
 def wormhole_inputs(settings: Settings, network: str) -> WormholeInputs:  # noqa: ARG001
@@ -75,3 +86,17 @@ def wormhole_inputs(settings: Settings, network: str) -> WormholeInputs:  # noqa
     if settings.wormhole is None:
         raise ConfigError("[wormhole] is not configured; say in permalake.toml where the VAAs are")
     return WormholeInputs(settings, settings.wormhole)
+
+
+def check_live(settings: Settings, network: str) -> None:
+    """Raise :class:`ConfigError` unless VAAs come from what grows: a spy, files or Wormholescan."""
+    section = wormhole_inputs(settings, network).section
+    if settings.live.spy is not None:
+        return
+    if section.source == "permalake":
+        raise ConfigError(
+            "wormhole.source: permalake has whole days alone; set 'wormholescan', or 'files' and path, to "
+            "follow Wormhole live"
+        )
+    if section.source == "files" and section.path is None:
+        raise ConfigError("wormhole.path: missing; point it at the folder with the VAA files")

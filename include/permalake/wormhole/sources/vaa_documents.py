@@ -45,8 +45,8 @@ def days_of_document(document: Document) -> tuple[date, date]:
     body = body_time(document.get("vaa"))
     if body is not None and body >= _GENESIS:
         return _day(body), _day(body)
-    told = _told(document)
-    return (told if body is None else UNDATED), told
+    times = _told(document)
+    return (times if body is None else UNDATED), times
 
 
 def _told(document: Document) -> date:

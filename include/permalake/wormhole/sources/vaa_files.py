@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from permalake.contracts.quarantine import RAW_LIMIT, whole_in_words
 from permalake.errors import ConfigError
-from permalake.pipeline.line_files import files_below
+from permalake.pipeline.line_files import LineRange, files_below
 from permalake.pipeline.line_tasks import document_lines
 
 NAME = "files"
@@ -44,8 +44,8 @@ def read(spark: SparkSession, path: Path | str) -> DataFrame:
     return read_files(spark, files_of(Path(path)))
 
 
-def read_files(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
-    """Read single files like :func:`read`."""
+def read_files(spark: SparkSession, files: Sequence[Path | LineRange]) -> DataFrame:
+    """Read single files, or ranges of them, like :func:`read`."""
     json, csv = ([file for file in files if file.name.endswith(ends)] for ends in (_JSON, _CSV))
     return json_lines(spark, json, NAME).unionByName(_csv_dump(spark, csv))
 
@@ -55,12 +55,17 @@ def files_of(path: Path) -> list[Path]:
     return files_below(path, (*_JSON, *_CSV))
 
 
-def json_lines(spark: SparkSession, files: Sequence[Path | str], source: str) -> DataFrame:
+def json_lines(spark: SparkSession, files: Sequence[Path | str | LineRange], source: str) -> DataFrame:
     """Documents in files (or objects) of JSON Lines, of a source of that name."""
+    return of_json_lines(document_lines(spark, files), source)
+
+
+def of_json_lines(lines: DataFrame, source: str) -> DataFrame:
+    """Documents in lines of JSON (of :func:`~permalake.pipeline.line_tasks.document_lines`)."""
     options = {"columnNameOfCorruptRecord": "_broken"}
-    told = F.from_json(F.col("value"), _JSON_SCHEMA, options).alias("told")
+    parsed = F.from_json(F.col("value"), _JSON_SCHEMA, options).alias("told")
     names = ("value", "file", "too_long")
-    lines = document_lines(spark, files).withColumnRenamed("fault", "too_long").select(*names, told)
+    lines = lines.withColumnRenamed("fault", "too_long").select(*names, parsed)
     lines = lines.select(*names, "told.*")
     broken = F.col("_broken").isNotNull() | ~F.ltrim("value").startswith("{")
     # In steps, so that no line is decoded twice.
@@ -88,7 +93,7 @@ def _field(name: str) -> Column:
     return F.when(F.col("_broken").isNull(), F.col(name)).otherwise(F.nullif(salvaged, F.lit("")))
 
 
-def _csv_dump(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
+def _csv_dump(spark: SparkSession, files: Sequence[Path | LineRange]) -> DataFrame:
     lines = document_lines(spark, files).withColumnRenamed("fault", "too_long")
     comma = F.instr(F.col("value"), ",")
     hexed = F.trim(F.substring(F.col("value"), comma + 1, F.length("value")))

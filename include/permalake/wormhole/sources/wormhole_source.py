@@ -70,16 +70,16 @@ def documents(spark: SparkSession, settings: Settings, section: WormholeSettings
 
     ``files`` are read whole, of a live source the landed days around; with them what a guardian added.
     """
-    found = _dated(_own_documents(spark, settings, section, days), days.start)
+    dated = _dated(_own_documents(spark, settings, section, days), days.start)
     if section.guardian_url is not None:
-        told = landed_documents(spark, guardian.landing(settings, section), guardian.NAME, days)
-        found = found.unionByName(told)
+        from_guardian = landed_documents(spark, guardian.landing(settings, section), guardian.NAME, days)
+        dated = dated.unionByName(from_guardian)
     if not has_operations(section):
-        return found
+        return dated
     operations = _operations(spark, _operation_files(settings, section, days))
     if is_live(section):  # What carries a VAA is a document of its own and brings its transaction along.
         operations = operations.where(F.col("vaa").isNull())
-    return _with_transactions(found, operations)
+    return _with_transactions(dated, operations)
 
 
 def _own_documents(

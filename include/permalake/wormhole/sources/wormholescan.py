@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -51,6 +52,7 @@ _LAG_SECONDS = 15 * 60
 _MARGIN_SECONDS = 10 * 60
 _PAGES_AT_ONCE = 20
 _DEEP_PAGES = 100
+_NEWEST_PAGES = 200
 _SIZES = {"vaas": (1000, 100, 50), "operations": (100, 50)}
 _DAY = 86_400
 
@@ -90,6 +92,22 @@ def fetch_operations(settings: Settings, section: WormholeSettings, start: date,
     """
     with _opened(settings, section, time.time) as client:
         return client.fetch_operations(start, end)
+
+
+def newest(
+    settings: Settings,
+    section: WormholeSettings,
+    since: int,
+    is_new: Callable[[Document], bool],
+    clock: Callable[[], float] = time.time,
+) -> list[Document]:
+    """Return the new VAA documents from a time on (unix seconds), and some older ones; nothing is landed.
+
+    Raises:
+        PermalakeError: The service does not answer.
+    """
+    with _opened(settings, section, clock) as client:
+        return client.newest(since, is_new)
 
 
 @contextmanager
@@ -148,6 +166,18 @@ class _Client:
         if span[0] < span[1]:
             self._list_operations(span, (span[0], span[0]))
         return self._news
+
+    def newest(self, since: int, is_new: Callable[[Document], bool]) -> list[Document]:
+        """Return the new documents of the list of VAAs down to a time, at most so many pages."""
+        documents: list[Document] = []
+        pages = walk(self._pages("vaas", ""), (since, int(self._clock())), time_of_vaa, seek=False)
+        try:
+            for page in islice(pages, _NEWEST_PAGES):
+                documents += self._trimmed_vaas([one for one in page.documents if is_new(one)])
+        except RequestRejectedError:
+            if not documents:
+                raise  # not even the first page
+        return documents
 
     # -- Lists ---------------------------------------------------------------------------------------
 
@@ -229,16 +259,19 @@ class _Client:
             raise
 
     def _keep(self, kind: str, documents: list[Document]) -> None:
-        trim = trimmed_vaa if kind == "vaas" else trimmed_operation
-        rows = [trim(one) for one in documents]
-        if kind == "vaas":
-            rows += [
-                {**trim(copy), "id": one.get("id")}
-                for one in documents
-                if one.get("isDuplicated") is True
-                for copy in self._copies(one)
-            ]
+        is_vaas = kind == "vaas"
+        rows = self._trimmed_vaas(documents) if is_vaas else [trimmed_operation(one) for one in documents]
         self._news.update(self._landed.add(kind, [(*days_of_document(row), row) for row in rows]))
+
+    def _trimmed_vaas(self, documents: list[Document]) -> list[Document]:
+        """Return VAA documents, and with them the copies that the list leaves out, as they are landed."""
+        copies = [
+            {**trimmed_vaa(copy), "id": one.get("id")}
+            for one in documents
+            if one.get("isDuplicated") is True
+            for copy in self._copies(one)
+        ]
+        return [trimmed_vaa(one) for one in documents] + copies
 
     def _copies(self, document: Document) -> list[Document]:
         """Return other VAAs of the same message, which the list leaves out."""

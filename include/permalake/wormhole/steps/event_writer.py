@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from permalake.contracts.reason_codes import MessageReason
 from permalake.errors import PermalakeError, line_of
 from permalake.lake.task_files import FileTarget
 from permalake.pipeline.landing import TaskOutput
@@ -29,7 +30,7 @@ REFUSED_VAAS, CONFLICTS, COUNTS = "refused_vaas", "conflicts_elsewhere", "chain_
 LANDED = {REFUSED_VAAS: REFUSED, CONFLICTS: ELSEWHERE, COUNTS: CHAIN_MESSAGES}
 """Schemas of what is landed, by name."""
 _LOG = logging.getLogger(__name__)
-UNDECODABLE = "undecodable"
+UNDECODABLE: MessageReason = "undecodable"
 _PUBLICATION = MESSAGE_PUBLICATION.name
 # If so many are, and more than are not, a day without them would be a fault of ours.
 _FEW_UNDECODABLE = 100
@@ -105,10 +106,10 @@ def event_rows(
 
 
 def _rows(candidates: pa.Table, reference: Reference, targets: Mapping[str, FileTarget]) -> EventRows:
-    found = judged(candidates, reference)
-    tables = {name: targets[name].checked(rows) for name, rows in event_tables(found)}
-    counts = chain_messages(found)
-    return EventRows(tables, {REFUSED_VAAS: found.refused, CONFLICTS: found.elsewhere, COUNTS: counts})
+    verdicts = judged(candidates, reference)
+    tables = {name: targets[name].checked(rows) for name, rows in event_tables(verdicts)}
+    counts = chain_messages(verdicts)
+    return EventRows(tables, {REFUSED_VAAS: verdicts.refused, CONFLICTS: verdicts.elsewhere, COUNTS: counts})
 
 
 def _undecodable(candidates: pa.Table, error: Exception) -> EventRows:

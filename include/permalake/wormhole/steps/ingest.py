@@ -13,10 +13,12 @@ from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.landing import TOLD, Written
+from permalake.pipeline.mirrored_days import landed_days
 from permalake.pipeline.quarantining import quarantine
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.tables import CHAIN_ANSWERS, OBSERVATIONS
 from permalake.wormhole.sources.day_input import WormholeInput
+from permalake.wormhole.sources.published_vaas import COUNTS
 from permalake.wormhole.sources.wormhole_source import Days, section
 from permalake.wormhole.steps import observation_writer
 from permalake.wormhole.steps.event_writer import CONFLICTS, LANDED, REFUSED_VAAS, EventWriter
@@ -32,36 +34,40 @@ _REFUSED = f"SELECT * FROM {REFUSED_VAAS} UNION ALL SELECT * FROM {REFUSED_OBSER
 
 def run(context: StepContext) -> StepResult:
     """Verify, decode and stage the days' VAAs."""
-    order, settings, spark = context.order, context.work.settings, context.spark
+    arguments, settings, spark = context.arguments, context.work.settings, context.spark
 
     def prepare() -> WormholeInput:
-        return WormholeInput(spark, context.work, Days(order.start, order.end, order.force))
+        days = Days(arguments.start, arguments.end, arguments.force)
+        return WormholeInput(spark, context.work, days, landed_days(context))
 
     with context.begin(prepare) as (attempt, given):
-        context.report(f"ingest {order}: verifying")
+        context.report(f"ingest {arguments}: verifying")
         reference = section(settings).reference
         contracts = list(EVENT_TABLES.values())
         writer = EventWriter(
             tuple(attempt.targets(contracts)),
             attempt.landing,
-            order.start,
-            order.end,
+            arguments.start,
+            arguments.end,
             reference,
             object_storage.file_io(),
         )
         written = Written({**LANDED, **observation_writer.LANDED})
-        written.collect(deciding(given.documents, order.start, order.end).mapInArrow(writer, TOLD))
+        written.collect(deciding(given.documents, arguments.start, arguments.end).mapInArrow(writer, TOLD))
         attempt.stage_files(written.files, [*contracts, OBSERVATIONS])
         if (observed := given.observations(attempt.days(spark, "quorum_state"))) is not None:
             _stage_observations(attempt, observed, written, reference)
         quarantined = quarantine(attempt, _REFUSED, written, lambda: spark)
-        counts = DayQueries({"messages_daily": MESSAGES_DAILY}, WORMHOLE_TABLES, written)
-        stage_queries(attempt, counts, lambda: spark)
+        if given.published is None:
+            counts = DayQueries({"messages_daily": MESSAGES_DAILY}, WORMHOLE_TABLES, written.datasets)
+            stage_queries(attempt, counts, lambda: spark)
+        else:  # It counts what the publisher refused, which is not exported.
+            attempt.stage(given.published.taken(COUNTS), WORMHOLE_TABLES[COUNTS])
         if (senders := given.senders) is not None:
             bridged = attempt.days(spark, "token_transfer_payload").select("row_key", "date")
             nfts = attempt.days(spark, "nft_transfer_payload").select("row_key", "date")
-            told = bridged.unionByName(nfts).join(senders, "row_key")
-            attempt.append_new(reported_senders(told), CHAIN_ANSWERS)
+            reported = bridged.unionByName(nfts).join(senders, "row_key")
+            attempt.append_new(reported_senders(reported), CHAIN_ANSWERS)
         if written.count(CONFLICTS):
             whole = attempt.table(spark, "message_publication")
             for cause, other in conflicts_elsewhere(written.frame(spark, CONFLICTS), whole):
@@ -70,7 +76,7 @@ def run(context: StepContext) -> StepResult:
                 )
         given.report(attempt.record)
         counted = jobs.counted(attempt, "message_publication")
-        context.report(f"ingest {order}: {counted}, {quarantined} quarantined")
+        context.report(f"ingest {arguments}: {counted}, {quarantined} quarantined")
         return StepResult()
 
 

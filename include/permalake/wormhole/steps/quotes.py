@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from permalake.config import window_days
+from permalake.engine.rows import Relation
 from permalake.lake import Attempt, CarryAttempt
+from permalake.pipeline.day_landing import DayLanding
 from permalake.pipeline.jobs import StepContext
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.enrich.quotes import Asking
-from permalake.wormhole.tables.used_quotes import corrections, token_prices
+from permalake.wormhole.tables.used_quotes import corrections, used_quotes
+
+_USED = "used_quotes"
 
 
 def asking(context: StepContext, *, again: bool) -> Asking:
     """Return how a run asks for prices; ``again``: a run that fills in."""
-    return Asking(again=again, anew=context.order.force, stored=context.order.stored)
+    return Asking(again=again, anew=context.arguments.force, stored=context.arguments.stored)
 
 
 def price_cache(
@@ -29,8 +33,8 @@ def price_cache(
 ) -> LakeCache:
     """Return the access of an attempt to ``token_prices``."""
     return LakeCache(
-        read=lambda session: attempt.table(session, TOKEN_PRICES.name),
-        add=lambda quotes: attempt.append_new(quotes, TOKEN_PRICES),
+        read=lambda first, last: attempt.files.rows(TOKEN_PRICES.name, first, last).scan(),
+        add=lambda quotes: attempt.append_new(context.spark.createDataFrame(quotes), TOKEN_PRICES),
         memory=partial(AskedPrices, context.work.database),
         remark=remark,
     )
@@ -39,13 +43,20 @@ def price_cache(
 def store_used(
     context: StepContext,
     attempt: Attempt | CarryAttempt,
-    quotes: DataFrame,
+    landing: DayLanding,
+    quotes: Sequence[Relation],
     remark: Callable[[str], None],
 ) -> int:
-    """Store the quotes that serve; return how many are new. A forced run corrects stored ones that differ."""
-    used = token_prices(quotes).localCheckpoint()
+    """Store the quotes that serve; return how many are new. A forced run corrects stored ones that differ.
+
+    ``landing`` is the attempt's, ``quotes`` have the columns of ``QUOTE``.
+    """
+    given = {f"quotes_{number}": rows for number, rows in enumerate(quotes)}
+    now = datetime.now(UTC).replace(tzinfo=None)
+    rows = landing.landed({_USED: used_quotes(list(given), now)}, {_USED: TOKEN_PRICES.arrow}, given)
+    used = rows.frame(context.spark, _USED)
     count = attempt.append_new(used, TOKEN_PRICES)
-    if context.order.force:
+    if context.arguments.force:
         _correct(context, attempt, used, remark)
     return count
 
@@ -70,6 +81,6 @@ def _correct(
     reach = window_days(context.work.settings.prices.window_hours)
     days = {date + timedelta(days) for date in dates for days in range(-reach, reach + 1)}
     others = sorted(day for day in days if not attempt.start <= day <= attempt.end)
-    context.work.builds.mark_stale(context.order.network, others, text)
+    context.work.builds.mark_stale(context.arguments.network, others, text)
     attempt.append_new(rows, TOKEN_PRICES, correct=True)
     remark(text)

@@ -1,4 +1,4 @@
-"""Attestations → ``attested_tokens``: the metadata of each token at each day's end.
+"""Attestations → ``attested_tokens``: the metadata of each token at each day's end, as a query.
 
 Every day with messages carries every token attested so far, so that the latest day before a range is the
 whole running state, and the cost of a day does not grow with history. Only the bridge of a token's own chain
@@ -7,47 +7,40 @@ may attest it.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+STATE = "attested_state"
+"""The rows of ``attested_tokens`` of the latest day before the range."""
+_TOKEN = "origin_chain, origin_address"  # noqa: S105
 
-TOKEN = ("origin_chain", "origin_address")
-RECORD = ("decimals", "symbol", "name")
-
-
-def attested_tokens(metas: DataFrame, publications: DataFrame, state: DataFrame) -> DataFrame:
-    """Return the rows of ``attested_tokens`` for the days of the ``publications``.
-
-    ``metas`` and ``publications`` are the range's rows of ``asset_meta_payload`` and ``message_publication``,
-    ``state`` the ``attested_tokens`` rows of the latest day before the range. Of several attestations of a
-    day the one with the latest timestamp counts, of equals the one with the highest key.
-    """
-    times = publications.select("date", "row_key", "timestamp")
-    own = metas.where(F.substring_index("row_key", ":", 1).cast("int") == F.col("token_chain"))
-    latest = (
-        own.join(times, ["date", "row_key"])
-        .groupBy("date", F.col("token_chain").alias(TOKEN[0]), F.col("token_address").alias(TOKEN[1]))
-        .agg(F.max_by(F.struct(*RECORD, "row_key"), F.struct("timestamp", "row_key")).alias("new"))
-    )
-    held = state.select(*TOKEN, F.struct(*RECORD, "attested_on", "row_key").alias("held"))
-    tokens = latest.select(*TOKEN).union(held.select(*TOKEN)).distinct()
-    grid = publications.select("date").distinct().crossJoin(tokens)
-    told = F.struct(*_fields("new", *RECORD), F.col("date").alias("attested_on"), F.col("new.row_key"))
-    so_far = Window.partitionBy(*TOKEN).orderBy("date")
-    carried = (
-        grid.join(latest, ["date", *TOKEN], "left")
-        .join(held, [*TOKEN], "left")
-        .select(
-            "date",
-            *TOKEN,
-            F.coalesce(
-                F.last(F.when(F.col("new").isNotNull(), told), ignorenulls=True).over(so_far), F.col("held")
-            ).alias("known"),
-        )
-    )
-    return carried.where(F.col("known").isNotNull()).select(
-        "date", *TOKEN, *_fields("known", *RECORD, "attested_on", "row_key")
-    )
-
-
-def _fields(struct: str, *names: str) -> list[Column]:
-    return [F.col(f"{struct}.{name}").alias(name) for name in names]
+ATTESTED_TOKENS = f"""
+WITH days AS (
+    SELECT DISTINCT date FROM message_publication
+), latest AS (
+    SELECT meta.date, meta.token_chain AS origin_chain, meta.token_address AS origin_address,
+        meta.decimals, meta.symbol, meta.name, meta.row_key
+    FROM asset_meta_payload AS meta
+    JOIN message_publication AS published ON meta.date = published.date AND meta.row_key = published.row_key
+    WHERE CAST(split_part(meta.row_key, ':', 1) AS INT) = meta.token_chain
+    QUALIFY row_number() OVER (
+        PARTITION BY meta.date, meta.token_chain, meta.token_address
+        ORDER BY published.timestamp DESC, meta.row_key DESC
+    ) = 1
+), tokens AS (
+    SELECT {_TOKEN} FROM latest UNION SELECT {_TOKEN} FROM {STATE}
+), grid AS (
+    SELECT days.date, tokens.origin_chain, tokens.origin_address FROM days CROSS JOIN tokens
+)
+SELECT grid.date, grid.origin_chain, grid.origin_address,
+    CASE WHEN latest.date IS NULL THEN held.decimals ELSE latest.decimals END AS decimals,
+    CASE WHEN latest.date IS NULL THEN held.symbol ELSE latest.symbol END AS symbol,
+    CASE WHEN latest.date IS NULL THEN held.name ELSE latest.name END AS name,
+    CASE WHEN latest.date IS NULL THEN held.attested_on ELSE latest.date END AS attested_on,
+    CASE WHEN latest.date IS NULL THEN held.row_key ELSE latest.row_key END AS row_key
+FROM grid
+ASOF LEFT JOIN latest ON grid.origin_chain = latest.origin_chain
+    AND grid.origin_address = latest.origin_address AND grid.date >= latest.date
+LEFT JOIN {STATE} AS held
+    ON grid.origin_chain = held.origin_chain AND grid.origin_address = held.origin_address
+WHERE latest.date IS NOT NULL OR held.origin_chain IS NOT NULL
+"""
+"""Query of the rows of the days with messages. Of several attestations of a day the one with the latest
+timestamp counts, of equals the one with the highest key."""

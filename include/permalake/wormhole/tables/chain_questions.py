@@ -27,6 +27,13 @@ SCHEMA = pa.schema(
     ]
 )
 """Columns of the questions; ``at``: unix seconds."""
+TOLD_TOKENS = pa.schema(
+    [("date", pa.date32()), ("origin_chain", pa.int32()), ("origin_address", pa.string())]
+)
+"""Columns of the tokens whose decimals are known on a day."""
+
+
+_SECONDS = "epoch_us(published.timestamp) // 1000000"
 
 
 class RpcChain(Protocol):
@@ -76,7 +83,7 @@ WITH routes AS (
     SELECT date, token_chain, token_address FROM application_transfers
     WHERE {OWN} AND amount_decimals IS NULL
 ), asked AS (
-    {asked(SENDER, "emitter_chain", "t.row_key", "initiating_tx_id", "unix_seconds(published.timestamp)")}
+    {asked(SENDER, "emitter_chain", "t.row_key", "initiating_tx_id", _SECONDS)}
     FROM routes AS t JOIN message_publication AS published
     ON t.date = published.date AND t.row_key = published.row_key WHERE {of(SENDER, "emitter_chain")}
     UNION ALL

@@ -54,19 +54,19 @@ def distinct_vaas(documents: pa.Table) -> pa.Table:
     told_at = pc.coalesce(told_at, ordered["indexed_at"].cast(document_time.type))
     distinct = ordered.filter(pa.array(first))
     distinct = distinct.set_column(distinct.schema.get_field_index("tx_id"), "tx_id", least(tx_id, place))
-    told = least(told_at, place).cast(pa.date32())
-    dates = _dates(distinct, told)
+    day_of = least(told_at, place).cast(pa.date32())
+    dates = _dates(distinct, day_of)
     return distinct.append_column("date", dates).select(VAA_SCHEMA.names).cast(VAA_SCHEMA)
 
 
-def _dates(distinct: pa.Table, told: pa.Array) -> pa.Array:
-    """Return the day of each VAA; ``told`` are the days that documents tell."""
+def _dates(distinct: pa.Table, reported: pa.Array) -> pa.Array:
+    """Return the day of each VAA; ``reported`` are the days that documents tell."""
     body = distinct["body_date"].combine_chunks()
     undated = pc.or_kleene(pc.is_null(body), pc.less(body, pa.scalar(GENESIS)))
     if not pc.any(undated).as_py():
         return body
     message = message_places(distinct["message"])
-    earliest = least(pc.if_else(undated, told, None), message).take(pa.array(message))
+    earliest = least(pc.if_else(undated, reported, None), message).take(pa.array(message))
     return pc.if_else(undated, pc.fill_null(earliest, pa.scalar(NEVER)), body)
 
 
@@ -96,8 +96,8 @@ def least(values: pa.Array | pa.ChunkedArray, place: I64) -> pa.Array:
     if len(place) == 0 or place[-1] == len(place) - 1:
         return values
     grouped = pa.table({"place": pa.array(place), "value": values}).group_by("place", use_threads=False)
-    found = grouped.aggregate([("value", "min")]).sort_by("place")
-    return found["value_min"].combine_chunks().cast(values.type)
+    least_values = grouped.aggregate([("value", "min")]).sort_by("place")
+    return least_values["value_min"].combine_chunks().cast(values.type)
 
 
 def _begins(values: pa.ChunkedArray) -> NDArray[np.bool_]:

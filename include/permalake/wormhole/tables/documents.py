@@ -34,10 +34,11 @@ _SECONDS_A_DAY = 86_400
 _TASKS_PER_CORE = 2
 _FEW_DOCUMENTS = 1_000
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 64 << 20
-_COLUMNS = (
+COLUMNS = (
     *("message", "identity", "body_date", "raw", "source", "origin", "claimed_id", "fault"),
     *("tx_id", "document_time", "indexed_at"),
 )
+"""Columns of documents with what their bytes show (:func:`identified`)."""
 
 
 def deciding(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
@@ -55,14 +56,14 @@ def deciding(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     tasks = _TASKS_PER_CORE * documents.sparkSession.sparkContext.defaultParallelism
     # Kept, so that the source is read twice at most: for these days' documents, and for copies of their
     # identities, if it holds documents of other days at all.
-    found = counting.where(near).select(*_COLUMNS).repartition(tasks, "message").localCheckpoint()
+    near_copies = counting.where(near).select(*COLUMNS).repartition(tasks, "message").localCheckpoint()
     if counted.get.get("far") != 0:
-        identities = found.select("identity").distinct()
-        far = known.where(~near).join(identities, "identity", "left_semi").select(*_COLUMNS)
-        found = found.unionByName(far).repartition(tasks, "message")
+        identities = near_copies.select("identity").distinct()
+        far = known.where(~near).join(identities, "identity", "left_semi").select(*COLUMNS)
+        near_copies = near_copies.unionByName(far).repartition(tasks, "message")
     if counted.get.get("near", 0) <= _FEW_DOCUMENTS:
-        found = found.coalesce(1)
-    return found.sortWithinPartitions("message")
+        near_copies = near_copies.coalesce(1)
+    return near_copies.sortWithinPartitions("message")
 
 
 def dated(documents: DataFrame) -> DataFrame:
@@ -70,7 +71,7 @@ def dated(documents: DataFrame) -> DataFrame:
 
     ``date`` is the one that these documents alone give it.
     """
-    together = identified(documents).select(*_COLUMNS).repartition("message").sortWithinPartitions("message")
+    together = identified(documents).select(*COLUMNS).repartition("message").sortWithinPartitions("message")
     return together.mapInArrow(_distinct, from_arrow_schema(VAA_SCHEMA))
 
 
@@ -123,10 +124,11 @@ def identified(frame: DataFrame) -> DataFrame:
     schema = StructType(frame.schema.fields.copy())
     for name, kind in (("message", "string"), ("identity", "string"), ("body_date", "date")):
         schema = schema.add(name, kind)
-    return frame.mapInArrow(_identities, schema)
+    return frame.mapInArrow(identities, schema)
 
 
-def _identities(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def identities(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield documents with (message, identity, body_date), as :func:`identified` adds them."""
     for batch in batches:
         vaas = decode_vaas(batch["raw"])
         unknown = pc.or_(pa.array(~vaas.has_body), pc.is_valid(batch["fault"]))

@@ -1,9 +1,8 @@
-"""Enriched tables and daily figures of Wormhole days, each one query: SQL that DuckDB and Spark both execute.
+"""Enriched tables and daily figures of Wormhole days, each one query.
 
 A query reads staged tables of the days, tables of queries before it, and by the names in :data:`KNOWN` what
-was found out about their tokens; functions are those of :mod:`permalake.wormhole.tables.amount_queries`. The
-shared part of the language is described in :mod:`permalake.engine.duckdb_engine`; columns are cast to the
-table's contract by whoever runs the query.
+was found out about their tokens; functions are those of :mod:`permalake.wormhole.tables.amount_queries`.
+Columns are cast to the table's contract by whoever runs the query.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ KNOWN = {
         [
             ("chain", pa.int32()),
             *((name, pa.string()) for name in ("question", "subject", "address", "symbol", "name")),
-            ("date", pa.date32()),
+            *(("date", pa.date32()), ("decimals", pa.int32())),
         ]
     ),
     LISTED: pa.schema(_TOKEN_FIELDS),
@@ -108,7 +107,7 @@ _EMITTER_CHAIN = "CAST(split_part({}.row_key, ':', 1) AS INT)"
 _REASON = f"""CASE WHEN notional_usd IS NOT NULL THEN CAST(NULL AS STRING)
         WHEN token_price_usd IS NULL THEN coalesce(lack, '{NO_QUOTE}')
         WHEN {{amount}} IS NULL THEN '{NO_DECIMALS}' ELSE '{TOO_LARGE}' END AS reason"""
-_DISTANCE = "floor(abs(unix_micros(quote_time) - unix_micros({}.at)) / 1000000)"
+_DISTANCE = "floor(abs(epoch_us(quote_time) - epoch_us({}.at)) / 1000000)"
 
 _TOKEN_TRANSFER_DETAILS = f"""
 WITH sent AS (

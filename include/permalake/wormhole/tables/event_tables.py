@@ -58,9 +58,9 @@ def _of(vaas: pa.Table, structs: pa.ChunkedArray) -> pa.Table:
     """Return the rows that have a struct, with its fields."""
     there = structs.is_valid()
     rows = vaas.select(["row_key", "date"]).filter(there)
-    found = structs.filter(there).combine_chunks()
-    for at in range(found.type.num_fields):
-        rows = rows.append_column(found.type.field(at).name, pc.struct_field(found, at))
+    present = structs.filter(there).combine_chunks()
+    for at in range(present.type.num_fields):
+        rows = rows.append_column(present.type.field(at).name, pc.struct_field(present, at))
     return rows
 
 

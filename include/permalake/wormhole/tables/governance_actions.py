@@ -25,9 +25,9 @@ def governance_actions(publications: pa.Table) -> pa.Table:
     messages = publications.select(["row_key", "payload", "date"]).filter(governing)
     decoded = [decode_governance(payload or b"") for payload in messages["payload"].to_pylist()]
     kept = pa.array([place for place, one in enumerate(decoded) if one is not None], pa.int64())
-    told = [one for one in decoded if one is not None]
-    fields = [json.dumps(one.fields) if one.action_name else None for one in told]
-    columns = {name: pa.array([getattr(one, name) for one in told], kind) for name, kind in _FIELDS}
+    actions = [one for one in decoded if one is not None]
+    fields = [json.dumps(one.fields) if one.action_name else None for one in actions]
+    columns = {name: pa.array([getattr(one, name) for one in actions], kind) for name, kind in _FIELDS}
     return pa.table(
         {
             "row_key": messages["row_key"].take(kept),

@@ -24,9 +24,9 @@ def late_days(documents: DataFrame, table: Callable[[str], DataFrame]) -> list[d
 
     ``table`` gives published tables by name. Cost grows with the documents and the days they belong to.
     """
-    found = dated(documents).select("*", *_weight(F.col("raw"))).persist(StorageLevel.MEMORY_AND_DISK)
+    weighed = dated(documents).select("*", *_weight(F.col("raw"))).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        days = [row["date"] for row in found.select("date").distinct().collect()]
+        days = [row["date"] for row in weighed.select("date").distinct().collect()]
         if not days:
             return []
         here = (
@@ -43,15 +43,15 @@ def late_days(documents: DataFrame, table: Callable[[str], DataFrame]) -> list[d
         )
         refused = table("quarantine").where(here).select("date", _head().alias("head"))
         news = (
-            found.withColumn("head", _head())
+            weighed.withColumn("head", _head())
             .alias("news")
             .join(published, same, "left_anti")
             .join(refused, ["date", "head"], "left_anti")
         )
-        changed = news.select("date").union(_moved(found, table("message_publication"))).distinct()
+        changed = news.select("date").union(_moved(weighed, table("message_publication"))).distinct()
         return sorted(row["date"] for row in changed.collect())
     finally:
-        found.unpersist()
+        weighed.unpersist()
 
 
 def _head() -> Column:
@@ -76,9 +76,11 @@ def _known(quorum_state: DataFrame) -> DataFrame:
     return identified(rows).select("date", "identity", *_weight(F.col("raw")))
 
 
-def _moved(found: DataFrame, publication: DataFrame) -> DataFrame:
+def _moved(weighed: DataFrame, publication: DataFrame) -> DataFrame:
     """Days under which messages without a real time are published that these documents date otherwise."""
-    undated = found.where(F.col("body_date") < F.lit(GENESIS)).select("identity", F.col("date").alias("told"))
+    undated = weighed.where(F.col("body_date") < F.lit(GENESIS)).select(
+        "identity", F.col("date").alias("told")
+    )
     old = publication.where(F.col("timestamp") < F.lit(GENESIS).cast("timestamp")).select(
         F.concat_ws("/", "emitter_chain", "emitter_address", F.col("sequence").cast("string")).alias(
             "identity"

@@ -1,131 +1,160 @@
-"""Wanted prices and quotes → the quote nearest in time, and whether it counts."""
+"""Wanted prices and quotes → the quote nearest in time, and whether it counts, as queries."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from permalake.config import PricesSettings
 from permalake.wormhole.contracts.value_reasons import LOW_CONFIDENCE, OUTLIER
 
 TOKEN = ("origin_chain", "origin_address")
 WANTED = (*TOKEN, "at")
-_SIDES = ("before", "after")
+WANTED_COLUMNS = 'origin_chain, origin_address, "at"'
+"""The same in SQL, of which ``at`` is a word."""
+WANTS, QUOTES, PRICED, CHECKING, LACKS = "wants", "offered_quotes", "priced_wants", "checking", "lacks"
+"""What the queries read: distinct wanted tokens with their moments; quotes of one provider; rows of
+:func:`nearest`; the same of the provider that is compared; why tokens have no quote at all."""
+_TOKEN_FIELDS = ((TOKEN[0], pa.int32()), (TOKEN[1], pa.string()))
+_MOMENT, _PRICE = pa.timestamp("us", tz="UTC"), pa.decimal128(38, 18)
+WANT = pa.schema([*_TOKEN_FIELDS, ("at", _MOMENT)])
+"""Columns of wants."""
+QUOTE = pa.schema(
+    [
+        *(*_TOKEN_FIELDS, ("provider", pa.string()), ("quote_time", _MOMENT)),
+        *(("price_usd", _PRICE), ("confidence", pa.float64())),
+    ]
+)
+"""Columns of quotes: at most one of a provider for a token and moment, with a price."""
+NEAREST = pa.schema(
+    [
+        *(*WANT, ("price_usd", _PRICE), ("quote_time", _MOMENT), ("provider", pa.string())),
+        *(("confidence", pa.float64()), ("contradicting_price_usd", _PRICE), ("reason", pa.string())),
+    ]
+)
+"""Columns of :func:`nearest`."""
+LACK = pa.schema([*_TOKEN_FIELDS, ("lack", pa.string())])
+"""Columns of lacks."""
+COUNTING = "price_usd IS NOT NULL AND reason IS NULL"
+"""Which rows of :func:`nearest` count."""
 
 
-def nearest(wanted: DataFrame, quotes: DataFrame, rules: PricesSettings) -> DataFrame:
-    """Return for each wanted (origin_chain, origin_address, at) the nearest quote within the rules' window.
+def same(left: str, right: str, *columns: str) -> str:
+    """Return the condition that two relations have the same values in columns."""
+    return " AND ".join(f"{left}.{column} = {right}.{column}" for column in columns)
 
-    Of two equally near the earlier; without one there is no row. ``quotes``: those of one provider. Columns:
-    the wanted ones, price_usd, quote_time, provider, confidence; contradicting_price_usd: the price of the
-    nearer one of the quotes before and after within the window, where the quote differs by more than
-    ``max_factor`` from all there are; reason: why the quote does not count, null where it does.
 
-    One pass in time order per token instead of a join by range, so that its cost is linear in quotes and
-    wants.
+def nearest(rules: PricesSettings) -> str:
+    """Return the query of the quote nearest to each of :data:`WANTS` within the rules' window.
+
+    Of two equally near the earlier; without one there is no row. ``contradicting_price_usd``: the price of
+    the nearer one of the sound quotes before and after within the window, where the quote differs by more
+    than ``max_factor`` from all there are; ``reason``: why the quote does not count, null where it does.
     """
-    moments = _moments(wanted, quotes)
-    before = Window.partitionBy(*TOKEN).orderBy("time", F.col("wanted"))
-    after = Window.partitionBy(*TOKEN).orderBy(F.col("time").desc(), F.col("wanted"))
-    is_sound = F.coalesce(F.col("quote.confidence"), F.lit(1.0)) >= rules.min_confidence
-    neighbour = F.when(is_sound, F.col("quote"))
-    others = Window.unboundedPreceding, -1
-    beside = moments.select(
-        "*",
-        F.last(neighbour, ignorenulls=True).over(before.rowsBetween(*others)).alias("before"),
-        F.last(neighbour, ignorenulls=True).over(after.rowsBetween(*others)).alias("after"),
-    )
-    placed = F.when(~F.col("wanted"), F.struct("quote.*", "before", "after"))
-    around = beside.select(
-        *(*TOKEN, "time", "wanted"),
-        F.last(placed, ignorenulls=True).over(before).alias("earlier"),
-        F.last(placed, ignorenulls=True).over(after).alias("later"),
-    ).where("wanted")
-    reach = F.lit(round(rules.window_hours * 3_600_000_000))
-    to_earlier = _apart("time", "earlier.quote_time")
-    to_later = _apart("time", "later.quote_time")
-    chosen = F.when(to_earlier <= F.coalesce(to_later, to_earlier), F.col("earlier")).otherwise(
-        F.col("later")
-    )
-    near = around.select(*TOKEN, "time", F.least(to_earlier, to_later).alias("off"), chosen.alias("q"))
-    within = (
-        F.when(_apart("time", f"q.{side}.quote_time") <= reach, F.col(f"q.{side}")).alias(side)
-        for side in _SIDES
-    )
-    return (
-        near.where(F.col("off") <= reach)
-        .select(
-            *(*TOKEN, F.col("time").alias("at")),
-            *("q.price_usd", "q.quote_time", "q.provider", "q.confidence"),
-            *within,
-        )
-        .withColumn("contradicting_price_usd", _contradicting(rules))
-        .withColumn("reason", _reason(rules))
-        .drop(*_SIDES)
-    )
+    reach = round(rules.window_hours * 3_600_000_000)
+    return f"""
+WITH sound AS (
+    SELECT {", ".join(TOKEN)}, quote_time, price_usd FROM {QUOTES}
+    WHERE coalesce(confidence, 1) >= {rules.min_confidence!r}
+), around AS (
+    SELECT wanted.*, earlier.quote_time AS earlier, later.quote_time AS later
+    FROM (SELECT DISTINCT {WANTED_COLUMNS} FROM {WANTS}) AS wanted
+    ASOF LEFT JOIN {QUOTES} AS earlier
+    ON {same("wanted", "earlier", *TOKEN)} AND wanted.at >= earlier.quote_time
+    ASOF LEFT JOIN {QUOTES} AS later
+    ON {same("wanted", "later", *TOKEN)} AND wanted.at <= later.quote_time
+), near AS (
+    SELECT {WANTED_COLUMNS},
+        CASE WHEN {_is_first_nearer('"at"', "earlier", "later")} THEN earlier ELSE later END AS quote_time
+    FROM around
+), chosen AS (
+    SELECT near.*, price_usd, provider, confidence
+    FROM near JOIN {QUOTES} AS quote ON {same("near", "quote", *TOKEN, "quote_time")}
+    WHERE {_apart('"at"', "near.quote_time")} <= {reach}
+), beside AS (
+    SELECT chosen.*,
+        CASE WHEN {_apart('"at"', "former.quote_time")} <= {reach} THEN former.quote_time END AS former_time,
+        CASE WHEN {_apart('"at"', "former.quote_time")} <= {reach} THEN former.price_usd END AS former_usd,
+        CASE WHEN {_apart('"at"', "next.quote_time")} <= {reach} THEN next.quote_time END AS next_time,
+        CASE WHEN {_apart('"at"', "next.quote_time")} <= {reach} THEN next.price_usd END AS next_usd
+    FROM chosen
+    ASOF LEFT JOIN sound AS former
+    ON {same("chosen", "former", *TOKEN)} AND chosen.quote_time > former.quote_time
+    ASOF LEFT JOIN sound AS next
+    ON {same("chosen", "next", *TOKEN)} AND chosen.quote_time < next.quote_time
+), compared AS (
+    SELECT *, CASE WHEN {_differs_if_any("former_usd", rules)} AND {_differs_if_any("next_usd", rules)}
+        THEN CASE WHEN {_is_first_nearer("quote_time", "former_time", "next_time")}
+            THEN former_usd ELSE next_usd END END AS contradicting_price_usd
+    FROM beside
+)
+SELECT {WANTED_COLUMNS}, price_usd, quote_time, provider, confidence, contradicting_price_usd,
+    {_reason(rules)} AS reason
+FROM compared
+"""
 
 
-def compared(quotes: DataFrame, checking: DataFrame, rules: PricesSettings) -> DataFrame:
-    """Return the quotes of wants as :func:`nearest` has them, also compared with those of a cross-check."""
-    others = checking.where("reason IS NULL").select(*WANTED, F.col("price_usd").alias("check_usd"))
-    by_check = F.when(_differs(F.col("price_usd"), F.col("check_usd"), rules), F.col("check_usd"))
-    contradicting = F.coalesce(F.col("contradicting_price_usd"), by_check)
-    return (
-        quotes.join(others, list(WANTED), "left")
-        .withColumn("contradicting_price_usd", contradicting)
-        .withColumn("reason", _reason(rules))
-        .drop("check_usd")
-    )
+def compared(rules: PricesSettings) -> str:
+    """Return the query of :data:`PRICED`, compared with the counting ones of :data:`CHECKING` too."""
+    return f"""
+WITH checks AS (
+    SELECT {WANTED_COLUMNS}, price_usd AS check_usd FROM {CHECKING} WHERE {COUNTING}
+), both_sides AS (
+    SELECT quote.* EXCLUDE (contradicting_price_usd, reason),
+        coalesce(contradicting_price_usd, CASE WHEN {_differs("price_usd", "check_usd", rules)}
+            THEN check_usd END) AS contradicting_price_usd
+    FROM {PRICED} AS quote LEFT JOIN checks ON {same("quote", "checks", *WANTED)}
+)
+SELECT *, {_reason(rules)} AS reason FROM both_sides
+"""
 
 
-def quoted(wanted: DataFrame, quotes: DataFrame, lacks: DataFrame) -> DataFrame:
-    """Return a row per want: its quote as far as it counts, else the reason and the unused price.
-
-    ``quotes`` as of :func:`nearest`; ``lacks``: why tokens have no quote at all (origin_chain,
-    origin_address, lack).
-    """
-    counts = F.col("reason").isNull() & F.col("price_usd").isNotNull()
-    named = ("price_usd", "quote_time", "provider")
-    rows = wanted.join(quotes, list(WANTED), "left").join(F.broadcast(lacks), list(TOKEN), "left")
-    return rows.select(
-        *WANTED,
-        *(F.when(counts, F.col(name)).alias(name) for name in named),
-        F.when(~counts, F.col("price_usd")).alias("unused_price_usd"),
-        *("confidence", "contradicting_price_usd"),
-        F.when(~counts, F.coalesce("reason", "lack")).alias("reason"),
-    )
+def unpriced(wants: str, priced: str) -> str:
+    """Return the query of wants that have no counting quote."""
+    return f"""
+SELECT {", ".join(f"wanted.{name}" for name in WANTED)} FROM {wants} AS wanted
+ANTI JOIN (SELECT * FROM {priced} WHERE {COUNTING}) AS counting ON {same("wanted", "counting", *WANTED)}
+"""
 
 
-def _contradicting(rules: PricesSettings) -> Column:
-    before, after = (F.col(f"{side}.price_usd") for side in _SIDES)
-    to_before, to_after = (_apart("quote_time", f"{side}.quote_time") for side in _SIDES)
-    differs = [side.isNull() | _differs(F.col("price_usd"), side, rules) for side in (before, after)]
-    nearer = F.when(to_before <= F.coalesce(to_after, to_before), before).otherwise(after)
-    return F.when(differs[0] & differs[1], nearer)
+def quoted(wants: str) -> str:
+    """Return the query of a row per want: its quote as far as it counts, else the reason and unused price."""
+    return f"""
+WITH judged AS (
+    SELECT *, {COUNTING} AS counts FROM {PRICED}
+)
+SELECT {", ".join(f"wanted.{name}" for name in WANTED)},
+    CASE WHEN counts THEN price_usd END AS price_usd,
+    CASE WHEN counts THEN quote_time END AS quote_time,
+    CASE WHEN counts THEN provider END AS provider,
+    CASE WHEN NOT counts THEN price_usd END AS unused_price_usd,
+    confidence, contradicting_price_usd,
+    CASE WHEN NOT coalesce(counts, false) THEN coalesce(reason, lack) END AS reason
+FROM {wants} AS wanted
+LEFT JOIN judged ON {same("wanted", "judged", *WANTED)}
+LEFT JOIN {LACKS} AS lacking ON {same("wanted", "lacking", *TOKEN)}
+"""
 
 
-def _differs(price: Column, other: Column, rules: PricesSettings) -> Column:
-    low, high = F.least(price, other).cast("double"), F.greatest(price, other).cast("double")
-    return price.isNotNull() & other.isNotNull() & (high > low * rules.max_factor)
+def _differs_if_any(other: str, rules: PricesSettings) -> str:
+    return f"({other} IS NULL OR {_differs('price_usd', other, rules)})"
 
 
-def _reason(rules: PricesSettings) -> Column:
-    """Return why a quote with ``confidence`` and ``contradicting_price_usd`` does not count; else null."""
-    is_excluded = F.lit(rules.exclude_outliers) & F.col("contradicting_price_usd").isNotNull()
-    return F.when(F.col("confidence") < rules.min_confidence, LOW_CONFIDENCE).when(is_excluded, OUTLIER)
+def _differs(price: str, other: str, rules: PricesSettings) -> str:
+    low, high = (f"CAST({pick}({price}, {other}) AS DOUBLE)" for pick in ("least", "greatest"))
+    is_far = f"{high} > {low} * CAST({float(rules.max_factor)!r} AS DOUBLE)"
+    return f"({price} IS NOT NULL AND {other} IS NOT NULL AND {is_far})"
 
 
-def _moments(wanted: DataFrame, quotes: DataFrame) -> DataFrame:
-    quote = F.struct("quote_time", "price_usd", "provider", "confidence")
-    of_quotes = quotes.select(
-        *TOKEN, F.col("quote_time").alias("time"), F.lit(False).alias("wanted"), quote.alias("quote")
-    )
-    of_wanted = wanted.select(*WANTED).distinct()
-    empty = F.lit(None).cast(of_quotes.schema["quote"].dataType)
-    return of_quotes.unionByName(
-        of_wanted.select(*TOKEN, F.col("at").alias("time"), F.lit(True).alias("wanted"), empty.alias("quote"))
-    )
+def _reason(rules: PricesSettings) -> str:
+    """Return why a quote with its confidence and what contradicts it does not count; else null."""
+    outlier = f"WHEN contradicting_price_usd IS NOT NULL THEN '{OUTLIER}'" if rules.exclude_outliers else ""
+    return f"CASE WHEN confidence < {rules.min_confidence!r} THEN '{LOW_CONFIDENCE}' {outlier} END"
 
 
-def _apart(moment: str, other: str) -> Column:
-    return F.abs(F.unix_micros(moment) - F.unix_micros(other))
+def _is_first_nearer(moment: str, first: str, second: str) -> str:
+    """Return the condition that ``first`` is as near as ``second``, where there is one, or nearer."""
+    return f"{_apart(moment, first)} <= coalesce({_apart(moment, second)}, {_apart(moment, first)})"
+
+
+def _apart(moment: str, other: str) -> str:
+    return f"abs(epoch_us({moment}) - epoch_us({other}))"

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from permalake.contracts.reason_codes import MessageReason
 from permalake.wormhole.codec.guardians import GuardianSets, recover_addresses
 from permalake.wormhole.contracts.tables import OBSERVATIONS
 from permalake.wormhole.tables.copies import GENESIS
@@ -25,7 +26,7 @@ _SIGNATURE, _DIGEST = 65, 32
 _SIGNED = 1 + _SIGNATURE
 _EARLIEST = dt.datetime.combine(GENESIS, dt.time(), dt.UTC)
 _ORDER = ("message", "guardian", "observed_at", "signature")
-_FAULTS = {
+_FAULTS: dict[MessageReason, str] = {
     "malformed": "no guardian of 20 bytes, no signature of 65 bytes in base64, or no time since 2020-08-01",
     "unknown_guardian": "the guardian is not of the message's guardian set",
     "bad_signature": "the signature is not this guardian's over this message",
@@ -41,8 +42,8 @@ def of_messages(observed: DataFrame, publications: DataFrame, quorum: DataFrame)
     signed = quorum.select("row_key", _signers())
     digest = F.unhex("digest").alias("digest")
     messages = publications.select("row_key", "date", "guardian_set_index", digest).join(signed, "row_key")
-    found = observed.join(messages, "row_key").withColumnRenamed("row_key", "message")
-    return found.repartition("message").sortWithinPartitions("message")
+    joined = observed.join(messages, "row_key").withColumnRenamed("row_key", "message")
+    return joined.repartition("message").sortWithinPartitions("message")
 
 
 def _signers() -> Column:
@@ -55,13 +56,13 @@ def _signers() -> Column:
     return F.unhex(F.array_join(indices, "")).alias("signers")
 
 
-def judged_observations(found: pa.Table, sets: GuardianSets) -> tuple[pa.Table, pa.Table]:
+def judged_observations(observed: pa.Table, sets: GuardianSets) -> tuple[pa.Table, pa.Table]:
     """Return the rows of ``observations``, and those of the quarantine without their clock.
 
-    ``found`` are rows of :func:`of_messages`, all of a message together.
+    ``observed`` are rows of :func:`of_messages`, all of a message together.
     """
-    reason = _reasons(found, sets)
-    held = found.append_column("reason", reason)
+    reason = _reasons(observed, sets)
+    held = observed.append_column("reason", reason)
     refused = held.filter(pc.is_valid(reason))
     detail = [_FAULTS[one] for one in refused["reason"].to_pylist()]
     refused = refused.append_column("detail", pa.array(detail, pa.string()))
@@ -69,20 +70,20 @@ def judged_observations(found: pa.Table, sets: GuardianSets) -> tuple[pa.Table, 
     return _first_of_each(kept, sets), refused.select(REFUSED.names).cast(REFUSED)
 
 
-def _reasons(found: pa.Table, sets: GuardianSets) -> pa.Array:
+def _reasons(observed: pa.Table, sets: GuardianSets) -> pa.Array:
     """Return why each observation does not count; null where it does."""
-    number, guardian = found["guardian_set_index"], found["guardian"]
+    number, guardian = observed["guardian_set_index"], observed["guardian"]
     readable = pc.and_(
         pc.fill_null(pc.match_substring_regex(guardian, "^[0-9a-f]{40}$"), False),
         pc.and_(
-            pc.fill_null(pc.equal(pc.binary_length(found["signature"]), _SIGNATURE), False),
-            pc.fill_null(pc.greater_equal(found["observed_at"], pa.scalar(_EARLIEST)), False),
+            pc.fill_null(pc.equal(pc.binary_length(observed["signature"]), _SIGNATURE), False),
+            pc.fill_null(pc.greater_equal(observed["observed_at"], pa.scalar(_EARLIEST)), False),
         ),
     )
     members = [f"{at}:{one.hex()}" for at, guardians in sets.items() for one in guardians]
     named = pc.binary_join_element_wise(number.cast(pa.string()), guardian, ":")
     known = pc.is_in(named, pa.array(members, pa.string()))
-    signed = _signed(found, pc.and_(readable, known))
+    signed = _signed(observed, pc.and_(readable, known))
     reason = pc.case_when(
         pc.make_struct(pc.invert(readable), pc.invert(known), pc.invert(signed)),
         *(pa.scalar(one) for one in _FAULTS),
@@ -90,14 +91,14 @@ def _reasons(found: pa.Table, sets: GuardianSets) -> pa.Array:
     return reason.combine_chunks() if isinstance(reason, pa.ChunkedArray) else reason
 
 
-def _signed(found: pa.Table, worth: pa.ChunkedArray) -> pa.Array:
+def _signed(observed: pa.Table, worth: pa.ChunkedArray) -> pa.Array:
     """Return which of the observations that are worth a look recover to their guardian."""
-    some = found.filter(worth)
+    some = observed.filter(worth)
     rows = np.arange(some.num_rows)
     digests = _flat(some["digest"]).reshape(-1, _DIGEST)
     signers = recover_addresses(_flat(some["signature"]), rows * _SIGNATURE, digests, rows)
     claimed = np.frombuffer(bytes.fromhex("".join(some["guardian"].to_pylist())), np.uint8)
-    genuine = np.zeros(found.num_rows, bool)
+    genuine = np.zeros(observed.num_rows, bool)
     genuine[worth.to_numpy()] = (signers == claimed.reshape(signers.shape)).all(axis=1)
     return pa.array(genuine)
 
@@ -128,8 +129,8 @@ def _in_vaa(rows: pa.Table, sets: GuardianSets) -> pa.Array:
         for number in pc.unique(rows["guardian_set_index"]).to_pylist()
     }
     facts = (rows[name].to_pylist() for name in ("guardian_set_index", "guardian", "signers"))
-    found = [places[number][guardian] in signers for number, guardian, signers in zip(*facts, strict=True)]
-    return pa.array(found, pa.bool_()).cast(pa.int32())
+    present = [places[number][guardian] in signers for number, guardian, signers in zip(*facts, strict=True)]
+    return pa.array(present, pa.bool_()).cast(pa.int32())
 
 
 def _flat(values: pa.ChunkedArray) -> np.ndarray:

@@ -31,7 +31,7 @@ WITH routes AS (
     UNION ALL
     SELECT date, row_key, target_chain, 'nft' FROM nft_transfer_payload
 )
-SELECT t.row_key, t.date, target_chain, bridge, digest, unix_seconds(published.timestamp) AS at
+SELECT t.row_key, t.date, target_chain, bridge, digest, epoch_us(published.timestamp) // 1000000 AS at
 FROM routes AS t JOIN message_publication AS published
 ON t.date = published.date AND t.row_key = published.row_key
 """
@@ -56,7 +56,7 @@ def reported_redemptions(sent: DataFrame, reported: DataFrame, evm_chains: Seque
     mine = reported.join(sent, "row_key").where(~F.col("is_told") | (F.col("chain") == F.col("target_chain")))
     is_known = F.col("status").isin(COMPLETED, FAILED)
     status = F.when(~F.col("is_told"), IN_FLIGHT).when(is_known, F.col("status")).otherwise(UNKNOWN)
-    told = mine.select(
+    completed = mine.select(
         *_KEY,
         "target_chain",
         status.alias("status"),
@@ -68,7 +68,7 @@ def reported_redemptions(sent: DataFrame, reported: DataFrame, evm_chains: Seque
         _only("tokens").alias("token_address"),
     )
     rank = F.array_position(F.array(*map(F.lit, _PRECEDENCE)), F.col("status"))
-    best = told.groupBy(*_KEY, "target_chain").agg(F.min(F.struct(rank, "status", *_TOLD)).alias("best"))
+    best = completed.groupBy(*_KEY, "target_chain").agg(F.min(F.struct(rank, "status", *_TOLD)).alias("best"))
     return best.select(
         *_KEY,
         "target_chain",
@@ -115,9 +115,9 @@ def _text(name: str) -> Column:
 
 
 def _transaction(evm_chains: Sequence[int]) -> Column:
-    told = _text("tx_id")
-    on_evm = F.col("target_chain").isin(*evm_chains) & told.rlike("^(0[xX])?[0-9a-fA-F]{64}$")
-    return F.when(on_evm, F.concat(F.lit("0x"), F.lower(F.right(told, F.lit(64))))).otherwise(told)
+    tx_id = _text("tx_id")
+    on_evm = F.col("target_chain").isin(*evm_chains) & tx_id.rlike("^(0[xX])?[0-9a-fA-F]{64}$")
+    return F.when(on_evm, F.concat(F.lit("0x"), F.lower(F.right(tx_id, F.lit(64))))).otherwise(tx_id)
 
 
 def _decimal(name: str) -> Column:

@@ -14,9 +14,9 @@ def reported_senders(reported: DataFrame) -> DataFrame:
     ``sender`` is ``sourceChain.from`` of an operation, in the chain's own form; rows without one are left
     out. An answer of the chain's RPC has precedence.
     """
-    told = reported.where(F.trim("sender") != "").groupBy("row_key", "date")
+    senders = reported.where(F.trim("sender") != "").groupBy("row_key", "date")
     unknown = F.lit(None).cast("string")
-    return told.agg(F.min(F.trim("sender")).alias("address")).select(
+    return senders.agg(F.min(F.trim("sender")).alias("address")).select(
         F.substring_index("row_key", ":", 1).cast("int").alias("chain"),
         F.lit(REPORTED).alias("question"),
         F.col("row_key").alias("subject"),

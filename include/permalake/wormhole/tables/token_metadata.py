@@ -1,49 +1,66 @@
-"""Attestations, token list and RPCs → decimals, symbol and name of a token on a day."""
+"""Attestations, token list and RPCs → decimals, symbol and name of a token on a day, as queries."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from permalake.wormhole.tables.chain_questions import TOKEN as QUESTION_TOKEN
 
 TOKEN = ("origin_chain", "origin_address")
-_RECORD = ("decimals", "symbol", "name")
+ATTESTED, ENTRIES = "attested_records", "token_list"
+"""What the queries read beside the wanted tokens: rows of ``attested_tokens`` of their days, and the token
+list."""
+_TEXTS = (("symbol", pa.string()), ("name", pa.string()))
+ENTRY = pa.schema([("chain", pa.int32()), ("token_address", pa.string()), ("decimals", pa.int32()), *_TEXTS])
+"""Columns of the token list that count."""
 
 
-def token_metadata(wanted: DataFrame, attested: DataFrame, listed: DataFrame) -> DataFrame:
-    """Return decimals, symbol and name of each wanted (date, token) that is known.
+def token_metadata(tokens: str) -> str:
+    """Return the query of decimals, symbol and name of each of ``tokens`` (date, token) that is known.
 
     All three values come from one record: the latest attestation up to and including the day, else the
-    token list. ``attested`` are rows of ``attested_tokens`` of these days; ``listed`` has chain,
-    token_address, decimals, symbol, name.
+    token list.
     """
-    days = wanted.select("date", *TOKEN).distinct()
-    told = attested.select("date", *TOKEN, F.struct(*_RECORD).alias("attested"))
-    entry = listed.select(
-        F.col("chain").alias("origin_chain"),
-        F.col("token_address").alias("origin_address"),
-        F.struct(*_RECORD).alias("listed"),
-    )
-    return (
-        days.join(told, ["date", *TOKEN], "left")
-        .join(F.broadcast(entry), [*TOKEN], "left")
-        .select("date", *TOKEN, F.coalesce("attested", "listed").alias("record"))
-        .where(F.col("record").isNotNull())
-        .select("date", *TOKEN, "record.*")
-    )
+    return f"""
+SELECT wanted.date, wanted.origin_chain, wanted.origin_address,
+    CASE WHEN {_IS_ATTESTED} THEN attested.decimals ELSE entry.decimals END AS decimals,
+    CASE WHEN {_IS_ATTESTED} THEN attested.symbol ELSE entry.symbol END AS symbol,
+    CASE WHEN {_IS_ATTESTED} THEN attested.name ELSE entry.name END AS name
+FROM {tokens} AS wanted
+LEFT JOIN {ATTESTED} AS attested ON wanted.date = attested.date
+    AND wanted.origin_chain = attested.origin_chain AND wanted.origin_address = attested.origin_address
+LEFT JOIN {ENTRIES} AS entry
+    ON wanted.origin_chain = entry.chain AND wanted.origin_address = entry.token_address
+WHERE {_IS_ATTESTED} OR entry.chain IS NOT NULL
+"""
 
 
-def completed(metadata: DataFrame, wanted: DataFrame, answers: DataFrame) -> DataFrame:
-    """Add tokens whose decimals only their chain's RPC has to the result of :func:`token_metadata`.
+def completed(tokens: str, answers: str) -> str:
+    """Return the query of the same, with the decimals that only the RPC of a token's chain has.
 
-    ``answers`` are rows of ``chain_answers`` that hold an answer.
+    ``answers``: rows of ``chain_answers`` that hold an answer.
     """
-    known = metadata.where("decimals IS NOT NULL")
-    untold = wanted.select("date", *TOKEN).distinct().join(known, ["date", *TOKEN], "left_anti")
-    told = answers.where(F.col("question") == QUESTION_TOKEN).select(
-        F.col("chain").alias("origin_chain"), F.col("subject").alias("origin_address"), *_RECORD
-    )
-    asked = untold.join(told, [*TOKEN])
-    listed = metadata.where("decimals IS NULL").join(asked, ["date", *TOKEN], "left_anti")
-    return known.unionByName(asked.select(*known.columns)).unionByName(listed)
+    return f"""
+WITH recorded AS ({token_metadata(tokens)}
+), answered AS (
+    SELECT wanted.date, wanted.origin_chain, wanted.origin_address,
+        answer.decimals, answer.symbol, answer.name
+    FROM {tokens} AS wanted
+    JOIN {answers} AS answer ON answer.question = '{QUESTION_TOKEN}'
+        AND wanted.origin_chain = answer.chain AND wanted.origin_address = answer.subject
+    ANTI JOIN (SELECT * FROM recorded WHERE decimals IS NOT NULL) AS counted ON {_same("wanted", "counted")}
+)
+SELECT * FROM answered
+UNION ALL
+SELECT * FROM recorded WHERE decimals IS NOT NULL
+UNION ALL
+SELECT recorded.* FROM recorded ANTI JOIN answered ON {_same("recorded", "answered")}
+WHERE recorded.decimals IS NULL
+"""
+
+
+_IS_ATTESTED = "attested.date IS NOT NULL"
+
+
+def _same(left: str, right: str) -> str:
+    return " AND ".join(f"{left}.{column} = {right}.{column}" for column in ("date", *TOKEN))

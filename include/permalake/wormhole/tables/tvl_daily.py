@@ -76,6 +76,12 @@ def tvl_daily(held: DataFrame, priced: DataFrame) -> DataFrame:
     return quoted.select("date", *TOKEN, "amount", value)
 
 
+def as_signed(held: DataFrame, signed: DataFrame) -> DataFrame:
+    """Return the rows of ``tvl_daily`` with the values of ``signed`` rows of the same balance."""
+    same = ["date", *TOKEN, "amount"]
+    return held.join(signed.select(*same, "notional_usd"), same, "left").select(*same, "notional_usd")
+
+
 def _less(sent: Column, returned: Column, limb: str) -> Column:
     return (F.coalesce(sent, F.lit(0)) - F.coalesce(returned, F.lit(0))).cast("decimal(38,0)").alias(limb)
 

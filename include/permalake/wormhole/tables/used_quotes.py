@@ -2,48 +2,79 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from collections.abc import Sequence
+from datetime import datetime
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from permalake.wormhole.contracts.tables import TOKEN_PRICES
 from permalake.wormhole.contracts.value_reasons import PRICE_LIMIT
 
-_QUOTE = (*TOKEN_PRICES.key, "price_usd", "confidence", "date")
+STORED, SPANS = "stored_quotes", "wanted_spans"
+"""What :func:`stored_near` reads: rows of ``token_prices``, and rows of :func:`spans`."""
+SPAN = pa.schema(
+    [
+        *(("origin_chain", pa.int32()), ("origin_address", pa.string())),
+        *((name, pa.timestamp("us", tz="UTC")) for name in ("first", "last")),
+    ]
+)
+"""Columns of :func:`spans`."""
 
 
-def is_price(price: Column) -> Column:
-    """Return whether a quote is a price: above zero, below the limit of the absurd."""
-    return (price > 0) & (price < PRICE_LIMIT)
+def is_price(price: str) -> str:
+    """Return the condition that a quote is a price: above zero, below the limit of the absurd."""
+    return f"({price} > 0 AND {price} < {PRICE_LIMIT})"
+
+
+def spans(wants: str) -> str:
+    """Return the query of the tokens of ``wants``, each with its first and last wanted moment."""
+    return f"""
+SELECT origin_chain, origin_address, min("at") AS first, max("at") AS last
+FROM {wants} GROUP BY origin_chain, origin_address
+"""
+
+
+def reach(window_hours: float) -> str:
+    """Return the interval that a quote may lie before or after what it serves."""
+    return f"to_microseconds({round(window_hours * 3_600_000_000)})"
+
+
+def stored_near(provider: str, window_hours: float) -> str:
+    """Return the query of a provider's valid quotes that lie within reach of any wanted time."""
+    around = reach(window_hours)
+    return f"""
+SELECT stored.* FROM {STORED} AS stored
+WHERE provider = '{provider}' AND {is_price("price_usd")} AND quote_time BETWEEN
+    (SELECT min(first) FROM {SPANS}) - {around} AND (SELECT max(last) FROM {SPANS}) + {around}
+"""
+
+
+def used_quotes(quotes: Sequence[str], now: datetime) -> str:
+    """Return the query of the distinct quotes of some relations as new rows of ``token_prices``.
+
+    ``now``: when they are stored, in UTC without a zone.
+    """
+    columns = "origin_chain, origin_address, provider, quote_time, price_usd, confidence"
+    every = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in quotes)
+    return f"""
+SELECT DISTINCT {columns}, CAST(quote_time AS DATE) AS date, TIMESTAMP '{now}' AS fetched_at,
+    CAST(NULL AS DECIMAL(38, 18)) AS former_price_usd, CAST(NULL AS TIMESTAMP) AS corrected_at
+FROM ({every}) AS every
+"""
 
 
 def token_prices(quotes: DataFrame) -> DataFrame:
-    """Return distinct quotes as rows of ``token_prices`` that were never corrected.
-
-    ``quotes`` has its key, price_usd and confidence; without fetched_at the quotes are of now.
-    """
-    rows = quotes.withColumn("date", F.col("quote_time").cast("date"))
-    if "fetched_at" not in rows.columns:
-        rows = rows.select(*_QUOTE).distinct().withColumn("fetched_at", F.current_timestamp())
-    return rows.withColumns(
+    """Return distinct copied quotes as new rows of ``token_prices``."""
+    return quotes.withColumns(
         {
+            "date": F.col("quote_time").cast("date"),
+            "fetched_at": F.current_timestamp(),
             "former_price_usd": F.lit(None).cast("decimal(38,18)"),
             "corrected_at": F.lit(None).cast("timestamp"),
         }
     ).select(*TOKEN_PRICES.names)
-
-
-def stored_near(stored: DataFrame, wanted: DataFrame, provider: str, window_hours: float) -> DataFrame:
-    """Return the valid quotes of a provider in ``token_prices`` that lie within reach of any wanted time."""
-    reach = F.make_dt_interval(secs=F.lit(window_hours * 3600))
-    spread = wanted.agg((F.min("at") - reach).alias("first"), (F.max("at") + reach).alias("last")).first()
-    near = stored.where((F.col("provider") == provider) & is_price(F.col("price_usd")))
-    if spread is None or spread["first"] is None:
-        return near.limit(0)
-    first, last = F.lit(spread["first"]), F.lit(spread["last"])
-    return near.where(
-        F.col("quote_time").between(first, last)
-        & F.col("date").between(first.cast("date"), last.cast("date"))
-    )
 
 
 def corrections(used: DataFrame, stored: DataFrame) -> DataFrame:

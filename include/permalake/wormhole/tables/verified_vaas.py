@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from permalake.contracts.reason_codes import MessageReason
 from permalake.wormhole.codec.applications.batches import decode_applications
 from permalake.wormhole.codec.bridge_payloads import bridge_kinds, decode_payloads
 from permalake.wormhole.codec.guardians import Verification, verify
@@ -26,7 +27,8 @@ from permalake.wormhole.tables.copies import least, message_places
 
 PUBLISHED = "published"
 SURPLUS = "surplus"
-CONFLICT = "conflicting_digest"
+CONFLICT: MessageReason = "conflicting_digest"
+_MALFORMED: MessageReason = "malformed"
 _CONFLICTING = "verified with another digest too"
 _HASH = 64
 REFUSED = pa.schema(
@@ -120,13 +122,13 @@ def _weigh(candidates: pa.Table, vaas: Vaas, check: Verification, ok: Bool) -> _
     tx_id = pc.if_else(pa.array(ok), candidates["tx_id"].combine_chunks(), pa.scalar(None, pa.string()))
     size = len(vaas)
     best, conflict = np.ones(size, bool), np.zeros(size, bool)
-    told = least(tx_id, message)
-    if len(told) < size:
+    least_ids = least(tx_id, message)
+    if len(least_ids) < size:
         order = np.lexsort((np.arange(size), -check.valid_signatures, ~ok, message))
         best[order[1:]] = message[order[1:]] != message[order[:-1]]
         conflict = _conflicts(vaas, ok, message)[message]
-        told = told.take(pa.array(message))
-    return _Weights(message, best, conflict, told)
+        least_ids = least_ids.take(pa.array(message))
+    return _Weights(message, best, conflict, least_ids)
 
 
 def _conflicts(vaas: Vaas, ok: Bool, message: np.ndarray) -> Bool:
@@ -147,19 +149,19 @@ def _columns(vaas: Vaas) -> dict[str, pa.Array]:
 def _outcomes(check: Verification, ok: Bool, weights: _Weights) -> pa.Array:
     reason = check.reason_text()
     # A line that could not be read is no VAA, whatever its bytes are.
-    reason = pc.if_else(pa.array(check.ok() & ~ok), "malformed", reason)
+    reason = pc.if_else(pa.array(check.ok() & ~ok), _MALFORMED, reason)
     kept = pc.if_else(pa.array(weights.best), PUBLISHED, SURPLUS)
     return pc.if_else(pa.array(ok), pc.if_else(pa.array(weights.conflict), CONFLICT, kept), reason)
 
 
-def _transaction_id(told: pa.Array, vaas: Vaas, reference: Reference) -> pa.Array:
+def _transaction_id(reported: pa.Array, vaas: Vaas, reference: Reference) -> pa.Array:
     """Return the transactions as told, on EVM chains in one form."""
     evm = [chain.id for chain in reference.chains.values() if chain.family == "evm"]
     on_evm = pa.array(np.isin(vaas.emitter_chain, evm) & vaas.has_body)
-    hashed = pc.match_substring_regex(told, "^(0[xX])?[0-9a-fA-F]{64}$")
-    digits = pc.utf8_lower(pc.utf8_slice_codeunits(told, start=-_HASH))
+    hashed = pc.match_substring_regex(reported, "^(0[xX])?[0-9a-fA-F]{64}$")
+    digits = pc.utf8_lower(pc.utf8_slice_codeunits(reported, start=-_HASH))
     written = pc.binary_join_element_wise("0x", digits, "")
-    return pc.if_else(pc.fill_null(pc.and_(on_evm, hashed), False), written, told)
+    return pc.if_else(pc.fill_null(pc.and_(on_evm, hashed), False), written, reported)
 
 
 def _elsewhere(candidates: pa.Table, row_key: pa.ChunkedArray, ok: Bool, weights: _Weights) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Transfers → the tokens whose decimals, symbols and prices are wanted: queries of both engines."""
+"""Transfers → the tokens whose decimals, symbols and prices are wanted, as queries."""
 
 from __future__ import annotations
 

@@ -105,20 +105,22 @@ class _Batch:
 
     def moved(self, row: int, message: ApplicationMessage) -> Row | None:
         """Return what a message moves."""
-        found = transfer_of(message, int(self.vaas.emitter_chain[row]), self._payload(row))
-        return found and {"app_id": (message.inner or message).app_id, **found}
+        transfer = transfer_of(message, int(self.vaas.emitter_chain[row]), self._payload(row))
+        return transfer and {"app_id": (message.inner or message).app_id, **transfer}
 
     def governing(self) -> Bool:
         """Whether a row is a message of the guardians' governance, bool[n]."""
         vaas, emitter = self.vaas, np.frombuffer(GOVERNANCE_EMITTER, np.uint8)
-        found: Bool = (vaas.emitter_chain == GOVERNANCE_CHAIN) & (vaas.emitter_address == emitter).all(axis=1)
-        return found
+        governs: Bool = (vaas.emitter_chain == GOVERNANCE_CHAIN) & (vaas.emitter_address == emitter).all(
+            axis=1
+        )
+        return governs
 
     def bridged(self) -> Iterable[tuple[I64, Kind]]:
         """Rows that the bridges' own tables hold, by kind."""
         transfers = self.payloads.transfers
         rows, ids = (transfers[name].to_numpy() for name in ("row", "payload_id"))
-        metas, nfts = (found["row"].to_numpy() for found in (self.payloads.metas, self.payloads.nfts))
+        metas, nfts = (payloads["row"].to_numpy() for payloads in (self.payloads.metas, self.payloads.nfts))
         yield rows[ids != _WITH_PAYLOAD], (TOKEN_BRIDGE_APP, None, "transfer", "token_bridge", 1)
         yield rows[ids == _WITH_PAYLOAD], (TOKEN_BRIDGE_APP, None, "transfer_with_payload", "token_bridge", 1)
         yield metas, (TOKEN_BRIDGE_APP, None, "attestation", "token_bridge", 1)
@@ -130,10 +132,10 @@ class _Batch:
 
     def _has_form(self) -> Bool:
         first = gather(self.vaas.data, self.vaas.payload_start, _LONGEST_FORM)
-        found = np.zeros(len(self.vaas), bool)
+        begins = np.zeros(len(self.vaas), bool)
         for form in FORMS:
-            found |= (first[:, : len(form)] == np.frombuffer(form, np.uint8)).all(axis=1)
-        return found & (self.vaas.payload_length > _LONGEST_FORM)
+            begins |= (first[:, : len(form)] == np.frombuffer(form, np.uint8)).all(axis=1)
+        return begins & (self.vaas.payload_length > _LONGEST_FORM)
 
     def _received(self) -> Bool:
         """Whether a transfer with payload goes to the contract of an application, bool[n]."""
@@ -141,11 +143,11 @@ class _Batch:
         rows = transfers["row"].to_numpy()[transfers["payload_id"].to_numpy() == _WITH_PAYLOAD]
         target = gather(self.vaas.data, self.vaas.payload_start[rows] + _TARGET, 34)
         chains = target[:, 32:].copy().view(">u2")[:, 0]
-        found = np.zeros(len(self.vaas), bool)
-        found[rows] = self._listed(
+        received = np.zeros(len(self.vaas), bool)
+        received[rows] = self._listed(
             chain_keys(chains, target[:, :32]), "recipient", LAYOUTS["recipient"].__contains__
         )
-        return found
+        return received
 
     def _listed(self, keys: pa.Array, role: str, wanted: Callable[[str], bool]) -> Bool:
         listed = [
@@ -153,8 +155,8 @@ class _Batch:
             for (of, chain, address), contract in self.contracts.items()
             if of == role and wanted(contract.layout)
         ]
-        found: Bool = pc.is_in(keys, pa.array(listed, pa.binary(34))).to_numpy(zero_copy_only=False)
-        return found
+        is_listed: Bool = pc.is_in(keys, pa.array(listed, pa.binary(34))).to_numpy(zero_copy_only=False)
+        return is_listed
 
 
 def _messages(batch: _Batch, select: Bool, pairs: Sequence[tuple[int, ApplicationMessage]]) -> pa.StructArray:
@@ -207,10 +209,10 @@ def _fields(table: Table) -> list[pa.Field]:
     return [field for field in table.arrow if field.name not in {"row_key", "date"}]
 
 
-def _rows(table: Table, found: Sequence[tuple[int, Row]], size: int) -> pa.StructArray:
+def _rows(table: Table, decoded: Sequence[tuple[int, Row]], size: int) -> pa.StructArray:
     """Return struct rows of a table, null where none is found."""
     fields = _fields(table)
-    columns = [pa.array([one.get(field.name) for _, one in found], field.type) for field in fields]
-    rows = pa.array([row for row, _ in found], pa.int64())
+    columns = [pa.array([one.get(field.name) for _, one in decoded], field.type) for field in fields]
+    rows = pa.array([row for row, _ in decoded], pa.int64())
     row = pa.field("row", pa.int64(), nullable=False)
     return scatter(pa.RecordBatch.from_arrays([rows, *columns], schema=pa.schema([row, *fields])), size)

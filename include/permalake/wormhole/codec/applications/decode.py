@@ -134,10 +134,10 @@ def _delivered(chain: int, fields: dict[str, Any], contracts: Contracts) -> Appl
         return ApplicationMessage(sender.app_id, "message", layout=sender.layout, is_listed=True)
     is_listed = sender is not None and sender.layout == "ntt"
     try:
-        found = _self_described(bytes.fromhex(fields.get("payload", "")), is_listed=is_listed)
+        decoded = _self_described(bytes.fromhex(fields.get("payload", "")), is_listed=is_listed)
     except LayoutError:
         return None
-    return found if found and found.app_id != UNKNOWN else None
+    return decoded if decoded and decoded.app_id != UNKNOWN else None
 
 
 def _token_bridge(contract: ApplicationContract, payload: bytes, contracts: Contracts) -> ApplicationMessage:

@@ -17,18 +17,18 @@ def read_swift(payload: bytes) -> tuple[str, dict[str, Any]]:
     reader = PayloadReader(payload)
     match reader.number(1):
         case 1:
-            found = "fulfill", _fulfill(reader)
+            action = "fulfill", _fulfill(reader)
         case 2:
-            found = "unlock", _unlock(reader)
+            action = "unlock", _unlock(reader)
         case 3:
-            found = "refund", _refund(reader)
+            action = "refund", _refund(reader)
         case 4:
             orders = reader.repeated(reader.number(2), lambda: _unlock(reader))
-            found = "batch_unlock", {"orders": orders}
+            action = "batch_unlock", {"orders": orders}
         case other:
             raise LayoutError(f"action {other}")
     reader.end()
-    return found
+    return action
 
 
 def read_mctp(payload: bytes) -> tuple[str, dict[str, Any]]:
@@ -40,18 +40,18 @@ def read_mctp(payload: bytes) -> tuple[str, dict[str, Any]]:
     reader.expect(b"\x01")
     match action:
         case 1:
-            found = "order", {"order_hash": reader.word()}
+            decoded = "order", {"order_hash": reader.word()}
         case 3:
-            found = "bridge_with_fee", {**_circle(reader), **_bridged(reader)}
+            decoded = "bridge_with_fee", {**_circle(reader), **_bridged(reader)}
         case 4:
-            found = "unlock_fee", {**_circle(reader), **_unlocked(reader)}
+            decoded = "unlock_fee", {**_circle(reader), **_unlocked(reader)}
         case 5:
             fields = {**_circle(reader), **_unlocked(reader)}
-            found = "unlock_fee_refined", {**fields, "recipient": reader.word()}
+            decoded = "unlock_fee_refined", {**fields, "recipient": reader.word()}
         case other:
             raise LayoutError(f"action {other}")
     reader.end()
-    return found
+    return decoded
 
 
 def _u64(reader: PayloadReader) -> str:

@@ -45,8 +45,8 @@ def read_gateway(payload: bytes) -> dict[str, Any]:
     The receiver is the base64 of its bech32 text; here its 20 or 32 bytes, padded to 32.
     """
     try:
-        ((form, told),) = json.loads(payload).items()
-        chain, text = told["chain"], base64.b64decode(told[_GATEWAY[form]], validate=True).decode("ascii")
+        ((form, fields),) = json.loads(payload).items()
+        chain, text = fields["chain"], base64.b64decode(fields[_GATEWAY[form]], validate=True).decode("ascii")
         _, words = bech32.bech32_decode(text)
         account = bytes(bech32.convertbits(words or [], 5, 8, False) or [])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

@@ -35,10 +35,10 @@ def transfer_of(message: ApplicationMessage, chain: int, payload: bytes) -> Tran
     return None if read is None else {"in_token_transfers": 0, **read(Told(one.fields, chain, payload))}
 
 
-def _ntt(told: Told) -> Transfer:
-    fields = told.fields
+def _ntt(decoded: Told) -> Transfer:
+    fields = decoded.fields
     return {
-        "token_chain": fields.get("token_chain", told.chain),
+        "token_chain": fields.get("token_chain", decoded.chain),
         "token_address": fields["source_token"],
         "amount": fields["amount"],
         "amount_decimals": fields["amount_decimals"],
@@ -48,10 +48,10 @@ def _ntt(told: Told) -> Transfer:
     }
 
 
-def _circle(told: Told) -> Transfer:
-    fields = told.fields
+def _circle(decoded: Told) -> Transfer:
+    fields = decoded.fields
     return {
-        "token_chain": told.chain,
+        "token_chain": decoded.chain,
         "token_address": fields["token_address"],
         "amount": fields["amount"],
         "sender_address": fields["caller"],
@@ -61,23 +61,23 @@ def _circle(told: Told) -> Transfer:
     }
 
 
-def _bridged(told: Told) -> Transfer:
-    fields = told.fields
-    reader = PayloadReader(told.payload)
+def _bridged(decoded: Told) -> Transfer:
+    fields = decoded.fields
+    reader = PayloadReader(decoded.payload)
     reader.expect(b"\x03")
-    found: Transfer = {"amount": reader.uint256(), "token_address": reader.word()}
-    found |= {"token_chain": reader.number(2)}
+    transfer: Transfer = {"amount": reader.uint256(), "token_address": reader.word()}
+    transfer |= {"token_chain": reader.number(2)}
     reader.word()
-    found |= {"target_chain": reader.number(2), "sender_address": reader.word(), "in_token_transfers": 1}
-    return {**found, "recipient_address": fields["recipient"], "fee": fields.get("relayer_fee")}
+    transfer |= {"target_chain": reader.number(2), "sender_address": reader.word(), "in_token_transfers": 1}
+    return {**transfer, "recipient_address": fields["recipient"], "fee": fields.get("relayer_fee")}
 
 
-def _gateway(told: Told) -> Transfer:
-    return {**_bridged(told), "target_chain": told.fields["target_chain"]}
+def _gateway(decoded: Told) -> Transfer:
+    return {**_bridged(decoded), "target_chain": decoded.fields["target_chain"]}
 
 
-def _swift(told: Told) -> Transfer:
-    fields = told.fields
+def _swift(decoded: Told) -> Transfer:
+    fields = decoded.fields
     return {
         "token_chain": fields["target_chain"],
         "token_address": fields["token_out"],
@@ -87,8 +87,8 @@ def _swift(told: Told) -> Transfer:
     }
 
 
-def _mctp(told: Told) -> Transfer:
-    fields = told.fields
+def _mctp(decoded: Told) -> Transfer:
+    fields = decoded.fields
     return {"recipient_address": fields["recipient"], "fee": fields["redeem_fee"]}
 
 

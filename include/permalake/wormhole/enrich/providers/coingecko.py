@@ -117,10 +117,10 @@ class CoinGecko:
         place = f"{quote(platform, safe='')}/contract/{quote(address, safe='')}" if slash else quote(coin)
         params = {"vs_currency": "usd", "from": str(start), "to": str(end), "precision": "full"}
         try:
-            found = self._service.get(f"/coins/{place}/market_chart/range", _prices, params)
+            answer = self._service.get(f"/coins/{place}/market_chart/range", _prices, params)
         except RequestRejectedError as rejected:
             self._rejected(rejected)
-        inside = (one for one in found if start * 1_000_000 <= one[0] <= end * 1_000_000)
+        inside = (one for one in answer if start * 1_000_000 <= one[0] <= end * 1_000_000)
         return [Quote(coin, micros, usd(value)) for micros, value in inside]
 
     def _rejected(self, rejected: RequestRejectedError) -> NoReturn:

@@ -157,11 +157,11 @@ class DefiLlama:
         for coin, moments in wanted.items():
             for moment in moments:
                 coins[moment].append(coin)
-        found: set[Quote] = set()
+        quotes: set[Quote] = set()
         for moment, of_moment in sorted(coins.items()):
             path = f"/prices/historical/{moment}/{quote(','.join(of_moment), safe=':,')}"
-            found.update(_chosen(of_moment, self._service.get(path, _single, self._width)))
-        return sorted(found, key=lambda one: (one.coin, one.micros))
+            quotes.update(_chosen(of_moment, self._service.get(path, _single, self._width)))
+        return sorted(quotes, key=lambda one: (one.coin, one.micros))
 
 
 def open_provider(context: ProviderContext) -> PriceProvider:

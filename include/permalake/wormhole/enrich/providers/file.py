@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
 
+from permalake.engine.duckdb_engine import DuckDBEngine
+from permalake.engine.rows import Relation
 from permalake.errors import ConfigError
-from permalake.pipeline.line_files import files_below, refuse_damaged
-from permalake.pipeline.line_tasks import csv_documents
-from permalake.spark.frames import of_rows
+from permalake.pipeline.line_files import LineRange, files_below, refuse_damaged
+from permalake.pipeline.line_tasks import csv_batches, csv_parts
+from permalake.pipeline.relations import QueryRunner, table
+from permalake.spark.tasks import TaskShare
 from permalake.wormhole.contracts.value_reasons import NO_QUOTE, NOT_ASKED
 from permalake.wormhole.enrich.price_providers import PriceProvider
-from permalake.wormhole.enrich.price_service import PriceCache
+from permalake.wormhole.enrich.price_service import PriceCache, days_within_reach
 from permalake.wormhole.enrich.provider_context import ProviderContext
 from permalake.wormhole.enrich.quotes import invalid_quotes
 from permalake.wormhole.reference import TokenId
-from permalake.wormhole.tables.nearest_quotes import TOKEN
-from permalake.wormhole.tables.used_quotes import is_price, stored_near
+from permalake.wormhole.tables.nearest_quotes import QUOTE, TOKEN, WANTS, same
+from permalake.wormhole.tables.used_quotes import SPAN, SPANS, STORED, is_price, reach, spans, stored_near
 
 NAME = "file"
-_COLUMNS = ("quoted_at", "chain", "token_address", "price_usd")
+_LINES, _READ, _NEAR, _ROWS = "csv_lines", "quotes_of_files", "near_quotes", "compared_quotes"
+_COLUMNS = pa.schema([(name, pa.string()) for name in ("quoted_at", "chain", "token_address", "price_usd")])
 _KEY = (*TOKEN, "provider", "quote_time")
-_QUOTES = (
-    "origin_chain int, origin_address string, provider string, quote_time timestamp, "
-    "price_usd decimal(38,18), confidence double"
+_VALID = f"coalesce({is_price('price_usd')}, false)"
+_CHOSEN = "chosen_quotes"
+_INVALID = pa.schema([("invalid", pa.int64())])
+_DIFFERING = pa.schema(
+    [
+        *(("differing", pa.int64()), ("token", pa.string()), ("moment", pa.string())),
+        *(("stored_usd", pa.decimal128(38, 18)), ("price_usd", pa.decimal128(38, 18))),
+    ]
 )
 
 
@@ -35,7 +46,7 @@ def open_provider(context: ProviderContext) -> PriceProvider:
     return FilePrices(context.source.path, context.window_hours, context.cache, context.asking.anew)
 
 
-@dataclass(frozen=True)
+@dataclass
 class FilePrices:
     """Quotes in CSV files; without a path nothing has a price.
 
@@ -43,29 +54,43 @@ class FilePrices:
     hex) and ``price_usd``.
 
     A quote that the lake has stored counts, whatever the file says of that moment now; with ``anew`` the file
-    counts. Without a ``cache`` nothing is stored.
+    counts. Without a ``cache`` nothing is stored. Files are read once for the days of what is wanted, and
+    again once they have changed.
     """
 
     path: Path | None
     window_hours: float
     cache: PriceCache | None = None
     anew: bool = False
+    _held: _HeldQuotes | None = field(default=None, init=False, repr=False)
 
-    def quotes(self, spark: SparkSession, wanted: DataFrame) -> DataFrame:
+    def quotes(self, runner: QueryRunner, wants: Relation) -> Relation:
         """Return quotes of the wanted tokens that lie within reach of any wanted time."""
         if self.path is None:
-            return of_rows(spark, [], _QUOTES)
-        near = self._near(wanted, self._all(spark))
+            return QUOTE.empty_table()
+        wanted = table(runner.results({SPANS: spans(WANTS)}, {SPANS: SPAN}, {WANTS: wants})[SPANS])
+        days = days_within_reach(wanted, self.window_hours)
+        read = self._read(runner, self.path, days)
+        if days is None:
+            return QUOTE.empty_table()
+        given: dict[str, Relation] = {SPANS: wanted, _READ: read}
         if self.cache is None:
-            return near.where("price_usd IS NOT NULL").drop("invalid")
-        rows = near.join(self._stored(spark, wanted, self.cache), list(_KEY), "left").localCheckpoint()
-        self._note(rows, self.cache)
+            queries = {_NEAR: self._near(), _CHOSEN: _priced(f"SELECT * FROM {_NEAR}")}
+            return runner.results(queries, {_CHOSEN: QUOTE}, given)[_CHOSEN]
+        given[STORED] = self.cache.quotes(*days)
         first, second = ("price_usd", "stored_usd") if self.anew else ("stored_usd", "price_usd")
-        return (
-            rows.withColumn("price_usd", F.coalesce(first, second))
-            .select(*near.columns[:-1])
-            .dropna(subset="price_usd")
-        )
+        chosen = f"SELECT * REPLACE (coalesce({first}, {second}) AS price_usd) FROM {_ROWS}"
+        queries = {
+            _NEAR: self._near(),
+            _ROWS: _compared(self.window_hours),
+            _CHOSEN: _priced(chosen),
+            "invalid": f"SELECT coalesce(sum(invalid), 0) AS invalid FROM {_ROWS}",
+            "differing": _DIFFERENCE,
+        }
+        schemas = {_CHOSEN: QUOTE, "invalid": _INVALID, "differing": _DIFFERING}
+        results = runner.results(queries, schemas, given)
+        self._note(table(results["invalid"]), table(results["differing"]).to_pylist(), self.cache)
+        return results[_CHOSEN]
 
     def lack(self, token: TokenId) -> str:  # noqa: ARG002
         """Return why a token that was wanted has no quote here."""
@@ -73,68 +98,106 @@ class FilePrices:
 
     # -- Inside --------------------------------------------------------------------------------------
 
-    def _all(self, spark: SparkSession) -> DataFrame:
-        """Return a row per token and moment.
-
-        ``price_usd`` is null without a valid price; ``invalid`` counts the others.
-        """
-        files = files_below(Path(str(self.path)), (".csv", ".csv.gz"))
+    def _read(self, runner: QueryRunner, path: Path, days: tuple[date, date] | None) -> Relation:
+        """Return what the files have of some days, a row per line with a token and a moment."""
+        files = files_below(path, (".csv", ".csv.gz"))
         if not files:
             raise ConfigError(
-                f"prices.path: {self.path} does not exist or holds no CSV file of quotes; point it at one"
+                f"prices.path: {path} does not exist or holds no CSV file of quotes; point it at one"
             )
+        marks = tuple((str(file), stat.st_size, stat.st_mtime_ns) for file in files for stat in [file.stat()])
+        held = self._held
+        if held and held.marks == marks and (days is None or held.covers(*days)):
+            return held.rows
         refuse_damaged(files, "prices.path")
-        table = csv_documents(spark, files, _COLUMNS, "prices.path")
-        read = table.select(
-            F.col("chain").try_cast("int").alias("origin_chain"),
-            F.lower(F.trim("token_address")).alias("origin_address"),
-            F.lit(NAME).alias("provider"),
-            F.try_to_timestamp("quoted_at").alias("quote_time"),
-            F.col("price_usd").try_cast("decimal(38,18)").alias("price_usd"),
-        ).dropna(subset=list(_KEY))
-        valid = F.coalesce(is_price(F.col("price_usd")), F.lit(False))
+        parts = csv_parts(files, _COLUMNS.names, "prices.path")
+        if days is None:
+            return QUOTE.empty_table()
+        if held and held.marks == marks:
+            days = min(days[0], held.first), max(days[1], held.last)
+        rows = runner.read(QUOTE, parts, _QuoteReader(*days))
+        self._held = _HeldQuotes(marks, *days, rows)
+        return rows
+
+    def _near(self) -> str:
+        """Return the query of quotes near wants, null without a valid price; ``invalid`` counts others."""
+        around = reach(self.window_hours)
         # Two prices at one moment would leave the choice to the order of lines.
-        return read.groupBy(*_KEY).agg(
-            F.min(F.when(valid, F.col("price_usd"))).alias("price_usd"),
-            F.lit(None).cast("double").alias("confidence"),
-            F.count_if(~valid).alias("invalid"),
-        )
+        return f"""
+SELECT {", ".join(f"quote.{name}" for name in _KEY)}, CAST(NULL AS DOUBLE) AS confidence,
+    min(CASE WHEN {_VALID} THEN price_usd END) AS price_usd, count_if(NOT {_VALID}) AS invalid
+FROM {_READ} AS quote JOIN {SPANS} AS span ON {same("quote", "span", *TOKEN)}
+WHERE quote_time BETWEEN span.first - {around} AND span.last + {around}
+GROUP BY {", ".join(f"quote.{name}" for name in _KEY)}
+"""
 
-    def _near(self, wanted: DataFrame, quotes: DataFrame) -> DataFrame:
-        reach = F.make_dt_interval(hours=F.lit(0), secs=F.lit(self.window_hours * 3600))
-        spans = wanted.groupBy(*TOKEN).agg(F.min("at").alias("first"), F.max("at").alias("last"))
-        within = F.col("quote_time").between(F.col("first") - reach, F.col("last") + reach)
-        return quotes.join(F.broadcast(spans), list(TOKEN)).where(within).select(*quotes.columns)
-
-    def _stored(self, spark: SparkSession, wanted: DataFrame, cache: PriceCache) -> DataFrame:
-        """Return the stored quotes of the file around the wanted times: the key and stored_usd."""
-        return stored_near(cache.quotes(spark), wanted, NAME, self.window_hours).select(
-            *_KEY, F.col("price_usd").alias("stored_usd")
-        )
-
-    def _note(self, rows: DataFrame, cache: PriceCache) -> None:
-        differs = F.col("stored_usd") != F.col("price_usd")
-        moment = F.date_format("quote_time", "yyyy-MM-dd'T'HH:mm:ss'Z'").alias("moment")
-        example = F.struct("quote_time", moment, *TOKEN, "stored_usd", "price_usd")
-        counts = rows.agg(
-            F.sum("invalid").alias("invalid"),
-            F.count_if(differs).alias("differing"),
-            F.min(F.when(differs, example)).alias("example"),
-        ).first()
-        if counts is None:
-            return
-        if counts["invalid"]:
-            cache.note(invalid_quotes(NAME, counts["invalid"]))
-        if counts["differing"] and not self.anew:
+    def _note(self, invalid: pa.Table, differing: list[Mapping[str, Any]], cache: PriceCache) -> None:
+        if count := invalid["invalid"][0].as_py():
+            cache.note(invalid_quotes(NAME, count))
+        for row in differing if not self.anew else ():
             cache.note(
-                f"prices: {NAME}: quotes that differ from the stored ones: {counts['differing']}; the stored "
-                f"ones count, --force takes the file's: {_difference(counts['example'])}"
+                f"prices: {NAME}: quotes that differ from the stored ones: {row['differing']}; the stored "
+                f"ones count, --force takes the file's: token {row['token']} at {row['moment']}: "
+                f"{row['stored_usd'].normalize():f} is stored, the file has {row['price_usd'].normalize():f}"
             )
 
 
-def _difference(example: Row) -> str:
-    return (
-        f"token {example['origin_chain']}:{example['origin_address']} at "
-        f"{example['moment']}: {example['stored_usd'].normalize():f} is stored, the file has "
-        f"{example['price_usd'].normalize():f}"
-    )
+@dataclass(frozen=True)
+class _HeldQuotes:
+    """What files with these marks (path, size, time of change) have of the days ``first..last``."""
+
+    marks: tuple[tuple[str, int, int], ...]
+    first: date
+    last: date
+    rows: Relation
+
+    def covers(self, first: date, last: date) -> bool:
+        return self.first <= first and last <= self.last
+
+
+@dataclass(frozen=True)
+class _QuoteReader:
+    """Reads the quotes of the days ``first..last`` from a file, whatever their prices are."""
+
+    first: date
+    last: date
+
+    def __call__(self, part: LineRange, share: TaskShare) -> Iterator[pa.RecordBatch]:
+        engine = DuckDBEngine(dict[str, Relation]().__getitem__, memory=share.memory, threads=share.threads)
+        try:
+            lines = csv_batches(part, _COLUMNS)
+            engine.put(_LINES, pa.RecordBatchReader.from_batches(_COLUMNS, lines))
+            yield from engine.batches(f"""
+SELECT * FROM (
+    SELECT try_cast(chain AS INT) AS origin_chain, lower(trim(token_address)) AS origin_address,
+        '{NAME}' AS provider, timezone('UTC', try_cast(quoted_at AS TIMESTAMPTZ)) AS quote_time,
+        try_cast(price_usd AS DECIMAL(38, 18)) AS price_usd, CAST(NULL AS DOUBLE) AS confidence
+    FROM {_LINES}
+) AS typed
+WHERE origin_chain IS NOT NULL AND origin_address IS NOT NULL
+    AND quote_time >= DATE '{self.first}' AND quote_time < DATE '{self.last + timedelta(days=1)}'
+""")
+        finally:
+            engine.release()
+
+
+def _priced(rows: str) -> str:
+    return f"SELECT {', '.join(QUOTE.names)} FROM ({rows}) AS every WHERE price_usd IS NOT NULL"
+
+
+def _compared(window_hours: float) -> str:
+    """Return the query of the near quotes, each with the stored one of its key."""
+    return f"""
+WITH stored AS ({stored_near(NAME, window_hours)})
+SELECT near.*, stored.price_usd AS stored_usd
+FROM {_NEAR} AS near LEFT JOIN stored ON {same("near", "stored", *_KEY)}
+"""
+
+
+_DIFFERENCE = f"""
+SELECT count(*) OVER () AS differing, concat_ws(':', CAST(origin_chain AS STRING), origin_address) AS token,
+    strftime(quote_time, '%Y-%m-%dT%H:%M:%SZ') AS moment, stored_usd, price_usd
+FROM {_ROWS} WHERE stored_usd <> price_usd
+ORDER BY quote_time, origin_chain, origin_address LIMIT 1
+"""
+"""Query of how many quotes differ from the stored ones, with an example: the first."""

@@ -1,0 +1,163 @@
+"""The live head: how long a VAA takes from its arrival to its readers, and what it costs.
+
+Synthetic VAAs are added to a file at a steady rate, which ``permalake live wormhole`` follows. A VAA has
+arrived once its line is written, and is there once the batch with it is committed, by the position that the
+commit itself records. ``run(seconds=3600, rate=200)`` is the long run.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.machine import say, watch
+from bench.simulated import COMMAND, simulated
+from permalake.config import load_settings
+from permalake.errors import PermalakeError
+from permalake.lake.head_position import last_reached
+from permalake.lake.identity import open_database
+
+TARGET_SECONDS = 10.0
+_START_SECONDS = 30.0
+"""Seconds that the first batch may take, which is one line and does not count."""
+_TAIL_SECONDS = 30.0
+_CONFIG = """
+[lake]
+warehouse = "{lake}"
+[live]
+days = 31
+poll_seconds = 0.5
+[wormhole]
+path = "{path}"
+reference = "{reference}"
+[prices]
+provider = "file"
+path = "{prices}"
+"""
+
+
+def run(seconds: float = 120.0, rate: float = 50.0) -> list[dict]:
+    """Lag of VAAs (p50, p99) at ``rate`` a second, and processor seconds of each."""
+    count = math.ceil(seconds * rate)
+    world = simulated(f"live-{count}", "wormhole", "--messages", str(count), "--days", "1", "--seed", "11")
+    lines = _lines(world)[:count]
+    with tempfile.TemporaryDirectory(prefix="bench-live-") as folder:
+        place = Path(folder)
+        (place / "input").mkdir()
+        config = place / "permalake.toml"
+        paths = {"lake": place / "lake", "path": place / "input", "reference": world / "reference"}
+        config.write_text(_CONFIG.format(**paths, prices=world / "price_history.csv"))
+        lags, cpu_seconds = _followed(place / "input" / "vaas.jsonl", config, lines, rate)
+    lags.sort()
+    half, most = statistics.median(lags), lags[math.ceil(len(lags) * 0.99) - 1]
+    say(f"live: {len(lags)} VAAs at {rate:g}/s: lag {half:.1f} s, p99 {most:.1f} s")
+    return [
+        _figure(f"a VAA until readers see it, at {rate:g}/s: median", half),
+        _figure(f"a VAA until readers see it, at {rate:g}/s: p99", most),
+        {
+            "name": f"processor time of a VAA in the live head, at {rate:g}/s",
+            "unit": "ms (less is better)",
+            "ours": round(1000 * cpu_seconds / len(lags), 1),
+            "peer": round(2000 / rate, 1),
+            "peer_name": "two cores, all of their time",
+            "ratio": round(2 * len(lags) / rate / cpu_seconds, 2),
+        },
+    ]
+
+
+def _figure(name: str, lag: float) -> dict:
+    return {
+        "name": name,
+        "unit": "s (less is better)",
+        "ours": round(lag, 2),
+        "peer": TARGET_SECONDS,
+        "peer_name": "the target",
+        "ratio": round(TARGET_SECONDS / lag, 2),
+    }
+
+
+def _lines(world: Path) -> list[bytes]:
+    """Lines of a simulated source that hold a VAA."""
+    found = []
+    for file in sorted((world / "vaas").rglob("*.jsonl*")):
+        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        found += [line + b"\n" for line in data.splitlines() if "vaa" in json.loads(line)]
+    return found
+
+
+class _Following:
+    """What came when, what was committed when, and the processor seconds until then; times are monotonic."""
+
+    def __init__(self, file: Path, lines: Sequence[bytes], rate: float) -> None:
+        self._file, self._lines, self._rate = file, lines, rate
+        self.arrivals: list[tuple[int, float]] = []
+        self.committed: list[tuple[int, float]] = []
+        self.used: list[tuple[float, float]] = []
+        self.ended = threading.Event()
+
+    def add(self) -> None:
+        """Write the lines, each at its time, once the first one is committed."""
+        first, *rest = self._lines
+        with self._file.open("ab", buffering=0) as sink:
+            sink.write(first)
+            while not self.committed:
+                time.sleep(0.1)
+            began, end = time.monotonic(), len(first)
+            for number, line in enumerate(rest):
+                time.sleep(max(began + number / self._rate - time.monotonic(), 0))
+                sink.write(line)
+                end += len(line)
+                self.arrivals.append((end, time.monotonic()))
+
+    def look(self) -> None:
+        """Note how far the head is, whenever it has moved."""
+        while not self.ended.wait(0.1):
+            try:
+                reached = last_reached(open_database(load_settings()), "wormhole")
+            except PermalakeError:
+                continue
+            mark = (reached.source or {}).get(self._file.name) if reached else None
+            if mark and (not self.committed or self.committed[-1][0] < mark[1]):
+                self.committed.append((mark[1], time.monotonic()))
+
+    def lags(self) -> list[float]:
+        """Return the seconds from each line's arrival to its commit."""
+        if not self.committed or self.committed[-1][0] < self.arrivals[-1][0]:
+            raise PermalakeError("the head did not take all VAAs; see its log above")
+        found, at = [], 0
+        for end, arrived in self.arrivals:
+            while self.committed[at][0] < end:
+                at += 1
+            found.append(self.committed[at][1] - arrived)
+        return found
+
+    def cpu_seconds(self) -> float:
+        """Return the processor seconds from the first arrival to the last commit."""
+        first, last = self.arrivals[0][1], self.committed[-1][1]
+        within = [cpu for moment, cpu in self.used if first <= moment <= last]
+        return within[-1] - within[0]
+
+
+def _followed(file: Path, config: Path, lines: Sequence[bytes], rate: float) -> tuple[list[float], float]:
+    """Lag of each line that was added (seconds), and processor seconds while they came."""
+    os.environ["PERMALAKE_CONFIG"] = str(config)
+    following = _Following(file, lines, rate)
+    for work in (following.add, following.look):
+        threading.Thread(target=work, daemon=True).start()
+    length = _START_SECONDS + len(lines) / rate + _TAIL_SECONDS
+    command = [COMMAND, "live", "wormhole", "--for", f"{length:.0f}"]
+    watch(command, dict(os.environ), lambda cpu, _: following.used.append((time.monotonic(), cpu)))
+    following.ended.set()
+    return following.lags(), following.cpu_seconds()
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(), indent=1))

@@ -1,0 +1,279 @@
+"""Days of a publisher, landed in the warehouse: what a mirror builds from and compares with.
+
+A day's folder holds the publisher's files, named by what is in them, and ``day.json``: whose day it is, and
+its manifest. Files are fetched once; a killed run goes on with those that are there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from permalake.config import Settings
+from permalake.contracts import Table
+from permalake.contracts.steps import Publishers
+from permalake.errors import PermalakeError
+from permalake.transparency.log import Entry
+from permalake.transparency.places import SMALL, FolderPlace
+from permalake.transparency.publisher import Publisher, open_publisher
+
+FOLDER = "_landing/permalake"
+_DAY, _REFUSED = "day.json", "refused.json"
+COPIED = "copied from {origin}, manifest {manifest}"
+"""Note on a day that was built from a publisher's."""
+_NOTE = re.compile(COPIED.format(origin="(?P<origin>.+)", manifest="(?P<manifest>[0-9a-f]{64})"))
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LandedDay:
+    """A day as a publisher signed it.
+
+    Attributes:
+        origin: Name of the publisher's log.
+        url: Where its export lies.
+        manifest: SHA-256 of the manifest, in hex.
+        document: The manifest.
+        earlier: How many days of the network the publisher had signed before this one.
+        folder: Location of the landed files.
+    """
+
+    network: str
+    date: date
+    origin: str
+    url: str
+    manifest: str
+    document: Mapping[str, Any]
+    earlier: int
+    folder: str
+
+    @property
+    def content(self) -> bytes:
+        """What is kept of it beside its files, as JSON."""
+        kept = ("origin", "url", "manifest", "document", "earlier")
+        return json.dumps({name: getattr(self, name) for name in kept}, sort_keys=True).encode()
+
+    @property
+    def note(self) -> str:
+        """The note that tells where the day was copied from."""
+        return COPIED.format(origin=self.origin, manifest=self.manifest)
+
+    @property
+    def tables(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the manifest says of each table."""
+        tables: Mapping[str, Mapping[str, Any]] = self.document["tables"]
+        return tables
+
+    def file(self, table: str) -> str | None:
+        """Return the location of the landed rows of a table; None where the day has none."""
+        said = self.tables.get(table)
+        return f"{self.folder}/{_name(table, said)}" if said else None
+
+
+class LandedDays:
+    """The landed days of a network.
+
+    ``remarks`` tell which publisher lied or lagged, and why; ``say`` is told them at once.
+    """
+
+    def __init__(
+        self, settings: Settings, network: str, publishers: Publishers, say: Say = lambda _: None
+    ) -> None:
+        self.remarks: list[str] = []
+        self._network = network
+        self._publishers = publishers
+        self._say = say
+        self._place = FolderPlace(f"{settings.lake.warehouse}/{FOLDER}/{network}")
+
+    def land(
+        self, start: date, end: date, tables: Sequence[Table], *, force: bool = False, keep: bool = True
+    ) -> dict[date, LandedDay]:
+        """Land the days of start..end from the first publisher that has them; return them by date.
+
+        A publisher that lies or lags is told, and the next is asked. ``force``: those too whose day did not
+        hold before. ``keep``: what is signed now counts for :meth:`day` from here on.
+
+        Raises:
+            PermalakeError: if a day is signed, and no publisher has it whole; it says why.
+        """
+        wanted = [start + timedelta(number) for number in range((end - start).days + 1)]
+        landed: dict[date, LandedDay] = {}
+        faults: dict[date, str] = {}
+        latest: list[date] = []
+        unreached: list[str] = []
+        for url in self._publishers.urls:
+            try:
+                publisher = open_publisher(url, self._publishers.keys)
+            except PermalakeError as error:
+                unreached.append(self._remark(str(error)))
+                continue
+            latest.append(max(publisher.days(self._network), default=date.min))
+            if latest[-1] < end:
+                self._remark(f"{url}: it has signed no day of {self._network} after {latest[-1]}")
+            left = [day for day in wanted if day not in landed]
+            faults |= self._land_from(publisher, left, tables, landed, force=force, keep=keep)
+            publisher.remember()
+            if len(landed) == len(wanted):
+                break
+        for day, why in sorted(faults.items()):
+            if day not in landed:
+                raise PermalakeError(f"{self._network} {day}: {why}")
+        if not latest:
+            raise PermalakeError("; ".join(unreached) or f"{self._network}: no publisher is named")
+        if max(latest) < end:
+            raise PermalakeError(f"{self._network} {end}: no publisher has signed it yet")
+        return landed
+
+    def land_before(self, day: date, tables: Sequence[Table]) -> LandedDay | None:
+        """Land the last signed day before a day; None where no publisher has one whole.
+
+        It does not count for :meth:`day`.
+        """
+        for url in self._publishers.urls:
+            try:
+                publisher = open_publisher(url, self._publishers.keys)
+                earlier = [one for one in publisher.days(self._network).items() if one[0] < day]
+                if earlier:
+                    return self._land_day(publisher, max(earlier)[1], tables, force=True)
+            except PermalakeError as error:
+                self._remark(str(error))
+        return None
+
+    def _land_from(
+        self,
+        publisher: Publisher,
+        wanted: Sequence[date],
+        tables: Sequence[Table],
+        landed: dict[date, LandedDay],
+        *,
+        force: bool,
+        keep: bool,
+    ) -> dict[date, str]:
+        """Add the days that a publisher has to what is ``landed``; return why others of its days are not."""
+        faults: dict[date, str] = {}
+        days = publisher.days(self._network)
+        for day in wanted:
+            try:
+                if entry := days.get(day):
+                    landed[day] = one = self._land_day(publisher, entry, tables, force=force)
+                    if keep:
+                        self._place.write(f"{day}/{_DAY}", one.content)
+            except PermalakeError as error:
+                faults[day] = self._remark(str(error))
+        return faults
+
+    def day(self, day: date) -> LandedDay | None:
+        """Return a landed day."""
+        content = self._place.read(f"{day}/{_DAY}", 64 * SMALL)
+        if content is None:
+            return None
+        document = json.loads(content)
+        return LandedDay(self._network, day, **document, folder=f"{self._place.location}/{day}")
+
+    def refuse(self, day: date, reason: str) -> None:
+        """Do not take this day of its publisher again: it did not hold."""
+        landed = self.day(day)
+        if landed is None:
+            return
+        refused = self._refused(day) | {landed.manifest: reason}
+        self._place.write(f"{day}/{_REFUSED}", json.dumps(refused, indent=1).encode())
+
+    def _refused(self, day: date) -> dict[str, str]:
+        reasons: dict[str, str] = json.loads(self._place.read(f"{day}/{_REFUSED}") or b"{}")
+        return reasons
+
+    def _remark(self, text: str) -> str:
+        if text not in self.remarks:
+            self.remarks.append(text)
+            self._say(text)
+        return text
+
+    def _land_day(
+        self, publisher: Publisher, entry: Entry, tables: Sequence[Table], *, force: bool
+    ) -> LandedDay:
+        day = date.fromisoformat(entry.date)
+        reason = self._refused(day).get(entry.manifest)
+        if reason and not force:
+            raise PermalakeError(
+                f"{publisher.url}: its {self._network} {day} did not hold before ({reason}); "
+                "--force tries it again"
+            )
+        manifest = publisher.manifest(entry)
+        for table in tables:
+            said = manifest["tables"].get(table.name)
+            if said is None:
+                continue
+            path = f"{day}/{_name(table.name, said)}"
+            with self._place.on_disk(path) as there:
+                if there is not None:
+                    continue
+            with publisher.rows(entry, table, manifest) as rows:
+                self._place.write(path, _content(rows))
+        return LandedDay(
+            self._network,
+            day,
+            origin=publisher.origin,
+            url=publisher.url,
+            manifest=entry.manifest,
+            document=manifest,
+            earlier=sum(one < day for one in publisher.days(entry.network)),
+            folder=f"{self._place.location}/{day}",
+        )
+
+
+def news(
+    publishers: Publishers, network: str, copied: Mapping[date, Sequence[str]], remark: Say = lambda _: None
+) -> dict[date, str]:
+    """Return the days that their publisher has signed anew since they were copied, with the reason.
+
+    ``copied`` are the notes of published days. Publishers that cannot be read are told, and passed over.
+    """
+    manifests = {day: noted for day, notes in copied.items() if (noted := copied_manifest(notes))}
+    changed: dict[date, str] = {}
+    for url in publishers.urls if manifests else ():
+        try:
+            publisher = open_publisher(url, publishers.keys)
+        except PermalakeError as error:
+            remark(str(error))
+            continue
+        for day, entry in publisher.days(network).items():
+            origin, manifest = manifests.get(day, ("", ""))
+            is_other = origin == publisher.origin and manifest != entry.manifest
+            if is_other and _changed(publisher, entry, manifest):
+                changed[day] = f"{origin} has signed it anew"
+    return changed
+
+
+def copied_manifest(notes: Sequence[str]) -> tuple[str, str] | None:
+    """Return from whose log a day was copied, and the SHA-256 of the manifest; None for a day of our own."""
+    matches = (_NOTE.fullmatch(note) for note in notes)
+    return next(((match["origin"], match["manifest"]) for match in matches if match), None)
+
+
+def _changed(publisher: Publisher, entry: Entry, manifest: str) -> bool:
+    """Return whether the tables of the day itself changed, and not only those that are carried over days."""
+    before = [one for one in publisher.checked.log.entries if one.manifest == manifest]
+    if not before:
+        return True
+    return _own(publisher.manifest(before[0])) != _own(publisher.manifest(entry))
+
+
+def _own(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digests of the tables of the day itself."""
+    return {name: said["digest"] for name, said in manifest["tables"].items() if said["kind"] == "day"}
+
+
+def _content(rows: ds.Dataset) -> bytes:
+    """Return the bytes of the one file that the rows lie in."""
+    return Path(rows.files[0]).read_bytes()
+
+
+def _name(table: str, said: Mapping[str, Any]) -> str:
+    return f"{table}-{said['digest'][:16]}.parquet"

@@ -1,0 +1,140 @@
+"""A publisher's export as a source of days: its log is checked, its rows compared with what was signed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from permalake.contracts import Table
+from permalake.errors import ConfigError, PermalakeError
+from permalake.transparency.copies import DamagedCopyError, ExportCopy, read_manifest
+from permalake.transparency.digest import counted_columns, table_digest
+from permalake.transparency.log import Entry
+from permalake.transparency.notes import InvalidNoteError, VerifierKey
+from permalake.transparency.places import open_place
+from permalake.transparency.row_order import order_of
+from permalake.transparency.seen import remember
+from permalake.transparency.verify import Checked, open_checked
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """An export whose log was signed by a trusted key, and has only grown since this machine saw it.
+
+    Attributes:
+        url: Where it lies.
+        copy: The export.
+        checked: Its log.
+    """
+
+    url: str
+    copy: ExportCopy
+    checked: Checked
+
+    @property
+    def origin(self) -> str:
+        """The name of the log."""
+        return self.checked.log.checkpoint.origin
+
+    @cached_property
+    def _latest(self) -> dict[tuple[str, str], Entry]:
+        return self.checked.log.latest
+
+    def days(self, network: str) -> dict[date, Entry]:
+        """Return a network's days with their last entries, in order."""
+        own = {date.fromisoformat(day): one for (name, day), one in self._latest.items() if name == network}
+        return dict(sorted(own.items()))
+
+    @property
+    def networks(self) -> list[str]:
+        """The networks that have days, in order."""
+        return sorted({name for name, _ in self._latest})
+
+    def manifest(self, entry: Entry) -> dict[str, Any]:
+        """Read the manifest of an entry.
+
+        Raises:
+            DamagedCopyError: if it is not there as it was signed, or its publisher signed what is none.
+        """
+        manifest = read_manifest(self.copy, entry)
+        if not _is_whole(manifest):
+            raise DamagedCopyError(f"{self.url}: the manifest of {entry.network} {entry.date} is not whole")
+        return manifest
+
+    @contextmanager
+    def rows(self, entry: Entry, table: Table, manifest: dict[str, Any]) -> Iterator[ds.Dataset]:
+        """Give the block a day's rows of a table, which have the digest that was signed.
+
+        Raises:
+            DamagedCopyError: if they are missing or others.
+        """
+        where = f"{self.copy.place.location}: {entry.network}.{table.name} of {entry.date}"
+        said = manifest["tables"][table.name]
+        check_columns(table, said, where)
+        with self.copy.rows(entry, table, said["digest"]) as rows:
+            try:
+                there = table_digest(rows, table).hex
+            except (pa.ArrowException, KeyError, OSError) as error:
+                raise DamagedCopyError(f"{where} cannot be read: {' '.join(str(error).split())}") from None
+            if there != said["digest"]:
+                raise DamagedCopyError(f"{where}: the rows are not those that were signed")
+            yield rows
+
+    def remember(self) -> None:
+        """Keep how far the log goes, so that a rollback or a fork is noticed next time."""
+        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        remember(self.checked.log, self.checked.key, at)
+
+
+def open_publisher(url: str, keys: Sequence[str] = ()) -> Publisher:
+    """Open the export at an address: a path, ``s3://…``, ``gs://…``, ``http://…`` or ``https://…``.
+
+    ``keys`` are the lines of the public keys of which one must have signed; without any it is the key that
+    this machine saw first, else the one that lies beside the export.
+
+    Raises:
+        PermalakeError: if it cannot be read, another key signed it, its log is damaged, was rolled back or
+            forked; the line names it.
+    """
+    copy = ExportCopy(open_place(url))
+    if not keys:
+        return Publisher(url, copy, open_checked(copy, None))
+    for number, line in enumerate(keys, 1):
+        try:
+            return Publisher(url, copy, open_checked(copy, VerifierKey.parse(line)))
+        except InvalidNoteError:
+            if number == len(keys):
+                raise
+    raise ConfigError(f"{url}: no key is named that may sign it")
+
+
+def _is_whole(manifest: dict[str, Any]) -> bool:
+    """Return whether a manifest says of each table what has to be said; digests become names of files."""
+    tables = manifest.get("tables")
+    if not isinstance(tables, dict) or not isinstance(manifest.get("publication"), int):
+        return False
+    return all(
+        isinstance(said, dict)
+        and _DIGEST.fullmatch(str(said.get("digest")))
+        and isinstance(said.get("rows"), int)
+        and isinstance(said.get("kind"), str)
+        and {"columns", "order"} <= said.keys()
+        for said in tables.values()
+    )
+
+
+def check_columns(table: Table, said: dict[str, Any], where: str) -> None:
+    """Check that a manifest speaks of the columns that this version has."""
+    stated = [list(column) for column in counted_columns(table)], list(order_of(table))
+    if stated != (said["columns"], said["order"]):
+        raise PermalakeError(f"{where}: it has the columns of another version of Permalake; use that one")

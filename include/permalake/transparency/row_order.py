@@ -1,0 +1,209 @@
+"""The canonical order of a table's rows of one day, whatever files hold them and in whatever order.
+
+Files that are sorted by the first column of the order, as the lake's large ones are, are merged as they are
+read; DuckDB sorts others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from permalake.contracts import Table
+from permalake.transparency.block_encoding import BLOCK_ROWS
+
+_BATCH_ROWS = 64 * BLOCK_ROWS
+_MOST_HELD = 256 << 20
+"""Bytes of rows that are held while files are merged."""
+_Result = TypeVar("_Result")
+
+
+def order_of(contract: Table) -> tuple[str, ...]:
+    """Return the columns that sort rows: the contract's order, made unique by the rest of the key."""
+    return (*contract.sort, *(name for name in contract.key if name not in contract.sort))
+
+
+def over_ordered(
+    rows: ds.Dataset,
+    columns: list[str],
+    order: Sequence[str],
+    consume: Callable[[Iterator[pa.Table]], _Result],
+) -> _Result:
+    """Return what ``consume`` makes of the rows in the canonical order, some thousand rows at a time.
+
+    It is called a second time where files turn out not to be sorted.
+    """
+    try:
+        return consume(_merged(rows, columns, order))
+    except _NotInOrderError:
+        return consume(_sorted(rows, columns, order))
+
+
+def ordered_rows(rows: ds.Dataset, contract: Table, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield some columns of a day's rows in the canonical order, some thousand rows at a time.
+
+    The columns of the order come along.
+    """
+    order = order_of(contract)
+    names = list(dict.fromkeys([*columns, *order]))
+    try:
+        for _ in _merged(rows, list(order), order):
+            pass
+    except _NotInOrderError:
+        yield from _sorted(rows, names, order)
+    else:
+        yield from _merged(rows, names, order)
+
+
+class _NotInOrderError(Exception):
+    pass
+
+
+class _File:
+    """A file's rows that are read and not given out yet, in the order of their first key column.
+
+    ``last`` is that column's value in the last of them; None where the whole file is read.
+    """
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], lead: str) -> None:
+        self._batches = (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
+        self._lead = lead
+        self._held: list[pa.Table] = []
+        self._next = next(self._batches, None)
+        self.last: Any = None
+        self.read()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the rows that are held."""
+        return sum(rows.nbytes for rows in self._held)
+
+    def read(self) -> None:
+        """Read on, if there is more."""
+        rows, self._next = self._next, next(self._batches, None)
+        self.last = None
+        if rows is None:
+            return
+        lead = rows[self._lead].combine_chunks()
+        if lead.null_count:
+            raise _NotInOrderError
+        if pc.any(pc.greater(lead.slice(0, len(lead) - 1), lead.slice(1))).as_py():
+            rows = rows.take(pc.sort_indices(lead))
+        self._held.append(rows)
+        if self._next is not None:
+            self.last = rows[self._lead][-1].as_py()
+
+    def before(self, bound: Any) -> list[pa.Table]:
+        """Give out the rows below a value of the key column; all for None."""
+        given: list[pa.Table] = []
+        kept: list[pa.Table] = []
+        if bound is None:
+            given, self._held = self._held, []
+            return given
+        for rows in self._held:
+            lead = rows[self._lead]
+            count = pc.sum(pc.less(lead, pa.scalar(bound, lead.type)), min_count=0).as_py()
+            given.append(rows.slice(0, count))
+            kept.append(rows.slice(count))
+        self._held = [rows for rows in kept if len(rows)]
+        return [rows for rows in given if len(rows)]
+
+
+def _merged(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the rows in the canonical order, merged from files that are sorted by its first column.
+
+    Raises:
+        _NotInOrderError: where files are not, or so many rows agree in that column that memory does not do.
+    """
+    lead = order[0]
+    waiting = _by_first_value(rows, lead)
+    files: list[_File] = []
+    last: pa.Table | None = None
+    while files or waiting:
+        # What is below the bound is complete: whatever is still to be read follows it.
+        ends = [file.last for file in files if file.last is not None]
+        bound = min([*ends, *(first for first, _ in waiting[-1:])], default=None)
+        if parts := [part for file in files for part in file.before(bound)]:
+            window = pa.concat_tables(parts)
+            if not _is_rising(window, order, last):
+                window = _window_sorted(window, order)
+                if not _is_rising(window, order, last):
+                    raise _NotInOrderError
+            last = window.select(list(order)).slice(len(window) - 1)
+            yield window
+        for file in files:
+            if bound is not None and file.last == bound:
+                file.read()
+        while waiting and waiting[-1][0] == bound:
+            fragment = waiting.pop()[1]
+            files.append(_File(fragment.to_batches(rows.schema, columns, batch_size=_BATCH_ROWS), lead))
+        files = [file for file in files if file.last is not None or file.bytes]
+        if sum(file.bytes for file in files) > _MOST_HELD:
+            raise _NotInOrderError
+
+
+def _by_first_value(rows: ds.Dataset, lead: str) -> list[tuple[Any, Any]]:
+    """Return the files that have rows, each behind the first value of a column: the least comes last."""
+    numbered = []
+    for at, fragment in enumerate(rows.get_fragments()):
+        first = _stated_least(fragment, lead)
+        if first is None:
+            for row in fragment.scanner(rows.schema, columns=[lead]).head(1).to_pylist():
+                first = row[lead]
+                if first is None:
+                    raise _NotInOrderError
+        if first is not None:
+            numbered.append((first, at, fragment))
+    return [
+        (first, fragment) for first, _, fragment in sorted(numbered, key=lambda one: one[:2], reverse=True)
+    ]
+
+
+def _stated_least(fragment: Any, lead: str) -> Any:
+    """Return the least value of a column by a Parquet file's own words; None where it does not say."""
+    if not isinstance(fragment, ds.ParquetFileFragment):
+        return None
+    stated = [group.statistics.get(lead, {}).get("min") for group in fragment.row_groups]
+    is_known = stated and all(isinstance(value, int | str) for value in stated)
+    return min(stated) if is_known else None
+
+
+def _window_sorted(window: pa.Table, order: Sequence[str]) -> pa.Table:
+    rows = window.combine_chunks()
+    return rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending", "at_start") for name in order]))
+
+
+def _is_rising(window: pa.Table, order: Sequence[str], last: pa.Table | None) -> bool:
+    """Return whether each row's key is greater than the one before, the first one's than that of ``last``.
+
+    Keys that hold nulls count as rising.
+    """
+    keys = window.select(list(order))
+    if last is not None:
+        keys = pa.concat_tables([last, keys])
+    rising: Any = None
+    for name in reversed(keys.column_names):
+        column = keys[name].combine_chunks()
+        if column.null_count:
+            return False
+        before, after = column.slice(0, len(column) - 1), column.slice(1)
+        less = pc.less(before, after)
+        rising = less if rising is None else pc.or_(less, pc.and_(pc.equal(before, after), rising))
+    return rising is None or bool(pc.all(rising, min_count=0).as_py())
+
+
+def _sorted(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Iterator[pa.Table]:
+    import duckdb
+
+    names = ", ".join(f'"{name}"' for name in columns)
+    by = ", ".join(f'"{name}" ASC NULLS FIRST' for name in order)
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("rows_of_day", rows)
+        query = f"SELECT {names} FROM rows_of_day ORDER BY {by}"  # noqa: S608
+        for batch in connection.sql(query).to_arrow_reader(_BATCH_ROWS):
+            yield pa.Table.from_batches([batch])

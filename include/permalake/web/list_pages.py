@@ -1,0 +1,159 @@
+"""Lists of pages that are filtered, sorted by column and paged; their link reproduces them.
+
+A page shows :data:`SHOWN` rows; JSON, CSV and Parquet have up to :data:`MOST` of the same list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from pydantic import ConfigDict, Field
+from starlette.requests import Request
+
+from permalake.web.paging import NoQuery
+from permalake.web.problems import bad_request
+from permalake.web.ranges import DayRange
+
+SHOWN = 50
+MOST = 10_000
+_FILES = ("csv", "parquet", "json")
+_LARGEST_FIRST = ("figure", "usd", "coins", "time")
+Kind = Literal["text", "id", "time", "figure", "usd", "coins"]
+
+
+@dataclass(frozen=True)
+class ListColumn:
+    """A column: the row's value of that name, its head, and how it is shown; ``sorts``: whether by click."""
+
+    name: str
+    label: str
+    kind: Kind = "text"
+    sorts: bool = True
+
+
+@dataclass(frozen=True)
+class ListField:
+    """A field of the filter's form; ``choices``: value and label of each option, where it is a choice."""
+
+    name: str
+    label: str
+    value: str
+    choices: Sequence[tuple[str, str]] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the field for the template."""
+        return {"name": self.name, "label": self.label, "value": self.value, "choices": list(self.choices)}
+
+
+class ListQuery(NoQuery, DayRange):
+    """Parameters of every list: its range, its order and its part."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    sort: str = Field("", max_length=40, description="A column; with - before it, the largest first.")
+    page: int = Field(1, ge=1, le=1000)
+    format: str | None = None
+
+
+class PageList:
+    """A list as a request asks for it."""
+
+    def __init__(
+        self, request: Request, query: ListQuery, columns: Sequence[ListColumn], default: str
+    ) -> None:
+        """Read what is asked for.
+
+        Args:
+            request: The request, whose parameters the links keep.
+            query: Its parameters.
+            columns: The list's columns.
+            default: The order without ``sort``, written as that is.
+
+        Raises:
+            ProblemError: 400 if the list is not sorted by this column.
+        """
+        asked = query.sort or default
+        self._request, self._query, self._columns = request, query, columns
+        self.column = asked.removeprefix("-")
+        """The column by which it is sorted."""
+        self.is_falling = asked.startswith("-")
+        sortable = [column.name for column in columns if column.sorts]
+        if self.column not in sortable:
+            raise bad_request(
+                f"sort: {self.column} is no column to sort by; choose from {', '.join(sortable)}"
+            )
+        is_file = query.format in _FILES
+        self.limit = MOST if is_file else SHOWN
+        self.skip = 0 if is_file else (query.page - 1) * SHOWN
+
+    @property
+    def direction(self) -> str:
+        """The direction for ORDER BY; rows without a value stand at the end."""
+        return "DESC NULLS LAST" if self.is_falling else "ASC NULLS LAST"
+
+    def part(
+        self, rows: Sequence[Mapping[str, Any]], value: Callable[[Any], Any] = lambda one: one
+    ) -> list[Mapping[str, Any]]:
+        """Return the part of rows at hand that is asked for, and one more where there are more.
+
+        ``value``: what a column's value is sorted by.
+        """
+        filled = [row for row in rows if row[self.column] is not None]
+        empty = [row for row in rows if row[self.column] is None]
+        filled.sort(key=lambda row: value(row[self.column]), reverse=self.is_falling)
+        return [*filled, *empty][self.skip : self.skip + self.limit + 1]
+
+    def content(
+        self,
+        fields: Sequence[ListField],
+        rows: Sequence[Mapping[str, Any]],
+        link: Callable[[Mapping[str, Any]], Mapping[str, str]],
+    ) -> dict[str, Any]:
+        """Return what ``list.html`` shows.
+
+        Args:
+            fields: Fields of the filter's form beside the range.
+            rows: The rows of the part, and one more where there are more; JSON values.
+            link: The addresses, below the server's root, to which the cells of a row lead, by column.
+        """
+        shown = [dict(row) for row in rows[: self.limit]]
+        is_last, page = len(rows) <= self.limit, self._query.page
+        before = self._address(page=str(page - 1)) if page > 1 else None
+        return {
+            "rows": shown,
+            "heads": [self._head(column) for column in self._columns],
+            "fields": [field.as_json() for field in fields],
+            "links": [dict(link(row)) for row in shown],
+            "sort": self._query.sort,
+            "part": {
+                "first": self.skip + 1 if shown else 0,
+                "last": self.skip + len(shown) if shown else 0,
+                "is_last": is_last,
+                "before": before,
+                "after": None if is_last else self._address(page=str(page + 1)),
+                "most": MOST,
+            },
+            "files": {form: self._address(format=form, list="rows") for form in _FILES},
+        }
+
+    def _head(self, column: ListColumn) -> dict[str, Any]:
+        """Return a column's head; its link sorts by it, or turns the order round."""
+        is_chosen = column.name == self.column
+        rises = self.is_falling if is_chosen else column.kind not in _LARGEST_FIRST
+        order = f"{'' if rises else '-'}{column.name}"
+        return {
+            "name": column.name,
+            "label": column.label,
+            "kind": column.kind,
+            "sort": self._address(sort=order) if column.sorts else None,
+            "sorted": ("descending" if self.is_falling else "ascending") if is_chosen else None,
+        }
+
+    def _address(self, **changed: str) -> str:
+        """Return the query of the request with other parameters; a part or a file only where it is named."""
+        given = self._request.query_params.items()
+        kept = {name: value for name, value in given if value and name not in ("page", "format", "list")}
+        return "?" + urlencode({**kept, **changed})

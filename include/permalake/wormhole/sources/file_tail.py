@@ -1,0 +1,91 @@
+"""Files of VAAs that grow, or are added: what is new in them, in whole lines.
+
+How far a file was read is noted by its inode and bytes, so that one that is cut, or replaced by another, is
+read from its beginning. A gzip file is read whole once it decompresses, and again when it changes. Whoever
+reads must bear to read a line twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from permalake.pipeline.line_files import LineRange, damage
+from permalake.wormhole.sources import vaa_files
+
+_LOG = logging.getLogger(__name__)
+_BATCH_BYTES = 4 << 20
+_CHUNK = 1 << 20
+
+Marks = Mapping[str, Any]
+"""How far each file was read, by its path below the folder: [inode, bytes], of gzip files also their time."""
+
+
+class FileTail:
+    """The files of a folder, or one file."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._damaged: dict[str, list[int]] = {}
+
+    def after(self, marks: Marks) -> tuple[list[LineRange], dict[str, Any]] | None:
+        """Return ranges of new lines, some MiB at once, and how far the files then are read; None: no news.
+
+        A line counts once it has its end.
+        """
+        ranges: list[LineRange] = []
+        reached: dict[str, Any] = {}
+        left = _BATCH_BYTES
+        for file in vaa_files.files_of(self._root):
+            name = file.name if file == self._root else str(file.relative_to(self._root))
+            mark = marks.get(name)
+            news = self._news(file, name, mark, left) if left > 0 else None
+            if news is not None:
+                part, mark = news
+                left -= part.end - part.start
+                ranges.append(part)
+            if mark is not None:
+                reached[name] = mark
+        return (ranges, reached) if ranges else None
+
+    def _news(
+        self, file: Path, name: str, mark: list[int] | None, most: int
+    ) -> tuple[LineRange, list[int]] | None:
+        facts = file.stat()
+        path = str(file.resolve())
+        if file.name.endswith(".gz"):
+            now = [facts.st_ino, facts.st_size, facts.st_mtime_ns]
+            if now in (mark, self._damaged.get(name)):
+                return None
+            if reason := damage(file):
+                self._damaged[name] = now
+                _LOG.warning("%s is not read yet: %s", file, reason)
+                return None
+            return LineRange(path, 0, facts.st_size), now
+        is_same = mark is not None and mark[0] == facts.st_ino and mark[1] <= facts.st_size
+        start = mark[1] if mark is not None and is_same else 0
+        end = _last_end(file, start, min(facts.st_size, start + most), facts.st_size)
+        return (LineRange(path, start, end), [facts.st_ino, end]) if end > start else None
+
+
+def _last_end(file: Path, start: int, wanted: int, size: int) -> int:
+    """Return the end of the last whole line that begins at ``start`` or later and ends before ``wanted``.
+
+    If none does, that of the first one; ``start`` where no line has its end yet.
+    """
+    with file.open("rb") as text:
+        at = wanted
+        while at > start:
+            begin = max(start, at - _CHUNK)
+            text.seek(begin)
+            if (end := text.read(at - begin).rfind(b"\n")) >= 0:
+                return begin + end + 1
+            at = begin
+        text.seek(wanted)
+        while wanted < size and (chunk := text.read(_CHUNK)):
+            if (end := chunk.find(b"\n")) >= 0:
+                return wanted + end + 1
+            wanted += len(chunk)
+    return start

@@ -1,0 +1,221 @@
+"""Following a source of VAAs: verified and decoded on arrival, as days are, into the live head.
+
+A document may come twice: its message is judged again together with what the head has of it, so that a
+repeated batch changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from permalake.contracts import QUARANTINE
+from permalake.lake.catalog import ensure
+from permalake.lake.day_rows import DayRows
+from permalake.lake.head import Head
+from permalake.lake.head_edit import published_among
+from permalake.lake.head_position import Reached, last_reached
+from permalake.lake.task_files import WrittenFile
+from permalake.pipeline.live import Advance
+from permalake.pipeline.workspace import Workspace
+from permalake.wormhole.contracts import WORMHOLE_TABLES
+from permalake.wormhole.contracts.tables import TOKEN_PRICES, TOKEN_TRANSFER_DETAILS
+from permalake.wormhole.enrich.asked_prices import AskedPrices
+from permalake.wormhole.enrich.head_details import HeadDetails
+from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.reference import load_reference
+from permalake.wormhole.sources.growing_vaas import growing_source
+from permalake.wormhole.sources.wormhole_source import section
+from permalake.wormhole.steps.event_writer import REFUSED_VAAS, event_rows
+from permalake.wormhole.tables.copies import GENESIS, distinct_vaas, of_days
+from permalake.wormhole.tables.documents import COLUMNS, identified, identities
+from permalake.wormhole.tables.event_tables import EVENT_TABLES
+from permalake.wormhole.tables.head_changes import HeadChanges, changes, quarantine_rows, without
+from permalake.wormhole.tables.signed_documents import DOCUMENT, quarantined_documents, signed_documents
+from permalake.wormhole.tables.verified_vaas import CONFLICT, REFUSED
+
+_DETAILS = TOKEN_TRANSFER_DETAILS.name
+_TABLES = (*EVENT_TABLES, _DETAILS)
+"""Tables with rows of a message."""
+LIVE_TABLES = (*_TABLES, QUARANTINE.name)
+_PUBLICATION, _QUORUM = "message_publication", "quorum_state"
+_TRANSFERS, _METAS = "token_transfer_payload", "asset_meta_payload"
+_LOG = logging.getLogger(__name__)
+_NO_DOCUMENT = pa.RecordBatch.from_pylist([], schema=DOCUMENT)
+
+
+def follow(work: Workspace, spark: SparkSession, run_id: str) -> WormholeHead:  # noqa: ARG001
+    """Open the source of VAAs and the head."""
+    return WormholeHead(work, spark)
+
+
+class WormholeHead:
+    """The head of Wormhole that follows its source, batch by batch."""
+
+    def __init__(self, work: Workspace, spark: SparkSession) -> None:
+        contracts = {name: WORMHOLE_TABLES[name] for name in LIVE_TABLES}
+        ensure(work.settings, work.database, work.network, work.domain.tables)
+        self.head = Head(work.settings, work.database, work.network, contracts)
+        self.head.ensure()
+        self._work = work
+        self._section = section(work.settings)
+        self._reference = load_reference(self._section.reference)
+        self._source = growing_source(spark, work.settings, self._section)
+        cache = LakeCache(
+            read=lambda first, last: DayRows(self._locations()[TOKEN_PRICES.name], first, last).scan(),
+            add=lambda _: 0,
+            memory=partial(AskedPrices, work.database),
+            remark=_LOG.debug,
+        )
+        self._values = HeadDetails(work.settings, self._locations, cache)
+
+    def _locations(self) -> Mapping[str, str]:
+        return self._work.reader.locations(self._work.network)
+
+    def close(self) -> None:
+        """Let go of the source."""
+        self._source.close()
+        self._values.close()
+
+    def advance(self) -> Advance | None:
+        """Add the VAAs that have come since; None if there are none."""
+        before = last_reached(self._work.database, self._work.network)
+        news = self._source.news(before)
+        if news is None:
+            return None
+        added = self._add(news.documents, before, news.position)
+        self._source.keep()
+        return added
+
+    def _add(self, documents: DataFrame, before: Reached | None, position: Mapping[str, Any]) -> Advance:
+        arrived, newest = self._arrived(documents, before)
+        oldest = newest - timedelta(days=self._work.settings.live.days - 1)
+        change, refused = self._judged(arrived, oldest)
+        kept, replaced = self._without(change.gone)
+        gained = {**change.added, _DETAILS: self._details(change), QUARANTINE.name: refused}
+        added = [*kept, *(file for name, rows in gained.items() for file in self.head.write(name, rows))]
+        now = datetime.now(UTC)
+        times = change.messages.filter(pc.less_equal(change.messages["timestamp"], pa.scalar(now)))
+        last = pc.max(times["timestamp"]).as_py()
+        seconds = [int(last.timestamp())] if last else []
+        seconds += [before.timestamp] if before else []
+        midnight = datetime(newest.year, newest.month, newest.day, tzinfo=UTC)
+        timestamp = max(seconds, default=int(midnight.timestamp()))
+        self.head.commit(added, replaced, oldest, Reached(None, timestamp, position))
+        return Advance(f"{len(change.messages)} VAAs, {len(refused)} refused", timestamp)
+
+    def _arrived(self, documents: DataFrame, before: Reached | None) -> tuple[pa.Table, date]:
+        """Return the documents of days that the head may hold, and the newest of its days."""
+        today = datetime.now(UTC).date()
+        arrived = identified(documents).select(*COLUMNS).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            past = F.when(F.col("body_date") <= F.lit(today), F.col("body_date"))
+            [row] = arrived.agg(F.max(past).alias("newest")).collect()
+            known = datetime.fromtimestamp(before.timestamp, UTC).date() if before else None
+            days = [row["newest"], known, self.head.newest_published()]
+            newest = min(max((day for day in days if day), default=today), today)
+            oldest = newest - timedelta(days=self._work.settings.live.days - 1)
+            undated = F.col("body_date").isNull() | (F.col("body_date") < F.lit(GENESIS))
+            return arrived.where(undated | (F.col("body_date") >= F.lit(oldest))).toArrow(), newest
+        finally:
+            arrived.unpersist()
+
+    def _judged(self, arrived: pa.Table, oldest: date) -> tuple[HeadChanges, pa.Table]:
+        """Judge the messages that have come, each with what the head has of it.
+
+        Returns:
+            What the head gains and loses, and the new rows of its quarantine.
+        """
+        messages = pc.unique(arrived["message"])
+        publication, quorum = (self._rows(name, messages) for name in (_PUBLICATION, _QUORUM))
+        stored = self._stored(messages, publication, quorum)
+        arrived = arrived.select(stored.schema.names).cast(stored.schema)
+        candidates = of_days(distinct_vaas(pa.concat_tables([arrived, stored])), oldest, date.max)
+        made = defaultdict(list, {name: [one.arrow.empty_table()] for name, one in EVENT_TABLES.items()})
+        refused = [REFUSED.empty_table()]
+        targets = {one.table: one for one in self.head.targets()}
+        for rows in event_rows(candidates, self._reference, targets):
+            for name, table in rows.tables.items():
+                made[name].append(table.cast(EVENT_TABLES[name].arrow))
+            refused.append(rows.landed[REFUSED_VAAS])
+        tables = {name: pa.concat_tables(parts) for name, parts in made.items()}
+        tables[REFUSED_VAAS] = pa.concat_tables(refused)
+        days = {day for rows in tables.values() for day in pc.unique(rows["date"]).to_pylist()}
+        with self._work.database.read() as connection:
+            published = published_among(connection, self._work.network, days)
+        tables = without(tables, "date", published)
+        told = tables.pop(REFUSED_VAAS)
+        tables = without(tables, "row_key", self._published(arrived))
+        present = self.head.rows(QUARANTINE.name).to_table() if len(told) else QUARANTINE.arrow.empty_table()
+        return changes(tables, publication, quorum), quarantine_rows(told, present, datetime.now(UTC))
+
+    def _details(self, change: HeadChanges) -> pa.Table:
+        """Return amount and value of the token transfers that the head gains, where they are known."""
+        gained = {name: change.added[name] for name in (_TRANSFERS, _METAS, _PUBLICATION)}
+        metas = self._without_gone(self.head.rows(_METAS).to_table(), change)
+        messages = self._without_gone(self._rows(_PUBLICATION, metas["row_key"].unique()), change)
+        rows = {
+            _TRANSFERS: gained[_TRANSFERS],
+            _METAS: pa.concat_tables([metas.cast(gained[_METAS].schema), gained[_METAS]]),
+            _PUBLICATION: pa.concat_tables(
+                [messages.cast(gained[_PUBLICATION].schema), gained[_PUBLICATION]]
+            ),
+        }
+        return self._values.rows(rows)
+
+    @staticmethod
+    def _without_gone(rows: pa.Table, change: HeadChanges) -> pa.Table:
+        return without({"": rows}, "row_key", change.gone)[""]
+
+    def _rows(self, name: str, messages: pa.Array) -> pa.Table:
+        """Return the rows that the head has of some messages."""
+        return self.head.rows(name).to_table(filter=pc.field("row_key").isin(messages))
+
+    def _stored(self, messages: pa.Array, publication: pa.Table, quorum: pa.Table) -> pa.Table:
+        """Return as documents what the head has of messages, and what it refused as it conflicts."""
+        refused = self.head.rows(QUARANTINE.name).to_table(filter=pc.field("reason") == CONFLICT)
+        documents = [
+            signed_documents(quorum, publication, self._section.source),
+            quarantined_documents(refused),
+        ]
+        [batch] = pa.concat_tables(documents).combine_chunks().to_batches() or [_NO_DOCUMENT]
+        known = pa.Table.from_batches(identities([batch]))
+        return known.filter(pc.is_in(known["message"], value_set=messages))
+
+    def _published(self, arrived: pa.Table) -> list[str]:
+        """Return the messages without a real time that are published: of others the bytes tell the day."""
+        undated = arrived.filter(pc.less(arrived["body_date"], pa.scalar(GENESIS)))
+        if not len(undated):
+            return []
+        wanted = pc.field("row_key").isin(pc.unique(undated["message"]))
+        rows = self.head.published_rows(_PUBLICATION, every_day=True).to_table(["row_key"], filter=wanted)
+        return list(rows["row_key"].to_pylist())
+
+    def _without(self, gone: Collection[str]) -> tuple[list[WrittenFile], dict[str, set[str]]]:
+        """Rewrite the files that hold rows of some messages without these.
+
+        Returns:
+            The new files, which are not part of the head yet, and the paths of those that they replace.
+        """
+        written: list[WrittenFile] = []
+        replaced: dict[str, set[str]] = defaultdict(set)
+        keys = pa.array(sorted(gone), pa.string())
+        for name in _TABLES if gone else ():
+            for file in self.head.files(name):
+                held = self.head.read(name, [file], ["row_key"])["row_key"]
+                if not pc.any(pc.is_in(held, value_set=keys)).as_py():
+                    continue
+                replaced[name].add(file.file_path)
+                rows = self.head.read(name, [file])
+                written += self.head.write(name, rows.filter(pc.invert(pc.is_in(held, value_set=keys))))
+        return written, replaced

@@ -1,0 +1,145 @@
+"""Lists of IOTA networks: the rows that SQL has, through each filter and order; NFTs by their issuer."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pyarrow.parquet as pq
+import pytest
+
+from permalake.iota.rest.content_words import KINDS, PAYLOADS, payload_type
+from support.synthetic_lake import NETWORKS as PROTOCOLS
+
+WIDE = {"start": "2000-01-01", "end": "2999-01-01"}
+
+
+@pytest.fixture(params=("shimmer", "iota"))
+def network(request):
+    """A network of each protocol."""
+    return request.param
+
+
+def listed(api, network, name, status=200, **asked):
+    answer = api.get(f"/{network}/explore/{name}", params={**WIDE, "format": "json", **asked})
+    assert answer.status_code == status, answer.text
+    return answer.json() if status != 200 else answer.json()["rows"]
+
+
+def rows_of(api, network, table):
+    """Every row of a table, from its file."""
+    answer = api.get(f"/api/analytics/v1/{network}/{table}", params={"format": "parquet"})
+    assert answer.status_code == 200, answer.text
+    return pq.read_table(io.BytesIO(answer.content)).to_pylist()
+
+
+def keys(changes):
+    return {(one["output"], one["change"] == "consumed") for one in changes}
+
+
+def test_ledger_changes_are_filtered_by_each_of_their_columns(synthetic_api, network) -> None:
+    rows = rows_of(synthetic_api, network, "ledger_updates")
+    assert keys(listed(synthetic_api, network, "changes")) == {
+        (row["output_id"], bool(row["is_spent"])) for row in rows
+    }
+    amount = sorted(row["amount"] for row in rows)[len(rows) // 2]
+    coins = f"{amount // 10**6}.{amount % 10**6:06d}"
+    address, kind = rows[0]["address"], rows[-1]["kind"]
+    cases = {
+        "address": (address, lambda row: row["address"] == address),
+        "kind": (kind, lambda row: row["kind"] == kind),
+        "change": ("consumed", lambda row: row["is_spent"]),
+        "minimum": (coins, lambda row: row["amount"] >= amount),
+        "maximum": (coins, lambda row: row["amount"] <= amount),
+    }
+    for name, (text, keeps) in cases.items():
+        expected = {(row["output_id"], bool(row["is_spent"])) for row in rows if keeps(row)}
+        assert keys(listed(synthetic_api, network, "changes", **{name: text})) == expected, name
+        assert expected, name
+
+
+def test_ledger_changes_are_sorted_and_told_in_words(synthetic_api, network) -> None:
+    found = listed(synthetic_api, network, "changes", sort="-amount")
+    amounts = [one["amount"] for one in found]
+    assert amounts == sorted(amounts, reverse=True)
+    assert {one["kind"] for one in found} <= set(KINDS.values())
+    times = [one["time"] for one in listed(synthetic_api, network, "changes", sort="time")]
+    assert times == sorted(times)
+
+
+def test_messages_are_filtered_by_what_they_carry(synthetic_api, network) -> None:
+    words = {network: PAYLOADS[protocol] for network, protocol in PROTOCOLS.items()}[network]
+    carried = {kind: set() for kind in words.values()}
+    for row in rows_of(synthetic_api, network, "messages"):
+        carried[words[payload_type(row["message"], PROTOCOLS[network])]].add(row["message_id"])
+    for kind, expected in carried.items():
+        found = listed(synthetic_api, network, "messages", payload=kind)
+        assert {one["message"] for one in found} == expected
+    assert sum(map(bool, carried.values())) >= 3
+    transactions = {row["message_id"] for row in rows_of(synthetic_api, network, "transactions")}
+    assert transactions <= carried["transaction"]
+    answer = listed(synthetic_api, network, "messages", 400, payload="dust")
+    assert "choose from no payload" in answer["detail"]
+
+
+def test_messages_are_filtered_by_their_state(synthetic_api, network) -> None:
+    rows = rows_of(synthetic_api, network, "messages")
+    for state, number in {"included": 1, "conflicting": 0, "no transaction": 2}.items():
+        expected = {row["message_id"] for row in rows if row["inclusion_state"] == number}
+        assert {one["message"] for one in listed(synthetic_api, network, "messages", state=state)} == expected
+        assert expected, state
+    reason = next(row["conflict_reason"] for row in rows if row["inclusion_state"] == 0)
+    found = listed(synthetic_api, network, "messages", reason=reason)
+    assert {one["message"] for one in found} == {
+        row["message_id"] for row in rows if (row["inclusion_state"], row["conflict_reason"]) == (0, reason)
+    }
+    assert all(one["conflict"].startswith(str(reason)) for one in found)
+
+
+def test_files_and_pages_hold_what_the_link_shows(synthetic_api, network) -> None:
+    shown = listed(synthetic_api, network, "changes", change="created", sort="-amount")
+    asked = {**WIDE, "change": "created", "sort": "-amount", "list": "rows"}
+    path = f"/{network}/explore/changes"
+    text = synthetic_api.get(path, params={**asked, "format": "csv"}).text
+    assert [row["output"] for row in csv.DictReader(io.StringIO(text))] == [one["output"] for one in shown]
+    file = synthetic_api.get(path, params={**asked, "format": "parquet"}).content
+    assert pq.read_table(io.BytesIO(file)).to_pylist() == shown
+    html = synthetic_api.get(path, params=asked, headers={"Accept": "text/html"}).text
+    assert shown[0]["output"] in html
+    assert 'aria-sort="descending"' in html
+    assert '<option value="created" selected' in html
+
+
+def test_a_collection_holds_the_nfts_of_its_issuer(synthetic_api) -> None:
+    rows = rows_of(synthetic_api, "shimmer", "nft_outputs")
+    issuer = next(row["issuer"] for row in rows if row["issuer"])
+    expected = {row["nft_id"] for row in rows if row["issuer"] == issuer}
+    found = synthetic_api.get(f"/shimmer/explore/collection/{issuer}", params={"format": "json"}).json()
+    assert {one["nft"] for one in found["rows"]} == expected
+    assert found["nfts"] == len(expected)
+    assert {one["nft"] for one in listed(synthetic_api, "shimmer", "nfts", issuer=issuer)} == expected
+    for one in found["rows"]:
+        newest = max(
+            (row for row in rows if row["nft_id"] == one["nft"]), key=lambda row: row["milestone_index"]
+        )
+        assert one["owner"] == newest["address"]
+    nft = synthetic_api.get(
+        f"/shimmer/explore/nft/{found['rows'][0]['nft']}", headers={"Accept": "text/html"}
+    )
+    assert f"/shimmer/explore/collection/{issuer}" in nft.text
+    assert synthetic_api.get("/iota/explore/nfts", params={"format": "json"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("asked", "word"),
+    [
+        ({"kind": "nosuch"}, "basic"),
+        ({"minimum": "much"}, "minimum"),
+        ({"maximum": "1e40"}, "maximum"),
+        ({"address": "smr1x"}, "address"),
+        ({"sort": "nosuch"}, "amount"),
+        ({"change": "lost"}, "created"),
+    ],
+)
+def test_what_is_wrong_is_named(synthetic_api, asked, word) -> None:
+    assert word in listed(synthetic_api, "shimmer", "changes", 400, **asked)["detail"]

@@ -1,0 +1,109 @@
+"""The loop that follows a network: what it tries again, when it ends, whom it tells of a head that lags."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from permalake.config import load_settings
+from permalake.domains import domain_of
+from permalake.errors import ConfigError, PermalakeError
+from permalake.lake.head import Head
+from permalake.lake.head_position import Reached, set_position
+from permalake.pipeline.live import Advance, LiveOrder, follow
+from permalake.pipeline.workspace import Workspace
+from support.faulty_server import FaultyServer
+
+OLD = 1_664_388_000  # 2022-09-28
+
+
+class Webhook(FaultyServer):
+    """Keeps the alerts that it is sent."""
+
+    def __init__(self):
+        super().__init__()
+        self.alerts = []
+
+    def respond(self, handler, body, fault):
+        self.alerts.append(json.loads(body))
+        return 200, b"{}"
+
+
+class Steps:
+    """A head without tables, whose source gives or raises one thing after the other, then nothing."""
+
+    def __init__(self, work, *steps):
+        self.head = Head(work.settings, work.database, work.network, {})
+        self.steps = list(steps)
+
+    def advance(self):
+        step = self.steps.pop(0) if self.steps else None
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+
+@pytest.fixture
+def hook():
+    with Webhook() as server:
+        yield server
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch, hook):
+    config = tmp_path / "permalake.toml"
+    config.write_text(
+        f'[lake]\nwarehouse = "{tmp_path}/lake"\n[alerts]\nwebhook = "{hook.url}"\n'
+        "[live]\npoll_seconds = 0.05\nattempts = 3\nmax_lag_seconds = 0.3\n"
+        '[networks.testnet]\nprotocol = "stardust"\nbech32_hrp = "rms"\nsource = "node"\nurl = "http://localhost"\n'
+    )
+    monkeypatch.setenv("PERMALAKE_CONFIG", str(config))
+    return Workspace.open(load_settings(), domain_of("testnet"), "testnet")
+
+
+ONCE = LiveOrder("testnet", "run", once=True)
+A_SECOND = LiveOrder("testnet", "run", seconds=1.0)
+ADDED = Advance("milestones 7 to 8", OLD)
+
+
+def test_what_fails_is_tried_again_and_ends_the_run_after_so_many_in_a_row(work) -> None:
+    away = PermalakeError("the node does not answer")
+    follow(work, ONCE, Steps(work, away, away, ADDED, away, away))
+    with pytest.raises(PermalakeError, match="the node does not answer"):
+        follow(work, ONCE, Steps(work, away, away, away))
+    with pytest.raises(PermalakeError, match="ValueError: what nobody foresaw"):
+        follow(work, ONCE, Steps(work, *(ValueError("what nobody foresaw") for _ in range(3))))
+    steps = Steps(work, ConfigError("networks.testnet.url: wrong"), ADDED)
+    with pytest.raises(ConfigError):
+        follow(work, ONCE, steps)
+    assert steps.steps == [ADDED]
+
+
+def test_a_head_that_stays_behind_is_told_once(work, hook) -> None:
+    follow(work, A_SECOND, Steps(work, ADDED, ADDED))
+    (alert,) = hook.alerts
+    facts = {name: alert[name] for name in ("event", "dag", "run", "network", "day", "step")}
+    assert facts == {
+        "event": "lagging",
+        "dag": "iota_live",
+        "run": "run",
+        "network": "testnet",
+        "day": "2022-09-28",
+        "step": "follow",
+    }
+    assert "the live head is " in alert["text"]
+
+
+def test_a_head_whose_node_has_stopped_before_the_run_is_told_too(work, hook) -> None:
+    with work.database.write() as connection:
+        set_position(connection, "testnet", Reached(8, OLD))
+    follow(work, A_SECOND, Steps(work))
+    assert [alert["event"] for alert in hook.alerts] == ["lagging"]
+
+
+def test_a_head_that_catches_up_is_not_told(work, hook) -> None:
+    follow(work, ONCE, Steps(work, ADDED))
+    follow(work, A_SECOND, Steps(work, ADDED, Advance("milestone 9", 2**32 - 1)))
+    follow(work, A_SECOND, Steps(work))
+    assert hook.alerts == []

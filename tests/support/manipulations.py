@@ -1,0 +1,233 @@
+"""Exports of a lake before and after its days changed, and what a host could do to a copy of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from permalake.config import Settings
+from permalake.transparency import keys
+from permalake.transparency.log import append, read_log
+from permalake.transparency.notes import SignerKey
+from permalake.transparency.places import FolderPlace
+from support.lakes import DAY1, DAY2, DAY3, OpenLake, build, pass_audit, put, settings_of
+from support.served_wormhole import publish_world, wormhole_settings
+from support.signed_lakes import export, public_key, sign
+
+CHECKPOINT = "log/checkpoint"
+
+
+@dataclass(frozen=True)
+class Exports:
+    """An export after two publications (``older``), and after two more: a correction and a new day."""
+
+    settings: Settings
+    lake: OpenLake
+    older: Path
+    newer: Path
+    network: str
+
+    def copy(self, target: Path) -> Export:
+        """A copy of the newer one. Its files are links: replace them, never write into them."""
+        return Export(shutil.copytree(self.newer, target, copy_function=os.link), self)
+
+
+def iota_exports(folder: Path) -> Exports:
+    """Three days of messages, of which the first is corrected and the last is new."""
+    settings = settings_of(folder / "warehouse")
+    lake = OpenLake(settings)
+    build(settings, lake, DAY1, 1, 300, "first")
+    build(settings, lake, DAY2, 2, 40, "second")
+    older = _exported(settings, lake, folder / "older")
+    build(settings, lake, DAY1, 1, 700, "corrected")
+    build(settings, lake, DAY3, 3, 5, "third")
+    shutil.copytree(older, folder / "newer")
+    return Exports(settings, lake, older, _exported(settings, lake, folder / "newer"), "shimmer")
+
+
+def wormhole_exports(folder: Path) -> Exports:
+    """Days of VAAs, of which one is corrected; its last transfer comes on a day that is new."""
+    settings = wormhole_settings(folder)
+    lake = OpenLake(settings)
+    tables = publish_world(settings)
+    older = _exported(settings, lake, folder / "older")
+    days = sorted({row["date"] for row in tables["quorum_state"]})
+    corrected, new = days[len(days) // 2], days[-1].replace(year=days[-1].year + 1)
+    for day, change in ((corrected, lambda rows: rows[:-1]), (new, lambda rows: rows[-1:])):
+        attempt = lake.begin("wormhole", day, day, f"again-{day}")
+        for name in ("quorum_state", "message_publication"):
+            rows = [row for row in tables[name] if row["date"] == corrected]
+            put(settings, attempt, name, [{**row, "date": day} for row in change(rows)])
+        lake.builds.publish(pass_audit(attempt))
+    shutil.copytree(older, folder / "newer")
+    return Exports(settings, lake, older, _exported(settings, lake, folder / "newer"), "wormhole")
+
+
+def _exported(settings: Settings, lake: OpenLake, target: Path) -> Path:
+    sign(settings, lake)
+    export(settings, lake, target)
+    return target
+
+
+@dataclass(frozen=True)
+class Export:
+    """A copy of the newer of two exports, to be changed."""
+
+    folder: Path
+    exports: Exports
+
+    def listed(self) -> list[dict]:
+        """The data files that it lists."""
+        return json.loads((self.folder / "files.json").read_text())
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Paths of the files that somebody who checks it reads: data, manifests, tiles, checkpoint."""
+        counted = {one["path"] for one in self.listed()}
+        return [path for path in self._paths if path in counted or self._is_of_log(path)]
+
+    @cached_property
+    def others(self) -> list[str]:
+        """Paths of all other files: descriptions, lists, files of earlier days, the key."""
+        return [path for path in self._paths if path not in self.files]
+
+    @property
+    def _paths(self) -> list[str]:
+        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file())
+
+    def _is_of_log(self, path: str) -> bool:
+        """Whether it is read from the log; partial tiles of a smaller log are not, nor the key."""
+        file = self.folder / path
+        is_superseded = file.parent.suffix == ".p" and int(file.name) < max(
+            int(one.name) for one in file.parent.iterdir()
+        )
+        return path.startswith("log/") and file.name != "key" and not is_superseded
+
+    def of(self, *starts: str) -> list[str]:
+        """Those of the files that are read below one of some folders."""
+        return [path for path in self.files if path.startswith(starts)]
+
+    def read(self, path: str) -> bytes:
+        """The content of a file."""
+        return (self.folder / path).read_bytes()
+
+    def put(self, path: str, content: bytes) -> None:
+        """Replace a file, and not what it is a link to."""
+        (self.folder / path).unlink(missing_ok=True)
+        (self.folder / path).write_bytes(content)
+
+
+def flip(copy: Export, path: str, chance: random.Random) -> None:
+    """Change one bit of a file."""
+    content = bytearray(copy.read(path))
+    content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    copy.put(path, bytes(content))
+
+
+def _flip_in(*starts: str) -> Manipulation:
+    return lambda copy, chance: flip(copy, chance.choice(copy.of(*starts)), chance)
+
+
+def _truncate(copy: Export, chance: random.Random) -> None:
+    path = chance.choice(copy.files)
+    copy.put(path, copy.read(path)[: chance.randrange(len(copy.read(path)))])
+
+
+def _remove(copy: Export, chance: random.Random) -> None:
+    (copy.folder / chance.choice(copy.files)).unlink()
+
+
+def _swap_days(copy: Export, chance: random.Random) -> None:
+    """Let two days of a table change places, and list them as if they belonged there."""
+    tables: dict[str, list[str]] = {}
+    for path in copy.of("data/"):
+        tables.setdefault(path.rpartition("/")[0], []).append(path)
+    one, other = chance.sample(chance.choice([paths for paths in tables.values() if len(paths) > 1]), 2)
+    contents = {one: copy.read(other), other: copy.read(one)}
+    listed = {entry["path"]: entry for entry in copy.listed()}
+    for here, there in ((one, other), (other, one)):
+        copy.put(here, contents[here])
+        facts = {name: listed[there][name] for name in ("rows", "bytes", "sha256")}
+        listed[here], listed[there] = {**listed[here], **facts}, listed[there]
+    copy.put("files.json", json.dumps(list(listed.values())).encode())
+
+
+def _older_rows(copy: Export, chance: random.Random) -> None:
+    """Put a corrected table's former rows in place of those that count, and list them as such."""
+    counted = {path.rpartition("-")[0]: path for path in copy.of("data/")}
+    former = json.loads((copy.exports.older / "files.json").read_text())
+    corrected = [
+        (one, counted[stem])
+        for one in former
+        if (stem := one["path"].rpartition("-")[0]) in counted and counted[stem] != one["path"]
+    ]
+    one, path = chance.choice(corrected)
+    copy.put(path, (copy.exports.older / one["path"]).read_bytes())
+    listed = [{**one, "path": path} if entry["path"] == path else entry for entry in copy.listed()]
+    copy.put("files.json", json.dumps(listed).encode())
+
+
+def _older_manifest(copy: Export, chance: random.Random) -> None:
+    """Put the manifest that a day had before in place of the one that replaced it."""
+    log = read_log(FolderPlace(str(copy.folder)), "log", [public_key()])
+    replaced = [one for one in log.entries if log.latest[one.network, one.date] != one]
+    entry = chance.choice(replaced)
+    path = f"log/{log.latest[entry.network, entry.date].path}"
+    copy.put(path, copy.read(f"log/{entry.path}"))
+
+
+def _older_checkpoint(copy: Export, _: random.Random) -> None:
+    copy.put(CHECKPOINT, (copy.exports.older / CHECKPOINT).read_bytes())
+
+
+def _older_export(copy: Export, _: random.Random) -> None:
+    """Go back to the whole export of an older publication."""
+    shutil.rmtree(copy.folder)
+    shutil.copytree(copy.exports.older, copy.folder, copy_function=os.link)
+
+
+def _sign_again(copy: Export, key: SignerKey, *, reorder: random.Random | None = None) -> None:
+    place = FolderPlace(str(copy.folder))
+    log = read_log(place, "log", [public_key()])
+    entries = list(log.entries)
+    while reorder and entries == list(log.entries):
+        reorder.shuffle(entries)
+    append(place, "log", None, entries, key=key, origin=log.checkpoint.origin)
+
+
+def _fork(copy: Export, chance: random.Random) -> None:
+    """Show another log under the same name, which its publisher signed."""
+    key = keys.signing_key()
+    assert key is not None
+    _sign_again(copy, key, reorder=chance)
+
+
+def _another_key(copy: Export, _: random.Random) -> None:
+    """Sign the very same days by a key of the same name."""
+    _sign_again(copy, SignerKey(public_key().name, Ed25519PrivateKey.generate()))
+
+
+Manipulation = Callable[[Export, random.Random], None]
+MANIPULATIONS: dict[str, Manipulation] = {
+    "a bit of data": _flip_in("data/"),
+    "a bit of a manifest": _flip_in("log/manifests/"),
+    "a bit of a tile": _flip_in("log/tile/"),
+    "a bit of the checkpoint": _flip_in(CHECKPOINT),
+    "a truncated file": _truncate,
+    "a missing file": _remove,
+    "days of a table swapped": _swap_days,
+    "rows of an older publication": _older_rows,
+    "the manifest of an older publication": _older_manifest,
+    "an older checkpoint": _older_checkpoint,
+    "an older export": _older_export,
+    "a fork of the log": _fork,
+    "the same days signed by another key": _another_key,
+}

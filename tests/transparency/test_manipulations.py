@@ -1,0 +1,111 @@
+"""Seeded manipulations of exports of both domains: each is refused and named, and nothing of it is landed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from permalake.contracts.steps import Publishers
+from permalake.domains import domain_of
+from permalake.errors import PermalakeError
+from permalake.transparency import seen
+from permalake.transparency.copies import ExportCopy
+from permalake.transparency.landed import LandedDays
+from permalake.transparency.places import open_place
+from permalake.transparency.publisher import open_publisher
+from permalake.transparency.verify import verify
+from support.lakes import settings_of
+from support.manipulations import MANIPULATIONS, Exports, flip, iota_exports, wormhole_exports
+from support.signed_lakes import public_key, table_of
+
+SEEDS = 8
+"""Seeds of each manipulation and domain."""
+READ_BY_A_CHECK_ALONE = ("a bit of a manifest", "a truncated file", "a missing file")
+"""Manipulations that may hit a manifest which another one replaced."""
+
+
+@pytest.fixture(scope="module", params=[iota_exports, wormhole_exports], ids=["iota", "wormhole"])
+def exports(home, tmp_path_factory, request):
+    exports = request.param(tmp_path_factory.mktemp("exports"))
+    yield exports
+    checked(exports.newer)  # links to its files were replaced, never written into
+
+
+def checked(folder: Path):
+    return verify(ExportCopy(open_place(str(folder))), table_of, key=public_key())
+
+
+@pytest.fixture(scope="module")
+def remembered(exports):
+    """What this machine keeps after it saw the newer export, so that going back is noticed."""
+    seen.FILE.unlink(missing_ok=True)
+    assert sum(checked(exports.newer).days.values()) >= 3
+    return seen.FILE.read_bytes()
+
+
+def landed(exports: Exports, source: Path, place: Path) -> dict[str, bytes]:
+    """Land all days of a copy as a mirror does; return what lies there by manifest and table."""
+    network = exports.network
+    tables = [table for table in domain_of(network).tables.values() if table.commit != "side"]
+    days = open_publisher(str(exports.newer), [str(public_key())]).days(network)
+    landing = LandedDays(settings_of(place), network, Publishers((str(source),), (str(public_key()),)))
+    return {
+        f"{day.manifest} {table.name}": Path(file).read_bytes()
+        for date in days
+        for day in landing.land(date, date, tables).values()
+        for table in tables
+        if (file := day.file(table.name))
+    }
+
+
+@pytest.fixture(scope="module")
+def signed(exports, remembered, tmp_path_factory):
+    return landed(exports, exports.newer, tmp_path_factory.mktemp("honest"))
+
+
+def attempted(work, *arguments):
+    """What some work gives, and why it was refused; one of both is None."""
+    try:
+        return work(*arguments), None
+    except PermalakeError as error:
+        return None, str(error)
+
+
+def test_there_are_at_least_200_manipulations() -> None:
+    assert 2 * SEEDS * len(MANIPULATIONS) >= 200
+
+
+@pytest.mark.parametrize("what", MANIPULATIONS)
+def test_whatever_a_host_does_is_refused_and_nothing_of_it_is_landed(
+    exports, remembered, signed, tmp_path, what
+) -> None:
+    for seed in range(SEEDS):
+        copy = exports.copy(tmp_path / f"copy-{seed}")
+        MANIPULATIONS[what](copy, random.Random(f"{what} {seed}"))
+        seen.FILE.write_bytes(remembered)
+        _, reason = attempted(checked, copy.folder)
+        assert reason, seed
+        assert "\n" not in reason
+        assert seen.FILE.read_bytes() == remembered
+        place = tmp_path / f"place-{seed}"
+        found, reason = attempted(landed, exports, copy.folder, place)
+        assert {file.read_bytes() for file in place.rglob("*.parquet")} <= set(signed.values()), seed
+        assert reason or (found == signed and what in READ_BY_A_CHECK_ALONE), seed
+
+
+def test_what_is_changed_beside_the_days_is_refused_or_does_not_count(
+    exports, remembered, signed, tmp_path
+) -> None:
+    """Lists, descriptions, files of earlier days, and the key beside the export."""
+    names = exports.copy(tmp_path / "names").others
+    assert {"README.md", "files.json", "log/key"} <= set(names)
+    for number, path in enumerate(names):
+        copy = exports.copy(tmp_path / f"copy-{number}")
+        flip(copy, path, random.Random(number))
+        seen.FILE.write_bytes(remembered)
+        _, reason = attempted(checked, copy.folder)
+        assert reason is None or path == "files.json", path
+        if reason is None:
+            assert landed(exports, copy.folder, tmp_path / f"place-{number}") == signed

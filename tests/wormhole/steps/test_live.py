@@ -1,0 +1,323 @@
+"""Wormhole followed live: the head has what the source has told, whatever comes when and how often."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import gzip
+import json
+import random
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from permalake.cli import status
+from permalake.errors import ConfigError
+from permalake.lake.head import Head
+from permalake.lake.head_position import head_positions
+from permalake.net import http
+from permalake.wormhole.enrich.head_details import HeadDetails
+from permalake.wormhole.sources import growing_vaas
+from permalake.wormhole.sources.spy import SpyStream
+from permalake.wormhole.steps.live import LIVE_TABLES
+from support.explorer_server import ExplorerServer
+from support.live_wormhole import DAYS, LiveWormhole, documents
+from support.spy_server import SpyServer
+
+EVENTS = (
+    *("message_publication", "quorum_state"),
+    *("token_transfer_payload", "asset_meta_payload", "nft_transfer_payload"),
+)
+DETAILS = "token_transfer_details"
+HASTY = http.RetryPolicy(read=0.3, whole=1.0, back_off=0.01, attempts=12, longest_pause=3)
+
+
+@pytest.fixture
+def world(spark, tmp_path, monkeypatch):
+    return LiveWormhole(spark, tmp_path, monkeypatch)
+
+
+def arrivals(seed, parts):
+    """The world's documents out of order, some twice, in so many parts."""
+    chance = random.Random(seed)
+    lines = documents()
+    lines += chance.sample(lines, len(lines) // 5)
+    chance.shuffle(lines)
+    size = -(-len(lines) // parts)
+    return [lines[at : at + size] for at in range(0, len(lines), size)]
+
+
+def come(world, lines) -> None:
+    for name in {name for name, _ in lines}:
+        world.append(name, [line for file, line in lines if file == name])
+
+
+def assert_all(world, namespace="wormhole_live") -> None:
+    for table in (*EVENTS, "quarantine"):
+        assert world.differences(table, namespace) == [], table
+
+
+def test_the_head_grows_with_files_and_has_the_rows_of_days(world) -> None:
+    before = set()
+    for lines in arrivals(seed=1, parts=4):
+        come(world, lines)
+        world.follow()
+        seen = world.seen()
+        assert len(seen) > 50
+        before |= seen
+    assert_all(world)
+    rows = world.rows("wormhole.message_publication_with_live")
+    assert {row["provisional"] for row in rows} == {True}
+    assert {row["date"] for row in rows} == set(DAYS)
+
+
+def test_a_line_counts_once_it_has_its_end(world) -> None:
+    (name, line), *_ = documents()[5:]
+    file = world.input / name
+    file.write_bytes(line[:100])
+    world.follow()
+    assert (world.seen(), world.live("quarantine")) == (set(), [])
+    file.write_bytes(line + b"\n")
+    world.follow()
+    assert len(world.seen()) == 1
+
+
+def test_a_published_day_takes_the_place_of_its_head(world) -> None:
+    lines = documents()
+    come(world, lines)
+    world.follow()
+    everything = world.seen()
+    assert_values(world)
+    counts, over = [], threading.Event()
+
+    def read():
+        while not over.is_set():
+            counts.append(len(world.seen()))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    world.publish(DAYS[0], valued=True)
+    over.set()
+    reader.join()
+    details = {row["row_key"]: row for row in world.rows(f"wormhole.{DETAILS}_with_live")}
+    assert {row["provisional"] for row in details.values() if row["date"] == DAYS[0]} == {False}
+    assert len(details) == len(world.rows("wormhole.token_transfer_payload_with_live"))
+    assert set(counts) == {len(everything)}
+    assert {row["date"] for row in world.live("message_publication")} == set(DAYS[1:])
+    come(world, lines[:100])
+    world.follow()
+    assert world.seen() == everything, "what comes again is there already"
+    for day in DAYS[1:]:
+        world.publish(day)
+    world.follow()
+    assert not any(world.live(name) for name in LIVE_TABLES)
+    assert_all(world, "wormhole")
+
+
+def test_files_that_are_cut_replaced_or_packed_are_read_again(world) -> None:
+    lines = documents()
+    come(world, lines[:200])
+    world.follow()
+    for file in list(world.input.iterdir()):
+        packed = file.with_name(f"{file.name}.gz")
+        packed.write_bytes(gzip.compress(file.read_bytes())[:-20])
+        file.write_bytes(b"")
+    world.follow()
+    some = world.seen()
+    assert len(some) > 100, "a gzip file that breaks off is not read"
+    for name in {name for name, _ in lines}:
+        text = b"".join(line + b"\n" for file, line in lines if file == name)
+        (world.input / f"{name}.gz").write_bytes(gzip.compress(text))
+    world.follow()
+    assert len(world.seen()) > len(some)
+    assert_all(world)
+
+
+def assert_values(world) -> None:
+    """A transfer has its day's value, or none: attestations of earlier days are not known here."""
+    rows = world.live(DETAILS)
+    assert len(rows) == len(world.live("token_transfer_payload"))
+    unknown = {row["row_key"] for row in rows if row["notional_usd"] is None}
+    assert len(unknown) < len(rows) - 20
+    assert all(row["reason"] for row in rows if row["row_key"] in unknown)
+    faults = [line for line in world.differences(DETAILS) if not any(key in line for key in unknown)]
+    assert faults == []
+
+
+def test_a_batch_is_priced_without_spark(world, monkeypatch) -> None:
+    """Its transfers are few, and what is known of their tokens is kept: a job costs more than all of it."""
+    group, jobs, work = "values of a head", [], HeadDetails.rows
+    context = world.spark.sparkContext
+
+    def rows(self, given):
+        context.setJobGroup(group, group)
+        try:
+            return work(self, given)
+        finally:
+            context.setLocalProperty("spark.jobGroup.id", None)
+            jobs.append(list(context.statusTracker().getJobIdsForGroup(group)))
+
+    monkeypatch.setattr(HeadDetails, "rows", rows)
+    come(world, documents())
+    world.follow()
+    assert_values(world)
+    assert jobs
+    assert not any(jobs)
+
+
+POINTS = (
+    "permalake.wormhole.steps.live.identified",
+    "permalake.wormhole.steps.live.event_rows",
+    "permalake.lake.head.TaskFiles.complete",
+    "permalake.lake.head.prepare",
+    "permalake.lake.head_edit.move_pointer",
+    "after",
+)
+
+
+class Killed(BaseException):
+    """As a process ends that is killed."""
+
+
+def test_killed_anywhere_nothing_is_lost_or_twice(world, monkeypatch) -> None:
+    chance = random.Random(5)
+    commit = Head.commit
+
+    def die(*_, **__):
+        raise Killed
+
+    def added(*given, **more):
+        commit(*given, **more)
+        raise Killed
+
+    world.lake.ensure(world.name)
+    parts = arrivals(seed=2, parts=len(POINTS))
+    for point, lines in zip(chance.sample(POINTS, len(POINTS)), parts, strict=True):
+        come(world, lines)
+        before = world.seen()
+        with monkeypatch.context() as patch:
+            patch.setattr(*((Head, "commit", added) if point == "after" else (point, die)))
+            with pytest.raises(Killed):
+                world.follow()
+        assert (world.seen() == before) == (point != "after")
+    world.follow()
+    assert_all(world)
+
+
+def test_a_head_holds_no_more_days_than_it_may(spark, tmp_path, monkeypatch) -> None:
+    world = LiveWormhole(spark, tmp_path, monkeypatch, days=1)
+    for day in DAYS:
+        come(world, [one for one in documents() if one[0] == f"vaas-{day}.jsonl"])
+        world.follow()
+        assert {row["date"] for row in world.live("message_publication")} == {day}
+
+
+def test_a_list_that_fails_repeats_and_grows_is_followed(spark, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(growing_vaas, "_today", lambda: dt.date.fromisoformat(DAYS[-1]))
+    monkeypatch.setattr(http, "RetryPolicy", lambda: HASTY)
+    with ExplorerServer(faulty=0.2, seed=3) as server:
+        world = LiveWormhole(spark, tmp_path, monkeypatch, attempts=20)
+        text = world.config.read_text()
+        path = next(line for line in text.splitlines() if line == f'path = "{world.input}"')
+        listed = f'source = "wormholescan"\nurl = "{server.url}"\nrate_per_second = 200'
+        world.config.write_text(text.replace(path, listed))
+        server.largest["vaas"] = 100
+        for lines in arrivals(seed=4, parts=3):
+            server.vaas += [json.loads(line) for _, line in lines]
+            world.follow()
+            asked = len(server.calls)
+            world.follow()
+            assert len(server.calls) - asked < 40
+        assert_all(world)
+        assert sum(fault is not None for *_, fault in server.calls) > 5
+
+
+def test_only_a_source_that_grows_can_be_followed(world) -> None:
+    text = world.config.read_text()
+    source = '[wormhole]\nsource = "permalake"\nurl = "https://example.org"\npublisher_keys = ["x"]'
+    world.config.write_text(text.replace("[wormhole]", source))
+    with pytest.raises(ConfigError, match=r"wormhole\.source: permalake has whole days alone"):
+        world.follow()
+
+
+def test_a_spy_is_followed_and_its_gaps_are_told(spark, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(growing_vaas, "_today", lambda: dt.date.fromisoformat(DAYS[-1]))
+    lines = documents()
+    vaas = list(raw_vaas(lines))
+    random.Random(6).shuffle(vaas)
+    parts = [vaas[at::4] for at in range(4)]
+    awaited, heard = [], SpyStream.heard
+
+    def patient(stream, most):
+        count = awaited.pop() if awaited else 0
+        ends = time.monotonic() + 120
+        while len(heard(stream, count)) < count:
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+        return heard(stream, most)
+
+    monkeypatch.setattr(SpyStream, "heard", patient)
+    with SpyServer() as server:
+        world = LiveWormhole(spark, tmp_path, monkeypatch, spy=f'"{server.address}"', attempts=30)
+        come(world, lines)
+
+        def hear(some, *, twice=False):
+            begun, awaited[:] = server.subscriptions, [len(some)]
+            ended = threading.Thread(target=world.follow)
+            ended.start()
+            server.wait(begun + 1)
+            server.say(some[: len(some) // 2])
+            if twice:
+                server.reset()
+                server.wait(begun + 2)
+            server.say(some[len(some) // 2 :])
+            ended.join()
+
+        hear(parts[0])
+        first = world.seen()
+        assert len(first) > 30
+        assert gaps(world) == []
+        hear([*parts[0], *parts[1]], twice=True)
+        second = world.seen()
+        assert len(second) > len(first)
+        assert len(gaps(world)) >= 1
+        with monkeypatch.context() as patch:
+
+            def die(*_, **__):
+                raise Killed
+
+            patch.setattr("permalake.lake.head.prepare", die)
+
+            def be_killed():
+                with pytest.raises(Killed):
+                    world.follow()
+
+            begun, awaited[:] = server.subscriptions, [len(parts[2])]
+            ended = threading.Thread(target=be_killed)
+            ended.start()
+            server.wait(begun + 1)
+            server.say(parts[2])
+            ended.join()
+        assert world.seen() == second
+        hear(parts[3])
+        assert len(world.seen()) > len(second)
+        told = gaps(world)
+        status.command(config=str(world.config))
+        assert capsys.readouterr().out.count("wormhole: nobody listened") == len(told) >= 2
+    world.publish(DAYS[-1])
+    lost = [
+        one for one in world.differences("message_publication", "wormhole", DAYS[-1:]) if "missing" in one
+    ]
+    assert lost == [], "the day's build has what nobody heard"
+
+
+def raw_vaas(lines):
+    for _, line in lines:
+        with suppress(ValueError, KeyError, TypeError):
+            yield base64.b64decode(json.loads(line)["vaa"], validate=True)
+
+
+def gaps(world):
+    return list(head_positions(world.lake.database)["wormhole"].gaps)
