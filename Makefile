@@ -6,8 +6,6 @@ unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-# It builds servers of S3 and GCS and fetches jars that nothing else in the suite needs.
-ON_STORAGE := tests/cluster/test_warehouse_on_object_storage.py tests/cluster/test_exports_on_object_storage.py tests/cluster/test_task_logs_on_gcs.py
 HOME_FOLDER := $(or $(PERMALAKE_HOME),.permalake)
 STAMP := $(VENV)/.installed
 LOCKED := requirements.in requirements-airflow.in requirements-notebook.in requirements-dev.in \
@@ -29,11 +27,11 @@ fast: install ## tests without JVM, server or other process: run them before eac
 	@$(PYTHON) -m pytest -m fast -p no:schemathesis --numprocesses 2 --quiet
 
 # A third process works while the others wait for a server or a starting job.
-test: install $(CLIENTS) $(BROWSER) ## the whole test suite, in three processes
-	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 --cov --cov-report= $(addprefix --ignore ,$(ON_STORAGE))
+test: install $(CLIENTS) $(BROWSER) ## the test suite, in three processes, on real servers
+	@$(PYTHON) -m pytest -m "not long" --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 20 --cov --cov-report=
 
-long: install ## tests at full length: ten days under a killed scheduler, kills at every point, ten minutes of load, S3, GCS
-	@PERMALAKE_OPERATOR_DAYS=10 PERMALAKE_FAULT_POINTS=all PERMALAKE_LOAD_SECONDS=600 PERMALAKE_TEST_WORKERS=4 PERMALAKE_SCHEMATHESIS=all $(PYTHON) -m pytest tests/operators tests/faults tests/api/test_load.py tests/api/test_workers.py tests/api/test_openapi.py tests/iota/rest/test_official_clients.py $(ON_STORAGE)
+long: install $(CLIENTS) $(BROWSER) ## what `make test` leaves out or shortens: kills at every point, YARN, S3, GCS, ten minutes of load
+	@PERMALAKE_TESTS=long $(PYTHON) -m pytest -m "long or scaled"
 
 bench: install $(BROWSER) ## the benchmarks, each beside its peer; writes bench/results.json and a picture
 	@$(PYTHON) -m bench

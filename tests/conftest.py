@@ -181,7 +181,7 @@ def pytest_terminal_summary(terminalreporter, config) -> None:
 def pytest_sessionstart(session) -> None:
     """Bring the stores while tests are collected and the first ones of the whole suite do without."""
     option = session.config.option
-    if getattr(option, "numprocesses", None) and not option.markexpr:
+    if getattr(option, "numprocesses", None) and option.markexpr in ("", "not long"):
         for name, server in control.servers().items():
             given = name, server, session.config._tmp_path_factory
             threading.Thread(target=_fetch, args=given, daemon=True).start()

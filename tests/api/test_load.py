@@ -1,13 +1,12 @@
 """Many clients at once, every fifth request malformed: no errors of the server, flat memory, bounded waits.
 
-``PERMALAKE_LOAD_SECONDS`` sets how long; ``make long`` takes ten minutes.
+Ten minutes in ``make long``, seconds in ``make test``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import random
 import time
 from collections import Counter
@@ -19,9 +18,12 @@ import psutil
 import pytest
 
 from support import synthetic_lake
+from support.length import LONG
 from support.load_client import Answer, Connection
 
-SECONDS = float(os.environ.get("PERMALAKE_LOAD_SECONDS", "20"))
+pytestmark = pytest.mark.scaled
+
+SECONDS = 600 if LONG else 20
 CLIENTS, EVERY = 64, 5
 TIMEOUT = 15
 GROWTH = 96 << 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from permalake.domains import DOMAINS
 from permalake.iota.contracts import IOTA_TABLES
 from support import places
+from support.length import LONG
 
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 SOME = (
@@ -124,13 +124,14 @@ def test_the_document_describes_the_route_that_answers(document) -> None:
     assert "white-flag order" in operation["description"]
 
 
+@pytest.mark.scaled
 def test_no_request_finds_a_server_error_or_an_undocumented_answer(whole, tmp_path) -> None:
-    """All checks, on one prefix of each router; ``PERMALAKE_SCHEMATHESIS=all`` takes every route.
+    """All checks, on one prefix of each router; ``make long`` takes every route.
 
     One worker: in Python 3.11 two threads that parse code at once fail ("AST constructor recursion
     depth mismatch").
     """
-    chosen = () if os.environ.get("PERMALAKE_SCHEMATHESIS") == "all" else ("--include-path-regex", SOME)
+    chosen = () if LONG else ("--include-path-regex", SOME)
     done = subprocess.run(
         [
             *(SCHEMATHESIS, "--config-file", RULES, "run", f"{whole.address}/openapi.json", *chosen),

@@ -28,11 +28,12 @@ from permalake.api.workers import shared
 from permalake.config import Settings
 from permalake.local.services.daemon import free_port
 from support import lakes
+from support.length import LONG
 from support.load_client import Connection
 
 PERMALAKE = Path(sys.executable).with_name("permalake")
 WORKERS, CLIENTS = 3, 8
-LOAD_SECONDS = float(os.environ.get("PERMALAKE_LOAD_SECONDS", "8"))
+LOAD_SECONDS = 600 if LONG else 8
 PUBLISH_SECONDS = 20 if LOAD_SECONDS > 100 else 1
 PATH = "/api/analytics/v1/shimmer/ms_analytics?start=2022-09-28&end=2022-09-28"
 
@@ -206,6 +207,7 @@ def _publish(settings, lake, number):
     lake.builds.publish(lakes.pass_audit(attempt))
 
 
+@pytest.mark.scaled
 def test_every_answer_is_of_one_publication_while_others_follow(tmp_path) -> None:
     networks = {lakes.NETWORK: {"protocol": "stardust", "bech32_hrp": "smr", "path": "."}}
     settings = Settings(lake={"warehouse": str(tmp_path / "lake")}, networks=networks)

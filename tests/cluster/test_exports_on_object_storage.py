@@ -17,6 +17,8 @@ from support.lakes import DAY1, DAY2, DAY3, OpenLake, build, settings_of
 from support.signed_lakes import NAME
 from support.whole_runs import PERMALAKE, configuration, rows
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def bucket(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from support import yarn_cluster
 from support.spark_cluster import cluster
@@ -54,6 +55,7 @@ def test_a_cluster_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed) 
     assert (len(on_cluster["messages"]), len(on_cluster["milestones"])) == (81, 2)
 
 
+@pytest.mark.long
 def test_yarn_gives_the_rows_that_one_machine_gives(tmp_path, undisturbed) -> None:
     config = configuration(tmp_path / "lake")
     settings = spark_settings(tmp_path / "spark", YARN_DEFAULTS)

@@ -13,6 +13,8 @@ from permalake.local.airflow_env import airflow_environment
 from permalake.paths import ROOT
 from support.gcs_server import BUCKET, gcs_server
 
+pytestmark = pytest.mark.long
+
 # What the supervisor of a task does when the task has ended, and the API server when somebody looks.
 UPLOADED = """
 import json

@@ -18,6 +18,8 @@ from support import gcs_server, s3_server
 from support.lakes import DAY1, DAY2, OpenLake, build, state
 from support.whole_runs import PERMALAKE, assert_same, configuration, finish, rows
 
+pytestmark = pytest.mark.long
+
 
 @contextmanager
 def s3(folder):

@@ -1,6 +1,6 @@
 """Kill a mirror anywhere with SIGKILL, call it again: it goes on, and ends equal to its publisher in digests.
 
-Every point is tried with ``PERMALAKE_FAULT_POINTS=all``; a plain run tries one, chosen by a fixed seed.
+``make long`` tries every point; a fixed seed chooses one else.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from permalake.paths import JARS
 from permalake.transparency import keys, signing
 from support.fault_watch import POINTS, Watch, family, kill, wait_for
 from support.lakes import OpenLake, settings_of
+from support.length import LONG
 from support.publishers import digests
 from support.signed_lakes import NAME, at_home, export, public_key, sign
 from support.web_server import web_server
@@ -41,8 +42,7 @@ MIRROR_POINTS: dict[str, Callable[[Watch], bool]] = {
     ).exists(),
     **POINTS,
 }
-ALL = os.environ.get("PERMALAKE_FAULT_POINTS") == "all"
-CHOSEN = list(MIRROR_POINTS) if ALL else sorted(random.Random(SEED).sample(list(MIRROR_POINTS), 1))
+CHOSEN = list(MIRROR_POINTS) if LONG else sorted(random.Random(SEED).sample(list(MIRROR_POINTS), 1))
 
 
 def _signed_export(patch: pytest.MonkeyPatch, settings, folder: Path, name: str) -> dict:
@@ -91,6 +91,7 @@ class Mirror:
         return (self.config.parent / "run.log").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", CHOSEN)
 def test_a_killed_mirror_called_again_has_the_digests_of_its_publisher(
     point, publisher, undisturbed, lake_of_its_own, tmp_path, monkeypatch

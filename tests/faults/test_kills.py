@@ -1,11 +1,10 @@
 """Kill a run anywhere with SIGKILL, run the day again: the tables are those of a run that nobody disturbed.
 
-Every point is tried with ``PERMALAKE_FAULT_POINTS=all``; a plain run tries one, chosen by a fixed seed.
+``make long`` tries every point, ``make test`` one that a fixed seed chooses.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 from datetime import date
@@ -17,13 +16,14 @@ from permalake.config import load_settings
 from permalake.domains import domain_of
 from permalake.pipeline.workspace import Workspace
 from support.fault_watch import POINTS, Watch, family, kill, wait_for
+from support.length import LONG
 from support.whole_runs import DAY, assert_same, finish, rows, start
 
 SEED = 20220928
-ALL = os.environ.get("PERMALAKE_FAULT_POINTS") == "all"
-CHOSEN = list(POINTS) if ALL else sorted(random.Random(SEED).sample(list(POINTS), 1))
+CHOSEN = list(POINTS) if LONG else sorted(random.Random(SEED).sample(list(POINTS), 1))
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("point", CHOSEN)
 def test_a_killed_day_run_again_is_the_same_day(point, undisturbed, lake_of_its_own) -> None:
     config = lake_of_its_own()
@@ -55,7 +55,11 @@ def test_a_killed_spark_job_is_told_on_one_line(lake_of_its_own) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sign", "code"), [(signal.SIGTERM, 1), (signal.SIGKILL, -signal.SIGKILL)], ids=["asked", "killed"]
+    ("sign", "code"),
+    [
+        pytest.param(signal.SIGTERM, 1, id="asked", marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, id="killed"),
+    ],
 )
 def test_a_run_that_is_ended_takes_its_spark_job_along(lake_of_its_own, sign, code) -> None:
     config = lake_of_its_own()

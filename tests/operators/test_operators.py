@@ -22,6 +22,8 @@ from permalake.pipeline.domain import POOL
 from support.operator_days import DAYS, FIRST, LAST, lose_prices
 from support.whole_runs import PERMALAKE, assert_same, rows
 
+pytestmark = pytest.mark.scaled
+
 TANGLE, SECOND = "tangle", "second"
 WORMHOLE = "wormhole"
 IOTA_DAG, WORMHOLE_DAG = "iota_daily", "wormhole_daily"

@@ -1,15 +1,16 @@
-"""The synthetic days that operators' tests build: two, or ten with ``PERMALAKE_OPERATOR_DAYS=10``."""
+"""The synthetic days that operators' tests build: two, or ten in ``make long``."""
 
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+from support.length import LONG
+
 FIRST = date(2022, 9, 28)
-DAYS = int(os.environ.get("PERMALAKE_OPERATOR_DAYS", "2"))
+DAYS = 10 if LONG else 2
 LAST = FIRST + timedelta(DAYS - 1)
 
 

@@ -16,6 +16,7 @@ import httpx
 from permalake.config import Settings
 from permalake.local.services.daemon import free_port
 from support import synthetic_lake
+from support.length import LONG
 from support.served_wormhole import publish_world, wormhole_settings
 
 PERMALAKE = Path(sys.executable).with_name("permalake")
@@ -77,9 +78,8 @@ def whole_server(lake: WholeLake, folder: Path):
 
 
 def serve_command(port: int, config: Path) -> list[str]:
-    """Return the command of a server; ``PERMALAKE_TEST_WORKERS``: its workers, else one per core."""
-    workers = os.environ.get("PERMALAKE_TEST_WORKERS")
-    more = ["--workers", workers] if workers else []
+    """Return the command of a server; four workers in ``make long``, else one per core."""
+    more = ["--workers", "4"] if LONG else []
     return [str(PERMALAKE), "serve", "--port", str(port), "--config", str(config), *more]
 
 

@@ -21,6 +21,8 @@ from support import official_clients
 from support.served_lakes import DATA, consumed, expected
 from support.whole_server import serve_command
 
+pytestmark = pytest.mark.scaled
+
 CONFIG = """
 [lake]
 warehouse = "{warehouse}"
