@@ -51,7 +51,7 @@ def published(lake):
     return [tuple(row.values()) for row in lake.query(sql).to_pylist()]
 
 
-@pytest.mark.parametrize("in_memory", [200_000, 0])
+@pytest.mark.parametrize("in_memory", [200_000, pytest.param(0, marks=pytest.mark.long)])
 def test_one_bad_day_of_three_stays_on_its_last_good_state(lake, spark, monkeypatch, in_memory) -> None:
     """Whether the rows are read at once or scanned in their files."""
     monkeypatch.setattr(sizes, "MEMORY_ROWS", in_memory)

@@ -87,6 +87,7 @@ def test_names_agree() -> None:
         assert DEFAULTS[f"spark.kubernetes.executor.secretKeyRef.{name}"] == secrets[name]
 
 
+@pytest.mark.long
 def test_a_driver_gets_executors_as_pods_and_they_compute(tmp_path, monkeypatch) -> None:
     """With the settings of the manifests and of a submit, but for addresses and sizes."""
     home = tmp_path / "home"

@@ -1,4 +1,4 @@
-"""One Airflow for all of these tests, on two synthetic days, with a receiver of its alerts."""
+"""One Airflow for all of these tests, on synthetic days, with a receiver of its alerts."""
 
 from __future__ import annotations
 

@@ -217,6 +217,7 @@ def test_days_out_of_order_a_failure_half_way_and_a_rebuild(session, settings, t
     assert all(rows <= before[at] for at, rows in after.items())
 
 
+@pytest.mark.long
 def test_a_stardust_day_rebuilt_with_a_failure_half_way(session, settings, monkeypatch) -> None:
     first, second = (dt.date.fromisoformat(row["date"]) for row in lake_frames.read(STARDUST / "date_cache"))
     tables = frames(session, STARDUST)

@@ -1,4 +1,4 @@
-"""The synthetic days that operators' tests build: two, or ten in ``make long``."""
+"""The synthetic days that operators' tests build: one, or ten in ``make long``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from support.length import LONG
 
 FIRST = date(2022, 9, 28)
-DAYS = 10 if LONG else 2
+DAYS = 10 if LONG else 1
 LAST = FIRST + timedelta(DAYS - 1)
 
 

@@ -160,7 +160,7 @@ def write(
     A null overwrites, and of two publishes the later wins. A write that fails ends all others that are under
     way in this program.
     """
-    try:
+    with connector.writing(frame.sparkSession):
         (
             frame.write.format(FORMAT)
             .mode("append")
@@ -169,9 +169,6 @@ def write(
             .options(**OUTPUT)
             .save()
         )
-    except Exception:
-        connector.close_sessions(frame.sparkSession)
-        raise
 
 
 def delete(

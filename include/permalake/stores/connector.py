@@ -3,11 +3,14 @@
 A session of the Java driver (4.18.1 to 4.19.3) whose schema refresh failed, because the server was gone just
 then, never ends another one: later ones queue behind it (scylladb/java-driver#841). The connector asks for
 one before each write and keeps its sessions for an hour: a write after the server had returned never ended.
+A task whose session is closed may also wait for ever, for an answer that was on its way: it is cancelled.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from permalake.config import CassandraSettings
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 _CACHE = "com.datastax.spark.connector.cql.CassandraConnector$"
+_TAG = "permalake-cassandra-write"
 
 
 def options(settings: CassandraSettings) -> dict[str, str]:
@@ -39,11 +43,30 @@ def options(settings: CassandraSettings) -> dict[str, str]:
     }
 
 
-def close_sessions(spark: SparkSession) -> None:
-    """Close the sessions of the driver program.
+@contextmanager
+def writing(spark: SparkSession) -> Iterator[None]:
+    """Write from this thread with the connector; a write that fails ends all others of this program.
 
-    Whoever waits for one fails, the next write opens its own. Called for a write that failed, whose error is
-    the one to be told: it raises none.
+    Their sessions are closed, so that whoever waits for one fails and the next write opens its own, and
+    their jobs are cancelled.
+    """
+    context = spark.sparkContext
+    context.setInterruptOnCancel(True)
+    context.addJobTag(_TAG)
+    try:
+        yield
+    except Exception:
+        close_sessions(spark)
+        context.cancelJobsWithTag(_TAG)
+        raise
+    finally:
+        context.removeJobTag(_TAG)
+
+
+def close_sessions(spark: SparkSession) -> None:
+    """Close the sessions of the driver program; the next write opens its own.
+
+    It raises nothing: a write that failed has an error of its own to report.
     """
     try:
         jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no other way
@@ -53,5 +76,5 @@ def close_sessions(spark: SparkSession) -> None:
         cache.clear()
         for at in range(sessions.size()):
             sessions.apply(at).forceCloseAsync()
-    except Exception as error:  # noqa: BLE001 - the write that failed has an error of its own to report
+    except Exception as error:  # noqa: BLE001 - see above
         LOG.warning("sessions with Cassandra stay open: %s", error)

@@ -12,6 +12,7 @@ from permalake.errors import ConfigError, PermalakeError
 from permalake.iota.steps.live import LIVE_TABLES
 from permalake.lake.head import Head
 from support.iota_days import differences, expected
+from support.length import LONG
 
 TANGLE = ("messages", "parents", "tags", "transactions")
 OUTPUTS = {
@@ -146,7 +147,8 @@ class Killed(BaseException):
     """The end of a process, as far as one test process can have it."""
 
 
-def test_killed_at_twenty_points_nothing_is_lost_and_nothing_twice(follow, monkeypatch) -> None:
+@pytest.mark.scaled
+def test_killed_anywhere_nothing_is_lost_and_nothing_twice(follow, monkeypatch) -> None:
     network = follow(batch_milestones=2)
     committed = Head.commit
 
@@ -160,7 +162,7 @@ def test_killed_at_twenty_points_nothing_is_lost_and_nothing_twice(follow, monke
     chance = random.Random(41)
     network.node.confirmed = network.first
     network.follow()
-    for point in chance.sample(POINTS * 2, 20):
+    for point in chance.sample(POINTS * 2, 20 if LONG else 5):
         if network.seen() == up_to("stardust", network.node.confirmed):
             network.node.confirmed += 1
         with monkeypatch.context() as patch:
@@ -175,6 +177,7 @@ def test_killed_at_twenty_points_nothing_is_lost_and_nothing_twice(follow, monke
     assert_all(network)
 
 
+@pytest.mark.long
 def test_a_node_of_another_tangle_is_told(follow, spark) -> None:
     network = follow(attempts=2)
     network.node.confirmed = network.last - 2

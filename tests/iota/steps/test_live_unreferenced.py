@@ -66,7 +66,7 @@ def settled(network, count=12):
     return network.unreferenced()
 
 
-@pytest.mark.parametrize("protocol", ["stardust", "chrysalis"])
+@pytest.mark.parametrize("protocol", ["stardust", pytest.param("chrysalis", marks=pytest.mark.long)])
 def test_a_message_moves_once_a_milestone_references_it_and_strays_stay(protocol, follow) -> None:
     network = follow(protocol)
     node = network.node
@@ -188,6 +188,7 @@ def test_faults_reordered_arrival_and_a_node_that_restarts_behind_double_nothing
         assert differences(network.rows(f"testnet.{name}"), expected("stardust", name)) == ([], []), name
 
 
+@pytest.mark.long
 def test_a_node_that_falls_behind_during_a_walk_is_not_believed(follow, monkeypatch) -> None:
     network = follow()
     node = network.node

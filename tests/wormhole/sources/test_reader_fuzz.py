@@ -32,10 +32,13 @@ from permalake.wormhole.sources.vaa_documents import (
     trimmed_vaa,
 )
 from support import places
+from support.length import LONG
 from support.mutations import mutated
 from support.rpc_server import EvmChain, SolanaChain
 
-MUTATIONS = 10_000
+pytestmark = pytest.mark.scaled
+
+MUTATIONS = 10_000 if LONG else 2_000
 
 
 def outcomes(seed, samples, read):

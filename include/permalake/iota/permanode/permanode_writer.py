@@ -19,7 +19,7 @@ from permalake.iota.permanode.hint_tables import HintTable
 from permalake.iota.permanode.legacy_outputs import LegacyOutputs
 from permalake.iota.permanode.placement import Placement
 from permalake.iota.permanode.stardust_rows import STARDUST_ROWS, Rows
-from permalake.stores import cassandra
+from permalake.stores import cassandra, connector
 from permalake.stores.obsolete_rows import stale_keys
 from permalake.stores.pinned import Pinned
 
@@ -82,6 +82,8 @@ class CassandraDays:
 
     def recover(self, begun: Sequence[date], micros: int) -> None:
         """Index the placements that interrupted publishes of these days have recorded."""
+        # An open session learns of a new keyspace with a delay.
+        connector.close_sessions(self._spark)
         if self._protocol != "chrysalis" or not begun:
             return
         placement = Placement(self._spark, self._all_settings, self._network)
