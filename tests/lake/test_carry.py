@@ -18,6 +18,7 @@ from permalake.lake.counts import files
 from permalake.lake.state import publications
 from support.carried_days import LedgerDay, carried, carry, history, publish
 from support.lakes import DAY1, DAY2, DAY3, NETWORK, OpenLake, build
+from support.length import LONG
 
 
 def carries_of(settings, lake):
@@ -90,21 +91,23 @@ def test_a_carried_table_is_not_staged_with_a_day(spark, settings, lake) -> None
         attempt.stage(spark.createDataFrame([], contract.spark), contract)
 
 
+@pytest.mark.scaled
 def test_a_backfill_in_any_order_ends_like_one_in_order(spark, home, tmp_path, monkeypatch) -> None:
     """Four runs at a time over shuffled days, carried now and then, one day corrected twice."""
-    days = history(24)
+    days = history(24 if LONG else 9)
+    corrected = days[len(days) // 2]
     lake = OpenLake(home)
     shuffled = random.Random(3).sample(days, len(days))
     wrong = [
-        LedgerDay(days[9].day, days[9].milestone, [("smr1qzzqqqqq", "smr1qaaqqqqq", amount)])
+        LedgerDay(corrected.day, corrected.milestone, [("smr1qzzqqqqq", "smr1qaaqqqqq", amount)])
         for amount in (7, 70)
     ]
-    for number in range(0, len(shuffled), 8):
-        batch = [wrong[0] if one is days[9] else one for one in shuffled[number : number + 8]]
+    for number in range(0, len(shuffled), at_once := len(days) // 3):
+        batch = [wrong[0] if one is corrected else one for one in shuffled[number : number + at_once]]
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda one: publish(home, OpenLake(home), [one], f"build {one.day}"), batch))
         carry(spark, f"carry {number}")
-    for number, one in enumerate((wrong[1], days[9])):
+    for number, one in enumerate((wrong[1], corrected)):
         publish(home, lake, [one], f"correction {number}")
         carry(spark, f"carry the correction {number}")
     with lake.database.read() as connection:
@@ -152,6 +155,7 @@ def days_of(paths):
     return {date.fromisoformat(path.split("date=")[1][:10]) for path in paths}
 
 
+@pytest.mark.long
 def test_a_correction_that_is_taken_back_leaves_the_rows_as_they_were(spark, home) -> None:
     """The last day but one is corrected, and corrected back: rows change, come and go."""
     days = history(8, start=date(2023, 1, 25))
