@@ -90,7 +90,12 @@ def json_documents(spark: SparkSession, files: Sequence[Path | str], schema: str
 
     Lines that are too long are left out.
     """
-    lines = document_lines(spark, files).where("fault IS NULL")
+    return documents_in(document_lines(spark, files), schema)
+
+
+def documents_in(lines: DataFrame, schema: str) -> DataFrame:
+    """Return the documents of lines (of :func:`document_lines`), as :func:`json_documents` does."""
+    lines = lines.where("fault IS NULL")
     return lines.select(F.from_json("value", schema).alias("document"), "file").select("document.*", "file")
 
 

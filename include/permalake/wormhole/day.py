@@ -12,6 +12,7 @@ from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.figures import CHARTS, FIGURES, OPEN_REQUESTS
 from permalake.wormhole.contracts.tables import NAMESPACE
 from permalake.wormhole.contracts.views import VIEWS
+from permalake.wormhole.contracts.waiting import HEAD_TABLES
 from permalake.wormhole.events.store import BigtableStore
 from permalake.wormhole.laws import laws
 from permalake.wormhole.sources.inputs import wormhole_inputs
@@ -64,6 +65,7 @@ WORMHOLE = Domain(
     name="wormhole",
     steps=_STEPS,
     tables=WORMHOLE_TABLES,
+    head_tables=HEAD_TABLES,
     views=VIEWS,
     laws=laws,
     carry="permalake.wormhole.steps.carry:stage",

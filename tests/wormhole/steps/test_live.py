@@ -23,7 +23,8 @@ from permalake.wormhole.sources import growing_vaas
 from permalake.wormhole.sources.spy import SpyStream
 from permalake.wormhole.steps.live import LIVE_TABLES
 from support.explorer_server import ExplorerServer
-from support.live_wormhole import DAYS, LiveWormhole, documents
+from support.length import LONG
+from support.live_wormhole import DAYS, LiveWormhole, documents, observations
 from support.spy_server import SpyServer
 
 EVENTS = (
@@ -71,6 +72,56 @@ def test_the_head_grows_with_files_and_has_the_rows_of_days(world) -> None:
     rows = world.rows("wormhole.message_publication_with_live")
     assert {row["provisional"] for row in rows} == {True}
     assert {row["date"] for row in rows} == set(DAYS)
+
+
+OBSERVED, WAITING = "observations", "waiting_observations"
+SOURCES = (OBSERVED, "wormholescan")
+
+
+def named(document):
+    """The message that an observation names."""
+    return f"{document['emitterChain']}:{document['emitterAddr']}:{int(document['sequence']):016}"
+
+
+def observed(world, namespace):
+    """Rows of the observations, and what of them was refused."""
+    rows = world.rows(f"{namespace}.{OBSERVED}")
+    refused = [row for row in world.rows(f"{namespace}.quarantine") if row["source"] in SOURCES]
+    keys = sorted((row["date"], row["reason"], row["raw"]) for row in refused)
+    return sorted(map(json.dumps, rows)), keys
+
+
+def test_observations_come_before_and_after_their_vaa_and_are_those_of_the_days(world) -> None:
+    told = observations(seed=7)
+    for number, lines in enumerate(arrivals(seed=8, parts=4)):
+        come(world, lines)
+        world.observe(told[number::4])
+        if number == 2:
+            world.observe(told[:500])
+        world.follow()
+        seen = {row["row_key"] for row in world.live("message_publication")}
+        rows = world.live(OBSERVED)
+        assert {row["row_key"] for row in rows} <= seen
+        assert len({(row["row_key"], row["guardian_address"]) for row in rows}) == len(rows) > 500
+        assert not seen & {row["row_key"] for row in world.live(WAITING)}
+    live = observed(world, "wormhole_live")
+    assert len(live[1]) > 5
+    assert {row["provisional"] for row in world.rows(f"wormhole.{OBSERVED}_with_live")} == {True}
+    world.publish(DAYS[0])
+    rows = world.rows(f"wormhole.{OBSERVED}_with_live")
+    assert len(rows) == len(live[0])
+    assert {row["provisional"] for row in rows if row["date"] == DAYS[0]} == {False}
+    for day in DAYS[1:]:
+        world.publish(day)
+    assert not world.live(OBSERVED)
+    assert not world.live(WAITING)
+    built = observed(world, "wormhole")
+    assert set(built[1]) <= set(live[1])
+    published = {row["row_key"] for row in world.rows("wormhole.message_publication")}
+    # The head had refused them before their message left it, which days do not publish at all.
+    others = {named(json.loads(bytes.fromhex(raw))) for *_, raw in set(live[1]) - set(built[1])}
+    assert not others & published
+    assert built[0] == live[0]
 
 
 def test_a_line_counts_once_it_has_its_end(world) -> None:
@@ -170,18 +221,24 @@ def test_a_batch_is_priced_without_spark(world, monkeypatch) -> None:
 POINTS = (
     "permalake.wormhole.steps.live.identified",
     "permalake.wormhole.steps.live.event_rows",
+    "permalake.wormhole.steps.live.observation_changes",
     "permalake.lake.head.TaskFiles.complete",
     "permalake.lake.head.prepare",
+    "permalake.lake.head_edit.copy_pointers",
+    "permalake.lake.head_edit._change",
     "permalake.lake.head_edit.move_pointer",
+    "permalake.lake.head_edit.HeadEdit.apply",
     "after",
 )
+KILLS = 20 if LONG else 4
 
 
 class Killed(BaseException):
     """As a process ends that is killed."""
 
 
-def test_killed_anywhere_nothing_is_lost_or_twice(world, monkeypatch) -> None:
+@pytest.mark.scaled
+def test_killed_at_many_points_nothing_is_lost_or_twice(world, monkeypatch) -> None:
     chance = random.Random(5)
     commit = Head.commit
 
@@ -193,17 +250,26 @@ def test_killed_anywhere_nothing_is_lost_or_twice(world, monkeypatch) -> None:
         raise Killed
 
     world.lake.ensure(world.name)
-    parts = arrivals(seed=2, parts=len(POINTS))
-    for point, lines in zip(chance.sample(POINTS, len(POINTS)), parts, strict=True):
+    told = observations(seed=2)
+    # The last of them at short length too: what is added, and not told to the source.
+    points = [*chance.sample(POINTS[:-1] * 3, KILLS - 1), "after"]
+    for number, (point, lines) in enumerate(zip(points, arrivals(seed=2, parts=KILLS), strict=True)):
         come(world, lines)
+        world.observe(told[number::KILLS])
         before = world.seen()
         with monkeypatch.context() as patch:
             patch.setattr(*((Head, "commit", added) if point == "after" else (point, die)))
             with pytest.raises(Killed):
                 world.follow()
         assert (world.seen() == before) == (point != "after")
+        if chance.random() < 0.25:
+            world.follow()
     world.follow()
     assert_all(world)
+    rows = world.live(OBSERVED)
+    for day in DAYS:
+        world.publish(day)
+    assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, world.rows(f"wormhole.{OBSERVED}")))
 
 
 def test_a_head_holds_no_more_days_than_it_may(spark, tmp_path, monkeypatch) -> None:
@@ -224,13 +290,21 @@ def test_a_list_that_fails_repeats_and_grows_is_followed(spark, tmp_path, monkey
         listed = f'source = "wormholescan"\nurl = "{server.url}"\nrate_per_second = 200'
         world.config.write_text(text.replace(path, listed))
         server.largest["vaas"] = 100
-        for lines in arrivals(seed=4, parts=3):
+        told = sorted(observations(seed=4), key=lambda one: one["indexedAt"])
+        for number, lines in enumerate(arrivals(seed=4, parts=3), start=1):
             server.vaas += [json.loads(line) for _, line in lines]
+            if number > 1:  # Before that, it has no such route.
+                server.observations = told[: number * len(told) // 3]
             world.follow()
             asked = len(server.calls)
             world.follow()
-            assert len(server.calls) - asked < 40
+            assert len(server.calls) - asked < 60
         assert_all(world)
+        seen = world.seen()
+        held = {(row["row_key"], row["guardian_address"]) for row in world.live(OBSERVED)}
+        pairs = {pair for one in told if (pair := (named(one), one["guardianAddr"][2:]))[0] in seen}
+        assert held <= pairs
+        assert len(held) > 0.95 * len(pairs)
         assert sum(fault is not None for *_, fault in server.calls) > 5
 
 

@@ -79,12 +79,12 @@ TVL_TOTALS = LakeView(
     note=_ALL,
 )
 LIVE_VIEW_TABLES = (
-    *("message_publication", "quorum_state"),
+    *("message_publication", "quorum_state", "observations"),
     *("token_transfer_payload", "asset_meta_payload", "nft_transfer_payload"),
     *("application_messages", "application_transfers", "relayer_deliveries", "governance_actions"),
     "token_transfer_details",
 )
-"""Tables that the live head has too: those that follow from VAAs alone, and values by stored quotes."""
+"""Tables that the live head has too: what follows from VAAs and observations, and values by stored quotes."""
 VIEWS = (
     *(NOTIONAL_TOTALS, MESSAGES_TOTALS, TVL_TOTALS),
     *custody_views.VIEWS,

@@ -1,4 +1,4 @@
-"""Files of VAAs that grow, or are added: what is new in them, in whole lines.
+"""Files that grow, or are added: what is new in them, in whole lines.
 
 How far a file was read is noted by its inode and bytes, so that one that is cut, or replaced by another, is
 read from its beginning. A gzip file is read whole once it decompresses, and again when it changes. Whoever
@@ -8,12 +8,11 @@ reads must bear to read a line twice.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from permalake.pipeline.line_files import LineRange, damage
-from permalake.wormhole.sources import vaa_files
 
 _LOG = logging.getLogger(__name__)
 _BATCH_BYTES = 4 << 20
@@ -24,10 +23,11 @@ Marks = Mapping[str, Any]
 
 
 class FileTail:
-    """The files of a folder, or one file."""
+    """The files of a folder, or one file. ``files_of`` lists them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, files_of: Callable[[Path], list[Path]]) -> None:
         self._root = root
+        self._files_of = files_of
         self._damaged: dict[str, list[int]] = {}
 
     def after(self, marks: Marks) -> tuple[list[LineRange], dict[str, Any]] | None:
@@ -38,7 +38,7 @@ class FileTail:
         ranges: list[LineRange] = []
         reached: dict[str, Any] = {}
         left = _BATCH_BYTES
-        for file in vaa_files.files_of(self._root):
+        for file in self._files_of(self._root):
             name = file.name if file == self._root else str(file.relative_to(self._root))
             mark = marks.get(name)
             news = self._news(file, name, mark, left) if left > 0 else None

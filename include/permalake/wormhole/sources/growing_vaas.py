@@ -27,7 +27,8 @@ from permalake.wormhole.sources.vaa_documents import time_of_vaa
 from permalake.wormhole.sources.wormhole_source import is_live
 
 _LOG = logging.getLogger(__name__)
-_LINES = "value string, file string, fault string"
+LINES = "value string, file string, fault string"
+"""Columns of lines of JSON, as ``line_tasks.document_lines`` reads them."""
 _LATE_SECONDS = 15 * 60
 """The explorer lists a VAA by the time in its body, and indexes it once its block is final."""
 _LOOK_BACK_SECONDS = 3600.0
@@ -77,7 +78,7 @@ class GrowingFiles:
 
     def __init__(self, spark: SparkSession, root: Path) -> None:
         self._spark = spark
-        self._tail = FileTail(root)
+        self._tail = FileTail(root, vaa_files.files_of)
 
     def news(self, before: Reached | None) -> News | None:
         """Return new lines."""
@@ -124,7 +125,7 @@ class ListedVaas:
             self.keep()
             return None
         rows = [(json.dumps(one, default=str), "vaas", None) for one in newest]
-        lines = of_rows(self._spark, rows, _LINES)
+        lines = of_rows(self._spark, rows, LINES)
         return News(vaa_files.of_json_lines(lines, wormholescan.NAME), {})
 
     def keep(self) -> None:
@@ -177,7 +178,7 @@ class SpiedVaas:
         oldest = _oldest(self._settings)
         gaps = [gap for gap in (*self._earlier, *self._stream.gaps()) if gap[1] >= oldest]
         rows = [(json.dumps({"vaa": base64.b64encode(one.raw).decode()}), _SPY, None) for one in heard]
-        documents = vaa_files.of_json_lines(of_rows(self._spark, rows, _LINES), _SPY)
+        documents = vaa_files.of_json_lines(of_rows(self._spark, rows, LINES), _SPY)
         return News(documents, {LISTENED: {"until": heard[-1].at, "gaps": gaps}})
 
     def keep(self) -> None:

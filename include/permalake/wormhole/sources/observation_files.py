@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from permalake.contracts.quarantine import RAW_LIMIT
 from permalake.errors import ConfigError
-from permalake.pipeline.line_files import files_below, refuse_damaged
-from permalake.pipeline.line_tasks import json_documents
+from permalake.pipeline.line_files import LineRange, files_below, refuse_damaged
+from permalake.pipeline.line_tasks import document_lines, documents_in
 
 NAME = "observations"
 FIELDS = ("emitterChain", "emitterAddr", "sequence", "guardianAddr", "signature", "indexedAt")
@@ -35,18 +35,27 @@ def files_of(path: Path) -> list[Path]:
         raise ConfigError(
             f"wormhole.observations: {path} does not exist; point it at a folder or leave it out"
         )
-    files = files_below(path, (".jsonl", ".jsonl.gz"))
+    files = listed(path)
     refuse_damaged(files, "wormhole.observations")
     return files
 
 
-def read(spark: SparkSession, files: Sequence[Path | str], source: str) -> DataFrame:
-    """Return the documents that name a message; what cannot be read of one is null.
+def listed(path: Path) -> list[Path]:
+    """Return every ``*.jsonl`` and ``*.jsonl.gz`` below a path, whether or not it can be read."""
+    return files_below(path, (".jsonl", ".jsonl.gz"))
+
+
+def read(spark: SparkSession, files: Sequence[Path | str | LineRange], source: str) -> DataFrame:
+    """Return the documents in files that name a message, as :func:`of_lines` does."""
+    return of_lines(document_lines(spark, files), source)
+
+
+def of_lines(lines: DataFrame, source: str) -> DataFrame:
+    """Return the documents in lines that name a message; what cannot be read of one is null.
 
     Columns: row_key, guardian [20 bytes hex], signature [bytes], observed_at, source, origin, raw.
     """
-    schema = ", ".join(f"{name} string" for name in FIELDS)
-    documents = json_documents(spark, files, schema)
+    documents = documents_in(lines, ", ".join(f"{name} string" for name in FIELDS))
     sequence = F.when(F.length("sequence") < 16, F.lpad("sequence", 16, "0")).otherwise(F.col("sequence"))
     named = documents.where("emitterChain IS NOT NULL AND emitterAddr IS NOT NULL AND sequence IS NOT NULL")
     return named.select(

@@ -44,6 +44,7 @@ _REACH = timedelta(hours=6)
 _LAG_SECONDS = 15 * 60
 _KEPT_AT_ONCE = 20_000
 _AT_ONCE, _ASKED_AT_ONCE = 4, 64
+_NEWEST_PAGES = 20
 
 Signers = Mapping[str, int]
 """Number of signatures of the VAA of each message, by ``chain/emitter/sequence``."""
@@ -90,6 +91,25 @@ def fetch(
     return done
 
 
+def newest(
+    section: WormholeSettings,
+    since: int,
+    is_new: Callable[[Document], bool],
+    clock: Callable[[], float] = time.time,
+) -> list[Document]:
+    """Return new observations from a time on (unix seconds), at most those of the list's newest pages.
+
+    Nothing is landed.
+
+    Raises:
+        UnavailableError: The service does not answer.
+        RequestRejectedError: It has no such list.
+    """
+    with Service(NAME, base(section), section.rate_per_second) as service:
+        client = _ObservationClient(service, section.observation_requests, clock)
+        return client.newest((since, int(clock())), is_new)
+
+
 class _SpentRequestsError(Exception):
     """Raised when the run may send no more requests."""
 
@@ -121,6 +141,19 @@ class _ObservationClient:
             if len(seen.get(message, ())) < needed and (force or misses.is_due(day, message, now))
         ]
 
+    def newest(self, span: Span, is_new: Callable[[Document], bool]) -> list[Document]:
+        """Return the new documents of the list's newest pages."""
+        documents: list[Document] = []
+        try:
+            for page in islice(walk(self._page, span, time_of, seek=False), _NEWEST_PAGES):
+                documents += [one for one in page.documents if is_new(one)]
+        except _SpentRequestsError:
+            pass
+        except RequestRejectedError:
+            if not documents:
+                raise  # not even the first page
+        return documents
+
     def list_day(self, landed: DocumentCache, day: date, signers: Signers, force: bool) -> None:
         """Land what the list has of a day, as far as it goes."""
         begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
@@ -147,7 +180,7 @@ class _ObservationClient:
         held: list[Document] = []
         reached: int | None = None
         try:
-            for page in walk(self._page, span, _time_of, seek=True):
+            for page in walk(self._page, span, time_of, seek=True):
                 held += page.documents
                 reached = page.reached
                 if len(held) >= _KEPT_AT_ONCE:
@@ -217,7 +250,7 @@ def _trimmed(answer: Any) -> list[Document]:
 
 def _keep(landed: DocumentCache, documents: Iterable[Document]) -> None:
     """Store documents of a list under the days on which they were indexed."""
-    timed = ((_time_of(one), one) for one in documents)
+    timed = ((time_of(one), one) for one in documents)
     dated = ((datetime.fromtimestamp(second, UTC).date(), one) for second, one in timed if second is not None)
     landed.add(NAME, ((day, day, one) for day, one in dated))
 
@@ -239,5 +272,6 @@ def _guardians(landed: DocumentCache, day: date) -> dict[str, set[str]]:
     return guardians
 
 
-def _time_of(document: Document) -> int | None:
+def time_of(document: Document) -> int | None:
+    """Return when an observation was indexed, in whole unix seconds."""
     return unix_time(document.get("indexedAt"))

@@ -1,4 +1,4 @@
-"""Following a source of VAAs: verified and decoded on arrival, as days are, into the live head.
+"""Following VAAs and observations: verified and decoded on arrival, as days are, into the live head.
 
 A document may come twice: its message is judged again together with what the head has of it, so that a
 repeated batch changes nothing.
@@ -29,11 +29,13 @@ from permalake.lake.task_files import WrittenFile
 from permalake.pipeline.live import Advance
 from permalake.pipeline.workspace import Workspace
 from permalake.wormhole.contracts import WORMHOLE_TABLES
-from permalake.wormhole.contracts.tables import TOKEN_PRICES, TOKEN_TRANSFER_DETAILS
+from permalake.wormhole.contracts.tables import OBSERVATIONS, TOKEN_PRICES, TOKEN_TRANSFER_DETAILS
+from permalake.wormhole.contracts.waiting import HEAD_TABLES, WAITING_OBSERVATIONS
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.head_details import HeadDetails
 from permalake.wormhole.enrich.price_cache import LakeCache
 from permalake.wormhole.reference import load_reference
+from permalake.wormhole.sources.growing_observations import POSITION, growing_observations
 from permalake.wormhole.sources.growing_vaas import growing_source
 from permalake.wormhole.sources.wormhole_source import section
 from permalake.wormhole.steps.event_writer import REFUSED_VAAS, event_rows
@@ -41,13 +43,21 @@ from permalake.wormhole.tables.copies import GENESIS, distinct_vaas, of_days
 from permalake.wormhole.tables.documents import COLUMNS, identified, identities
 from permalake.wormhole.tables.event_tables import EVENT_TABLES
 from permalake.wormhole.tables.head_changes import HeadChanges, changes, quarantine_rows, without
+from permalake.wormhole.tables.head_observations import (
+    OBSERVED,
+    ObservationChanges,
+    dated,
+    observation_changes,
+)
+from permalake.wormhole.tables.observations import signed_messages
 from permalake.wormhole.tables.signed_documents import DOCUMENT, quarantined_documents, signed_documents
 from permalake.wormhole.tables.verified_vaas import CONFLICT, REFUSED
 
 _DETAILS = TOKEN_TRANSFER_DETAILS.name
+_OBSERVATIONS, _WAITING = OBSERVATIONS.name, WAITING_OBSERVATIONS.name
 _TABLES = (*EVENT_TABLES, _DETAILS)
-"""Tables with rows of a message."""
-LIVE_TABLES = (*_TABLES, QUARANTINE.name)
+"""Tables with rows of a message that follow from its VAA."""
+LIVE_TABLES = (*_TABLES, _OBSERVATIONS, QUARANTINE.name)
 _PUBLICATION, _QUORUM = "message_publication", "quorum_state"
 _TRANSFERS, _METAS = "token_transfer_payload", "asset_meta_payload"
 _LOG = logging.getLogger(__name__)
@@ -63,7 +73,7 @@ class WormholeHead:
     """The head of Wormhole that follows its source, batch by batch."""
 
     def __init__(self, work: Workspace, spark: SparkSession) -> None:
-        contracts = {name: WORMHOLE_TABLES[name] for name in LIVE_TABLES}
+        contracts = {name: WORMHOLE_TABLES[name] for name in LIVE_TABLES} | HEAD_TABLES
         ensure(work.settings, work.database, work.network, work.domain.tables)
         self.head = Head(work.settings, work.database, work.network, contracts)
         self.head.ensure()
@@ -71,6 +81,7 @@ class WormholeHead:
         self._section = section(work.settings)
         self._reference = load_reference(self._section.reference)
         self._source = growing_source(spark, work.settings, self._section)
+        self._observed = growing_observations(spark, work.settings, self._section)
         cache = LakeCache(
             read=lambda first, last: DayRows(self._locations()[TOKEN_PRICES.name], first, last).scan(),
             add=lambda _: 0,
@@ -88,21 +99,41 @@ class WormholeHead:
         self._values.close()
 
     def advance(self) -> Advance | None:
-        """Add the VAAs that have come since; None if there are none."""
+        """Add the VAAs and observations that have come since; None if there are none."""
         before = last_reached(self._work.database, self._work.network)
-        news = self._source.news(before)
-        if news is None:
+        read = dict((before.source if before else None) or {})
+        seen = read.pop(POSITION, {})
+        news, told = self._source.news(before), self._observed.news(seen)
+        if news is None and told is None:
             return None
-        added = self._add(news.documents, before, news.position)
+        position = {**(news.position if news else read), POSITION: (told and told.position) or seen}
+        documents, rows = news.documents if news else None, told.rows if told else None
+        added = self._add(documents, rows, before, position)
         self._source.keep()
+        self._observed.keep()
         return added
 
-    def _add(self, documents: DataFrame, before: Reached | None, position: Mapping[str, Any]) -> Advance:
+    def _add(
+        self,
+        documents: DataFrame | None,
+        told: DataFrame | None,
+        before: Reached | None,
+        position: Mapping[str, Any],
+    ) -> Advance:
         arrived, newest = self._arrived(documents, before)
         oldest = newest - timedelta(days=self._work.settings.live.days - 1)
         change, refused = self._judged(arrived, oldest)
-        kept, replaced = self._without(change.gone)
-        gained = {**change.added, _DETAILS: self._details(change), QUARANTINE.name: refused}
+        observed = self._judged_observations(told, change, newest)
+        gone = {**dict.fromkeys(_TABLES, change.gone), _OBSERVATIONS: observed.gone}
+        kept, replaced = self._without(gone)
+        replaced[_WAITING] = {file.file_path for file in self.head.files(_WAITING)}
+        gained = {
+            **change.added,
+            _DETAILS: self._details(change),
+            _OBSERVATIONS: observed.added,
+            _WAITING: observed.waiting,
+            QUARANTINE.name: self._news_of_quarantine(refused, observed.refused),
+        }
         added = [*kept, *(file for name, rows in gained.items() for file in self.head.write(name, rows))]
         now = datetime.now(UTC)
         times = change.messages.filter(pc.less_equal(change.messages["timestamp"], pa.scalar(now)))
@@ -112,29 +143,64 @@ class WormholeHead:
         midnight = datetime(newest.year, newest.month, newest.day, tzinfo=UTC)
         timestamp = max(seconds, default=int(midnight.timestamp()))
         self.head.commit(added, replaced, oldest, Reached(None, timestamp, position))
-        return Advance(f"{len(change.messages)} VAAs, {len(refused)} refused", timestamp)
+        counts = [f"{len(change.messages)} VAAs"]
+        counts += [f"{len(observed.added)} observations"] if told is not None else []
+        counts.append(f"{len(gained[QUARANTINE.name])} refused")
+        return Advance(", ".join(counts), timestamp)
 
-    def _arrived(self, documents: DataFrame, before: Reached | None) -> tuple[pa.Table, date]:
+    def _judged_observations(
+        self, told: DataFrame | None, change: HeadChanges, newest: date
+    ) -> ObservationChanges:
+        """Judge the observations that have come, and those that waited for VAAs that have."""
+        arrived = OBSERVED.empty_table()
+        if told is not None:
+            arrived = dated(told.toArrow(), newest, datetime.now(UTC).date())
+        waiting = self.head.rows(_WAITING).to_table().cast(OBSERVED)
+        named = pc.unique(arrived["row_key"])
+        held = self._rows(_OBSERVATIONS, pa.array({*named.to_pylist(), *change.gone}, pa.string()))
+        known = []
+        for name in (_PUBLICATION, _QUORUM):
+            gained = change.added[name]
+            others = self._without_gone(self._rows(name, named), change)
+            known.append(pa.concat_tables([others.cast(gained.schema), gained]))
+        return observation_changes(
+            pa.concat_tables([arrived, waiting]),
+            held,
+            signed_messages(*known),
+            self._reference.guardian_sets,
+        )
+
+    def _news_of_quarantine(self, *refused: pa.Table) -> pa.Table:
+        told = pa.concat_tables(refused)
+        present = self.head.rows(QUARANTINE.name).to_table() if len(told) else QUARANTINE.arrow.empty_table()
+        return quarantine_rows(told, present, datetime.now(UTC))
+
+    def _arrived(self, documents: DataFrame | None, before: Reached | None) -> tuple[pa.Table, date]:
         """Return the documents of days that the head may hold, and the newest of its days."""
         today = datetime.now(UTC).date()
+        if documents is None:
+            return pa.Table.from_batches(identities([_NO_DOCUMENT])), self._newest(before, None, today)
         arrived = identified(documents).select(*COLUMNS).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             past = F.when(F.col("body_date") <= F.lit(today), F.col("body_date"))
             [row] = arrived.agg(F.max(past).alias("newest")).collect()
-            known = datetime.fromtimestamp(before.timestamp, UTC).date() if before else None
-            days = [row["newest"], known, self.head.newest_published()]
-            newest = min(max((day for day in days if day), default=today), today)
+            newest = self._newest(before, row["newest"], today)
             oldest = newest - timedelta(days=self._work.settings.live.days - 1)
             undated = F.col("body_date").isNull() | (F.col("body_date") < F.lit(GENESIS))
             return arrived.where(undated | (F.col("body_date") >= F.lit(oldest))).toArrow(), newest
         finally:
             arrived.unpersist()
 
+    def _newest(self, before: Reached | None, arrived: date | None, today: date) -> date:
+        known = datetime.fromtimestamp(before.timestamp, UTC).date() if before else None
+        days = [arrived, known, self.head.newest_published()]
+        return min(max((day for day in days if day), default=today), today)
+
     def _judged(self, arrived: pa.Table, oldest: date) -> tuple[HeadChanges, pa.Table]:
         """Judge the messages that have come, each with what the head has of it.
 
         Returns:
-            What the head gains and loses, and the new rows of its quarantine.
+            What the head gains and loses, and what is refused.
         """
         messages = pc.unique(arrived["message"])
         publication, quorum = (self._rows(name, messages) for name in (_PUBLICATION, _QUORUM))
@@ -156,8 +222,7 @@ class WormholeHead:
         tables = without(tables, "date", published)
         told = tables.pop(REFUSED_VAAS)
         tables = without(tables, "row_key", self._published(arrived))
-        present = self.head.rows(QUARANTINE.name).to_table() if len(told) else QUARANTINE.arrow.empty_table()
-        return changes(tables, publication, quorum), quarantine_rows(told, present, datetime.now(UTC))
+        return changes(tables, publication, quorum), told
 
     def _details(self, change: HeadChanges) -> pa.Table:
         """Return amount and value of the token transfers that the head gains, where they are known."""
@@ -201,17 +266,17 @@ class WormholeHead:
         rows = self.head.published_rows(_PUBLICATION, every_day=True).to_table(["row_key"], filter=wanted)
         return list(rows["row_key"].to_pylist())
 
-    def _without(self, gone: Collection[str]) -> tuple[list[WrittenFile], dict[str, set[str]]]:
-        """Rewrite the files that hold rows of some messages without these.
+    def _without(self, gone: Mapping[str, Collection[str]]) -> tuple[list[WrittenFile], dict[str, set[str]]]:
+        """Rewrite the files that hold rows of some messages, given for each table, without these.
 
         Returns:
             The new files, which are not part of the head yet, and the paths of those that they replace.
         """
         written: list[WrittenFile] = []
         replaced: dict[str, set[str]] = defaultdict(set)
-        keys = pa.array(sorted(gone), pa.string())
-        for name in _TABLES if gone else ():
-            for file in self.head.files(name):
+        for name, messages in gone.items():
+            keys = pa.array(sorted(messages), pa.string())
+            for file in self.head.files(name) if messages else ():
                 held = self.head.read(name, [file], ["row_key"])["row_key"]
                 if not pc.any(pc.is_in(held, value_set=keys)).as_py():
                     continue

@@ -56,6 +56,20 @@ def _signers() -> Column:
     return F.unhex(F.array_join(indices, "")).alias("signers")
 
 
+def signed_messages(publication: pa.Table, quorum_state: pa.Table) -> pa.Table:
+    """Return messages as :func:`of_messages` joins them, of rows of both tables in Arrow."""
+    vaas = zip(quorum_state["row_key"].to_pylist(), quorum_state["signed_vaa"].to_pylist(), strict=True)
+    signers = {key: vaa[6 : 6 + _SIGNED * vaa[5] : _SIGNED] for key, vaa in vaas}
+    digests = [bytes.fromhex(one) for one in publication["digest"].to_pylist()]
+    return (
+        publication.select(["row_key", "date", "guardian_set_index"])
+        .append_column("digest", pa.array(digests, pa.binary()))
+        .append_column(
+            "signers", pa.array([signers[key] for key in publication["row_key"].to_pylist()], pa.binary())
+        )
+    )
+
+
 def judged_observations(observed: pa.Table, sets: GuardianSets) -> tuple[pa.Table, pa.Table]:
     """Return the rows of ``observations``, and those of the quarantine without their clock.
 

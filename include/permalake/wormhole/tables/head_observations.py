@@ -1,0 +1,108 @@
+"""Observations as they arrive, before or after their VAA → what a live head gains and loses of them.
+
+All that is known of a message is judged together, as its day does it, so that what comes twice, late or in
+another order leads to the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from permalake.wormhole.codec.guardians import GuardianSets
+from permalake.wormhole.contracts.tables import OBSERVATIONS
+from permalake.wormhole.contracts.waiting import WAITING_OBSERVATIONS
+from permalake.wormhole.tables.observations import judged_observations
+from permalake.wormhole.tables.verified_vaas import REFUSED
+
+OBSERVED = WAITING_OBSERVATIONS.arrow
+"""Columns of an observation that is not judged yet; its date is the day on which it was indexed."""
+_MOST_WAITING = 50_000
+
+
+@dataclass(frozen=True)
+class ObservationChanges:
+    """What a head gains, and the messages all of whose rows in ``observations`` it loses before that.
+
+    ``waiting``: the observations that wait for a VAA from now on.
+    """
+
+    added: pa.Table
+    gone: frozenset[str]
+    refused: pa.Table
+    waiting: pa.Table
+
+
+def dated(told: pa.Table, first: date, last: date) -> pa.Table:
+    """Return observations with the day on which they were indexed, ``last`` at the latest.
+
+    ``first`` is the day of those that do not tell it.
+    """
+    day = pc.coalesce(told["observed_at"].cast(pa.date32()), pa.scalar(first))
+    day = pc.min_element_wise(day, pa.scalar(last))
+    return told.append_column("date", day).select(OBSERVED.names).cast(OBSERVED)
+
+
+def observation_changes(
+    told: pa.Table, held: pa.Table, messages: pa.Table, sets: GuardianSets
+) -> ObservationChanges:
+    """Judge observations beside those that the head has of their messages.
+
+    Args:
+        told: Those that came now or wait (:data:`OBSERVED`).
+        held: The head's rows of ``observations`` of their messages, and of those that it loses.
+        messages: The messages that the head then has (of ``signed_messages``), as far as they are asked for.
+        sets: The guardian sets.
+    """
+    pool = pa.concat_tables([told, _as_told(held)])
+    is_known = pc.is_in(pool["row_key"], value_set=messages["row_key"].combine_chunks())
+    known = pool.filter(is_known).drop_columns("date").join(messages, "row_key", join_type="inner")
+    rows, refused = OBSERVATIONS.arrow.empty_table(), REFUSED.empty_table()
+    if len(known):
+        rows, refused = judged_observations(known.rename_columns({"row_key": "message"}), sets)
+        rows = rows.cast(OBSERVATIONS.arrow)
+    before, after = set(_listed(held)), _listed(rows)
+    gone = {str(row[0]) for row in before.difference(after)}
+    new = [row not in before or row[0] in gone for row in after]
+    added = rows.filter(pa.array(new, pa.bool_()))
+    return ObservationChanges(added, frozenset(gone), refused, _waiting(pool.filter(pc.invert(is_known))))
+
+
+def _waiting(rows: pa.Table) -> pa.Table:
+    """Return rows that wait, each once, of very many the latest."""
+    places: dict[tuple[str, bytes], int] = {}
+    for place, key in enumerate(zip(rows["row_key"].to_pylist(), rows["raw"].to_pylist(), strict=True)):
+        places.setdefault(key, place)
+    rows = rows.take(pa.array(places.values(), pa.int64()))
+    if len(rows) > _MOST_WAITING:
+        rows = rows.sort_by([("observed_at", "descending")]).slice(0, _MOST_WAITING)
+    return rows
+
+
+def _as_told(held: pa.Table) -> pa.Table:
+    """Return rows of ``observations`` as they may have been told."""
+    rows = []
+    for row in held.to_pylist():
+        told = (row["row_key"], row["guardian_address"], row["signature"], str(row["observed_at"]))
+        rows.append(
+            {
+                "row_key": row["row_key"],
+                "guardian": row["guardian_address"],
+                "signature": bytes.fromhex(row["signature"]),
+                "observed_at": row["observed_at"],
+                "source": OBSERVATIONS.name,
+                "origin": "/".join(told[:2]),
+                "raw": json.dumps(told).encode(),
+                "date": row["date"],
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=OBSERVED)
+
+
+def _listed(rows: pa.Table) -> list[tuple[object, ...]]:
+    columns = (rows[name].to_pylist() for name in OBSERVATIONS.names)
+    return list(zip(*columns, strict=True))
