@@ -23,6 +23,7 @@ from sqlalchemy import (
     Date,
     Engine,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -249,6 +250,16 @@ heads = Table(
     Column("source", Text),  # JSON: how far a source without milestones was read
 )
 
+provisional = Table(
+    "permalake_provisional",  # messages of a head whose provisional rows may be in a store
+    _metadata,
+    Column("network", String(64), primary_key=True),
+    Column("message_id", String(64), primary_key=True),
+    Column("estimate", Integer, nullable=False),  # first milestone that might reference it, when it was seen
+    Column("seen_at", _TIME, nullable=False),
+    Column("message", LargeBinary, nullable=False),  # raw: its rows follow from it
+)
+
 outdated = Table(
     "permalake_outdated",
     _metadata,
@@ -277,6 +288,7 @@ MIGRATIONS: Sequence[Migration] = (
     add_column(publications.c.announced),
     add_table(heads),
     add_column(heads.c.source),
+    add_table(provisional),
 )
 """In the order in which they were added; a released one is never changed."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ from airflow.sdk import DAG, Param
 
 from permalake.config import load_settings
 from permalake.errors import PermalakeError
+from permalake.orchestrate.connections import store_variables
 from permalake.orchestrate.dag import FIRST_DAY, POLICIES
 from permalake.orchestrate.step_task import failure, failure_of
 from permalake.orchestrate.submit_task import SubmitOperator
@@ -31,10 +33,12 @@ class LiveStep(SubmitOperator):
         from permalake.pipeline.execution import died
 
         try:
-            settings = load_settings()
-            network = live.chosen(settings, self.domain, context["params"]["network"] or None)
-            order = live.LiveOrder(network, context["run_id"], seconds=timedelta(hours=HOURS).total_seconds())
-            end = self.submit(live.submission(order), context)
+            with store_variables(self.domain) if self.domain.live_stores else nullcontext():
+                settings = load_settings()
+                network = live.chosen(settings, self.domain, context["params"]["network"] or None)
+                seconds = timedelta(hours=HOURS).total_seconds()
+                order = live.LiveOrder(network, context["run_id"], seconds=seconds)
+                end = self.submit(live.submission(order), context)
         except PermalakeError as error:
             raise failure(error) from None
         if end.code:

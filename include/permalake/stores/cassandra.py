@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -184,6 +184,41 @@ def delete(
     return int(deleted[0] or 0) if deleted else 0
 
 
+def insert(
+    connected: Session,
+    keyspace: str,
+    table: StoreTable,
+    rows: Iterable[Sequence[Any]],
+    *,
+    micros: int,
+    ttl: int,
+) -> None:
+    """Write whole rows from this process, which vanish after ``ttl`` seconds; a null overwrites."""
+    names = ", ".join(table.columns)
+    marks = ", ".join("?" for _ in table.columns)
+    _execute(
+        connected,
+        f"INSERT INTO {keyspace}.{table.name} ({names}) VALUES ({marks}) "  # noqa: S608
+        f"USING TIMESTAMP {micros} AND TTL {ttl}",
+        rows,
+    )
+
+
+def erase(
+    connected: Session, keyspace: str, table: StoreTable, keys: Iterable[Sequence[Any]], micros: int
+) -> None:
+    """Delete the rows with these primary keys as of write time ``micros``, from this process."""
+    _execute(connected, _deletion(keyspace, table, micros), keys)
+
+
+def _execute(connected: Session, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    from cassandra.concurrent import execute_concurrent_with_args
+
+    given = list(rows)
+    if given:
+        execute_concurrent_with_args(connected, connected.prepare(statement), given, concurrency=_IN_FLIGHT)
+
+
 def lookup(
     keys: DataFrame,
     settings: CassandraSettings,
@@ -223,8 +258,7 @@ def _asked(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
 def _deleter(
     settings: CassandraSettings, keyspace: str, table: StoreTable, micros: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    matched = " AND ".join(f"{name} = ?" for name in table.key)
-    statement = f"DELETE FROM {keyspace}.{table.name} USING TIMESTAMP {micros} WHERE {matched}"  # noqa: S608
+    statement = _deletion(keyspace, table, micros)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from cassandra.concurrent import execute_concurrent_with_args
@@ -237,6 +271,11 @@ def _deleter(
                 yield pa.RecordBatch.from_pydict({"rows": pa.array([batch.num_rows], pa.int64())})
 
     return run
+
+
+def _deletion(keyspace: str, table: StoreTable, micros: int) -> str:
+    matched = " AND ".join(f"{name} = ?" for name in table.key)
+    return f"DELETE FROM {keyspace}.{table.name} USING TIMESTAMP {micros} WHERE {matched}"  # noqa: S608
 
 
 def _reader(

@@ -64,7 +64,7 @@ def prepare(settings: Settings, network: str, stores: Sequence[Store]) -> None:
     database = open_database(settings)
     for store in stores:
         with _alone(database, network, store.name), _noted(database, network, store.name):
-            _ensure(database, settings, network, store)
+            ensure(database, settings, network, store)
 
 
 def serve(
@@ -82,7 +82,7 @@ def serve(
             fix_settings(connection, settings, network, store.name)
         target = store.writer(spark, settings, network)
         with _alone(database, network, store.name), _noted(database, network, store.name):
-            _ensure(database, settings, network, store)
+            ensure(database, settings, network, store)
             done[store.name] = _catch_up(database, settings, network, store, target)
     return done
 
@@ -126,14 +126,15 @@ def _wait_for(database: Database, settings: Settings, network: str, store: Store
     give_up = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            return _ensure(database, settings, network, store)
+            return ensure(database, settings, network, store)
         except Exception:
             if time.monotonic() > give_up:
                 raise
         time.sleep(_PAUSE_SECONDS)
 
 
-def _ensure(database: Database, settings: Settings, network: str, store: Store) -> None:
+def ensure(database: Database, settings: Settings, network: str, store: Store) -> None:
+    """Create what a store lacks; of one that lacked something every published day is due again."""
     if store.ensure(settings, network):
         with database.write() as connection:
             served.forget(connection, network, store.name)

@@ -13,16 +13,17 @@ import pyarrow.compute as pc
 
 from permalake.arrays.hexa import hex_slices
 from permalake.iota.codec.bech32 import encode_addresses
-from permalake.iota.codec.outputs import BASIC, SINGLE, Addresses
+from permalake.iota.codec.decode_outputs import decode_outputs
+from permalake.iota.codec.outputs import BASIC, SINGLE, Addresses, Protocol
 from permalake.iota.cone.arrow_lists import Lists, binary_array, list_array, null_where, scatter, spread
 from permalake.iota.cone.batch import MilestoneBatch, Problem
 from permalake.iota.cone.decoded import ARROW, PARAMETERS, RECEIPT, Row
-from permalake.iota.cone.ledger_proof import SpentOutputs
+from permalake.iota.cone.ledger_proof import OUTPUT_ID, SpentOutputs, owners
 from permalake.iota.cone.milestone_proof import Cone
 from permalake.iota.cone.output_rows import consumed_outputs, created_outputs, part_slices
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.signer_rows import signers
-from permalake.iota.cone.source_records import InclusionState
+from permalake.iota.cone.source_records import InclusionState, Record
 from permalake.iota.cone.token_rows import native_tokens
 
 _EPOCH = date(1970, 1, 1)
@@ -109,8 +110,51 @@ def _blocks(
 ) -> pa.RecordBatch:
     order = np.concatenate([cone.order for cone in cones])
     sizes = [len(cone.order) for cone in cones]
-    decoded, transactions = batch.decoded, batch.decoded.transactions
     days = np.repeat([(cone.date - _EPOCH).days for cone in cones], sizes)
+    contents = _contents(batch, order, ledger, rules)
+    pending = pc.and_(
+        pa.array(batch.blocks.state[order] == InclusionState.CONFLICTING),
+        pc.is_valid(contents["transaction_id"]),
+    ).to_numpy(zero_copy_only=False)
+    columns = {
+        "kind": pa.array(np.where(pending, int(Row.PENDING), int(Row.BLOCK)).astype(np.int8)),
+        "date": pa.array(days.astype(np.int32)).cast(pa.date32()),
+        "milestone_index": pa.array(batch.blocks.milestone[order].astype(np.int32)),
+        "timestamp": pa.array(np.repeat([cone.milestone.timestamp for cone in cones], sizes)),
+        "white_flag_index": pa.array(np.concatenate([np.arange(size) for size in sizes]).astype(np.int32)),
+        "inclusion_state": pa.array(batch.blocks.state[order].astype(np.int32)),
+        "conflict_reason": pa.array(np.maximum(batch.blocks.conflict[order], 0).astype(np.int32)),
+        "origin": null_where(~pending, batch.blocks.origin.take(pa.array(order))),
+    }
+    return _record_batch(len(order), Row.BLOCK, columns | contents)
+
+
+def loose_rows(raw: pa.Array, protocol: Protocol, bech32_hrp: str) -> pa.Table:
+    """Return rows (:data:`ARROW`) of well-formed blocks that have no place in the tangle yet."""
+    known: dict[str, Any] = {"kind": int(Record.BLOCK), "milestone": 0, "origin": "", "context": False}
+    nulls = {name: pa.nulls(len(raw), pa.int32()) for name in ("state", "conflict", "number")}
+    nulls |= {name: pa.nulls(len(raw), pa.binary()) for name in ("id", "link")}
+    records = {name: pa.repeat(value, len(raw)) for name, value in known.items()}
+    batch = MilestoneBatch.of(pa.table({**records, **nulls, "raw": raw}), protocol)
+    nothing = decode_outputs(pa.array([], pa.binary()), protocol)
+    transactions = batch.decoded.transactions
+    spends_nothing = SpentOutputs(
+        np.zeros(len(transactions.block), bool),
+        np.full(len(transactions.inputs.transaction), -1, np.int64),
+        nothing,
+        np.zeros((0, OUTPUT_ID), np.uint8),
+        owners(nothing),
+    )
+    order = np.flatnonzero(batch.sound)
+    contents = _contents(batch, order, spends_nothing, ConeRules(protocol, bech32_hrp, (), 0))
+    return pa.Table.from_batches([_record_batch(len(order), Row.BLOCK, contents)])
+
+
+def _contents(
+    batch: MilestoneBatch, order: np.ndarray, ledger: SpentOutputs, rules: ConeRules
+) -> dict[str, pa.Array]:
+    """Return the columns that tell what is in the blocks of some rows, wherever in the tangle they are."""
+    decoded, transactions = batch.decoded, batch.decoded.transactions
     transaction_of = np.full(len(batch.blocks), -1, np.int64)
     transaction_of[transactions.block] = np.arange(len(transactions.block))
     transaction = transaction_of[order]
@@ -118,19 +162,11 @@ def _blocks(
     parents = decoded.parent_offset[order]
     parent_count = decoded.parent_offset[order + 1] - parents
     no_transaction = pa.array(transaction < 0)
-    pending = (batch.blocks.state[order] == InclusionState.CONFLICTING) & (transaction >= 0)
     tags = hex_slices(decoded.data, decoded.tag_start[order], decoded.tag_length[order])
     columns = {
-        "kind": pa.array(np.where(pending, int(Row.PENDING), int(Row.BLOCK)).astype(np.int8)),
-        "date": pa.array(days.astype(np.int32)).cast(pa.date32()),
-        "milestone_index": pa.array(batch.blocks.milestone[order].astype(np.int32)),
-        "timestamp": pa.array(np.repeat([cone.milestone.timestamp for cone in cones], sizes)),
         "message_id": binary_array(decoded.block_id[order]),
         "version": pa.array(decoded.version[order].astype(np.int32)),
         "raw": batch.blocks.raw.take(pa.array(order)),
-        "white_flag_index": pa.array(np.concatenate([np.arange(size) for size in sizes]).astype(np.int32)),
-        "inclusion_state": pa.array(batch.blocks.state[order].astype(np.int32)),
-        "conflict_reason": pa.array(np.maximum(batch.blocks.conflict[order], 0).astype(np.int32)),
         "payload_kind": pa.array(decoded.payload_kind[order].astype(np.int32)),
         "parents": list_array(parent_count, binary_array(decoded.parent[spread(parents, parent_count)])),
         "tag": null_where(decoded.tag_length[order] == 0, tags),
@@ -144,7 +180,6 @@ def _blocks(
         "unlocks": part_slices(lists, transactions.unlocks, batch),
         "outputs": created_outputs(lists, batch, ledger, rules),
         "consumed": consumed_outputs(lists, batch, ledger, rules),
-        "origin": null_where(~pending, batch.blocks.origin.take(pa.array(order))),
     }
     for name, values in (
         ("native_tokens", native_tokens(lists, batch, ledger, rules)),
@@ -152,7 +187,7 @@ def _blocks(
     ):
         if values is not None:
             columns[name] = values
-    return _record_batch(len(order), Row.BLOCK, columns)
+    return columns
 
 
 def _carried(batch: MilestoneBatch, order: np.ndarray) -> pa.Array:

@@ -26,7 +26,8 @@ from permalake.iota.cone.milestone_proof import Cone
 from permalake.iota.cone.rules import ConeRules
 from permalake.iota.cone.source_records import InclusionState
 
-_ID = 34
+OUTPUT_ID = 34
+"""Bytes of an output id."""
 # Rules that only a wrong source can break, since the root says that the transaction is included.
 _BREAKS: dict[Conflict, tuple[ConeReason, str]] = {
     Conflict.SUM: ("amount_mismatch", "its inputs and outputs differ in amount"),
@@ -81,10 +82,10 @@ def check_ledger(batch: MilestoneBatch, cones: list[Cone], rules: ConeRules) -> 
 
 def _ids(column: pa.Array) -> np.ndarray:
     """Output ids as u8[n, 34]; one of another length becomes zeros and matches nothing."""
-    right = pc.equal(pc.binary_length(column), _ID)
-    padded = pc.if_else(pc.fill_null(right, False), column, pa.scalar(bytes(_ID), column.type))
-    joined = pa.concat_arrays([padded]).cast(pa.binary(_ID))
-    return np.frombuffer(joined.buffers()[1], np.uint8)[: len(joined) * _ID].reshape(-1, _ID)
+    right = pc.equal(pc.binary_length(column), OUTPUT_ID)
+    padded = pc.if_else(pc.fill_null(right, False), column, pa.scalar(bytes(OUTPUT_ID), column.type))
+    joined = pa.concat_arrays([padded]).cast(pa.binary(OUTPUT_ID))
+    return np.frombuffer(joined.buffers()[1], np.uint8)[: len(joined) * OUTPUT_ID].reshape(-1, OUTPUT_ID)
 
 
 def _keys(ids: np.ndarray, milestone: np.ndarray) -> pa.Array:
@@ -244,7 +245,7 @@ def migrated_ids(milestone: Milestone) -> list[bytes]:
 
 def _set(joined: bytes | None) -> set[bytes]:
     joined = joined or b""
-    return {joined[at : at + _ID] for at in range(0, len(joined), _ID)}
+    return {joined[at : at + OUTPUT_ID] for at in range(0, len(joined), OUTPUT_ID)}
 
 
 def output_ids(transaction_id: np.ndarray, idx: np.ndarray) -> np.ndarray:

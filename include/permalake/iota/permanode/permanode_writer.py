@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from permalake.config import Settings
 from permalake.contracts.cql import StoreTable
+from permalake.contracts.namespaces import live_namespace
 from permalake.iota.permanode import chrysalis_rows
 from permalake.iota.permanode import chrysalis_schema as chrysalis
 from permalake.iota.permanode import stardust_schema as stardust
@@ -18,7 +19,12 @@ from permalake.iota.permanode.chrysalis_schema import keyspace_of, placed
 from permalake.iota.permanode.hint_tables import HintTable
 from permalake.iota.permanode.legacy_outputs import LegacyOutputs
 from permalake.iota.permanode.placement import Placement
-from permalake.iota.permanode.stardust_rows import STARDUST_ROWS, Rows
+from permalake.iota.permanode.provisional import ProvisionalMessages, head_micros
+from permalake.iota.permanode.provisional_rows import referenced
+from permalake.iota.permanode.stardust_rows import STARDUST_ROWS, Rows, nameless
+from permalake.lake.catalog import locations
+from permalake.lake.identity import open_database
+from permalake.lake.state import LIVE
 from permalake.stores import cassandra, connector
 from permalake.stores.obsolete_rows import stale_keys
 from permalake.stores.pinned import Pinned
@@ -93,8 +99,10 @@ class CassandraDays:
     def write(self, batch: StoreBatch) -> None:
         """Write the rows of the batch's days, and delete rows that are gone.
 
-        ``sync``, which declares a milestone complete, is deleted first and written last.
+        ``sync``, which declares a milestone complete, is deleted first and written last. What a live head
+        has written is overwritten or deleted.
         """
+        is_followed = self._clear_above()
         lake = _Views(
             batch,
             [Pinned(self._spark, state, dates) for state, dates in batch.before()],
@@ -117,8 +125,20 @@ class CassandraDays:
                 ),
             ]
         )
+        if is_followed:
+            self._delete(nameless(lake.today), keyspace_of(self._network), stardust.MILESTONES, batch)
         for keyspace, table in syncs:
             cassandra.write(self._rows(table)(lake.today), self._settings, keyspace, table, batch.micros)
+
+    def _clear_above(self) -> bool:
+        """Delete the rows of messages that the live head has no more; return whether there is a head."""
+        database = open_database(self._all_settings)
+        messages = ProvisionalMessages(self._all_settings, database, self._network)
+        if gone := messages.ids() - messages.ids_above():
+            with cassandra.session(self._settings, plain=True) as connected:
+                messages.clear(connected, gone, head_micros(database))
+        with database.read() as connection:
+            return bool(locations(connection, LIVE, live_namespace(self._network)))
 
     def _write_table(self, keyspace: str, table: StoreTable, lake: _Views) -> None:
         rows = self._rows(table)
@@ -147,7 +167,7 @@ class CassandraDays:
             lake.whole,
             fresh=[one.day for one in lake.batch.days if not one.states],
             first=min(lake.batch.dates),
-            held=lambda ids: cassandra.lookup(ids, self._settings, keyspace, table),
+            held=lambda ids: referenced(cassandra.lookup(ids, self._settings, keyspace, table)),
         )
         # Written before anything is deleted: a row of another day is nowhere else if this is cut off between.
         cassandra.write(outputs.rows, self._settings, keyspace, table, lake.batch.micros)

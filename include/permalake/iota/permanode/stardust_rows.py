@@ -53,6 +53,12 @@ def milestones(lake: Lake) -> DataFrame:
     return shaped(lake["milestones"], store.MILESTONES)
 
 
+def nameless(lake: Lake) -> DataFrame:
+    """Return the keys that ``milestones`` with a known message had before it was known."""
+    known = lake["milestones"].where("message_id IS NOT NULL")
+    return known.select("milestone_index", F.lit("").alias("message_id"))
+
+
 def tag_hints(lake: Lake) -> DataFrame:
     """Return ``tag_hints``: every tag with its kind and range."""
     hints = [

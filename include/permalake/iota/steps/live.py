@@ -17,6 +17,7 @@ from permalake.iota.cone.source_records import MilestoneDay
 from permalake.iota.cone.verdict import FIRST_CAUSES, refused_days
 from permalake.iota.contracts import IOTA_TABLES
 from permalake.iota.contracts.unreferenced import HEAD_TABLES
+from permalake.iota.permanode.cassandra_head import CassandraHead
 from permalake.iota.sources.iota_source import decoded_days
 from permalake.iota.sources.node import NodeSource
 from permalake.iota.steps.ingest import resolve
@@ -61,6 +62,8 @@ class IotaHead:
         self._source = NodeSource(spark, work.network, self._network)
         self._idle_at = -1
         self._last: int | None = None  # of the head, when nothing was new
+        has_store = bool(work.settings.cassandra.contact_points)
+        self._store = CassandraHead(spark, work.settings, work.database, self.head) if has_store else None
         self._unreferenced = UnreferencedMessages(
             self.head, self._source, self._network, work.settings.live.walk_seconds
         )
@@ -71,10 +74,17 @@ class IotaHead:
     def advance(self) -> Advance | None:
         """Add what the node has confirmed since; None if that is nothing, once its tips are looked at.
 
+        Cassandra, where it is configured, is brought as far.
+
         Raises:
             PermalakeError: if the node cannot be asked, contradicts the last milestone, or what it tells
                 does not hold.
         """
+        added = self._next()
+        more = self._store.bring() if self._store else 0
+        return added or (Advance(f"{more} milestones to be written into Cassandra", None) if more else None)
+
+    def _next(self) -> Advance | None:
         self._source.refresh()
         if self._source.last_milestone == self._idle_at:
             self._look_above()

@@ -1,0 +1,214 @@
+"""The writer of an IOTA network's live head into Cassandra: rows that vanish unless a day replaces them.
+
+Cassandra itself tells what it has of the milestones: ``sync``, written last, which vanishes before their rows
+do and brings them again. What it has of the messages above is noted in the catalog.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from permalake.contracts.cql import StoreTable
+from permalake.errors import PermalakeError, line_of
+from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
+from permalake.iota.permanode import stardust_schema as store
+from permalake.iota.permanode.chrysalis_schema import keyspace_of
+from permalake.iota.permanode.permanode_writer import at_once
+from permalake.iota.permanode.provisional import ProvisionalMessages, head_micros
+from permalake.iota.permanode.provisional_rows import Seen
+from permalake.iota.permanode.stardust_rows import STARDUST_ROWS
+from permalake.iota.permanode.store import CassandraStore
+from permalake.lake import leases
+from permalake.lake.published import dataset
+from permalake.stores import cassandra, serve
+from permalake.stores.pinned import Pinned
+
+if TYPE_CHECKING:
+    from cassandra.cluster import Session
+    from pyspark.sql import DataFrame, SparkSession
+
+    from permalake.config import Settings
+    from permalake.lake.head import Head
+    from permalake.lake.state import Database
+
+OF_MILESTONES = (
+    *(store.MESSAGES, store.PARENTS, store.TRANSACTIONS, store.TAGS, store.MILESTONES),
+    *(store.BASIC_OUTPUTS, store.ALIAS_OUTPUTS, store.FOUNDRY_OUTPUTS, store.NFT_OUTPUTS),
+)
+"""Tables that a head fills, but for ``sync``. Each row of theirs is of one milestone: no row of a published
+day has its key, which would vanish with it."""
+_PAUSE_SECONDS = 10.0
+# The message of a milestone comes with a later one, maybe after the run that wrote the milestone.
+_WRITTEN_AGAIN = 3
+_LOG = logging.getLogger("permalake")
+
+
+class CassandraHead:
+    """Brings Cassandra as far as a head is; a Cassandra that fails never stops the head."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, database: Database, head: Head) -> None:
+        self._spark, self._all_settings, self._database, self._head = spark, settings, database, head
+        self._settings = settings.cassandra
+        self._network = head.network
+        self._keyspace = keyspace_of(head.network)
+        self._chunk_size = settings.network(head.network).chunk_size
+        self._ttl = settings.live.provisional_seconds
+        self._most = settings.live.batch_milestones
+        self._messages = ProvisionalMessages(settings, database, head.network)
+        self._run_id = f"live-{uuid.uuid4().hex[:12]}"
+        self._synced: dict[int, bool] | None = None  # by milestone: with its message? None: to be asked
+        self._asked = 0.0
+        self._written: dict[str, str] = {}  # the head, by locations, that Cassandra has
+        self._is_failing = False
+        self._pause_until = 0.0
+        self._micros = 0
+
+    def bring(self) -> int:
+        """Write what Cassandra lacks, a batch of milestones at most; return how many are left.
+
+        What fails is told on one line, and tried again with a later batch.
+        """
+        if time.monotonic() < self._pause_until:
+            return 0
+        if not self._must_ask() and self._head.locations() == self._written:
+            return 0
+        try:
+            with leases.alone(self._database, self._network, CassandraStore.name, self._run_id):
+                left = self._write()
+        except Exception as error:  # noqa: BLE001 - the head goes on, whatever Cassandra or its driver raises
+            self._synced = None
+            self._pause_until = time.monotonic() + _PAUSE_SECONDS
+            if not self._is_failing:
+                reason = str(error) if isinstance(error, PermalakeError) else line_of(error)
+                _LOG.warning("live %s: Cassandra lacks a part of the head: %s", self._network, reason)
+            self._is_failing = True
+            return 0
+        if self._is_failing:
+            _LOG.info("live %s: Cassandra takes the head again", self._network)
+        self._is_failing = False
+        return left
+
+    def _must_ask(self) -> bool:
+        return self._synced is None or time.monotonic() - self._asked > self._ttl / 8
+
+    def _write(self) -> int:
+        """Write a batch; return how many milestones are left."""
+        if self._synced is None:
+            serve.ensure(self._database, self._all_settings, self._network, CassandraStore())
+        # Of one read: a message is above the last milestone or below it, never both.
+        locations = self._head.locations()
+        milestones = self._table(locations, "milestones").to_table(["milestone_index", "date", "message_id"])
+        above = self._table(locations, UNREFERENCED_MESSAGES.name)
+        with cassandra.session(self._settings, plain=True) as connected:
+            lacking = self._lacking(connected, milestones)
+            batch = lacking.slice(0, self._most)
+            # Each write time is later than all before; what goes, goes before what comes.
+            self._micros = max(head_micros(self._database), self._micros + 3)
+            self._write_above(connected, above.to_table(), self._ids_of(locations, batch))
+            if batch.num_rows:
+                self._write_milestones(connected, locations, batch)
+        left: int = lacking.num_rows - batch.num_rows
+        self._written = {} if left else locations
+        return left
+
+    def _table(self, locations: Mapping[str, str], name: str) -> ds.Dataset:
+        return dataset(self._head.contracts[name], locations.get(name))
+
+    def _lacking(self, connected: Session, milestones: pa.Table) -> pa.Table:
+        """Return the milestones that Cassandra lacks, or has without the message that carries them."""
+        indexes = milestones["milestone_index"].to_pylist()
+        if self._synced is None or self._must_ask():
+            self._synced = dict.fromkeys(sorted(self._sync_of(connected, indexes))[:-_WRITTEN_AGAIN], True)
+            self._asked = time.monotonic()
+        has = self._synced
+        known = pc.is_valid(milestones["message_id"]).to_pylist()
+        at = [
+            row
+            for row, (index, is_known) in enumerate(zip(indexes, known, strict=True))
+            if index not in has or (is_known and not has[index])
+        ]
+        return milestones.take(pa.array(at, pa.int64())).sort_by("milestone_index")
+
+    def _sync_of(self, connected: Session, indexes: list[int]) -> Iterator[int]:
+        if not indexes:
+            return
+        first, last = min(indexes), max(indexes)
+        statement = connected.prepare(
+            f"SELECT milestone_index FROM {self._keyspace}.sync "  # noqa: S608
+            "WHERE ms_range_id = ? AND milestone_index >= ? AND milestone_index <= ?"
+        )
+        for number in range(first // self._chunk_size, last // self._chunk_size + 1):
+            yield from (row[0] for row in connected.execute(statement, (number, first, last)))
+
+    def _has_rows(self, locations: Mapping[str, str], name: str, wanted: pc.Expression) -> bool:
+        # A query of Spark's for nothing costs as much as one for a batch.
+        return bool(self._table(locations, name).head(1, columns=["milestone_index"], filter=wanted).num_rows)
+
+    def _ids_of(self, locations: Mapping[str, str], batch: pa.Table) -> frozenset[str]:
+        """Return the ids of the messages that milestones reference."""
+        is_theirs = pc.field("milestone_index").isin(batch["milestone_index"].combine_chunks())
+        messages = self._table(locations, "messages").to_table(["message_id"], filter=is_theirs)
+        return frozenset(messages["message_id"].to_pylist())
+
+    def _write_above(self, connected: Session, above: pa.Table, referenced: frozenset[str]) -> None:
+        """Take out what is no longer above the last milestone, add what is new there.
+
+        Rows of ``referenced`` messages are about to be written.
+        """
+        now = set(above["message_id"].to_pylist())
+        known = self._messages.ids()
+        self._messages.clear(connected, known - now, self._micros, referenced)
+        fresh = {
+            row["message_id"]: Seen(row["message"], row["est_milestone_index"], row["seen_at"])
+            for row in above.to_pylist()
+            if row["message_id"] not in known
+        }
+        if fresh:
+            self._messages.write(connected, fresh, self._micros + 1)
+
+    def _write_milestones(self, connected: Session, locations: Mapping[str, str], batch: pa.Table) -> None:
+        """Write the rows of milestones as their days will, ``sync`` last."""
+        indexes = batch["milestone_index"].to_pylist()
+        lake = _Milestones(Pinned(self._spark, locations, set(batch["date"].to_pylist())), indexes)
+        known = pc.is_valid(batch["message_id"]).to_pylist()
+        named = [index for index, is_known in zip(indexes, known, strict=True) if is_known]
+        nameless = ((index, "") for index in named)
+        cassandra.erase(connected, self._keyspace, store.MILESTONES, nameless, self._micros + 1)
+        is_theirs = pc.field("milestone_index").isin(batch["milestone_index"].combine_chunks())
+        filled = [one for one in OF_MILESTONES if self._has_rows(locations, one.name, is_theirs)]
+        at_once([partial(self._insert, connected, table, lake, self._ttl) for table in filled])
+        self._insert(connected, store.SYNC, lake, self._ttl // 2)
+        if self._synced is not None:
+            self._synced.update(zip(indexes, known, strict=True))
+
+    def _insert(self, connected: Session, table: StoreTable, lake: Mapping[str, DataFrame], ttl: int) -> None:
+        rows = STARDUST_ROWS[table.name](lake).toArrow()
+        values = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+        cassandra.insert(connected, self._keyspace, table, values, micros=self._micros + 2, ttl=ttl)
+
+
+class _Milestones(Mapping[str, "DataFrame"]):
+    """Tables of the lake by name, with the rows of some milestones alone."""
+
+    def __init__(self, lake: Mapping[str, DataFrame], indexes: list[int]) -> None:
+        self._lake, self._indexes = lake, indexes
+
+    def __getitem__(self, name: str) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        return self._lake[name].where(F.col("milestone_index").isin(self._indexes))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lake)
+
+    def __len__(self) -> int:
+        return len(self._lake)
