@@ -41,13 +41,13 @@ class Head:
         self.namespace = live_namespace(network)
         self.place = f"{settings.lake.warehouse}/{self.namespace}"
         self._settings = settings
-        self._database = database
+        self.database = database
         self.contracts = contracts
         self._private = f"{LIVE}_{network}"
 
     def ensure(self) -> None:
         """Create the tables that are missing; drop a head that an earlier version wrote."""
-        catalog.ensure_network(self._database, self.network)
+        catalog.ensure_network(self.database, self.network)
         present = self.locations()
         outdated = any(
             catalog.is_of_earlier_version(open_table(at), self.contracts[name])
@@ -66,11 +66,11 @@ class Head:
             catalog.point(connection, of=LIVE, network=self.namespace, tables=made, replace=outdated)
             forget_position(connection, self.network)
 
-        self._database.make_sure(point)
+        self.database.make_sure(point)
 
     def locations(self) -> dict[str, str]:
         """Return the metadata location of every table, in one read."""
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return locations(connection, LIVE, self.namespace)
 
     def rows(self, name: str, first: date = date.min, last: date = date.max) -> ds.Dataset:
@@ -113,7 +113,7 @@ class Head:
 
         None where neither has rows.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             live = locations(connection, LIVE, self.namespace).get(name)
             published = locations(connection, PUBLISHED, self.network).get(name)
             newest = self._newest_published(connection)
@@ -124,12 +124,12 @@ class Head:
 
     def newest_published(self) -> date | None:
         """Return the newest day that is published."""
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return self._newest_published(connection)
 
     def published_rows(self, name: str, *, every_day: bool = False) -> ds.Dataset:
         """Return the rows of a table on the newest day that is published, or on every one."""
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             published = locations(connection, PUBLISHED, self.network).get(name)
             newest = self._newest_published(connection)
         if newest is None:
@@ -172,7 +172,7 @@ class Head:
         wanted = {file.day for given in files_by_table.values() for file in given}
 
         def once() -> set[date]:
-            with self._database.read() as connection:
+            with self.database.read() as connection:
                 base = locations(connection, LIVE, self.namespace)
                 published = published_among(connection, self.network, wanted)
                 newest = self._newest_published(connection)
@@ -190,13 +190,13 @@ class Head:
             }
             edit = prepare(
                 self._settings,
-                self._database,
+                self.database,
                 self.network,
                 catalog=self._private,
                 base=base,
                 changes=changes,
             )
-            with self._database.write() as connection:
+            with self.database.write() as connection:
                 lock(connection, self.network)
                 same = published_among(connection, self.network, wanted) == published
                 same = same and self._newest_published(connection) == newest
@@ -206,7 +206,7 @@ class Head:
                     set_position(connection, self.network, reached)
             return left_out
 
-        return change(self._settings, self._database, f"{self.namespace}; run it again", once)
+        return change(self._settings, self.database, f"{self.namespace}; run it again", once)
 
 
 def _change_of(

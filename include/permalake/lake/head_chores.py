@@ -16,6 +16,7 @@ from pyiceberg.manifest import DataFile
 from permalake.lake.counts import day_of
 from permalake.lake.head import Head
 from permalake.lake.head_edit import KEPT
+from permalake.lake.maintenance.history import served_states
 from permalake.lake.maintenance.needed import Root, needed
 from permalake.lake.maintenance.storage import Stored, listing, remove
 
@@ -48,7 +49,11 @@ def needless(head: Head) -> list[Stored]:
     since = datetime.now(UTC) - KEPT
     listed = listing(head.place)
     young = int(since.timestamp() * 1000)
-    kept = needed(Root(name, at, since=young) for name, at in head.locations().items())
+    roots = [Root(name, at, since=young) for name, at in head.locations().items()]
+    with head.database.read() as connection:
+        stored = served_states(connection, head.network)
+    roots += [Root(name, at) for name, at in stored if at.startswith(f"{head.place}/")]
+    kept = needed(roots)
     if kept.lacking:
         return []
     keep = set().union(*kept.paths.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,16 +16,25 @@ from permalake.stores.bigtable_wire import requests
 
 _METHOD = "/google.bigtable.v2.Bigtable/MutateRows"
 _UNDER_WAY = 4
-_SECONDS = 60
-_TRIES = 6
 # Codes of google.rpc that say "again": DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE.
 _AGAIN = frozenset((4, 8, 10, 13, 14))
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long an answer may take (seconds), and how often a request is sent."""
+
+    seconds: float
+    tries: int
+
+
+PATIENT = Patience(60, 6)
 
 
 class Sender:
     """Sends entries of one table; what fails for good fails the write, at the latest in :meth:`finish`."""
 
-    def __init__(self, settings: BigtableSettings, table: str, name: str) -> None:
+    def __init__(self, settings: BigtableSettings, table: str, name: str, patience: Patience) -> None:
         from google.cloud.bigtable_v2.types import MutateRowsResponse
 
         self._call = client(settings).table_data_client.transport.grpc_channel.unary_stream(
@@ -32,6 +42,7 @@ class Sender:
         )
         # What routes a request to the servers of its table.
         self._routed = [("x-goog-request-params", f"table_name={name}")]
+        self._patience = patience
         self._table = table
         self._name = name
         self._under_way: deque[tuple[pa.Array, Any]] = deque()
@@ -48,10 +59,10 @@ class Sender:
             self._settle(*self._under_way.popleft())
 
     def _start(self, request: bytes) -> Any:
-        return self._call(request, timeout=_SECONDS, metadata=self._routed)
+        return self._call(request, timeout=self._patience.seconds, metadata=self._routed)
 
     def _settle(self, written: pa.Array, answers: Any) -> None:
-        for number in range(_TRIES):
+        for number in range(self._patience.tries):
             failed, reason = self._failed(len(written), answers)
             if not failed:
                 return

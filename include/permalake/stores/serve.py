@@ -138,6 +138,7 @@ def ensure(database: Database, settings: Settings, network: str, store: Store) -
     if store.ensure(settings, network):
         with database.write() as connection:
             served.forget(connection, network, store.name)
+            served.lose(connection, network, store.name)
 
 
 @contextmanager

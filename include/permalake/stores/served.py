@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -113,6 +113,39 @@ def fail(connection: Connection, network: str, store: str, due_days: Iterable[Du
     """Record that these days are still due, and why."""
     for one in due_days:
         _set(connection, network, store, one.day, error=" ".join(reason.split()))
+
+
+def provisional(connection: Connection, network: str, store: str) -> dict[date, list[State]]:
+    """Return the states of a live head of which rows may be in the store, by day that is not published.
+
+    The last one is what the store is to have, those before it what it may have still.
+    """
+    here = and_(served.c.network == days.c.network, served.c.date == days.c.date)
+    rows = connection.execute(
+        select(served.c.date, served.c.states)
+        .select_from(served.outerjoin(days, and_(here, days.c.publication_id.is_not(None))))
+        .where(
+            served.c.network == network,
+            served.c.store == store,
+            served.c.states != "[]",
+            days.c.publication_id.is_(None),
+        )
+    )
+    return {row.date: json.loads(row.states) for row in rows}
+
+
+def note(
+    connection: Connection, network: str, store: str, of_days: Iterable[date], states: Sequence[State]
+) -> None:
+    """Record the states of a live head of which rows may be in the store."""
+    for day in of_days:
+        _set(connection, network, store, day, states=json.dumps(list(states)))
+
+
+def lose(connection: Connection, network: str, store: str) -> None:
+    """Record that the store may have lost what it had of a live head."""
+    for day, states in provisional(connection, network, store).items():
+        note(connection, network, store, [day], [{}, *states])
 
 
 def forget(

@@ -6,13 +6,16 @@ import base64
 import os
 import signal
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from permalake.lake.head_edit import drop_head
+from permalake.lake.head_position import Reached
 from permalake.lake.identity import open_database
 from permalake.stores import bigtable, bigtable_reader, served
 from support import served_stores
+from support.heads import follow_day
 
 pytestmark = pytest.mark.parametrize("world", ["bigtable_server"], indirect=True)
 
@@ -46,6 +49,35 @@ def put(world, row, signed) -> None:
     event = bigtable._instance(own).table(own.table).direct_row(row["row_key"].encode())
     event.set_cell("QuorumState", "SignedVAA", signed)
     event.commit()
+
+
+def test_a_row_of_the_head_is_no_history(world) -> None:
+    """Bigtable has rows of the live head, too; they are answered from the lake, and marked."""
+    row, path = a_message(world)
+    day = row["date"] + timedelta(days=30)
+    key = f"{row['row_key'][:-4]}9999"
+    path = f"{path.rpartition('/')[0]}/{int(key.rpartition(':')[2])}"
+    put(world, {"row_key": key}, b"of the head")
+    own = world.settings.bigtable
+    event = bigtable._instance(own).table(own.table).direct_row(key.encode())
+    event.set_cell("MessagePublication", "Timestamp", f"{day}T00:00:00Z")
+    event.commit()
+    assert world.client.get(path).status_code == 404
+    moved = {"row_key": key, "date": day}
+    [state] = [r for r in world.rows["quorum_state"] if r["row_key"] == row["row_key"]]
+    rows = {"quorum_state": [state | moved], "message_publication": [row | moved]}
+    rows["message_publication"][0]["timestamp"] = row["timestamp"] + timedelta(days=30)
+    second = int(rows["message_publication"][0]["timestamp"].timestamp())
+    follow_day(world.settings, "wormhole", rows, tuple(rows), day, Reached(None, second, {}))
+    try:
+        world.client.app.state.reader.refresh()
+        answer = world.client.get(path)
+        assert answer.status_code == 200
+        assert answer.headers["permalake-provisional"] == "true"
+        assert base64.b64decode(answer.json()["vaaBytes"]) == state["signed_vaa"]
+    finally:
+        with open_database(world.settings).write() as connection:
+            drop_head(connection, "wormhole")
 
 
 def test_every_row_of_every_table_is_as_in_the_lake(world) -> None:

@@ -69,7 +69,9 @@ class BigtableDays:
 
     def _gone(self, version: str, batch: StoreBatch, today: Pinned) -> DataFrame | None:
         before = [
-            _keys(version, Pinned(self._spark, state, dates)[_PUBLICATION]) for state, dates in batch.before()
+            _keys(version, Pinned(self._spark, state, dates)[_PUBLICATION])
+            for state, dates in batch.before()
+            if _PUBLICATION in state
         ]
         return stale_keys(
             ["row_key"],

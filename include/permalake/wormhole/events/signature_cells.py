@@ -8,6 +8,7 @@ time and no other order is known. Bigtable counts milliseconds: guardians of the
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -32,6 +33,7 @@ _CELLS = "row_key string, cells array<struct<family:string,qualifier:string,valu
 _CELL = pa.struct(
     [("family", pa.string()), ("qualifier", pa.string()), ("value", pa.string()), ("micros", pa.int64())]
 )
+_SEEN = pa.list_(pa.struct([("guardian", pa.string()), ("signature", pa.string()), ("micros", pa.int64())]))
 
 
 class DatedCell(NamedTuple):
@@ -76,6 +78,36 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
         "cells",
         *(cell for family in _KEPT for cell in cells_of(family)),
     )
+
+
+def rows_v1(events: pa.Table, observations: pa.Table, reference: Path | None) -> pa.Table:
+    """Return the rows of the v1 table from those of the v2 table and rows of ``observations``."""
+    observed: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    names = ("row_key", "guardian_address", "signature")
+    micros = observations["observed_at"].cast(pa.int64()).to_pylist()
+    for key, guardian, signature, at in zip(
+        *(observations[name].to_pylist() for name in names), micros, strict=True
+    ):
+        observed[key].append({"guardian": guardian, "signature": signature, "micros": at})
+    seen = pa.array([observed.get(key) for key in events["row_key"].to_pylist()], _SEEN)
+    told = {
+        "row_key": events["row_key"].combine_chunks(),
+        "micros": events["micros"].combine_chunks(),
+        "signed_vaa": events["QuorumState:SignedVAA"].combine_chunks(),
+        "observed": seen,
+    }
+    [cells] = _cells(reference)([pa.RecordBatch.from_pydict(told)])
+    kept = [name for name in events.schema.names if name.partition(":")[0] in FAMILIES_V1]
+    keys = pa.array(map(key_v1, events["row_key"].to_pylist()), pa.string())
+    return (
+        events.select(["micros", *kept]).append_column("row_key", keys).append_column("cells", cells["cells"])
+    )
+
+
+def key_v1(row_key: str) -> str:
+    """Return the v1 row key of a v2 one, whose sequence has zeros before it."""
+    start, _, sequence = row_key.rpartition(":")
+    return f"{start}:{int(sequence)}"
 
 
 def row_key_v1() -> Column:

@@ -34,6 +34,7 @@ from permalake.wormhole.contracts.waiting import HEAD_TABLES, WAITING_OBSERVATIO
 from permalake.wormhole.enrich.asked_prices import AskedPrices
 from permalake.wormhole.enrich.head_details import HeadDetails
 from permalake.wormhole.enrich.price_cache import LakeCache
+from permalake.wormhole.events.head_events import HeadEvents
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources.growing_observations import POSITION, growing_observations
 from permalake.wormhole.sources.growing_vaas import growing_source
@@ -64,15 +65,15 @@ _LOG = logging.getLogger(__name__)
 _NO_DOCUMENT = pa.RecordBatch.from_pylist([], schema=DOCUMENT)
 
 
-def follow(work: Workspace, spark: SparkSession, run_id: str) -> WormholeHead:  # noqa: ARG001
+def follow(work: Workspace, spark: SparkSession, run_id: str) -> WormholeHead:
     """Open the source of VAAs and the head."""
-    return WormholeHead(work, spark)
+    return WormholeHead(work, spark, run_id)
 
 
 class WormholeHead:
     """The head of Wormhole that follows its source, batch by batch."""
 
-    def __init__(self, work: Workspace, spark: SparkSession) -> None:
+    def __init__(self, work: Workspace, spark: SparkSession, run_id: str) -> None:
         contracts = {name: WORMHOLE_TABLES[name] for name in LIVE_TABLES} | HEAD_TABLES
         ensure(work.settings, work.database, work.network, work.domain.tables)
         self.head = Head(work.settings, work.database, work.network, contracts)
@@ -88,6 +89,7 @@ class WormholeHead:
             memory=partial(AskedPrices, work.database),
             remark=_LOG.debug,
         )
+        self._events = HeadEvents(work.settings, work.database, self.head, run_id)
         self._values = HeadDetails(work.settings, self._locations, cache)
 
     def _locations(self) -> Mapping[str, str]:
@@ -105,12 +107,14 @@ class WormholeHead:
         seen = read.pop(POSITION, {})
         news, told = self._source.news(before), self._observed.news(seen)
         if news is None and told is None:
+            self._events.send(is_longer=False)
             return None
         position = {**(news.position if news else read), POSITION: (told and told.position) or seen}
         documents, rows = news.documents if news else None, told.rows if told else None
         added = self._add(documents, rows, before, position)
         self._source.keep()
         self._observed.keep()
+        self._events.send(is_longer=True)
         return added
 
     def _add(
