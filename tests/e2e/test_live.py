@@ -43,6 +43,7 @@ def seen(lake):
     return set(ids)
 
 
+@pytest.mark.long
 def test_a_killed_command_goes_on_where_it_was(node, tmp_path) -> None:
     config = tmp_path / "permalake.toml"
     config.write_text(configuration(tmp_path, node))

@@ -18,6 +18,7 @@ from support.cassandra_rows import held
 from support.postgres_server import postgres
 from support.secured_cassandra import PASSWORD as CASSANDRA_PASSWORD
 
+pytestmark = pytest.mark.long
 PASSWORD = "pgZ7s3cr3tZ7"
 SECRETS = {
     "PERMALAKE_PRICES__API_KEY": "pricesZ7s3cr3tZ7",

@@ -42,6 +42,7 @@ def test_a_killed_day_run_again_is_the_same_day(point, undisturbed, lake_of_its_
     assert len(again["messages"]) == 81
 
 
+@pytest.mark.long
 def test_a_killed_spark_job_is_told_on_one_line(lake_of_its_own) -> None:
     config = lake_of_its_own()
     watch = Watch(config.parent / "warehouse")

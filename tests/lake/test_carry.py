@@ -126,6 +126,7 @@ def test_a_backfill_in_any_order_ends_like_one_in_order(spark, home, tmp_path, m
     assert carried(lake) == carried(ordered)
 
 
+@pytest.mark.long
 def test_a_correction_rewrites_only_files_with_changed_rows(spark, home) -> None:
     """An address that a day touched no more is corrected; days that never touch it keep their files."""
     days = history(12, start=date(2023, 1, 1))

@@ -67,6 +67,7 @@ def test_leases_go_by_the_clock_of_the_database(server, tmp_path, monkeypatch) -
         lake.begin(NETWORK, DAY1, DAY1, "second")
 
 
+@pytest.mark.long
 def test_two_processes_never_write_into_a_store_at_once(server) -> None:
     """PostgreSQL lets both look for the other's lease at once; the later one has to wait for the row."""
     uri, rounds = server.uri("writers", sslmode="require"), 25

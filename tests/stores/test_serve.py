@@ -298,6 +298,7 @@ def at(settings, port):
     return settings.model_copy(update={"cassandra": settings.cassandra.model_copy(update={"port": port})})
 
 
+@pytest.mark.long
 def test_an_empty_store_is_filled_again_though_its_server_is_killed_meanwhile(
     session, settings, tables, mortal, monkeypatch
 ) -> None:

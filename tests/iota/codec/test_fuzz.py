@@ -23,11 +23,8 @@ from permalake.iota.codec.milestones import decode_milestone
 from permalake.iota.codec.to_json import block_json, milestone_payload_json, output_json
 from support import iota_objects, places
 from support.iota_strategies import PROTOCOLS
-from support.length import LONG
 
-pytestmark = pytest.mark.scaled
-
-MUTATIONS = 10_000 if LONG else 2_000
+MUTATIONS = 10_000
 PREFIX = {"chrysalis": "", "stardust": "0x"}
 HOSTILE_BYTES = (b"", b"\0", b"\xff", b"\xff\xff", b"\xff" * 4, b"\xff" * 8, b"\x80", bytes(32), b"\1" * 3)
 HOSTILE_VALUES = (

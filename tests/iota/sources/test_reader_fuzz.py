@@ -18,12 +18,9 @@ from permalake.iota.sources.milestone_times import days_of, span_of
 from permalake.net.http import Body, RequestRejectedError, document
 from support import pure_archive
 from support.iota_days import SYNTHETIC
-from support.length import LONG
 from support.mutations import mutated_line
 
-pytestmark = pytest.mark.scaled
-
-MUTATIONS = 10_000 if LONG else 2_000
+MUTATIONS = 10_000
 ODD = (
     *(
         None,

@@ -51,6 +51,7 @@ def test_the_head_grows_with_the_node_and_has_the_rows_of_days(protocol, follow)
     assert network.node.answered.total() - before <= 9, "what is there is not asked for again"
 
 
+@pytest.mark.long
 def test_milestones_get_their_message_once_a_later_cone_brings_it(follow) -> None:
     network = follow(batch_milestones=1)
     network.follow()
@@ -173,6 +174,7 @@ def test_killed_anywhere_nothing_is_lost_and_nothing_twice(follow, monkeypatch) 
         if chance.random() < 0.5:
             network.follow()
             assert network.seen() == up_to("stardust", network.node.confirmed)
+    network.node.confirmed = network.last
     network.follow()
     assert_all(network)
 

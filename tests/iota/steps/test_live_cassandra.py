@@ -238,6 +238,7 @@ def test_the_head_is_in_cassandra_until_its_days_are(protocol, followed, tmp_pat
         assert served[name] == rows, name
 
 
+@pytest.mark.long
 def test_a_cassandra_that_fails_or_is_away_delays_its_rows_alone(followed, caplog, monkeypatch) -> None:
     network = followed()
     node, port = network.node, load_settings().cassandra.port

@@ -109,6 +109,7 @@ def test_what_is_never_referenced_leaves_by_age_and_does_not_come_back(follow, m
     assert network.seen() == up_to("stardust", network.last)
 
 
+@pytest.mark.long
 def test_a_day_that_is_published_ahead_of_the_head_takes_what_it_may_reference(follow) -> None:
     network = follow()
     node = network.node

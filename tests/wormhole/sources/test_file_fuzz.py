@@ -18,13 +18,10 @@ from permalake.wormhole.tables.event_tables import chain_messages
 from permalake.wormhole.tables.observations import judged_observations, of_messages
 from permalake.wormhole.tables.verified_vaas import judged
 from support.deciding_vaas import candidates
-from support.length import LONG
 from support.mutations import mutated, mutated_line, one_line
 from support.quotes import LOCAL, nearest_rows, wants
 
-pytestmark = pytest.mark.scaled
-
-MUTATIONS = 10_000 if LONG else 2_000
+MUTATIONS = 10_000
 FIRST, LAST = dt.date(1970, 1, 1), dt.date(9999, 12, 31)
 
 

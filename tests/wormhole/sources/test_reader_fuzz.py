@@ -32,13 +32,10 @@ from permalake.wormhole.sources.vaa_documents import (
     trimmed_vaa,
 )
 from support import places
-from support.length import LONG
 from support.mutations import mutated
 from support.rpc_server import EvmChain, SolanaChain
 
-pytestmark = pytest.mark.scaled
-
-MUTATIONS = 10_000 if LONG else 2_000
+MUTATIONS = 10_000
 
 
 def outcomes(seed, samples, read):
