@@ -178,7 +178,7 @@ class CassandraHead:
     def _write_milestones(self, connected: Session, locations: Mapping[str, str], batch: pa.Table) -> None:
         """Write the rows of milestones as their days will, ``sync`` last."""
         indexes = batch["milestone_index"].to_pylist()
-        lake = _Milestones(Pinned(self._spark, locations, set(batch["date"].to_pylist())), indexes)
+        lake = _OfMilestones(Pinned(self._spark, locations, set(batch["date"].to_pylist())), indexes)
         known = pc.is_valid(batch["message_id"]).to_pylist()
         named = [index for index, is_known in zip(indexes, known, strict=True) if is_known]
         nameless = ((index, "") for index in named)
@@ -196,7 +196,7 @@ class CassandraHead:
         cassandra.insert(connected, self._keyspace, table, values, micros=self._micros + 2, ttl=ttl)
 
 
-class _Milestones(Mapping[str, "DataFrame"]):
+class _OfMilestones(Mapping[str, "DataFrame"]):
     """Tables of the lake by name, with the rows of some milestones alone."""
 
     def __init__(self, lake: Mapping[str, DataFrame], indexes: list[int]) -> None:
