@@ -13,7 +13,6 @@ from permalake.api.app import create_app
 from permalake.config import load_settings
 from permalake.domains import domain_of, stores_of
 from permalake.errors import PermalakeError
-from permalake.iota.permanode import cassandra_head
 from permalake.iota.permanode import stardust_schema as store
 from permalake.iota.permanode.cassandra_head import OF_MILESTONES
 from permalake.iota.permanode.chrysalis_schema import placed
@@ -21,7 +20,7 @@ from permalake.iota.permanode.provisional_rows import UNREFERENCED
 from permalake.iota.steps import unreferenced
 from permalake.lake.serving import LakeReader
 from permalake.local.services.daemon import free_port
-from permalake.stores import cassandra
+from permalake.stores import cassandra, following
 from permalake.stores.serve import serve
 from support import expected_cassandra
 from support.cassandra_rows import as_set, held
@@ -39,7 +38,7 @@ BY_RANGE = (
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch):
     monkeypatch.setattr(unreferenced, "_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(cassandra_head, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(following, "PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_the_head_is_in_bigtable_until_its_days_are(world, monkeypatch, caplog) 
         some = len(world.seen())
         follow(world, parts[1], told[1::4])
         assert len(world.seen()) > some
-        said = [one for one in caplog.messages if "not in Bigtable yet, trying again: Bigtable table" in one]
+        said = [one for one in caplog.messages if "Bigtable lacks a part of the head: Bigtable table" in one]
         assert said
         assert not any("\n" in one for one in said)
     # Killed before, and after, what it noted is written.

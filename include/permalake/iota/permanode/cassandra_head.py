@@ -6,7 +6,6 @@ do and brings them again. What it has of the messages above is noted in the cata
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from permalake.contracts.cql import StoreTable
-from permalake.errors import PermalakeError, line_of
 from permalake.iota.contracts.unreferenced import UNREFERENCED_MESSAGES
 from permalake.iota.permanode import stardust_schema as store
 from permalake.iota.permanode.chrysalis_schema import keyspace_of
@@ -30,6 +28,7 @@ from permalake.iota.permanode.store import CassandraStore
 from permalake.lake import leases
 from permalake.lake.published import dataset
 from permalake.stores import cassandra, serve
+from permalake.stores.following import StoreAttempts
 from permalake.stores.pinned import Pinned
 
 if TYPE_CHECKING:
@@ -46,10 +45,8 @@ OF_MILESTONES = (
 )
 """Tables that a head fills, but for ``sync``. Each row of theirs is of one milestone: no row of a published
 day has its key, which would vanish with it."""
-_PAUSE_SECONDS = 10.0
 # The message of a milestone comes with a later one, maybe after the run that wrote the milestone.
 _WRITTEN_AGAIN = 3
-_LOG = logging.getLogger("permalake")
 
 
 class CassandraHead:
@@ -68,8 +65,7 @@ class CassandraHead:
         self._synced: dict[int, bool] | None = None  # by milestone: with its message? None: to be asked
         self._asked = 0.0
         self._written: dict[str, str] = {}  # the head, by locations, that Cassandra has
-        self._is_failing = False
-        self._pause_until = 0.0
+        self._attempts = StoreAttempts(head.network, "Cassandra")
         self._micros = 0
 
     def bring(self) -> int:
@@ -77,28 +73,19 @@ class CassandraHead:
 
         What fails is told on one line, and tried again with a later batch.
         """
-        if time.monotonic() < self._pause_until:
-            return 0
         if not self._must_ask() and self._head.locations() == self._written:
             return 0
-        try:
-            with leases.alone(self._database, self._network, CassandraStore.name, self._run_id):
-                left = self._write()
-        except Exception as error:  # noqa: BLE001 - the head goes on, whatever Cassandra or its driver raises
+        left = self._attempts.attempt(self._write_alone)
+        if left is None:
             self._synced = None
-            self._pause_until = time.monotonic() + _PAUSE_SECONDS
-            if not self._is_failing:
-                reason = str(error) if isinstance(error, PermalakeError) else line_of(error)
-                _LOG.warning("live %s: Cassandra lacks a part of the head: %s", self._network, reason)
-            self._is_failing = True
-            return 0
-        if self._is_failing:
-            _LOG.info("live %s: Cassandra takes the head again", self._network)
-        self._is_failing = False
-        return left
+        return left or 0
 
     def _must_ask(self) -> bool:
         return self._synced is None or time.monotonic() - self._asked > self._ttl / 8
+
+    def _write_alone(self) -> int:
+        with leases.alone(self._database, self._network, CassandraStore.name, self._run_id):
+            return self._write()
 
     def _write(self) -> int:
         """Write a batch; return how many milestones are left."""

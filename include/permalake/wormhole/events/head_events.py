@@ -7,8 +7,6 @@ meanwhile; and the day's own publication deletes what it does not have, as rows 
 
 from __future__ import annotations
 
-import logging
-import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
@@ -21,7 +19,6 @@ from pyiceberg.manifest import DataFile
 
 from permalake.config import Settings
 from permalake.contracts.namespaces import live_namespace
-from permalake.errors import PermalakeError, line_of
 from permalake.lake import leases
 from permalake.lake.catalog import locations, open_table
 from permalake.lake.counts import day_of, files
@@ -32,6 +29,7 @@ from permalake.lake.state import LIVE, Database
 from permalake.spark.tasks import TaskShare
 from permalake.stores import bigtable, served
 from permalake.stores.bigtable_send import Patience
+from permalake.stores.following import StoreAttempts
 from permalake.stores.served import State
 from permalake.wormhole.contracts import WORMHOLE_TABLES
 from permalake.wormhole.contracts.tables import OBSERVATIONS
@@ -44,11 +42,8 @@ _STORE = BigtableStore.name
 _PUBLICATION = FAMILIES[0].table.name
 _TABLES = (*(family.table.name for family in FAMILIES), OBSERVATIONS.name)
 _AT_ONCE = 5_000
-_PAUSE_SECONDS = 10.0
-"""A store that fails is left alone for so long: each attempt keeps the head waiting."""
 _PATIENCE = Patience(5.0, 2)
 _States = tuple[tuple[tuple[str, str], ...], ...]
-_LOG = logging.getLogger("permalake")
 
 
 class HeadEvents:
@@ -60,26 +55,22 @@ class HeadEvents:
         self._tables = tables_of(settings.bigtable)
         self._is_ready = False
         self._is_behind = True
-        self._next = 0.0
-        self._told: str | None = None
+        self._attempts = StoreAttempts(head.network, "Bigtable")
 
     def send(self, *, is_longer: bool) -> None:
         """Bring the tables to what the head has, if it is longer or something was not taken before."""
         if not self._tables or not (is_longer or self._is_behind):
             return
         self._is_behind = True
-        if time.monotonic() < self._next:
-            return
-        try:
-            with leases.alone(self._database, self._head.network, _STORE, self._run_id):
-                self._catch_up()
-            self._is_behind, self._told = False, None
-        except Exception as error:  # noqa: BLE001 - whatever a store does, the head goes on
-            self._is_ready, self._next = False, time.monotonic() + _PAUSE_SECONDS
-            reason = str(error) if isinstance(error, PermalakeError) else line_of(error)
-            if reason != self._told:
-                _LOG.warning("live %s: not in Bigtable yet, trying again: %s", self._head.network, reason)
-            self._told = reason
+        if self._attempts.attempt(self._catch_up_alone):
+            self._is_behind = False
+        else:
+            self._is_ready = False
+
+    def _catch_up_alone(self) -> bool:
+        with leases.alone(self._database, self._head.network, _STORE, self._run_id):
+            self._catch_up()
+        return True
 
     def _catch_up(self) -> None:
         if not self._is_ready:
@@ -152,9 +143,10 @@ class HeadEvents:
 
     def _replace(self, keys: pa.Array, state: State, days: Collection[date]) -> None:
         def rows(name: str) -> pa.Table:
-            found = dataset(WORMHOLE_TABLES[name], state.get(name), min(days), max(days))
-            own = pc.field("row_key").isin(keys) & pc.field("date").isin(list(days))
-            return found.to_table(filter=own)
+            of_table = dataset(WORMHOLE_TABLES[name], state.get(name), min(days), max(days))
+            return of_table.to_table(
+                filter=pc.field("row_key").isin(keys) & pc.field("date").isin(list(days))
+            )
 
         with QUERIES.over(rows).engine(TaskShare("512m", 2)) as engine:
             events = engine.table(QUERIES.tables[EVENTS]).rename_columns(COLUMNS)
@@ -164,19 +156,20 @@ class HeadEvents:
             kept = published.to_table(["row_key"], filter=pc.field("row_key").isin(gone))["row_key"]
             gone = gone.filter(pc.invert(pc.is_in(gone, value_set=kept.combine_chunks())))
         for version, table in self._tables.items():
-            own = events
+            rewritten, deleted = events, gone
             if version == "v1":
-                own = rows_v1(events, rows(OBSERVATIONS.name), self._reference)
-                gone = pa.array(map(key_v1, gone.to_pylist()), pa.string())
+                rewritten = rows_v1(events, rows(OBSERVATIONS.name), self._reference)
+                deleted = pa.array(map(key_v1, gone.to_pylist()), pa.string())
             send = bigtable.sender(self._settings.bigtable, table, _PATIENCE)
-            send(batch for part in (own, pa.table({"row_key": gone})) for batch in part.to_batches())
+            emptied = pa.table({"row_key": deleted})
+            send(batch for part in (rewritten, emptied) for batch in part.to_batches())
 
 
 def _files(state: State, name: str, days: Collection[date] | None = None) -> dict[str, DataFile]:
     """Return the files of a table by path, of some days or all."""
     location = state.get(name)
-    found = files(open_table(location)) if location else ()
-    return {file.file_path: file for file in found if days is None or day_of(file) in days}
+    data_files = files(open_table(location)) if location else ()
+    return {file.file_path: file for file in data_files if days is None or day_of(file) in days}
 
 
 def _frozen(state: State) -> tuple[tuple[str, str], ...]:
@@ -186,6 +179,6 @@ def _frozen(state: State) -> tuple[tuple[str, str], ...]:
 def _alike(states: Mapping[date, _States]) -> Iterator[tuple[_States, set[date]]]:
     """Yield days that are in the same states together."""
     alike: dict[_States, set[date]] = defaultdict(set)
-    for day, own in states.items():
-        alike[own].add(day)
+    for day, of_day in states.items():
+        alike[of_day].add(day)
     yield from alike.items()
