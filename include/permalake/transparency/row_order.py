@@ -129,7 +129,7 @@ def _merged(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Itera
         bound = min([*ends, *(first for first, _ in waiting[-1:])], default=None)
         if parts := [part for file in files for part in file.before(bound)]:
             window = pa.concat_tables(parts)
-            if not _is_rising(window, order, last):
+            if len(parts) > 1 or not _is_rising(window, order, last):
                 window = _window_sorted(window, order)
                 if not _is_rising(window, order, last):
                     raise _NotInOrderError
@@ -180,20 +180,23 @@ def _window_sorted(window: pa.Table, order: Sequence[str]) -> pa.Table:
 def _is_rising(window: pa.Table, order: Sequence[str], last: pa.Table | None) -> bool:
     """Return whether each row's key is greater than the one before, the first one's than that of ``last``.
 
-    Keys that hold nulls count as rising.
+    Keys that hold nulls do not count as rising.
     """
     keys = window.select(list(order))
     if last is not None:
         keys = pa.concat_tables([last, keys])
-    rising: Any = None
-    for name in reversed(keys.column_names):
+    tied: Any = True
+    for name in keys.column_names:
         column = keys[name].combine_chunks()
         if column.null_count:
             return False
         before, after = column.slice(0, len(column) - 1), column.slice(1)
-        less = pc.less(before, after)
-        rising = less if rising is None else pc.or_(less, pc.and_(pc.equal(before, after), rising))
-    return rising is None or bool(pc.all(rising, min_count=0).as_py())
+        tied = pc.and_not(tied, pc.less(before, after))
+        if not pc.any(tied, min_count=0).as_py():
+            return True
+        if pc.any(pc.and_not(tied, pc.equal(before, after))).as_py():
+            return False
+    return False
 
 
 def _sorted(rows: ds.Dataset, columns: list[str], order: Sequence[str]) -> Iterator[pa.Table]:
