@@ -11,6 +11,7 @@ from permalake.domains import domain_of
 from permalake.errors import ConfigError, PermalakeError
 from permalake.lake.head import Head
 from permalake.lake.head_position import Reached, set_position
+from permalake.pipeline.alerts import store_behind
 from permalake.pipeline.live import Advance, LiveOrder, follow
 from permalake.pipeline.workspace import Workspace
 from support.faulty_server import FaultyServer
@@ -107,3 +108,11 @@ def test_a_head_that_catches_up_is_not_told(work, hook) -> None:
     follow(work, A_SECOND, Steps(work, ADDED, Advance("milestone 9", 2**32 - 1)))
     follow(work, A_SECOND, Steps(work))
     assert hook.alerts == []
+
+
+def test_a_store_that_stays_away_is_told_to_the_same_targets(work, hook) -> None:
+    reason = "Cassandra has lacked a part of the live head for 600 s: away"
+    store_behind("iota_live", "run", "testnet", reason)
+    (alert,) = hook.alerts
+    assert (alert["event"], alert["dag"], alert["network"]) == ("lagging", "iota_live", "testnet")
+    assert reason in alert["text"]

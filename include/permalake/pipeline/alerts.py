@@ -50,6 +50,12 @@ def lagging(dag: str, run: str, network: str, day: str, seconds: float) -> Alert
     return alert_of(event=_LAGGING, link="", docs="", **facts)
 
 
+def store_behind(dag: str, run: str, network: str, reason: str) -> None:
+    """Send the alert of a store that has not taken a live head for too long."""
+    facts = {"dag": dag, "run": run, "network": network, "day": "", "step": "follow", "reason": reason}
+    send(alert_of(event=_LAGGING, link="", docs="", **facts))
+
+
 def stopped(dag: str, run: str, network: str, day: str, reason: str) -> Alert:
     """Return the alert of a run from the command line that follows a network no more."""
     facts = {"dag": dag, "run": run, "network": network, "day": day, "step": "follow", "reason": reason}

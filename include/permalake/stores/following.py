@@ -16,11 +16,15 @@ _Result = TypeVar("_Result")
 
 
 class StoreAttempts:
-    """The attempts to write a network's head into a store."""
+    """The attempts to write a network's head into a store.
 
-    def __init__(self, network: str, store: str) -> None:
-        self._network, self._store = network, store
-        self._is_failing = False
+    ``alert`` is called with a reason when an outage has lasted ``limit`` seconds, once for each outage.
+    """
+
+    def __init__(self, network: str, store: str, alert: Callable[[str], None], limit: float) -> None:
+        self._network, self._store, self._alert, self._limit = network, store, alert, limit
+        self._failing_since: float | None = None
+        self._is_alerted = False
         self._pause_until = 0.0
 
     def attempt(self, write: Callable[[], _Result]) -> _Result | None:
@@ -33,13 +37,20 @@ class StoreAttempts:
         try:
             result = write()
         except Exception as error:  # noqa: BLE001 - the head goes on, whatever a store or its driver raises
-            self._pause_until = time.monotonic() + PAUSE_SECONDS
-            if not self._is_failing:
-                reason = str(error) if isinstance(error, PermalakeError) else line_of(error)
-                _LOG.warning("live %s: %s lacks a part of the head: %s", self._network, self._store, reason)
-            self._is_failing = True
+            self._fail(str(error) if isinstance(error, PermalakeError) else line_of(error))
             return None
-        if self._is_failing:
+        if self._failing_since is not None:
             _LOG.info("live %s: %s takes the head again", self._network, self._store)
-        self._is_failing = False
+        self._failing_since, self._is_alerted = None, False
         return result
+
+    def _fail(self, reason: str) -> None:
+        now = time.monotonic()
+        self._pause_until = now + PAUSE_SECONDS
+        if self._failing_since is None:
+            self._failing_since = now
+            _LOG.warning("live %s: %s lacks a part of the head: %s", self._network, self._store, reason)
+        lasted = now - self._failing_since
+        if lasted >= self._limit and not self._is_alerted:
+            self._is_alerted = True
+            self._alert(f"{self._store} has lacked a part of the live head for {lasted:.0f} s: {reason}")

@@ -102,6 +102,10 @@ def test_the_head_is_in_bigtable_until_its_days_are(world, monkeypatch, caplog) 
     world.follow()
     assert_follows(world)
     assert_as_a_day(world)
+    # A table that somebody has deleted is filled again.
+    bigtable._instance(load_settings().bigtable).table("v2").delete()
+    world.follow()
+    assert_follows(world)
     # Nothing of the head that its day does not have remains.
     file = world.input / f"vaas-{DAYS[0]}.jsonl"
     file.write_bytes(b"".join(line + b"\n" for line in file.read_bytes().splitlines()[::2]))

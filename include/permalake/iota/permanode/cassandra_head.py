@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,14 @@ _WRITTEN_AGAIN = 3
 class CassandraHead:
     """Brings Cassandra as far as a head is; a Cassandra that fails never stops the head."""
 
-    def __init__(self, spark: SparkSession, settings: Settings, database: Database, head: Head) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        database: Database,
+        head: Head,
+        alert: Callable[[str], None],
+    ) -> None:
         self._spark, self._all_settings, self._database, self._head = spark, settings, database, head
         self._settings = settings.cassandra
         self._network = head.network
@@ -65,7 +72,7 @@ class CassandraHead:
         self._synced: dict[int, bool] | None = None  # by milestone: with its message? None: to be asked
         self._asked = 0.0
         self._written: dict[str, str] = {}  # the head, by locations, that Cassandra has
-        self._attempts = StoreAttempts(head.network, "Cassandra")
+        self._attempts = StoreAttempts(head.network, "Cassandra", alert, settings.live.max_lag_seconds)
         self._micros = 0
 
     def bring(self) -> int:

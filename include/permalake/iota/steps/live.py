@@ -33,6 +33,7 @@ from permalake.lake.head_position import Reached
 from permalake.lake.maintenance.storage import remove_folder
 from permalake.lake.task_files import WrittenFile
 from permalake.net import object_storage
+from permalake.pipeline import alerts
 from permalake.pipeline.day_queries import DayQueries, few_rows
 from permalake.pipeline.jobs import StepArguments, StepContext
 from permalake.pipeline.landing import Written
@@ -62,8 +63,10 @@ class IotaHead:
         self._source = NodeSource(spark, work.network, self._network)
         self._idle_at = -1
         self._last: int | None = None  # of the head, when nothing was new
-        has_store = bool(work.settings.cassandra.contact_points)
-        self._store = CassandraHead(spark, work.settings, work.database, self.head) if has_store else None
+        self._store: CassandraHead | None = None
+        if work.settings.cassandra.configured:
+            alert = partial(alerts.store_behind, f"{work.domain.name}_live", run_id, work.network)
+            self._store = CassandraHead(spark, work.settings, work.database, self.head, alert)
         self._unreferenced = UnreferencedMessages(
             self.head, self._source, self._network, work.settings.live.walk_seconds
         )

@@ -8,7 +8,7 @@ meanwhile; and the day's own publication deletes what it does not have, as rows 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 from typing import Any
@@ -49,13 +49,20 @@ _States = tuple[tuple[tuple[str, str], ...], ...]
 class HeadEvents:
     """The configured event tables, which follow a head. Nothing that fails there stops the head."""
 
-    def __init__(self, settings: Settings, database: Database, head: Head, run_id: str) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        head: Head,
+        run_id: str,
+        alert: Callable[[str], None],
+    ) -> None:
         self._settings, self._database, self._head, self._run_id = settings, database, head, run_id
         self._reference = settings.wormhole.reference if settings.wormhole else None
         self._tables = tables_of(settings.bigtable)
         self._is_ready = False
         self._is_behind = True
-        self._attempts = StoreAttempts(head.network, "Bigtable")
+        self._attempts = StoreAttempts(head.network, "Bigtable", alert, settings.live.max_lag_seconds)
 
     def send(self, *, is_longer: bool) -> None:
         """Bring the tables to what the head has, if it is longer or something was not taken before."""

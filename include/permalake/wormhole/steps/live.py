@@ -26,6 +26,7 @@ from permalake.lake.head import Head
 from permalake.lake.head_edit import published_among
 from permalake.lake.head_position import Reached, last_reached
 from permalake.lake.task_files import WrittenFile
+from permalake.pipeline import alerts
 from permalake.pipeline.live import Advance
 from permalake.pipeline.workspace import Workspace
 from permalake.wormhole.contracts import WORMHOLE_TABLES
@@ -89,7 +90,8 @@ class WormholeHead:
             memory=partial(AskedPrices, work.database),
             remark=_LOG.debug,
         )
-        self._events = HeadEvents(work.settings, work.database, self.head, run_id)
+        alert = partial(alerts.store_behind, f"{work.domain.name}_live", run_id, work.network)
+        self._events = HeadEvents(work.settings, work.database, self.head, run_id, alert)
         self._values = HeadDetails(work.settings, self._locations, cache)
 
     def _locations(self) -> Mapping[str, str]:
@@ -182,23 +184,27 @@ class WormholeHead:
     def _arrived(self, documents: DataFrame | None, before: Reached | None) -> tuple[pa.Table, date]:
         """Return the documents of days that the head may hold, and the newest of its days."""
         today = datetime.now(UTC).date()
+        reached = datetime.fromtimestamp(before.timestamp, UTC).date() if before else None
+        present = max((day for day in (reached, self.head.newest_published()) if day), default=None)
         if documents is None:
-            return pa.Table.from_batches(identities([_NO_DOCUMENT])), self._newest(before, None, today)
-        arrived = identified(documents).select(*COLUMNS).persist(StorageLevel.MEMORY_AND_DISK)
+            return pa.Table.from_batches(identities([_NO_DOCUMENT])), min(present or today, today)
+        arrived = identified(documents).select(*COLUMNS)
+        if present is not None:
+            # The newest day only moves on, so that its bound may be known before the documents are read.
+            rows = self._of_days(arrived, min(present, today)).toArrow()
+            past = rows.filter(pc.less_equal(rows["body_date"], pa.scalar(today)))
+            return rows, min(max(present, pc.max(past["body_date"]).as_py() or present), today)
+        kept = arrived.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            past = F.when(F.col("body_date") <= F.lit(today), F.col("body_date"))
-            [row] = arrived.agg(F.max(past).alias("newest")).collect()
-            newest = self._newest(before, row["newest"], today)
-            oldest = newest - timedelta(days=self._work.settings.live.days - 1)
-            undated = F.col("body_date").isNull() | (F.col("body_date") < F.lit(GENESIS))
-            return arrived.where(undated | (F.col("body_date") >= F.lit(oldest))).toArrow(), newest
+            newest = kept.where(F.col("body_date") <= F.lit(today)).agg(F.max("body_date")).collect()[0][0]
+            return self._of_days(kept, newest or today).toArrow(), newest or today
         finally:
-            arrived.unpersist()
+            kept.unpersist()
 
-    def _newest(self, before: Reached | None, arrived: date | None, today: date) -> date:
-        known = datetime.fromtimestamp(before.timestamp, UTC).date() if before else None
-        days = [arrived, known, self.head.newest_published()]
-        return min(max((day for day in days if day), default=today), today)
+    def _of_days(self, documents: DataFrame, newest: date) -> DataFrame:
+        oldest = newest - timedelta(days=self._work.settings.live.days - 1)
+        undated = F.col("body_date").isNull() | (F.col("body_date") < F.lit(GENESIS))
+        return documents.where(undated | (F.col("body_date") >= F.lit(oldest)))
 
     def _judged(self, arrived: pa.Table, oldest: date) -> tuple[HeadChanges, pa.Table]:
         """Judge the messages that have come, each with what the head has of it.
