@@ -35,7 +35,7 @@ def assert_all(network) -> None:
         assert differences(network.live(name), expected(protocol, name)) == ([], []), name
 
 
-@pytest.mark.parametrize("protocol", OUTPUTS)
+@pytest.mark.parametrize("protocol", ["stardust", pytest.param("chrysalis", marks=pytest.mark.long)])
 def test_the_head_grows_with_the_node_and_has_the_rows_of_days(protocol, follow) -> None:
     network = follow(protocol)
     for confirmed in (network.first + 3, network.first + 4, network.last - 1):
