@@ -43,6 +43,17 @@ def changes(client, **options):
     return answer.json()
 
 
+def test_without_a_day_those_that_were_published_again_are_listed(client) -> None:
+    assert changes(client)["again"] == [{"date": str(DAY)}]
+    assert changes(client, network="", day="")["network"] == lakes.NETWORK
+    page = client.get("/quality/changes", headers={"Accept": "text/html"}).text
+    assert f"day={DAY}" in page
+    day = client.get(f"/day?network={lakes.NETWORK}&date={DAY}", headers={"Accept": "text/html"}).text
+    for link in ("/quality/changes?", "/verify?", "/operations?"):
+        assert f'href="{link}network={lakes.NETWORK}&amp;da' in day
+    assert "3 times" in day
+
+
 def test_a_correction_is_counted_by_table(client) -> None:
     listed = changes(client, day=str(DAY))["publications"]
     assert [one["kind"] for one in listed] == ["days"] * 3

@@ -20,6 +20,12 @@ def test_a_run_is_told_by_its_last_tries(troubled) -> None:
     assert run["began"] == "2022-09-30T06:00:00.000000Z"
 
 
+def test_runs_are_listed_by_a_day_of_theirs(troubled) -> None:
+    of_day = operations(troubled, f"network=&day={DAY2}")
+    assert ([one["run"] for one in of_day["runs"]], of_day["day"]) == (["second"], f"{DAY2}")
+    assert operations(troubled, "day=2001-01-01")["runs"] == []
+
+
 def test_every_try_of_a_step_has_its_time(troubled) -> None:
     steps = operations(troubled, "run=second")["run"]["steps"]
     assert [(one["step"], one["try"], one["state"], one["seconds"]) for one in steps] == [

@@ -225,7 +225,11 @@ def test_a_run_is_shown_step_by_step_with_the_days_that_it_published(permalake, 
     (row,) = json.loads(out)
     assert (row["key"]["step"], row["result"]["state"]) == ("publish", "done")
     assert (row["start"], row["result"]["days"]) == (str(DAY1), [str(DAY1)])
-    assert "1 days published" in permalake("status", "--run", "cli-1")[1]
+    assert "1 day published" in permalake("status", "--run", "cli-1")[1]
+    [listed] = json.loads(permalake("status", "--runs", "--date", "2022-09-28", "--format", "json")[1])
+    assert (listed["run"], listed["days"]) == ("cli-1", "2022-09-28")
+    assert permalake("status", "--runs", "--date", "2001-01-01", "--format", "json")[1] == "[]\n"
+    assert "cli-1" in permalake("status", "--runs")[1]
 
 
 def test_the_quarantine_is_listed_filtered_and_shown(permalake) -> None:

@@ -17,10 +17,11 @@ from permalake.domains import domain_of
 from permalake.errors import PermalakeError
 from permalake.lake import DayStatus
 from permalake.lake.serving import Scan as Days
-from permalake.lake.status import networks_with_days, status
+from permalake.lake.status import networks_with_days, published_again, status
 from permalake.transparency import corrections
 from permalake.web.html import page
 from permalake.web.paging import PageOptions
+from permalake.web.params import FormDate
 from permalake.web.problems import documented, not_found
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
@@ -29,6 +30,7 @@ Json = dict[str, Any]
 router = APIRouter(tags=["pages"], include_in_schema=False)
 _DAYS = 14
 _INPUTS = 25
+_AGAIN = 60
 
 
 class QualityOptions(RangeOptions):
@@ -59,18 +61,26 @@ def quality(request: Request, query: Annotated[QualityOptions, Query()]) -> Resp
 class ChangesOptions(PageOptions):
     """Parameters of the comparison."""
 
-    network: str
-    day: date
+    network: str | None = None
+    day: FormDate = None
     publication: int | None = None
 
 
 @router.get("/quality/changes", responses=documented())
 def changes(request: Request, query: Annotated[ChangesOptions, Query()]) -> Response:
-    """Compare a publication of a day with the one before it; without a number, the newest that has one."""
+    """Compare a publication of a day with the one before it; without a number, the newest that has one.
+
+    Without a day, show which days were published more than once.
+    """
     database = request.app.state.database
-    rows = corrections.publications_of(database, query.network, query.day)
+    again = {network: sorted(days) for network, days in published_again(database).items()}
+    known = sorted(networks_with_days(database) | request.app.state.reader.snapshot().networks())
+    network = query.network or next(iter(sorted(again)), known[0] if known else "")
+    if query.day is None:
+        return page(request, None, "changes.html", _choice(network, known, again), SITE)
+    rows = corrections.publications_of(database, network, query.day)
     if not rows:
-        raise not_found(f"day {query.day} of {query.network}")
+        raise not_found(f"day {query.day} of {network}")
     listed = [
         {"number": row["id"], "time": row["published_at"], "kind": row["kind"], "before": _before(rows, at)}
         for at, row in enumerate(rows)
@@ -80,17 +90,23 @@ def changes(request: Request, query: Annotated[ChangesOptions, Query()]) -> Resp
     )
     if query.publication and chosen is None:
         raise not_found(f"publication {query.publication} of that day, with an earlier one,")
-    shown: Json = {"network": query.network, "day": query.day.isoformat(), "publications": listed}
-    shown |= {"number": None, "before": None, "tables": [], "problem": None}
+    shown = _choice(network, known, again) | {"day": query.day.isoformat(), "publications": listed}
     if chosen:
         numbers = chosen["before"], chosen["number"]
         shown |= {"number": numbers[1], "before": numbers[0]}
         try:
-            changed = corrections.changes_of(database, domain_of, query.network, query.day, numbers)
+            changed = corrections.changes_of(database, domain_of, network, query.day, numbers)
             shown["tables"] = [asdict(one) for one in changed]
         except PermalakeError as error:
             shown["problem"] = str(error)
     return page(request, None, "changes.html", shown, SITE)
+
+
+def _choice(network: str, known: Sequence[str], again: Mapping[str, Sequence[date]]) -> Json:
+    """Return the page before a day is chosen: the networks, and the days that were published again."""
+    days = [{"date": day.isoformat()} for day in reversed(again.get(network, ())[-_AGAIN:])]
+    shown: Json = {"network": network, "known": list(known), "again": days, "day": "", "publications": []}
+    return shown | {"number": None, "before": None, "tables": [], "problem": None}
 
 
 def _before(rows: Sequence[Mapping[str, Any]], at: int) -> int | None:

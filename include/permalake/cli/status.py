@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, replace
+from datetime import date
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
@@ -21,6 +22,7 @@ from permalake.lake.step_ledger import StepLedger, StepRow
 from permalake.sanitize import shown
 from permalake.stores.batch import Store
 
+_TRIES = 1000
 _STEP = (
     *("network", "days", "step", "try", "state", "began", "seconds"),
     *("submit", "rows", "quarantined", "outcome"),
@@ -35,6 +37,9 @@ def command(  # noqa: PLR0917
     ] = None,
     failed: Annotated[
         bool, typer.Option("--failed", help="Only days that failed, are stale or have a gap.")
+    ] = False,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="The runs that the days belong to, instead of the days.")
     ] = False,
     first: FirstDay = None,
     last: LastDay = None,
@@ -54,6 +59,8 @@ def command(  # noqa: PLR0917
 
       permalake status --failed --date 2022-09-01 --to 2022-09-30
 
+      permalake status --runs --date 2022-09-28
+
       permalake status --run shimmer_2022-09-28__cli-20260101T060000-3f9a2c
     """
     settings = load_settings(config)
@@ -65,6 +72,12 @@ def command(  # noqa: PLR0917
     if run is not None:
         _show_run(StepLedger(open_database(settings)).of_run(run, network), run, form)
         return
+    is_chosen = chosen_days(network, first, last)
+    if runs:
+        final = last or first
+        days_of = first.date() if first else date.min, final.date() if final else date.max
+        _show_runs(StepLedger(open_database(settings)).recent(network, _TRIES, days_of), form)
+        return
     _mark_continued(settings, network)
     reader = open_reader(settings)
     days = [_with_stores(day, stores_of(settings, day.network)) for day in reader.status(network)]
@@ -74,7 +87,6 @@ def command(  # noqa: PLR0917
     if network and not days and network not in settings.namespaces:
         known = ", ".join(settings.namespaces) or "none"
         raise ConfigError(f"network {network}: not configured and not in the lake (configured: {known})")
-    is_chosen = chosen_days(network, first, last)
     shown_days = [day for day in days if is_chosen(day.network, day.date.isoformat())]
     if failed:
         shown_days = [day for day in shown_days if day.error or day.stale or day.gaps]
@@ -137,6 +149,20 @@ def _mark_continued(settings: Settings, network: str | None) -> None:
             sys.stderr.write(f"permalake: {name}: whether the source goes on is not known: {shown(error)}\n")
 
 
+def _show_runs(rows: list[StepRow], form: Literal["table", "json"]) -> None:
+    """Print the last try of each run, the newest run first."""
+    newest = {(row.key.network, row.key.run_id): row for row in reversed(rows)}
+    columns = ("run", *(name for name in _STEP if name not in {"try", "submit"}))
+    records = [
+        {"run": row.key.run_id, **_step(row)}
+        for row in sorted(newest.values(), key=lambda row: row.began, reverse=True)
+    ]
+    shown_runs = [{name: record[name] for name in columns} for record in records]
+    write(shown_runs, columns, form, sys.stdout, sys.stderr)
+    if form == "table":
+        sys.stdout.write("a run, step by step: permalake status --run RUN\n")
+
+
 def _show_run(rows: list[StepRow], run: str, form: str) -> None:
     if not rows:
         raise ConfigError(
@@ -153,7 +179,8 @@ def _step(row: StepRow) -> dict[str, Any]:
     result = row.result
     outcome = [f"{store} {count} days" for store, count in (result.served or {}).items()]
     if result.days is not None:
-        outcome.append(f"{len(result.days)} days {'carried' if row.key.step == CARRY else 'published'}")
+        noun = "day" if len(result.days) == 1 else "days"
+        outcome.append(f"{len(result.days)} {noun} {'carried' if row.key.step == CARRY else 'published'}")
     outcome += [result.reason] if result.reason else []
     return {
         "network": row.key.network,

@@ -112,6 +112,18 @@ def published_again(database: Database) -> dict[str, set[date]]:
     return by_network
 
 
+def times_published(database: Database, network: str, day: date) -> int:
+    """Return how many publications of rows cover a day."""
+    query = (
+        select(func.count())
+        .select_from(publications)
+        .where(publications.c.network == network, publications.c.kind == "days")
+        .where(publications.c.start <= day, publications.c.end >= day)
+    )
+    with database.read() as connection:
+        return connection.execute(query).scalar_one()
+
+
 def networks_with_days(database: Database) -> set[str]:
     """Return the networks of which a run has looked at some day."""
     with database.read() as connection:

@@ -176,9 +176,13 @@ class StepLedger:
             rows = connection.execute(query.where(runs.c.network == network) if network else query).all()
         return [_row(row) for row in rows]
 
-    def recent(self, network: str | None = None, most: int = 50) -> list[StepRow]:
-        """Return the newest tries first."""
+    def recent(
+        self, network: str | None = None, most: int = 50, days: tuple[date, date] | None = None
+    ) -> list[StepRow]:
+        """Return the newest tries first; ``days``: of runs that one of these days belongs to."""
         query = select(runs).order_by(runs.c.began_at.desc()).limit(most)
+        if days is not None:
+            query = query.where(runs.c.start <= days[1], runs.c.end >= days[0])
         with self._database.read() as connection:
             rows = connection.execute(query.where(runs.c.network == network) if network else query).all()
         return [_row(row) for row in rows]

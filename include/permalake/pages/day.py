@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from permalake.audit import docs
 from permalake.domains import stores_of
-from permalake.lake.status import status
+from permalake.lake.status import status, times_published
 from permalake.pages import SITE
 from permalake.pages.days import state_of
 from permalake.web.html import page
@@ -53,6 +53,7 @@ def one_day(request: Request, query: Annotated[DayOptions, Query()]) -> Response
         "gaps": list(day.gaps),
         "notes": list(day.notes),
         "run": day.run_id,
+        "times_published": times_published(request.app.state.database, day.network, day.date),
         "tables": [{"table": name, "rows": count} for name, count in day.rows.items()],
     }
     return page(request, None, "day.html", content, SITE)

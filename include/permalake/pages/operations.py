@@ -14,11 +14,12 @@ from permalake.contracts.figures import OpenRequests
 from permalake.domains import domain_of
 from permalake.lake.serving import EVERYTHING
 from permalake.lake.state import moment
-from permalake.lake.status import status
+from permalake.lake.status import networks_with_days, status
 from permalake.lake.step_ledger import StepLedger, StepRow
 from permalake.pages import SITE
 from permalake.web.html import page
 from permalake.web.paging import PageOptions
+from permalake.web.params import FormDate
 from permalake.web.problems import documented, not_found
 from permalake.web.state import RequestLake, lake_of
 from permalake.web.table_pages import json_value
@@ -40,24 +41,27 @@ class OperationsOptions(PageOptions):
 
     network: str | None = None
     run: str | None = None
+    day: FormDate = None
 
 
 @router.get("/operations", responses=documented())
 def operations(request: Request, query: Annotated[OperationsOptions, Query()]) -> Response:
-    """Show the newest runs, one of them step by step, and open requests."""
+    """Show the newest runs, all or those of a day, one of them step by step, and open requests."""
     steps = StepLedger(request.app.state.database)
-    now = datetime.now(UTC)
-    newest = _runs(steps.recent(query.network, _TRIES), now)
+    now, network = datetime.now(UTC), query.network or None
+    newest = _runs(steps.recent(network, _TRIES, (query.day, query.day) if query.day else None), now)
     chosen = query.run or (newest[0]["run"] if newest else None)
-    rows = steps.of_run(chosen, query.network) if chosen else []
+    rows = steps.of_run(chosen, network) if chosen else []
     if query.run and not rows:
         raise not_found(f"run {query.run}")
     shown = {
-        "network": query.network,
+        "network": network,
+        "known": sorted(networks_with_days(request.app.state.database)),
+        "day": query.day.isoformat() if query.day else "",
         "runs": newest[:_RUNS],
         "run": _shown(chosen, rows, now) if chosen and rows else None,
-        "open": _open_requests(request, query.network) if request.app.state.reader else None,
-        "remarks": _remarks(request, query.network),
+        "open": _open_requests(request, network) if request.app.state.reader else None,
+        "remarks": _remarks(request, network),
     }
     return page(request, None, "operations.html", shown, SITE)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -15,7 +16,7 @@ from starlette.requests import Request
 
 from permalake.web.paging import NoQuery
 from permalake.web.problems import bad_request
-from permalake.web.ranges import DayRange
+from permalake.web.ranges import FIRST_DAY, DayRange
 
 SHOWN = 50
 MOST = 10_000
@@ -128,6 +129,7 @@ class PageList:
             "fields": [field.as_json() for field in fields],
             "links": [dict(link(row)) for row in shown],
             "sort": self._query.sort,
+            "everywhere": None if shown else self._address(start=FIRST_DAY, end=self._last()),
             "part": {
                 "first": self.skip + 1 if shown else 0,
                 "last": self.skip + len(shown) if shown else 0,
@@ -138,6 +140,11 @@ class PageList:
             },
             "files": {form: self._address(format=form, list="rows") for form in _FILES},
         }
+
+    def _last(self) -> str:
+        """Return the end of all days: today, or the day that was asked for if it is later."""
+        today = datetime.now(UTC).date()
+        return max(self._query.end or today, today).isoformat()
 
     def _head(self, column: ListColumn) -> dict[str, Any]:
         """Return a column's head; its link sorts by it, or turns the order round."""

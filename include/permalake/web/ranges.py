@@ -11,6 +11,8 @@ from permalake.web.params import FormDate
 from permalake.web.problems import bad_request
 
 _DAYS_SHOWN = 365
+FIRST_DAY = "1970-01-01"
+"""The start of a range that leaves no earlier day out."""
 
 
 class DayRange(BaseModel):

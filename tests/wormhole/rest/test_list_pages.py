@@ -164,6 +164,14 @@ def test_what_is_wrong_is_named(client, name, asked, word) -> None:
     assert word in listed(client, name, 400, **asked)["detail"]
 
 
+def test_an_empty_list_leads_to_all_days(client) -> None:
+    empty = listed(client, "messages", start="2001-01-01", end="2001-01-02", chain="2")
+    assert empty["rows"] == []
+    assert "start=1970-01-01" in empty["everywhere"]
+    assert "chain=2" in empty["everywhere"]
+    assert client.get(f"/wormhole/messages{empty['everywhere']}&format=json").json()["rows"]
+
+
 def test_the_form_keeps_what_was_asked_and_hostile_text_is_escaped(client) -> None:
     params = {**WIDE, "token": '"><script>', "chain": str(FAR_CHAIN)}
     text = client.get("/wormhole/messages", params=params, headers={"Accept": "text/html"}).text

@@ -122,12 +122,16 @@ def test_search_finds_a_payout_and_the_symbol_of_a_token(world) -> None:
     for spelling in (paid["target_tx_id"], paid["target_tx_id"].upper().replace("0X", "0x")):
         found = world.get(f"/wormhole?q={spelling}&format=json")["found"]
         assert paid["row_key"].split(":")[2].lstrip("0") in {one["id"].rpartition("/")[2] for one in found}
-    symbol = next(r["origin_symbol"] for r in world.rows["token_transfer_details"] if r["origin_symbol"])
-    answer = world.client.get("/wormhole", params={"q": symbol.lower()}, follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (
-        303,
-        f"/wormhole/messages?token={symbol.lower()}",
-    )
+    tokens = {}
+    for row in world.rows["notional_transferred_daily"]:
+        tokens.setdefault(row["symbol"], set()).add((row["origin_chain"], row["origin_address"]))
+    for symbol in (one for one in tokens if one and not {*one} & {*":/\0"}):
+        answer = world.client.get("/wormhole", params={"q": symbol.lower()}, follow_redirects=False)
+        chain, address = min(tokens[symbol])
+        alone = f"/wormhole/token/{chain}/{address}"
+        several = f"/wormhole/tokens?token={symbol.lower()}&start=1970-01-01"
+        expected = alone if len(tokens[symbol]) == 1 else several
+        assert (answer.status_code, answer.headers["location"]) == (303, expected)
     listed = world.get(f"/wormhole/messages?token={symbol.lower()}&format=json")["rows"]
     assert {row["symbol"] for row in listed} == {symbol}
 

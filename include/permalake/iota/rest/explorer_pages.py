@@ -18,6 +18,7 @@ from permalake.iota.rest.chain_facts import CHAINS, chain_facts, is_known
 from permalake.iota.rest.core_v2 import milestone_by_id
 from permalake.iota.rest.day_facts import day_facts
 from permalake.iota.rest.known_networks import coin
+from permalake.iota.rest.list_pages import is_nft_name
 from permalake.iota.rest.parameters import bech32_address
 from permalake.iota.rest.token_facts import is_token
 from permalake.iota.rest.transaction_facts import is_transaction, transaction_facts
@@ -26,6 +27,7 @@ from permalake.web.html import go_to, page
 from permalake.web.paging import NoQuery
 from permalake.web.params import MAX_TAG_BYTES, hex_id, output_id, tag_hex
 from permalake.web.problems import ProblemError, not_found
+from permalake.web.ranges import FIRST_DAY
 from permalake.web.state import PublishedLake, RequestLake, lacks
 
 router = APIRouter(tags=["pages"], include_in_schema=False, route_class=HeadRoute)
@@ -53,6 +55,8 @@ def search(request: Request, lake: PublishedLake, query: Annotated[_Search, Quer
         lacks(lake)
     if len(places) == 1:
         return go_to(request, f"/{lake.network}/explore/{places[0]}")
+    if text and not places and is_nft_name(lake, text):
+        return go_to(request, f"/{lake.network}/explore/nfts", name=text, start=FIRST_DAY)
     links = [dict(zip(("kind", "name"), place.split("/", 1), strict=True)) for place in places]
     content = {
         "network": lake.network,
@@ -65,7 +69,7 @@ def search(request: Request, lake: PublishedLake, query: Annotated[_Search, Quer
 
 def finds(lake: RequestLake, text: str) -> bool:
     """Return whether the search finds something of that name."""
-    return any(_places(lake, text))
+    return any(_places(lake, text)) or is_nft_name(lake, text)
 
 
 def _places(lake: RequestLake, text: str) -> Iterator[str]:

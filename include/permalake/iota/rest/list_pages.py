@@ -30,6 +30,8 @@ stardust = APIRouter(tags=["pages"], include_in_schema=False)
 """Lists of what Chrysalis does not have."""
 _SITE = Path(__file__).parent / "site"
 _SECONDS = "%Y-%m-%d %H:%M:%S"
+_NAME_LENGTH = 3
+"""Characters of a text that is looked for in names: one or two stand in too many."""
 _CHANGES = (
     ListColumn("time", "Time, UTC", "time"),
     ListColumn("milestone", "Milestone", "figure", sorts=False),
@@ -334,6 +336,14 @@ def _nfts(lake: RequestLake, last: date) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def is_nft_name(lake: RequestLake, text: str) -> bool:
+    """Return whether the text stands in the name of an NFT."""
+    if len(text) < _NAME_LENGTH or not lake.snapshot.table(lake.network, "nft_outputs"):
+        return False
+    last = max(lake.snapshot.days(lake.network, "milestones"), default=date.min)
+    return any(_holds(row["name"], text) for row in _nfts(lake, last))
 
 
 def _nft_links(lake: RequestLake, row: Mapping[str, Any]) -> dict[str, str]:

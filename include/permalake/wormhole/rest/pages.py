@@ -17,8 +17,8 @@ from permalake.web.head import HeadRoute
 from permalake.web.html import go_to, page
 from permalake.web.numbers import dollars
 from permalake.web.paging import NoQuery
-from permalake.web.problems import not_found
-from permalake.web.ranges import DayRange
+from permalake.web.problems import bad_request, not_found
+from permalake.web.ranges import FIRST_DAY, DayRange
 from permalake.web.state import PublishedLake, RequestLake, lacks
 from permalake.wormhole.contracts.analyst_views import TOKEN_VOLUMES
 from permalake.wormhole.contracts.figures import CHARTS
@@ -120,13 +120,18 @@ def _search(request: Request, lake: RequestLake, reference: BundledReference, te
     if token:
         messages = newest_messages(lake, reference, EventFilter(token=token))
     else:
-        messages = next(
-            filter(None, (newest_messages(lake, reference, one) for one in read(named, lake, text))), []
-        )
-        if not messages and is_account(lake, read(identifiers.address_spellings, text)):
+        tokens = symbols(lake).get(text.upper())
+        try:
+            wanted, spellings = named(lake, text), identifiers.address_spellings(text)
+        except ValueError as error:
+            if not tokens:
+                raise bad_request(str(error)) from None
+            return _go_to_token(request, lake.network, text, tokens)
+        messages = next(filter(None, (newest_messages(lake, reference, one) for one in wanted)), [])
+        if not messages and is_account(lake, spellings):
             return go_to(request, f"/{lake.network}/address/{quote(text, safe='')}")
-        if not messages and text.upper() in symbols(lake):
-            return go_to(request, f"/{lake.network}/messages", token=text)
+        if not messages and tokens:
+            return _go_to_token(request, lake.network, text, tokens)
     if not messages:
         lacks(lake)
     content = {
@@ -137,6 +142,14 @@ def _search(request: Request, lake: RequestLake, reference: BundledReference, te
         "token": f"{lake.network}/token/{token[0]}/{token[1]}" if token and messages else None,
     }
     return page(request, lake.snapshot.publication, "search.html", content, _SITE)
+
+
+def _go_to_token(request: Request, network: str, symbol: str, tokens: list[tuple[int, str]]) -> Response:
+    """Go to the token of a symbol; anybody may use a symbol, so where several do, to their list."""
+    if len(tokens) > 1:
+        return go_to(request, f"/{network}/tokens", token=symbol, start=FIRST_DAY)
+    [(chain, address)] = tokens
+    return go_to(request, f"/{network}/token/{chain}/{address}")
 
 
 @router.get("/vaa/{chain}/{emitter}/{sequence}")

@@ -20,10 +20,12 @@ def finds(lake: RequestLake, text: str) -> bool:
             wanted = [EventFilter(token=identifiers.token_id(":".join(parts)))]
         else:
             wanted = named(lake, text)
-            if text.upper() in symbols(lake) or is_account(lake, identifiers.address_spellings(text)):
+            if is_account(lake, identifiers.address_spellings(text)):
                 return True
     except ValueError:
-        return False
+        wanted = []
+    if text.upper() in symbols(lake):
+        return True
     return any(list_events(lake, one, 1) for one in wanted)
 
 
@@ -42,17 +44,20 @@ def named(lake: RequestLake, text: str) -> list[EventFilter]:
     return filters
 
 
-def symbols(lake: RequestLake) -> set[str]:
-    """Return the symbols of every token that moved, in upper case."""
+def symbols(lake: RequestLake) -> dict[str, list[tuple[int, str]]]:
+    """Return the tokens that moved, each a chain and an address, by their symbols in upper case."""
 
-    def derive() -> set[str]:
-        if not lake.snapshot.table(lake.network, "token_transfer_details"):
-            return set()
+    def derive() -> dict[str, list[tuple[int, str]]]:
+        if not lake.snapshot.table(lake.network, "notional_transferred_daily"):
+            return {}
         rows = lake.rows(
-            "SELECT DISTINCT upper(origin_symbol) AS symbol FROM token_transfer_details "
-            "WHERE origin_symbol IS NOT NULL",
-            token_transfer_details=EVERYTHING,
+            "SELECT DISTINCT upper(symbol) AS symbol, origin_chain, origin_address "
+            "FROM notional_transferred_daily WHERE symbol IS NOT NULL ORDER BY ALL",
+            notional_transferred_daily=EVERYTHING,
         )
-        return {row["symbol"] for row in rows}
+        by_symbol: dict[str, list[tuple[int, str]]] = {}
+        for row in rows:
+            by_symbol.setdefault(row["symbol"], []).append((row["origin_chain"], row["origin_address"]))
+        return by_symbol
 
     return lake.once("symbols of tokens", derive)
