@@ -19,7 +19,7 @@ RAW_V2 = "application/vnd.iota.serializer-v1"
 
 
 def lines(folder, name):
-    for file in sorted(Path(folder).glob(f"{name}.jsonl*")):
+    for file in sorted(Path(folder).glob(f"{name}[-.]*jsonl*")):
         opened = gzip.open if file.suffix == ".gz" else open
         with opened(file, "rt") as text:
             yield from map(json.loads, text)
@@ -61,7 +61,9 @@ class NodeServer(FaultyServer):
             self.blocks[plain(told.get("blockId") or told["messageId"])] = row
         for name in ("created_outputs", "consumed_outputs"):
             self.outputs |= {plain(row["outputId"]): row for row in lines(folder, name)}
-        self.changes = {row["index"]: row for row in lines(folder, "utxo_changes")}
+        nothing = {"createdOutputs": [], "consumedOutputs": []}
+        self.changes = {index: {"index": index, **nothing} for index in self.milestones}
+        self.changes |= {row["index"]: row for row in lines(folder, "utxo_changes")}
 
     # -- What no milestone references yet ------------------------------------------------------------
 
@@ -204,8 +206,8 @@ class NodeServer(FaultyServer):
         with self._lock:
             self.counts[path] += 1
             self.times.append((time.monotonic(), path))
-            answered = sum(self.answered.values())
-            if self.after and answered >= self.after["answers"] and self.after.get("times", 1) > 0:
+            is_due = self.after and sum(self.answered.values()) >= self.after["answers"]
+            if is_due and self.after.get("times", 1) > 0:
                 self.after["times"] = self.after.get("times", 1 << 30) - 1
                 found = self.after["fault"]
             else:
