@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING
 from permalake.version import VERSION
 
 if TYPE_CHECKING:
-    from permalake.python_api import Lake
+    from permalake.python_api import Lake, Moment
 
 __version__ = VERSION
 __all__ = ["__version__", "open"]
 
 
-def open(config: str | Path | None = None) -> Lake:
+def open(config: str | Path | None = None, *, as_of: Moment | None = None) -> Lake:
     """Open the published lake for reading. Nothing is locked, and no server is needed.
 
     Args:
         config: The configuration file; without it, ``PERMALAKE_CONFIG``, else ``permalake.toml`` of the
             working directory, as on the command line.
+        as_of: Read everything as it was published at that time, or by the publication of that number;
+            ``"latest"``: of the one that is the last now, whatever is published later.
 
     Returns:
         The lake, whose tables are read when they are asked for.
@@ -37,4 +39,4 @@ def open(config: str | Path | None = None) -> Lake:
     from permalake.config import load_settings
     from permalake.python_api import Lake
 
-    return Lake(load_settings(config))
+    return Lake(load_settings(config), as_of)

@@ -32,6 +32,8 @@ Day = date | str
 """A UTC date, or its text ``YYYY-MM-DD``."""
 Moment = datetime | str | int
 """A time, or its text by RFC 3339 (UTC where it names no zone), or the number of a publication."""
+LATEST = "latest"
+"""``as_of`` of :func:`permalake.open`: the publication that is the last one when the lake is opened."""
 
 
 class LakeRows:
@@ -119,8 +121,19 @@ class Lake:
     [{'newest': datetime.date(2022, 9, 28)}]
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, as_of: Moment | None = None) -> None:
         self._reader = open_reader(settings)
+        # A lake without a publication has nothing to pin.
+        self._as_of = (self._reader.publication() or None) if as_of == LATEST else _moment(as_of)
+
+    @property
+    def publication(self) -> int:
+        """The number of the publication that is read now: the last one, or that of ``as_of``.
+
+        >>> lake.publication == permalake.open(as_of="latest").publication
+        True
+        """
+        return self._reader.publication(self._as_of)
 
     def tables(self) -> list[str]:
         """Return the names of the published tables and of the views over them, ``NETWORK.table``.
@@ -128,7 +141,7 @@ class Lake:
         >>> [name for name in lake.tables() if name.startswith("wormhole.tvl")]
         ['wormhole.tvl_compared', 'wormhole.tvl_daily', 'wormhole.tvl_totals']
         """
-        published = self._reader.published()
+        published = self._reader.published(self._as_of)
         views = {
             f"{network}.{view.name}"
             for network in {network for network, _ in published}
@@ -168,7 +181,7 @@ class Lake:
         """
         network, _, table = name.rpartition(".")
         first, last = _day("start", start, date.min), _day("end", end, date.max)
-        moment = _moment(as_of)
+        moment = self._as_of if as_of is None else _moment(as_of)
         view = next((view for view in domain_of(network).views if view.name == table), None)
         if view is not None:
             found = self._view(network, view, first, last, moment)
@@ -200,12 +213,13 @@ class Lake:
         >>> lake.query(sql).arrow().to_pylist()
         [{'vaas': 127}]
         """
-        return LakeRows(ds.dataset(self._reader.query(sql, _moment(as_of))))
+        moment = self._as_of if as_of is None else _moment(as_of)
+        return LakeRows(ds.dataset(self._reader.query(sql, moment)))
 
     def write_duckdb(self, file: str | Path) -> int:
         """Write a DuckDB database file for tools that open one: a view per table, ``NETWORK.table``.
 
-        The views read the lake's Parquet files of the state that is published now, so the file is small, and
+        The views read the lake's Parquet files of the state that is read now, so the file is small, and
         has to be written again after a publication.
 
         Returns:
@@ -214,7 +228,7 @@ class Lake:
         >>> lake.write_duckdb("lake.duckdb") == len(lake.tables())
         True
         """
-        return write_duckdb_file(self._reader.published(), domain_of, Path(file))
+        return write_duckdb_file(self._reader.published(self._as_of), domain_of, Path(file))
 
 
 def _day(argument: str, given: Day | None, default: date) -> date:

@@ -71,5 +71,6 @@ def test_a_port_that_is_taken_is_named(environment) -> None:
         command = [PERMALAKE, "serve", "--port", str(port)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert f"permalake: nothing listens at 127.0.0.1:{port}; if it is taken, choose others" in done.stderr
+    assert f"permalake: 127.0.0.1:{port} is taken: something listens there" in done.stderr
+    assert f"--port {port + 1}" in done.stderr
     assert "address already in use" in done.stderr.lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import socket
 import sys
 from typing import Annotated
 
@@ -57,9 +58,21 @@ def command(
             settings, address, number, workers or usable_cores(), lambda: sys.stderr.write(words)
         )
     except WorkersFailedError:
-        raise PermalakeError(
-            f"nothing listens at {address}:{number}; if it is taken, choose others with --host and --port"
-        ) from None
+        raise PermalakeError(_why_not(address, number)) from None
+
+
+def _why_not(host: str, port: int) -> str:
+    """Return why the server does not listen, as far as the address tells."""
+    try:
+        with socket.create_connection((host, port), 2):
+            return (
+                f"{host}:{port} is taken: something listens there, maybe a Permalake that `make up` started; "
+                f"use that one, or choose another port, as with --port {port % 65535 + 1}"
+            )
+    except OSError:
+        return (
+            f"nothing listens at {host}:{port}; the lines above say why; choose others with --host and --port"
+        )
 
 
 def _within_open_files(serve: ServeSettings) -> ServeSettings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 from permalake.cli.output import FORMAT_HELP, Format, Screen
 from permalake.cli.query import QueryOrder, answered, print_answer
 from permalake.config import Settings, load_settings
-from permalake.contracts.sql_text import identifier
+from permalake.contracts.sql_text import identifier, literal
 from permalake.errors import ConfigError
 from permalake.query_process import DEFAULT_LIMITS
 
@@ -22,20 +23,23 @@ _ADDRESS = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _WORMHOLE = "wormhole"
 _BALANCES = """
     SELECT * FROM {network}.account_statement
-    WHERE address = '{address}' AND date BETWEEN '{first}' AND '{last}'
-    ORDER BY milestone_index, cause
+    WHERE address IN ({addresses}) AND date BETWEEN '{first}' AND '{last}'
+    ORDER BY milestone_index, cause, address
 """
 _SENT = """
-    SELECT timestamp AS "time", row_key, transaction_id, '{side}' AS side, emitter_chain_name,
+    SELECT {named}timestamp AS "time", row_key, transaction_id, '{side}' AS side, emitter_chain_name,
         target_chain_name, symbol, {sign}amount AS amount, {sign}notional_usd AS notional_usd,
         reason AS no_value_because, {other} AS counterparty, origin_chain_name, origin_address
     FROM wormhole.priced_transfers
-    WHERE {own} = '{address}' AND date BETWEEN '{first}' AND '{last}'
+    WHERE {compared} IN ({addresses}) AND date BETWEEN '{first}' AND '{last}'
 """
 
 
 def command(  # noqa: PLR0917
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="bech32, or a chain's own form.")],
+    addresses: Annotated[
+        list[str],
+        typer.Argument(metavar="ADDRESS...", help="bech32, or a chain's own form; several of one network."),
+    ],
     network: Annotated[
         str | None, typer.Option(metavar="N", help="Network; without it, by the address's form.")
     ] = None,
@@ -63,35 +67,39 @@ def command(  # noqa: PLR0917
     ] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="Configuration file.")] = None,
 ) -> None:
-    """Print the account statement of an address: signed amounts, balance, counterparties, times in UTC.
+    """Print the account statement of addresses: signed amounts, balance, counterparties, times in UTC.
 
     IOTA: the rows of the view account_statement, amounts in coins, native tokens beside them, each balance
     that after the milestone. Where the lake begins in the middle, a
     balance is at least the one that is told, since since_milestone. Wormhole: token transfers that the
-    address sent (below zero) or that name it as receiver, with their value in USD at the time.
+    address sent (below zero) or that name it as receiver, with their value in USD at the time. Of several
+    addresses, each row names its own. Pages and proofs are of one.
 
     Examples:
       permalake statement smr1qzyg…
 
       permalake statement smr1qzyg… --html statement.html --proofs statement.zip
 
+      permalake statement smr1qzyg… smr1qpnr… --from 2023-01-01 --to 2023-12-31
+
       permalake statement 0x98f3c9e6… --from 2023-01-01 --to 2023-12-31 --format sheet
     """
-    if not _ADDRESS.fullmatch(address):
-        raise ConfigError(f"{address}: not an address")
+    for address in addresses:
+        if not _ADDRESS.fullmatch(address):
+            raise ConfigError(f"{address}: not an address")
     if first and last and last < first:
         raise ConfigError("--to is the last day; it comes before --from")
     settings = load_settings(config)
-    name = network or _network_of(address, settings)
-    days = {
-        "first": first.date() if first else date.min,
-        "last": last.date() if last else date.max,
-        "address": address,
-    }
-    order = QueryOrder(settings, _statement(name, days), None, DEFAULT_LIMITS, form, Screen.of(sys.stdout))
+    name = network or _only_network(addresses, settings)
+    days = {"first": first.date() if first else date.min, "last": last.date() if last else date.max}
+    sql = _statement(name, addresses, days)
+    order = QueryOrder(settings, sql, None, DEFAULT_LIMITS, form, Screen.of(sys.stdout))
     if html is None and proofs is None:
         print_answer(order)
         return
+    if len(addresses) > 1:
+        raise ConfigError("--html and --proofs are of one address; call the command for each")
+    [address] = addresses
     # Rows and proofs are of one published state.
     _write_files(replace(order, as_of=datetime.now(UTC)), name, (address, first, last), html, proofs)
 
@@ -141,6 +149,14 @@ def _day(moment: datetime | None) -> str | None:
     return moment.date().isoformat() if moment else None
 
 
+def _only_network(addresses: Sequence[str], settings: Settings) -> str:
+    """Return the network that all addresses are of."""
+    names = {_network_of(address, settings) for address in addresses}
+    if len(names) > 1:
+        raise ConfigError(f"a statement is of one network; these addresses are of {', '.join(sorted(names))}")
+    return names.pop()
+
+
 def _network_of(address: str, settings: Settings) -> str:
     """Return the network whose prefix the address has; Wormhole's chains have all the others."""
     prefix = address.rpartition("1")[0]
@@ -152,17 +168,26 @@ def _network_of(address: str, settings: Settings) -> str:
     return named[0] if named else _WORMHOLE
 
 
-def _statement(network: str, values: dict[str, object]) -> str:
+def _statement(network: str, addresses: Sequence[str], days: Mapping[str, date]) -> str:
     if network != _WORMHOLE:
-        return _BALANCES.format(network=identifier(network), **values)
+        listed = ", ".join(map(literal, addresses))
+        return _BALANCES.format(network=identifier(network), addresses=listed, **days)
     # Hex may be written in any case; base58 may not.
-    given = str(values["address"])
-    is_hex = given.startswith("0x")
-    values = {**values, "address": given.lower() if is_hex else given}
+    spelled = [one.lower() if one.startswith("0x") else one for one in addresses]
     sides = {"sent": ("-", "sender_address", "receiver_address")}
     sides["received"] = ("", "receiver_address", "sender_address")
-    parts = (
-        _SENT.format(side=side, sign=sign, own=f"lower({own})" if is_hex else own, other=other, **values)
-        for side, (sign, own, other) in sides.items()
-    )
+    parts = []
+    for side, (sign, own, other) in sides.items():
+        compared = f"CASE WHEN {own} ILIKE '0x%' THEN lower({own}) ELSE {own} END"
+        parts.append(
+            _SENT.format(
+                named=f"{own} AS address, " if len(addresses) > 1 else "",
+                side=side,
+                sign=sign,
+                other=other,
+                compared=compared,
+                addresses=", ".join(map(literal, spelled)),
+                **days,
+            )
+        )
     return f'{" UNION ALL ".join(parts)} ORDER BY "time", row_key, side'

@@ -48,7 +48,8 @@ Merkle proof. It shows that the transaction is part of the ledger, whoever made 
 3. The milestone is signed (Ed25519) by the network's coordinator. The keys must come from a source that you
    trust, not from here.
 
-A Permalake or a node with the plugin for proofs of inclusion does all three:
+`permalake verify FILE.zip` does all three for every proof; so does a node with the plugin for proofs of
+inclusion, or a Permalake's API, for one:
    curl -X POST -H 'Content-Type: application/json' -d @proofs/MESSAGE_ID.json \\
        http://HOST/api/poi/v1/{network}/{route}
 
@@ -62,7 +63,8 @@ _WORMHOLE = """Each proofs/CHAIN_EMITTER_SEQUENCE.vaa is a message with its guar
    set from the Wormhole core contract of a chain that you trust.
 3. At least two thirds of the set, rounded down, plus one have signed.
 
-The contract does the same: parseAndVerifyVM(bytes) of Wormhole's core contract on any EVM chain.
+`permalake verify FILE.zip` does this for every message. The contract does the same for one:
+parseAndVerifyVM(bytes) of Wormhole's core contract on any EVM chain.
 """
 
 

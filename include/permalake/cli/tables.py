@@ -73,6 +73,7 @@ def choose(name: str | None, network: str | None) -> tuple[list[Table | LakeView
     word = bare.casefold()
     matches = [table for key, table in listed.items() if word in key or word in table.doc.casefold()]
     named = [table for table in matches if word in table.name]
+    matches = matches or [table for table in listed.values() if columns_with(table, word)]
     if not matches:
         near = difflib.get_close_matches(bare, [*ALL_TABLES, *ALL_VIEWS], n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`permalake tables` lists them"
@@ -80,11 +81,17 @@ def choose(name: str | None, network: str | None) -> tuple[list[Table | LakeView
     return named or matches, False
 
 
+def columns_with(table: Table | LakeView, word: str) -> list[str]:
+    """Return the columns that a word stands in, in their names or their meanings."""
+    return [column.name for column in table.columns if word in column.name or word in column.doc.casefold()]
+
+
 def command(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A table in full, as NAME or NETWORK.NAME, or a word to look for; without it, all."
+            help="A table in full, as NAME or NETWORK.NAME, or a word to look for in tables, else in "
+            "columns; without it, all."
         ),
     ] = None,
     network: Annotated[str | None, typer.Option(metavar="N", help="Tables of one network only.")] = None,
@@ -100,6 +107,8 @@ def command(
 
       permalake tables tvl
 
+      permalake tables usd
+
       permalake tables --network shimmer
 
       permalake tables ms_analytics --format json
@@ -113,11 +122,14 @@ def command(
         return
     console = Console(width=None if sys.stdout.isatty() else _WIDE)
     if not is_whole:
-        grid = Grid("Table", "Namespace", "Key", "Meaning")
+        word = (name or "").rpartition(".")[2].casefold()
+        by_column = word and not any(word in table.name or word in table.doc.casefold() for table in chosen)
+        grid = Grid("Table", "Namespace", "Columns" if by_column else "Key", "Meaning")
         grid.columns[0].no_wrap = True
         for table in chosen:
             key = ", ".join(table.key) if isinstance(table, Table) else "(a view)"
-            grid.add_row(table.name, str(as_json(table)["namespace"]), key, table.doc)
+            told = ", ".join(columns_with(table, word)) if by_column else key
+            grid.add_row(table.name, str(as_json(table)["namespace"]), told, table.doc)
         console.print(grid)
         return
     table = chosen[0]

@@ -21,8 +21,8 @@ def command(  # noqa: PLR0917
     source: Annotated[
         str | None,
         typer.Argument(
-            help="Folder, s3://… or https://… of an export, or a proof that a page gave (FILE.json): of what "
-            "is signed, or of a block in the Tangle; without it, this lake."
+            help="Folder, s3://… or https://… of an export, a proof that a page gave (FILE.json): of what is "
+            "signed, or of a block in the Tangle; a statement with proofs (FILE.zip); without it, this lake."
         ),
     ] = None,
     network: Network = None,
@@ -58,6 +58,8 @@ def command(  # noqa: PLR0917
       permalake verify /mnt/copy --network shimmer --date 2022-09-28
 
       permalake verify proof.json --key example.org/permalake+1a2b3c4d+AX…
+
+      permalake verify statement.zip
     """
     from permalake.domains import domain_of, table_of
     from permalake.lake.identity import open_database
@@ -80,6 +82,11 @@ def command(  # noqa: PLR0917
         else:
             lines = report_proof(check_proof(proof, public))
         sys.stdout.write("\n".join(lines) + "\n")
+        return
+    if source is not None and source.endswith(".zip"):
+        from permalake.cli.statement_check import check_statement
+
+        sys.stdout.write("\n".join(check_statement(load_settings(config), network, Path(source))) + "\n")
         return
     copy: Copy
     settings = load_settings(config)

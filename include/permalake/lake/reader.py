@@ -16,7 +16,15 @@ from permalake.contracts.namespaces import Namespaces
 from permalake.intervals import ranges
 from permalake.lake import staging, stale
 from permalake.lake.catalog import locations
-from permalake.lake.published import AsOf, LakeState, check_history, dataset, past_state, state
+from permalake.lake.published import (
+    AsOf,
+    LakeState,
+    check_history,
+    dataset,
+    last_publication,
+    past_state,
+    state,
+)
 from permalake.lake.query import run_query, unknown_table
 from permalake.lake.rejected import days_with_rejected, rejected
 from permalake.lake.state import PUBLISHED, Database, days
@@ -37,6 +45,13 @@ class Reader:
     def query(self, sql: str, as_of: AsOf | None = None) -> pa.Table:
         """Return the rows of a DuckDB query over the published state."""
         return run_query(self._database, self._namespaces, sql, as_of).table()
+
+    def publication(self, as_of: AsOf | None = None) -> int:
+        """Return the number of the last publication, of all or of those up to ``as_of``; 0: none."""
+        if isinstance(as_of, int):
+            return as_of
+        with self._database.read() as connection:
+            return last_publication(connection, as_of)
 
     def published(self, as_of: AsOf | None = None) -> LakeState:
         """Return the place of every published table, now or as of a moment, in one read."""

@@ -34,7 +34,9 @@ def create_key(name: str) -> SignerKey:
         with os.fdopen(os.open(KEY_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
             out.write(line)
     except FileExistsError:
-        raise ConfigError(f"{KEY_FILE} exists; a log has one key, see {_RUNBOOK}") from None
+        raise ConfigError(
+            f"{KEY_FILE} exists; a log has one key. To rotate it, move file and log away: see {_RUNBOOK}"
+        ) from None
     return key
 
 

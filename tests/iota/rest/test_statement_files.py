@@ -23,6 +23,8 @@ _NETWORK = """
 protocol = "{section.protocol}"
 bech32_hrp = "{section.bech32_hrp}"
 path = "{section.path}"
+coordinator_threshold = {threshold}
+coordinator_public_keys = [{keys}]
 """
 
 
@@ -31,7 +33,9 @@ def config(synthetic_settings, tmp_path_factory):
     file = tmp_path_factory.mktemp("statement") / "permalake.toml"
     text = f'[lake]\nwarehouse = "{synthetic_settings.lake.warehouse}"\n'
     for name, section in synthetic_settings.networks.items():
-        text += _NETWORK.format(name=name, section=section)
+        keys = ", ".join(f'{{key = "{one.key}"}}' for one in section.coordinator_public_keys)
+        threshold = section.coordinator_threshold or 2
+        text += _NETWORK.format(name=name, section=section, keys=keys, threshold=threshold)
     file.write_text(text)
     return file
 
@@ -41,6 +45,13 @@ def run(config, capsys, *arguments):
         front.main(["statement", *map(str, arguments), "--config", str(config)])
     printed = capsys.readouterr()
     return int(end.value.code or 0), printed.err
+
+
+def verified(config, capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        front.main(["verify", *map(str, arguments), "--config", str(config)])
+    printed = capsys.readouterr()
+    return int(end.value.code or 0), printed.out, printed.err
 
 
 def busiest(settings, network):
@@ -106,6 +117,16 @@ def test_every_proof_holds_for_the_network_s_keys(
         proof = json.loads(archive.read(name))
         assert is_valid_merkle_proof(proof, "applied", NETWORKS[network], trusted), name
         proven.add(name.removeprefix("proofs/").removesuffix(".json"))
+    checked = verified(config, capsys, target, "--network", network)
+    assert checked[0] == 0, checked
+    assert f"{len(names)} proofs, each of them holds" in checked[1]
+    damaged = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(damaged, "w") as copy:
+        for name in archive.namelist():
+            copy.writestr(name, re.sub(rb"[0-9a-f]{64}", b"0" * 64, archive.read(name), count=1))
+    code, _, err = verified(config, capsys, damaged, "--network", network)
+    assert code == 1
+    assert "proofs/" in err
     moved = {row["transaction_id"] for row in rows if row["transaction_id"]}
     listed = ", ".join(f"'{one}'" for one in moved)
     messages = open_reader(synthetic_settings).query(

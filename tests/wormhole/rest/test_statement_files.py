@@ -73,6 +73,14 @@ def run(config, capsys, *arguments):
     return int(end.value.code or 0), printed.err
 
 
+def checked(config, capsys, archive):
+    """The exit code of the check of an archive, and how many proofs hold."""
+    with pytest.raises(SystemExit) as end:
+        front.main(["verify", str(archive), "--config", str(config)])
+    found = re.search(r"(\d+) proofs, each of them holds", capsys.readouterr().out)
+    return int(end.value.code or 0), int(found[1]) if found else 0
+
+
 def number(text):
     return Decimal(text.replace(",", "")) if re.fullmatch(r"-?[\d,]+(\.\d+)?", text) else None
 
@@ -119,6 +127,24 @@ def test_every_proof_is_the_signed_message(config, transfers, busiest, tmp_path,
     told = list(csv.DictReader(io.StringIO(archive.read("statement.csv").decode())))
     assert sorted((row["row_key"], row["side"]) for row in told) == [row[:2] for row in rows]
     assert f"{len(proofs)} files" in archive.read("README.txt").decode()
+    assert checked(config, capsys, target) == (0, len(proofs))
+    damaged = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(damaged, "w") as copy:
+        copy.writestr("statement.csv", archive.read("statement.csv"))
+        copy.writestr("proofs/one.vaa", whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert checked(config, capsys, damaged) == (1, 0)
+
+
+def test_a_statement_of_several_addresses_names_the_one_of_each_row(config, transfers, capsys) -> None:
+    both = sorted({row["receiver_address"] for row in transfers if row["receiver_address"]})[:2]
+    with pytest.raises(SystemExit) as end:
+        front.main(["statement", *both, "--network", "wormhole", "--config", str(config)])
+    printed = capsys.readouterr()
+    assert not end.value.code, printed.err
+    told = list(csv.DictReader(io.StringIO(printed.out)))
+    for address in both:
+        own = sorted((row["row_key"], row["side"]) for row in told if row["address"] == address)
+        assert own == [row[:2] for row in expected(transfers, address)]
 
 
 def test_days_bound_the_statement(config, transfers, busiest, tmp_path, capsys) -> None:
