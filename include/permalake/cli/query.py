@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -141,11 +142,27 @@ def _answer(send: Send, question: QueryOrder) -> None:
         count = _write_parquet(result, question.parquet)
         send(("log", f"{question.parquet}: {count} rows\n"))
         return
-    records = json_rows(result.batches(), result.names, result.kinds)
+    records = _Counted(json_rows(result.batches(), result.names, result.kinds))
     out, log = (sent_text(partial(_part, send, name), question.screen) for name in ("out", "log"))
     write(records, result.names, question.form, out, log)
+    if not records.count:
+        from permalake.cli.spellings import spelled_otherwise
+
+        log.write("".join(f"{line}\n" for line in spelled_otherwise(question.sql)))
     out.flush()
     log.flush()
+
+
+class _Counted:
+    """Records that are counted as they are read."""
+
+    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+        self._records, self.count = records, 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for record in self._records:
+            self.count += 1
+            yield record
 
 
 def _write_parquet(result: QueryResult, target: Path) -> int:

@@ -179,7 +179,10 @@ def output(request: Request, lake: PublishedLake, wanted: str) -> Response:
 def address(request: Request, lake: PublishedLake, text: str) -> Response:
     """Show an address with its newest outputs."""
     bech32_address(text, lake.settings.network(lake.network))
-    return _shown(request, lake, "address.html", page_facts.address_facts(lake, text.lower()))
+    facts = page_facts.address_facts(lake, text.lower())
+    days = [day.isoformat() for day in lake.snapshot.days(lake.network, "milestones")]
+    facts |= {"first_day": min(days, default=""), "last_day": max(days, default="")}
+    return _shown(request, lake, "address.html", facts)
 
 
 @router.get("/tag/{tag}")

@@ -12,6 +12,8 @@ from permalake.wormhole.contracts.columns import NOTIONAL_SUM, SUMMED, TOTAL
 from permalake.wormhole.contracts.value_reasons import reason_column
 
 _CHAINS = json.loads((REFERENCE / "chains.json").read_text("utf-8"))
+CHAIN_NAMES = frozenset(chain["name"] for chain in _CHAINS.values())
+"""Names of chains, as tables and pages have them."""
 _NAMES = (
     f"map([{', '.join(_CHAINS)}], [" + ", ".join(f"'{chain['name']}'" for chain in _CHAINS.values()) + "])"
 )

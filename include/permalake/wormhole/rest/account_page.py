@@ -51,7 +51,11 @@ def account(
     first, last = query.start or days[0], query.end or days[-1]
     shown = [day for day in days if first <= day <= last]
     rows = _transfers(lake, spellings, shown)
-    moves = [_move(row, spellings, reference) for row in rows[:_MOST]]
+    redeemed = _redemptions(lake, shown)
+    moves = [
+        {**_move(row, spellings, reference), "redeemed": redeemed.get(row["row_key"], "not asked")}
+        for row in rows[:_MOST]
+    ]
     chains = {row["emitter_chain"] for row in rows if row["sender_address"] in spellings}
     content = {
         "network": lake.network,
@@ -98,6 +102,24 @@ def _transfers(lake: RequestLake, spellings: Sequence[str], days: Sequence[date]
         bound,
         **scans,
     )
+
+
+def _redemptions(lake: RequestLake, days: Sequence[date]) -> dict[str, str]:
+    """Return what was last told of the redemption of transfers of some days, in words, by row key."""
+    if not days or not lake.snapshot.table(lake.network, "redemptions"):
+        return {}
+    rows = lake.rows(
+        "SELECT row_key, bool_or(status = 'completed') AS is_completed, max(redeemed_at) AS redeemed_at, "
+        "arg_max(status, asked_at) AS status FROM redemptions GROUP BY row_key",
+        {},
+        redemptions=Scan(days=frozenset(days)),
+    )
+    return {
+        row["row_key"]: (time_of(row["redeemed_at"]) if row["redeemed_at"] else "yes")
+        if row["is_completed"]
+        else row["status"].replace("_", " ")
+        for row in rows
+    }
 
 
 def _move(row: Mapping[str, Any], spellings: Sequence[str], reference: Reference) -> dict[str, Any]:
