@@ -81,7 +81,7 @@ def test_a_missing_column_fails_every_day_and_nothing_else_is_asked(tmp_path) ->
     def without_version(name):
         return arrow(IOTA_TABLES[name], rows[name]).drop_columns("version")
 
-    damaged = replace(scope(rows), own=DuckDBEngine(without_version))
+    damaged = replace(scope(rows), tables_engine=DuckDBEngine(without_version))
     report = auditor(tmp_path).run(damaged, DAYS, only=["messages"])
     assert {finding.name for finding in report.failed} == {"columns", "types"}
     assert report.passed == []
@@ -106,7 +106,7 @@ def test_an_exception_counts_as_failure_and_is_pinned_to_its_day(tmp_path) -> No
         def narrowed(self, start, end):
             return Damaged(self._table, days=(start, end))
 
-    damaged = replace(scope(rows), own=Damaged(lambda name: arrow(IOTA_TABLES[name], rows[name])))
+    damaged = replace(scope(rows), tables_engine=Damaged(lambda name: arrow(IOTA_TABLES[name], rows[name])))
     report = auditor(tmp_path).run(damaged, DAYS[:2], only=["messages"])
     assert report.passed == [DAYS[0]]
     assert any("lost in transit" in line for line in report.failures(DAYS[1]))

@@ -30,7 +30,7 @@ def in_tasks(spark, tmp_path):
 
         tasks = TaskAnswers(lambda: spark, read, lambda name: [read(name)])
         own = DuckDBEngine(read)
-        return replace(scope(rows), own=own, tasks=tasks, is_small=lambda _: False)
+        return replace(scope(rows), tables_engine=own, tasks=tasks, is_small=lambda _: False)
 
     return made
 

@@ -214,7 +214,7 @@ def arrow(table, rows):
 def scope(rows, tables=IOTA_TABLES, **configuration):
     """A scope over rows by table, in memory."""
     engine = DuckDBEngine(lambda name: arrow(tables[name], rows[name]))
-    return _scope(rows, tables, configuration, own=engine)
+    return _scope(rows, tables, configuration, tables_engine=engine)
 
 
 def _scope(rows, tables, configuration, **more):

@@ -42,18 +42,18 @@ class Elements:
     def _chosen(self, values: pa.Array) -> pa.Array:
         return values if self._at is None else values.take(self._at)
 
-    def where(self, wanted: np.ndarray) -> Elements:
+    def where(self, mask: np.ndarray) -> Elements:
         """Return some of the elements (mask)."""
         some = object.__new__(Elements)
-        at = np.flatnonzero(wanted)
+        at = np.flatnonzero(mask)
         some._every = self._every
         some._at = pa.array(at) if self._at is None else self._at.take(pa.array(at))
-        some.row, some.idx = self.row[wanted], self.idx[wanted]
+        some.row, some.idx = self.row[mask], self.idx[mask]
         return some
 
 
 def indexed_ids(ids: pa.Array, elements: Elements) -> U8:
     """Return u8[k, 34]: the id (32 bytes) of each element's row || its position in the list as u16 LE."""
     data, start, _ = load(ids)
-    own = bytes_at(data, start[elements.row], _ID)
-    return np.hstack([own, elements.idx.astype("<u2")[:, None].view(np.uint8)])
+    ids_per_element = bytes_at(data, start[elements.row], _ID)
+    return np.hstack([ids_per_element, elements.idx.astype("<u2")[:, None].view(np.uint8)])

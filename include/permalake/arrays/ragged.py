@@ -12,7 +12,7 @@ from permalake.arrays.slices import fixed
 _NOTHING = pa.scalar(b"", pa.binary())
 
 
-def one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+def combined(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column as one array whose buffers start at offset 0."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     return pa.concat_arrays(chunks) if chunks else pa.array([], array.type)
@@ -26,7 +26,7 @@ def counts(lists: pa.Array) -> I64:
 
 def bytes_of(lists: pa.Array) -> pa.BinaryArray:
     """Return lists of numbers as binary; null where the list is null or a number is not 0 to 255."""
-    length, values = counts(lists), one(pc.list_flatten(lists))
+    length, values = counts(lists), combined(pc.list_flatten(lists))
     numbers = pc.fill_null(values, -1).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(length)]).astype(np.int32)
     data = numbers.astype(np.uint8)
@@ -44,7 +44,9 @@ def joined(lists: pa.Array, parts: pa.Array) -> pa.BinaryArray:
     ``parts`` are the elements of all lists in order. A row with a null part is null; a null list is empty.
     """
     offsets = np.concatenate([[0], np.cumsum(counts(lists))]).astype(np.int32)
-    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), one(parts).cast(pa.binary())), _NOTHING)
+    return pc.binary_join(
+        pa.ListArray.from_arrays(pa.array(offsets), combined(parts).cast(pa.binary())), _NOTHING
+    )
 
 
 def uints(values: I64, width: int) -> pa.BinaryArray:
@@ -55,7 +57,7 @@ def uints(values: I64, width: int) -> pa.BinaryArray:
 
 def decimals(values: pa.Array) -> pa.BinaryArray:
     """Return u64 numbers, given as decimals of scale 0, as 8 little-endian bytes; null stays null."""
-    values = one(values)
+    values = combined(values)
     if not len(values):
         return pa.array([], pa.binary())
     wide = np.frombuffer(values.buffers()[1], np.uint8)[: 16 * len(values)].reshape(-1, 16)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from permalake.arrays.cursor import I64, U8, U64
-from permalake.arrays.ragged import one
+from permalake.arrays.ragged import combined
 
 _FIRST_SEED = 42
 _P1, _P2, _P3, _P4, _P5 = (
@@ -29,7 +29,7 @@ _STRIPE = 32
 def spark_xxhash64(*columns: pa.Array | pa.ChunkedArray) -> pa.Int64Array:
     """Return ``xxhash64`` of columns of text, ``long``, ``int`` or dates; a null leaves the hash as it is."""
     hashes = np.full(len(columns[0]), _FIRST_SEED, np.uint64)
-    for column in map(one, columns):
+    for column in map(combined, columns):
         mixed = _MIXED[str(column.type)](column, hashes)
         held = column.is_valid().to_numpy(zero_copy_only=False)
         hashes = np.where(held, mixed, hashes)

@@ -59,10 +59,10 @@ def suites_of(domain: str) -> dict[str, Suite]:
     """
     suites: dict[str, Suite] = {}
     for file in sorted((paths.EXPECTATIONS / domain).glob("[!_]*.py")):
-        for one in _module(f"{domain}.{file.stem}").SUITES:
-            if one.table in suites:
-                raise PermalakeError(f"{file}: {one.table} has another suite; merge the two")
-            suites[one.table] = one
+        for table_suite in _module(f"{domain}.{file.stem}").SUITES:
+            if table_suite.table in suites:
+                raise PermalakeError(f"{file}: {table_suite.table} has another suite; merge the two")
+            suites[table_suite.table] = table_suite
     return suites
 
 
@@ -85,8 +85,11 @@ def _of_table(table: Table) -> list[Described]:
         contract("types", "Columns have the types of the contract."),
         contract("key_unique", f"({', '.join(table.key)}) identifies a row."),
         contract("date_within_range", "date is one of the audited days."),
-        *(contract(one.name, one.text) for one in contract_rules(table)),
-        *(Described(table.name, one.name, one.text, one.severity, "suite") for one in suite_of(table).rules),
+        *(contract(rule.name, rule.text) for rule in contract_rules(table)),
+        *(
+            Described(table.name, rule.name, rule.text, rule.severity, "suite")
+            for rule in suite_of(table).rules
+        ),
     ]
 
 

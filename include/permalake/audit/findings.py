@@ -73,7 +73,7 @@ class AuditReport:
 
     def warned(self, day: date) -> list[str]:
         """Return a line per expectation that is not met and lets the day pass."""
-        return [one.line(day) for one in self.warnings if not one.days or day in one.days]
+        return [finding.line(day) for finding in self.warnings if not finding.days or day in finding.days]
 
     @property
     def passed(self) -> list[date]:
@@ -123,16 +123,16 @@ def merge(reports: Iterable[AuditReport]) -> list[Finding]:
     for report in reports:
         for finding in report.findings:
             key = (finding.table, finding.name)
-            known = merged.get(key)
-            if known is None or known.ok:
+            merged_finding = merged.get(key)
+            if merged_finding is None or merged_finding.ok:
                 merged[key] = finding
             elif not finding.ok:
                 merged[key] = Finding(
                     *(finding.table, finding.name, finding.text, finding.severity, False),
-                    count=known.count + finding.count,
-                    days=known.days | finding.days,
-                    sample=known.sample + finding.sample,
-                    error=known.error or finding.error,
+                    count=merged_finding.count + finding.count,
+                    days=merged_finding.days | finding.days,
+                    sample=merged_finding.sample + finding.sample,
+                    error=merged_finding.error or finding.error,
                 )
     return list(merged.values())
 

@@ -60,9 +60,9 @@ def _unbalanced(engine: DuckDBEngine, laws: Sequence[Law]) -> set[str]:
     """Ask about balances: the sums of both sides by law and place."""
     nothing = f"CAST(0 AS {VALUE_TYPE})"
     booked = union(
-        f"SELECT {at} AS law, date, hash(place) AS h, {expected} AS expected, {found} AS found FROM ({side})"
+        f"SELECT {at} AS law, date, hash(place) AS h, {expected} AS expected, {actual} AS found FROM ({side})"
         for at, law in enumerate(laws)
-        for side, expected, found in zip(law.sides, ("value", nothing), (nothing, "value"), strict=True)
+        for side, expected, actual in zip(law.sides, ("value", nothing), (nothing, "value"), strict=True)
     )
     sums = f"SELECT law, sum(expected) AS expected, sum(found) AS found FROM ({booked}) GROUP BY law, date, h"
     rows = engine.rows(f"SELECT DISTINCT law FROM ({sums}) WHERE expected IS DISTINCT FROM found")

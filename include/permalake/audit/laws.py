@@ -58,17 +58,17 @@ class Law:
 
 
 def balance(
-    name: str, table: str, text: str, *, expected: str, found: str, severity: Severity = CRITICAL
+    name: str, table: str, text: str, *, expected: str, actual: str, severity: Severity = CRITICAL
 ) -> Law:
     """Return a law: the values of both sides add up to the same at every date and place."""
-    return Law(name, table, text, "balance", (expected, found), severity)
+    return Law(name, table, text, "balance", (expected, actual), severity)
 
 
 def covered(
-    name: str, table: str, text: str, *, things: str, known: str, severity: Severity = CRITICAL
+    name: str, table: str, text: str, *, things: str, allowed: str, severity: Severity = CRITICAL
 ) -> Law:
-    """Return a law: every date and place of ``things`` is among ``known``."""
-    return Law(name, table, text, "covered", (things, known), severity)
+    """Return a law: every date and place of ``things`` is among those that are ``allowed``."""
+    return Law(name, table, text, "covered", (things, allowed), severity)
 
 
 def violations(

@@ -81,10 +81,10 @@ class _OfTable:
     def scanned(
         self, scope: Scope, days: Sequence[date], outcomes: Mapping[str, Outcomes]
     ) -> tuple[Wanted, Scanned]:
-        types, wanted = self._types(scope), of_schema(self.table)
+        types, expectations = self._types(scope), of_schema(self.table)
         if self.name in outcomes:
-            wanted |= of_rows(self.table, rules_of(self.table, days))
-        return wanted, Scanned(types, outcomes.get(self.name, {}))
+            expectations |= of_rows(self.table, rules_of(self.table, days))
+        return expectations, Scanned(types, outcomes.get(self.name, {}))
 
     def _types(self, scope: Scope) -> dict[str, str]:
         try:
@@ -110,10 +110,12 @@ class _OfLaws:
         answered: Mapping[str, Outcomes],
     ) -> tuple[Wanted, Scanned]:
         outcomes = {
-            name: one for asked in law_questions(self.laws) for name, one in answered[asked.name].items()
+            name: outcome
+            for asked in law_questions(self.laws)
+            for name, outcome in answered[asked.name].items()
         }
-        wanted = of_laws(self.laws, scope.configuration.protocol)
-        return wanted, Scanned({}, outcomes)
+        expectations = of_laws(self.laws, scope.configuration.protocol)
+        return expectations, Scanned({}, outcomes)
 
 
 class Auditor:
@@ -134,11 +136,13 @@ class Auditor:
         """
         parts: dict[str, _Part] = {table.name: _OfTable(table) for table in self._tables}
         parts[LAWS] = _OfLaws(self._laws)
-        wanted = [part for name, part in parts.items() if only is None or name in only]
+        chosen_parts = [part for name, part in parts.items() if only is None or name in only]
         try:
             # All at once: what tasks answer, they answer side by side.
-            outcomes = answers([one for part in wanted for one in part.questions(scope, days)], scope)
-            reports = [self._pinned_down(part, scope, tuple(days), outcomes) for part in wanted]
+            outcomes = answers(
+                [question for part in chosen_parts for question in part.questions(scope, days)], scope
+            )
+            reports = [self._pinned_down(part, scope, tuple(days), outcomes) for part in chosen_parts]
         finally:
             scope.release()
         return AuditReport(tuple(days), tuple(finding for report in reports for finding in report.findings))
@@ -157,13 +161,16 @@ class Auditor:
             return report
         middle = len(days) // 2
         parts = [(half, scope.narrowed(half[0], half[-1])) for half in (days[:middle], days[middle:])]
-        asked = [(half, own, answers(part.questions(own, half), own)) for half, own in parts]
-        halves = [self._judged(part, own, half, outcomes) for half, own, outcomes in asked]
+        asked = [
+            (half, half_scope, answers(part.questions(half_scope, half), half_scope))
+            for half, half_scope in parts
+        ]
+        halves = [self._judged(part, half_scope, half, outcomes) for half, half_scope, outcomes in asked]
         if len(days) > 2 and all(half.dateless for half in halves):
             return report
         named = [
-            self._pinned_down(part, own, half, outcomes) if judged.dateless else judged
-            for judged, (half, own, outcomes) in zip(halves, asked, strict=True)
+            self._pinned_down(part, half_scope, half, outcomes) if report.dateless else report
+            for report, (half, half_scope, outcomes) in zip(halves, asked, strict=True)
         ]
         return AuditReport(days, tuple(merge([_blame(half) for half in named])))
 
@@ -171,25 +178,29 @@ class Auditor:
         self, part: _Part, scope: Scope, days: Sequence[date], outcomes: Mapping[str, Outcomes]
     ) -> AuditReport:
         try:
-            wanted, scanned = part.scanned(scope, days, outcomes)
+            expectations, scanned = part.scanned(scope, days, outcomes)
         except _UnreadableError as error:
             return AuditReport(tuple(days), (error.finding,))
-        return AuditReport(tuple(days), tuple(self._validate(part.name, scanned, wanted, days)))
+        return AuditReport(tuple(days), tuple(self._validate(part.name, scanned, expectations, days)))
 
-    def _validate(self, name: str, scanned: Scanned, wanted: Wanted, days: Sequence[date]) -> list[Finding]:
+    def _validate(
+        self, name: str, scanned: Scanned, expectations: Wanted, days: Sequence[date]
+    ) -> list[Finding]:
         """Return the findings in what was scanned; write Great Expectations' result to a file.
 
         The batch is validated directly: a registered suite and validation definition would be serialized and
         compared again for each table without a reader.
         """
-        suite = gx.ExpectationSuite(name=name, expectations=[one for _, _, one in wanted.values()])
+        suite = gx.ExpectationSuite(
+            name=name, expectations=[expectation for _, _, expectation in expectations.values()]
+        )
         batch = self._rows.get_batch({"dataframe": batch_of(scanned)})
         result = batch.validate(suite, result_format="BASIC")
         file = self._results / name / f"{days[0]}_{days[-1]}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         values = result.to_json_dict()  # type: ignore[no-untyped-call]
         file.write_text(json.dumps(values, indent=1), "utf-8")
-        return findings_of(result, wanted)
+        return findings_of(result, expectations)
 
 
 def _context() -> AbstractDataContext:
@@ -208,14 +219,14 @@ def _blame(half: AuditReport) -> AuditReport:
     """Assign a failure without a day to the day when only one was audited."""
     findings = [
         Finding(
-            *(one.table, one.name, one.text, one.severity, False),
-            count=max(one.count, 1),
-            days=dict.fromkeys(half.days, max(one.count, 1)),
-            sample=one.sample,
-            error=one.error,
+            *(finding.table, finding.name, finding.text, finding.severity, False),
+            count=max(finding.count, 1),
+            days=dict.fromkeys(half.days, max(finding.count, 1)),
+            sample=finding.sample,
+            error=finding.error,
         )
-        if one.is_failure and not one.days and len(half.days) == 1
-        else one
-        for one in half.findings
+        if finding.is_failure and not finding.days and len(half.days) == 1
+        else finding
+        for finding in half.findings
     ]
     return AuditReport(half.days, tuple(findings))

@@ -38,14 +38,14 @@ class Scope:
 
     Attributes:
         tables: Names of the tables.
-        own: Tells the columns of tables, and executes queries where there are no ``tasks``.
+        tables_engine: Knows the columns of tables, and executes queries where there are no ``tasks``.
         tasks: Answers questions elsewhere.
         is_small: Whether a table is small. Of large ones, hashes are compared first.
         rows: Number of rows by table, where known. Empty tables are not judged row by row.
     """
 
     tables: Collection[str]
-    own: DuckDBEngine
+    tables_engine: DuckDBEngine
     tasks: Tasks | None = None
     configuration: Configuration = field(default_factory=Configuration)
     is_small: Callable[[str], bool] = _all
@@ -61,7 +61,7 @@ class Scope:
         with self._lock:
             for name in sorted({name for query in queries for name in _named(query)}):
                 self._make_known(name)
-        return self.own
+        return self.tables_engine
 
     def reads_large(self, *queries: str) -> bool:
         """Return whether some queries read a table that is not small; nothing is read."""
@@ -86,12 +86,12 @@ class Scope:
     def narrowed(self, start: date, end: date) -> Scope:
         """Return the same scope for ``start`` to ``end`` only, both inclusive."""
         tasks = self.tasks.narrowed(start, end) if self.tasks else None
-        own = self.own.narrowed(start, end)
-        return replace(self, own=own, tasks=tasks, rows={}, _known=set(), _lock=RLock())
+        tables_engine = self.tables_engine.narrowed(start, end)
+        return replace(self, tables_engine=tables_engine, tasks=tasks, rows={}, _known=set(), _lock=RLock())
 
     def release(self) -> None:
         """Drop what the engine keeps."""
-        self.own.release()
+        self.tables_engine.release()
         self._known.clear()
 
     def _make_known(self, name: str) -> None:
@@ -99,15 +99,15 @@ class Scope:
             return
         rows = SHARED.get(name)
         if name.removeprefix(PREVIOUS) in self.tables:
-            self.own.open(name)
+            self.tables_engine.open(name)
         elif isinstance(rows, str):
-            for one in sorted(names_read(rows)):
-                self._make_known(one)
-            self.own.keep(name, rows)
+            for shared_name in sorted(names_read(rows)):
+                self._make_known(shared_name)
+            self.tables_engine.keep(name, rows)
         elif rows is not None:
-            self.own.put(name, rows(self.configuration))
+            self.tables_engine.put(name, rows(self.configuration))
         elif name == CONFIGURATION:
-            self.own.put(name, self.configuration.row())
+            self.tables_engine.put(name, self.configuration.row())
         self._known.add(name)
 
 

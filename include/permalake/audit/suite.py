@@ -43,7 +43,7 @@ def suite(table: str, *rules: Rule) -> Suite:
     Raises:
         ValueError: Two rules have the same name.
     """
-    names = [one.name for one in rules]
+    names = [rule.name for rule in rules]
     if len(set(names)) != len(names):
         raise ValueError(f"{table}: two rules have the same name")
     return Suite(table, rules)

@@ -51,7 +51,7 @@ class TaskAnswers:
 
     def answers(self, questions: Sequence[AuditQuestion], scope: Scope) -> dict[str, Outcomes]:
         """Return the outcomes of each question, by its name."""
-        read = {one.name: scope.reached(*one.queries) for one in questions}
+        read = {question.name: scope.reached(*question.queries) for question in questions}
         weights = {name: sum(scope.rows.get(table, 0) for table in tables) for name, tables in read.items()}
         given = self._given(set().union(*read.values()), scope)
         configuration = scope.configuration
@@ -95,7 +95,7 @@ def shares(
     """Return questions in at most so many shares of about the same weight; each begins with its heaviest."""
     dealt: list[list[AuditQuestion]] = [[] for _ in range(min(most, len(questions)))]
     loads = [0] * len(dealt)
-    for question in sorted(questions, key=lambda one: -weights[one.name]):
+    for question in sorted(questions, key=lambda question: -weights[question.name]):
         lightest = loads.index(min(loads))
         dealt[lightest].append(question)
         loads[lightest] += weights[question.name] + 1

@@ -53,13 +53,13 @@ def rules_of(table: Table, days: Sequence[date]) -> list[Rule]:
 
 def of_rows(table: Table, rules: Sequence[Rule]) -> Wanted:
     """Return the expectations of a table's rows: its key and its rules."""
-    wanted: Wanted = {
+    expectations: Wanted = {
         rule.name: (table.name, rule.text, _of_rule(rule, shown(table, rule.predicate))) for rule in rules
     }
     key = ExpectKeyToBeUnique(
         rule=KEY_UNIQUE, key=list(table.key), severity=FailureSeverity.CRITICAL, meta={"rule": KEY_UNIQUE}
     )
-    return {KEY_UNIQUE: (table.name, f"({', '.join(table.key)}) identifies a row.", key)} | wanted
+    return {KEY_UNIQUE: (table.name, f"({', '.join(table.key)}) identifies a row.", key)} | expectations
 
 
 def _of_rule(rule: Rule, columns: Sequence[str]) -> Expectation:
@@ -83,24 +83,24 @@ def _of_law(law: Law, protocol: str | None) -> Expectation:
     return _of_rule(rule, ("place", "expected", "found"))
 
 
-def findings_of(result: ExpectationSuiteValidationResult, wanted: Wanted) -> list[Finding]:
-    """Return the findings of a validation, in the order of ``wanted``."""
+def findings_of(result: ExpectationSuiteValidationResult, expectations: Wanted) -> list[Finding]:
+    """Return the findings of a validation, in the order of ``expectations``."""
     findings: list[Finding] = []
-    for one in result.results:
-        config = one.expectation_config
+    for outcome in result.results:
+        config = outcome.expectation_config
         name = str((config.meta if config else None or {})["rule"])
-        table, text, expectation = wanted[name]
+        table, text, expectation = expectations[name]
         findings.append(
             Finding(
                 table,
                 name,
                 text,
                 WARNING if expectation.severity == FailureSeverity.WARNING else CRITICAL,
-                bool(one.success),
-                **_outcome(one.result or {}, one.exception_info or {}),
+                bool(outcome.success),
+                **_outcome(outcome.result or {}, outcome.exception_info or {}),
             )
         )
-    order = list(wanted)
+    order = list(expectations)
     return sorted(findings, key=lambda finding: order.index(finding.name))
 
 
@@ -120,7 +120,7 @@ def _outcome(result: Mapping[str, Any], exception: Mapping[str, Any]) -> dict[st
 def _raised(exception: Mapping[str, Any]) -> str | None:
     """Return the message of an exception in an expectation, or in one of its metrics."""
     inner = [exception] if "raised_exception" in exception else list(exception.values())
-    for one in inner:
-        if isinstance(one, Mapping) and one.get("raised_exception"):
-            return one_line(str(one.get("exception_message") or "could not be computed"))
+    for raised in inner:
+        if isinstance(raised, Mapping) and raised.get("raised_exception"):
+            return one_line(str(raised.get("exception_message") or "could not be computed"))
     return None

@@ -99,7 +99,7 @@ def command(  # noqa: PLR0917
         copy,
         table_of,
         key=public,
-        wanted=lambda entry: is_chosen(entry.network, entry.date),
+        is_checked=lambda entry: is_chosen(entry.network, entry.date),
         derivation_of=partial(_derivation, settings) if deep else None,
         progress=_progress,
     )

@@ -23,15 +23,17 @@ _IN_ORDER = "Nothing is to be done for the day: it is published without this inp
 
 TITLES = {
     "Input of IOTA networks": get_args(ConeReason),
-    "Input of Wormhole": tuple(one for one in get_args(MessageReason) if one not in get_args(ConeReason)),
+    "Input of Wormhole": tuple(
+        reason for reason in get_args(MessageReason) if reason not in get_args(ConeReason)
+    ),
     "Days": get_args(DayReason),
     "Transfers without a value in dollars": get_args(ValueReason),
 }
 """The codes by the runbook's chapters; those of both kinds of input stand in the first."""
 
 REASONS: dict[str, Reason] = {
-    one.code: one
-    for one in (
+    reason.code: reason
+    for reason in (
         Reason(
             "malformed",
             "A line is no record, or bytes do not decode: a block, milestone, output, VAA or observation.",

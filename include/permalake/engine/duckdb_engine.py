@@ -136,8 +136,8 @@ class DuckDBEngine:
             self._kept.add(name)
             return
         batches = self._connection.sql(query).to_arrow_reader(_BATCH)
-        found = [pa.table(dict(zip(schema.names, one.columns, strict=True))) for one in check(batches)]
-        self.put(name, pa.concat_tables([schema.empty_table(), *(one.cast(schema) for one in found)]))
+        tables = [pa.table(dict(zip(schema.names, batch.columns, strict=True))) for batch in check(batches)]
+        self.put(name, pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)]))
 
     def types(self, name: str) -> dict[str, str]:
         """Return the columns of an open table with Spark's names of their types."""

@@ -76,9 +76,9 @@ class Attempt(OpenStaging):
         task_files.register(self._settings, self._row, files, every)
 
     def _stray_days(self, before: str, after: str) -> set[date]:
-        known = {file.file_path for file in files(open_table(before))} if before != after else set()
+        old_paths = {file.file_path for file in files(open_table(before))} if before != after else set()
         written = files(open_table(after)) if before != after else iter(())
-        new = {day_of(file) for file in written if file.file_path not in known}
+        new = {day_of(file) for file in written if file.file_path not in old_paths}
         return {day for day in new if not self.start <= day <= self.end}
 
     def quarantine(self, rewrite: Rewrite) -> int:

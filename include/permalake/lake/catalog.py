@@ -153,8 +153,8 @@ def ensure_network(database: Database, network: str) -> None:
 
 
 def _ensure_network(connection: Connection, network: str) -> None:
-    known = connection.execute(select(networks).where(networks.c.network == network)).first()
-    if known is None:
+    row = connection.execute(select(networks).where(networks.c.network == network)).first()
+    if row is None:
         connection.execute(insert(networks).values(network=network, turn=0))
     _ensure_namespace(connection, PUBLISHED, network)
 

@@ -85,12 +85,13 @@ class Head:
         """Return what tasks need to write files of the tables."""
         by_table = self.locations()
         return [
-            FileTarget.of(open_table(by_table[name]), name, one.sort) for name, one in self.contracts.items()
+            FileTarget.of(open_table(by_table[name]), name, contract.sort)
+            for name, contract in self.contracts.items()
         ]
 
     def read(self, name: str, files: Sequence[DataFile], columns: list[str] | None = None) -> pa.Table:
         """Return the rows of some files of a table, which are one or more; ``columns``: these alone."""
-        schema = pa.schema([pa.field(one.name, one.type) for one in self.contracts[name].arrow])
+        schema = pa.schema([pa.field(column.name, column.type) for column in self.contracts[name].arrow])
         return ds.dataset(
             [object_storage.inner_path(file.file_path) for file in files],
             schema=schema,
@@ -120,7 +121,7 @@ class Head:
         greatest = [_greatest(files(open_table(live)), column, self.contracts[name])] if live else []
         if published and newest:
             greatest.append(_greatest(of_days(published, {newest}), column, self.contracts[name]))
-        return max((one for one in greatest if one is not None), default=None)
+        return max((milestone for milestone in greatest if milestone is not None), default=None)
 
     def newest_published(self) -> date | None:
         """Return the newest day that is published."""
@@ -169,15 +170,15 @@ class Head:
         files_by_table: dict[str, list[WrittenFile]] = defaultdict(list)
         for file in added:
             files_by_table[file.table].append(file)
-        wanted = {file.day for given in files_by_table.values() for file in given}
+        days_with_files = {file.day for given in files_by_table.values() for file in given}
 
         def once() -> set[date]:
             with self.database.read() as connection:
                 base = locations(connection, LIVE, self.namespace)
-                published = published_among(connection, self.network, wanted)
+                published = published_among(connection, self.network, days_with_files)
                 newest = self._newest_published(connection)
-            left_out = published | {day for day in wanted if day < oldest}
-            passed = left_out | {day for day in wanted if newest and day <= newest}
+            left_out = published | {day for day in days_with_files if day < oldest}
+            passed = left_out | {day for day in days_with_files if newest and day <= newest}
             changes = {
                 name: _change_of(
                     at,
@@ -198,7 +199,7 @@ class Head:
             )
             with self.database.write() as connection:
                 lock(connection, self.network)
-                same = published_among(connection, self.network, wanted) == published
+                same = published_among(connection, self.network, days_with_files) == published
                 same = same and self._newest_published(connection) == newest
                 if not (same and edit.apply(connection)):
                     raise MovedMeanwhileError(self.namespace)
@@ -218,11 +219,11 @@ def _change_of(
 ) -> TableChange:
     present = list(files(open_table(location))) if replaced or oldest > date.min else []
     removed = [file for file in present if file.file_path in replaced or day_of(file) < oldest]
-    return TableChange(removed, [one.data_file for one in added if one.day not in left_out])
+    return TableChange(removed, [file.data_file for file in added if file.day not in left_out])
 
 
 def _greatest(data_files: Iterable[DataFile], column: str, contract: Table) -> int | None:
     field = contract.iceberg.find_field(column)
     bounds = [(file.upper_bounds or {}).get(field.field_id) for file in data_files]
-    values = [int(from_bytes(field.field_type, one)) for one in bounds if one is not None]  # type: ignore[arg-type]
+    values = [int(from_bytes(field.field_type, bound)) for bound in bounds if bound is not None]  # type: ignore[arg-type]
     return max(values, default=None)

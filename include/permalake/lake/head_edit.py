@@ -88,7 +88,7 @@ def prepare(
 ) -> HeadEdit:
     """Write the new states of the changed tables; nobody sees them yet. ``catalog`` names a private one."""
     namespace = live_namespace(network)
-    changed = {name: one for name, one in changes.items() if one.removed or one.added}
+    changed = {name: change for name, change in changes.items() if change.removed or change.added}
     if not changed:
         return HeadEdit(network, base, {})
     with database.write() as connection:
@@ -147,9 +147,9 @@ def drop_head(connection: Connection, network: str) -> None:
     forget_position(connection, network)
 
 
-def of_days(location: str, wanted: Collection[date]) -> list[DataFile]:
+def of_days(location: str, days: Collection[date]) -> list[DataFile]:
     """Return the files of some days of the table that a metadata file describes."""
-    return [file for file in files(open_table(location)) if day_of(file) in wanted]
+    return [file for file in files(open_table(location)) if day_of(file) in days]
 
 
 def lock(connection: Connection, network: str) -> None:
@@ -157,11 +157,11 @@ def lock(connection: Connection, network: str) -> None:
     lock_network(connection, network)
 
 
-def published_among(connection: Connection, network: str, wanted: Collection[date]) -> set[date]:
+def published_among(connection: Connection, network: str, candidates: Collection[date]) -> set[date]:
     """Return which of some days are published."""
     rows = connection.execute(
         select(days.c.date).where(
-            days.c.network == network, days.c.date.in_(sorted(wanted)), days.c.publication_id.is_not(None)
+            days.c.network == network, days.c.date.in_(sorted(candidates)), days.c.publication_id.is_not(None)
         )
     )
     return set(rows.scalars())

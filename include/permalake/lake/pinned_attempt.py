@@ -76,9 +76,9 @@ def pin(database: Database, row: AttemptRow, staged: dict[str, str], state: Stag
     present = {day for per_day in state.counts().values() for day in per_day}
     with database.write() as connection:
         refused = record.refusals(connection, row.attempt_id)
-        known = record.known_days(connection, row.network, row.start, row.end)
-        judged = record.verdicts(connection, row.attempt_id)
-        for day in sorted((present | known) - set(refused) - set(judged)):
+        recorded_days = record.known_days(connection, row.network, row.start, row.end)
+        verdicts = record.verdicts(connection, row.attempt_id)
+        for day in sorted((present | recorded_days) - set(refused) - set(verdicts)):
             record.set_day(
                 connection,
                 row.network,

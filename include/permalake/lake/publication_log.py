@@ -102,12 +102,12 @@ def check_not_behind(settings: Settings, database: Database) -> None:
             would take later files for needless.
     """
     with database.read() as connection:
-        known = connection.execute(select(func.max(publications.c.id))).scalar() or 0
-    if unknown := logged_ids(settings, known):
+        newest = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+    if unknown := logged_ids(settings, newest):
         with database.read() as connection:  # others may have published since
-            known = connection.execute(select(func.max(publications.c.id))).scalar() or 0
-        if unknown[-1] > known:
+            newest = connection.execute(select(func.max(publications.c.id))).scalar() or 0
+        if unknown[-1] > newest:
             raise PermalakeError(
-                f"the catalog ends with publication {known}, the warehouse with {unknown[-1]}: the catalog "
+                f"the catalog ends with publication {newest}, the warehouse with {unknown[-1]}: the catalog "
                 f"is an older copy; `permalake restore` brings it up to date, see {RUNBOOK}"
             )

@@ -75,10 +75,10 @@ class _Publish:
             self._row = self._standing(connection)
             self._base = record.base_locations(connection, self._row.attempt_id)
             self._pinned = record.pinned_locations(connection, self._row.attempt_id)
-            judged = record.verdicts(connection, self._row.attempt_id)
+            verdicts = record.verdicts(connection, self._row.attempt_id)
             self._withheld = record.withheld(connection, self._row.attempt_id)
         self._counts = self._attempt.counts()
-        if unjudged := sorted(self._days_with_rows() - set(self._withheld) - set(judged)):
+        if unjudged := sorted(self._days_with_rows() - set(self._withheld) - set(verdicts)):
             raise PermalakeError(
                 f"{self._row.network} {unjudged[0]}: not audited yet; audit it before it is published"
             )
@@ -153,8 +153,8 @@ class _Publish:
         row = self._row
         moved = {name: new for name, (_, new) in moves.items()}
         replayed = any(new != self._pinned[name] for name, new in moved.items())
-        known = record.known_days(connection, row.network, row.start, row.end)
-        published = sorted((self._days_with_rows() | known) - set(self._withheld))
+        recorded_days = record.known_days(connection, row.network, row.start, row.end)
+        published = sorted((self._days_with_rows() | recorded_days) - set(self._withheld))
         publication_id, published_at = record_publication(
             connection,
             row,

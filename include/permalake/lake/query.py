@@ -308,19 +308,19 @@ def _explained(error: Exception, published: LakeState) -> PermalakeError:
     return unknown_table(missing[1].replace('"', ""), published)
 
 
-def unknown_table(wanted: str, published: LakeState) -> PermalakeError:
+def unknown_table(missing: str, published: LakeState) -> PermalakeError:
     """Return the error for a table that is not published; it names those that may be meant."""
-    known = {f"{_bare(network)}.{table}": f"{network}.{table}" for network, table in published}
+    names = {f"{_bare(network)}.{table}": f"{network}.{table}" for network, table in published}
     by_table = [
-        name for name, plain in known.items() if plain.split(".", 1)[1] == wanted.rsplit(".", maxsplit=1)[-1]
+        name for name, plain in names.items() if plain.split(".", 1)[1] == missing.rsplit(".", maxsplit=1)[-1]
     ]
-    near = by_table or difflib.get_close_matches(wanted, list(known), n=3, cutoff=0.4)
-    if not known:
+    near = by_table or difflib.get_close_matches(missing, list(names), n=3, cutoff=0.4)
+    if not names:
         return PermalakeError(
-            f"{wanted}: no such table; the lake is empty, build a day first (permalake run)"
+            f"{missing}: no such table; the lake is empty, build a day first (permalake run)"
         )
     hint = f"did you mean {' or '.join(near)}?" if near else "`permalake tables` lists them"
-    return PermalakeError(f"{wanted}: no such table; tables are NETWORK.table; {hint}")
+    return PermalakeError(f"{missing}: no such table; tables are NETWORK.table; {hint}")
 
 
 def _bare(network: str) -> str:

@@ -30,9 +30,9 @@ def rejected(
 
     ``columns`` are those that are read, the ones of the order among them.
     """
-    wanted = {"date": day, "reason": reason, "origin": origin}
+    filters = {"date": day, "reason": reason, "origin": origin}
     where = pc.scalar(True)
-    for name, value in wanted.items():
+    for name, value in filters.items():
         if value is not None:
             where &= pc.field(name) == value
     tables = []

@@ -47,19 +47,19 @@ def replay(
 
 
 def _replace_files(table: IcebergTable, staged: IcebergTable, attempt: AttemptRow, belongs: Belongs) -> None:
-    wanted = _files_of(staged, attempt, belongs)
+    replacement = _files_of(staged, attempt, belongs)
     present = _files_of(table, attempt, belongs)
-    if present.keys() == wanted.keys():
+    if present.keys() == replacement.keys():
         return
-    exchange(table, present, wanted)
-    if _files_of(table, attempt, belongs).keys() != wanted.keys():
+    exchange(table, present, replacement)
+    if _files_of(table, attempt, belongs).keys() != replacement.keys():
         raise PermalakeError(
             f"{attempt.network}.{table.name()[-1]}: replaying the staged files gave other files; run it again"
         )
 
 
-def exchange(table: IcebergTable, present: dict[str, DataFile], wanted: dict[str, DataFile]) -> None:
-    """Commit ``wanted`` in the place of ``present``, which are all files of their days; by path."""
+def exchange(table: IcebergTable, present: dict[str, DataFile], replacement: dict[str, DataFile]) -> None:
+    """Commit ``replacement`` in the place of ``present``, which are all files of their days; by path."""
     with table.transaction() as transaction:
         if present:
             # By day and not by file: the delete drops whole files on partition bounds alone, and prunes
@@ -67,10 +67,10 @@ def exchange(table: IcebergTable, present: dict[str, DataFile], wanted: dict[str
             replaced = {day_of(file).isoformat() for file in present.values()}
             with transaction.update_snapshot().delete() as delete:
                 delete.delete_by_predicate(In("date", replaced))  # type: ignore[call-arg, arg-type]
-        if wanted:
+        if replacement:
             # A merging append, so that manifests do not pile up however often days are replayed.
             with transaction.update_snapshot().merge_append() as append:
-                for file in wanted.values():
+                for file in replacement.values():
                     append.append_data_file(file)
 
 

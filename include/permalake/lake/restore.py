@@ -115,13 +115,13 @@ def _apply(connection: Connection, documents: Sequence[dict[str, Any]]) -> list[
     done: dict[str, RestoredNetwork] = {}
     for document in documents:
         network = document["network"]
-        one = done.setdefault(network, RestoredNetwork(network))
-        one.publications += 1
+        restored = done.setdefault(network, RestoredNetwork(network))
+        restored.publications += 1
         columns = {name: document[name] for name in document.keys() & set(publications.c.keys())}
         span = {name: date.fromisoformat(document[name]) for name in ("start", "end")}
         connection.execute(insert(publications).values(**(columns | span), logged=1))
         for table, location in document["tables"].items():
-            one.tables.add(table)
+            restored.tables.add(table)
             connection.execute(
                 insert(publication_tables).values(
                     publication_id=document["id"],
@@ -134,11 +134,11 @@ def _apply(connection: Connection, documents: Sequence[dict[str, Any]]) -> list[
         put_fixed_settings(connection, network, document.get("settings", {}))
         for values in document["days"]:
             day = date.fromisoformat(values["date"])
-            one.days.add(day)
+            restored.days.add(day)
             kept = {name: value for name, value in values.items() if name in _DAY_COLUMNS}
             record.set_day(connection, network, day, **kept)
     for network in done:
-        horizons = [one["history_from"] for one in documents if one["network"] == network]
+        horizons = [document["history_from"] for document in documents if document["network"] == network]
         history_from = max(filter(None, horizons), default=None)
         here = networks.c.network == network
         if not connection.execute(update(networks).where(here).values(history_from=history_from)).rowcount:
@@ -146,24 +146,24 @@ def _apply(connection: Connection, documents: Sequence[dict[str, Any]]) -> list[
     return list(done.values())
 
 
-def check_restored(database: Database, one: RestoredNetwork) -> None:
+def check_restored(database: Database, restored: RestoredNetwork) -> None:
     """Open every table as it is now, and count the quarantine of its days again."""
     with database.read() as connection:
-        current = locations(connection, PUBLISHED, one.network)
-    for table in sorted(one.tables):
+        current = locations(connection, PUBLISHED, restored.network)
+    for table in sorted(restored.tables):
         try:
             opened = open_table(current[table])
             if snapshot := opened.current_snapshot():
                 read_manifests(opened, snapshot)
             if table == QUARANTINE.name:
-                _count_quarantined(database, one.network, current[table])
+                _count_quarantined(database, restored.network, current[table])
         except UnreadableTableError as error:
-            one.damaged[table] = str(error)
+            restored.damaged[table] = str(error)
 
 
 def _count_quarantined(database: Database, network: str, location: str) -> None:
     counted = rows_per_day(location, date(1970, 1, 1), date.max)
     with database.write() as connection:
-        known = record.known_days(connection, network, date(1970, 1, 1), date.max)
-        for day in known | set(counted):
+        recorded_days = record.known_days(connection, network, date(1970, 1, 1), date.max)
+        for day in recorded_days | set(counted):
             record.set_day(connection, network, day, quarantined=counted.get(day, 0))

@@ -128,6 +128,6 @@ def _same_key(contract: Table) -> Column:
 
 def _record_quarantined(database: Database, attempt: AttemptRow, counted: dict[date, int]) -> None:
     with database.write() as connection:
-        known = record.known_days(connection, attempt.network, attempt.start, attempt.end)
-        for day in known | set(counted):
+        recorded_days = record.known_days(connection, attempt.network, attempt.start, attempt.end)
+        for day in recorded_days | set(counted):
             record.set_day(connection, attempt.network, day, quarantined=counted.get(day, 0))

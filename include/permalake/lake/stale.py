@@ -34,12 +34,12 @@ def expect(
     """start..end become stale when the attempt publishes its day ``cause``."""
     row = {"attempt_id": attempt.attempt_id, "network": attempt.network, "start": start, "end": end}
     line = " ".join(reason.split())[:_LONGEST]
-    known = select(outdated.c.id).where(
+    same_row = select(outdated.c.id).where(
         *(outdated.c[name] == value for name, value in row.items()),
         outdated.c.reason == line,
         outdated.c.cause == cause,
     )
-    if connection.execute(known).first() is None:
+    if connection.execute(same_row).first() is None:
         connection.execute(insert(outdated).values(**row, reason=line, cause=cause))
 
 
@@ -104,9 +104,9 @@ def _apply(
     )
     text = days.c.stale_reason
     new = (text.is_not(None), ~text.contains(line, autoescape=True), ~text.endswith(_MORE))
-    for told, added in (
+    for length_rule, added in (
         (func.length(text) >= _LONGEST, _MORE),
         (func.length(text) < _LONGEST, f"; {line}"),
     ):
-        connection.execute(update(days).where(*here, *new, told).values(stale_reason=text + added))
+        connection.execute(update(days).where(*here, *new, length_rule).values(stale_reason=text + added))
     connection.execute(update(days).where(*here, text.is_(None)).values(stale_reason=line))

@@ -302,10 +302,10 @@ def clock(connection: Connection) -> str:
     """Return this moment by the database's clock: machines whose clocks differ agree on that one."""
     if connection.dialect.name == "postgresql":
         form = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
-        told = select(func.to_char(func.timezone("UTC", func.clock_timestamp()), form))
+        clock_text = select(func.to_char(func.timezone("UTC", func.clock_timestamp()), form))
     else:
-        told = select(func.strftime("%Y-%m-%dT%H:%M:%f000Z", "now"))
-    return str(connection.execute(told).scalar_one())
+        clock_text = select(func.strftime("%Y-%m-%dT%H:%M:%f000Z", "now"))
+    return str(connection.execute(clock_text).scalar_one())
 
 
 def stamp(moment: datetime) -> str:

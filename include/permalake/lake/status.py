@@ -179,12 +179,13 @@ def _failures(connection: Connection, network: str | None) -> dict[tuple[str, da
     failures: dict[tuple[str, date], _Failure] = {}
     for row in rows:
         later = [
-            one
-            for one in published
-            if one.network == row.network and (one.published_at > row.began_at or one.run_id == row.run_id)
+            publication
+            for publication in published
+            if publication.network == row.network
+            and (publication.published_at > row.began_at or publication.run_id == row.run_id)
         ]
         for day in dates(row.start, row.end):
-            if not any(one.start <= day <= one.end for one in later):
+            if not any(publication.start <= day <= publication.end for publication in later):
                 failures[row.network, day] = _Failure(
                     row.began_at, row.run_id, row.reason or "the run failed"
                 )
@@ -220,7 +221,7 @@ def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
         rows=json.loads(row.rows or "{}"),
         quarantined=row.quarantined,
         gaps=[*gaps, *_lines(row.gaps)],
-        notes=[*_lines(row.notes), *(f"{one.store}: {one.error}" for one in stores if one.error)],
+        notes=[*_lines(row.notes), *(f"{served.store}: {served.error}" for served in stores if served.error)],
         failures=failures,
         stale=row.stale_reason,
         carried=row.published_at is not None and row.carried_id == row.publication_id,
@@ -228,7 +229,8 @@ def _day(row: Row[Any], gaps: list[str], stores: list[Row[Any]]) -> DayStatus:
         run_id=row.run_id,
         attempt=row.attempt_id,
         stores={
-            one.store: one.served_at if one.publication_id == row.publication_id else None for one in stores
+            served.store: served.served_at if served.publication_id == row.publication_id else None
+            for served in stores
         },
     )
 
@@ -293,16 +295,16 @@ def _covered(connection: Connection, network: str) -> list[tuple[date, date]]:
 
 def _holes(covered: list[tuple[date, date]], day: date, following: date) -> list[tuple[date, date]]:
     """Ranges strictly between two days that nothing covers."""
-    one = timedelta(days=1)
-    holes, open_from = [], day + one
+    a_day = timedelta(days=1)
+    holes, open_from = [], day + a_day
     for start, end in covered:
         if end < open_from:
             continue
         if start >= following:
             break
         if start > open_from:
-            holes.append((open_from, start - one))
-        open_from = end + one
+            holes.append((open_from, start - a_day))
+        open_from = end + a_day
     if open_from < following:
-        holes.append((open_from, following - one))
+        holes.append((open_from, following - a_day))
     return holes

@@ -159,11 +159,11 @@ class TaskFiles:
         """Add rows with the columns of a table."""
         days = pc.unique(rows["date"]).to_pylist()
         for day in days:
-            own = rows if len(days) == 1 else rows.filter(pc.equal(rows["date"], day))
+            day_rows = rows if len(days) == 1 else rows.filter(pc.equal(rows["date"], day))
             key = (table, day)
             if key not in self._open:
                 self._open[key] = _OpenFile(self._targets[table], day, self._io(table))
-            self._open[key].add(own)
+            self._open[key].add(day_rows)
 
     def _io(self, table: str) -> FileIO:
         if table not in self._ios:
@@ -183,14 +183,14 @@ def register(
     settings: Settings, attempt: AttemptRow, written: Iterable[WrittenFile], tables: Mapping[str, Belongs]
 ) -> None:
     """Replace days of an attempt in its staged tables by the written files: those that belong to each."""
-    wanted: dict[str, dict[str, DataFile]] = {name: {} for name in tables}
+    by_table: dict[str, dict[str, DataFile]] = {name: {} for name in tables}
     for file in written:
         if not attempt.start <= file.day <= attempt.end:
             raise PermalakeError(
                 f"{file.table}: rows of {file.day} do not belong to "
                 f"{format_range(attempt.start, attempt.end)}"
             )
-        wanted[file.table][file.facts["path"]] = file.data_file
+        by_table[file.table][file.facts["path"]] = file.data_file
 
     def replace(name: str) -> None:
         catalog = open_catalog(settings, attempt.attempt_id)
@@ -198,7 +198,7 @@ def register(
             table = catalog.load_table((attempt.network, name))
             present = files(table, days_between(attempt.start, attempt.end))
             replaced = {file.file_path: file for file in present if tables[name](day_of(file))}
-            exchange(table, replaced, wanted[name])
+            exchange(table, replaced, by_table[name])
         finally:
             catalog.close()
 
@@ -220,10 +220,13 @@ class _Layout:
 
 @lru_cache(maxsize=256)
 def _layout(schema: str, properties: tuple[tuple[str, str], ...]) -> _Layout:
-    parsed, own = Schema.model_validate_json(schema), dict(properties)
-    statistics, fields = compute_statistics_plan(parsed, own), parquet_path_to_id_mapping(parsed)
+    parsed, written_properties = Schema.model_validate_json(schema), dict(properties)
+    statistics, fields = (
+        compute_statistics_plan(parsed, written_properties),
+        parquet_path_to_id_mapping(parsed),
+    )
     arrow, counts = schema_to_pyarrow(parsed), without_text_bounds(statistics)
-    return _Layout(parsed, arrow, own, statistics, counts, fields)
+    return _Layout(parsed, arrow, written_properties, statistics, counts, fields)
 
 
 class _ParquetWriter(ParquetFormatWriter):

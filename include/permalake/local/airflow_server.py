@@ -43,7 +43,7 @@ def port() -> int:
 def server_environment(address: str, number: int) -> dict[str, str]:
     """Return the environment that all parts of the server share."""
     database = airflow_metadata.database()
-    own = {
+    variables = {
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(number),
         "AIRFLOW__API__BASE_URL": address,
@@ -56,7 +56,7 @@ def server_environment(address: str, number: int) -> dict[str, str]:
     return {
         **airflow_environment(database=database, config=config),
         **airflow_secrets.environment(AIRFLOW_HOME),
-        **own,
+        **variables,
     }
 
 

@@ -62,7 +62,8 @@ def mirror(
     if not opened:
         raise PermalakeError("no publisher can be read")
     publishers = Publishers(
-        tuple(one.url for one in opened), tuple(sorted({str(one.checked.key) for one in opened}))
+        tuple(publisher.url for publisher in opened),
+        tuple(sorted({str(publisher.checked.key) for publisher in opened})),
     )
     faults: list[str] = []
     networks = _networks(settings, opened, chosen.network)
@@ -90,7 +91,7 @@ def _opened(urls: Sequence[str], keys: Sequence[str]) -> Iterator[Publisher]:
 
 def _networks(settings: Settings, opened: Sequence[Publisher], network: str | None) -> list[str]:
     """Return the networks to mirror: the configured ones, as their keys are the reader's own."""
-    shown_there = sorted({name for one in opened for name in one.networks})
+    shown_there = sorted({name for publisher in opened for name in publisher.networks})
     if network is not None and network not in shown_there:
         raise ConfigError(f"--network {network}: no publisher has it (they have {', '.join(shown_there)})")
     asked = [network] if network is not None else shown_there
@@ -156,7 +157,7 @@ class _Network:
         ]
 
     def _signed(self) -> list[date]:
-        days = {day for one in self.opened for day in one.days(self.network)}
+        days = {day for publisher in self.opened for day in publisher.days(self.network)}
         return sorted(day for day in days if self.chosen.has(day))
 
     def _left(self, settings: Settings, signed: Sequence[date]) -> list[date]:

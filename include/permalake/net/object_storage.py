@@ -115,8 +115,8 @@ def spark_catalog(warehouse: str) -> dict[str, str]:
     if not is_s3(warehouse):
         return {}
     address = endpoint()
-    own = {"s3.endpoint": address, "s3.path-style-access": "true"} if address else {}
-    return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "client.region": region(), **own}
+    properties = {"s3.endpoint": address, "s3.path-style-access": "true"} if address else {}
+    return {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "client.region": region(), **properties}
 
 
 def hadoop(warehouse: str) -> dict[str, str]:
@@ -129,7 +129,7 @@ def hadoop(warehouse: str) -> dict[str, str]:
         }
     else:
         address = endpoint()
-        own = {"endpoint": address, "path.style.access": "true"} if address else {}
+        options = {"endpoint": address, "path.style.access": "true"} if address else {}
         conf = {"fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem", "fs.s3a.endpoint.region": region()}
-        conf |= {f"fs.s3a.{key}": value for key, value in own.items()}
+        conf |= {f"fs.s3a.{key}": value for key, value in options.items()}
     return {f"spark.hadoop.{key}": value for key, value in conf.items()}

@@ -63,8 +63,8 @@ class CrossProcessRateLimiter:
 def _read(file: IO[str]) -> tuple[float, float, float]:
     """Return the last departure, the step after it, and until when the service asked to wait."""
     file.seek(0)
-    found = [float(part) for part in file.read().split()]
-    left, before, held = [*found, 0.0, 0.0, 0.0][:3]
+    numbers = [float(part) for part in file.read().split()]
+    left, before, held = [*numbers, 0.0, 0.0, 0.0][:3]
     return left, before, held
 
 

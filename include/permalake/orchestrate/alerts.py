@@ -110,7 +110,7 @@ def _network(dag: str) -> str | None:
         settings = load_settings()
     except PermalakeError:
         return None
-    return next((first_network(settings, one) for one in DOMAINS if one.dag_id == dag), None)
+    return next((first_network(settings, domain) for domain in DOMAINS if domain.dag_id == dag), None)
 
 
 def _recorded(network: str, run_id: str, step: str) -> StepResult | None:
@@ -130,8 +130,10 @@ def _recorded(network: str, run_id: str, step: str) -> StepResult | None:
 def _is_published(network: str, day: str) -> bool:
     try:
         settings: Settings = load_settings()
-        known = open_reader(settings).status(network)
-        return any(one.date == date.fromisoformat(day) and one.published and not one.error for one in known)
+        day_rows = open_reader(settings).status(network)
+        return any(
+            row.date == date.fromisoformat(day) and row.published and not row.error for row in day_rows
+        )
     except (PermalakeError, ValueError) as error:
         log.warning("whether %s %s is published is not known: %s", network, day, error)
         return False

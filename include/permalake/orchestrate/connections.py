@@ -76,7 +76,7 @@ def _cassandra(section: CassandraSettings) -> dict[str, str]:
         return {}
     values: dict[str, str] = {}
     if connection.host:
-        values["contact_points"] = json.dumps([one.strip() for one in connection.host.split(",")])
+        values["contact_points"] = json.dumps([host.strip() for host in connection.host.split(",")])
     if connection.port:
         values["port"] = str(connection.port)
     if connection.login:

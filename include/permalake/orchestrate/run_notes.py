@@ -127,7 +127,7 @@ def _note(dag_run: DagRun, outcome: Callable[[Sequence[TaskEnd]], str]) -> None:
 
     It never raises: Airflow would lose the change of state.
     """
-    domain = next((one for one in DOMAINS if one.dag_id == dag_run.dag_id), None)
+    domain = next((candidate for candidate in DOMAINS if candidate.dag_id == dag_run.dag_id), None)
     if domain is None:
         return
     try:

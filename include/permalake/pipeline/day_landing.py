@@ -14,7 +14,7 @@ from permalake.engine.local_files import sendable
 from permalake.engine.rows import Relation
 from permalake.net import object_storage
 from permalake.pipeline.day_queries import DayQueries, QueriesOverFiles
-from permalake.pipeline.landing import TOLD, TaskOutput, Written
+from permalake.pipeline.landing import LANDED_RECORD, TaskOutput, Written
 from permalake.pipeline.relations import over, result_batches, shaped
 from permalake.spark.tasks import TaskShare, in_task, in_tasks
 
@@ -78,7 +78,10 @@ class DayLanding:
     def frames(self, frames: Mapping[str, DataFrame], schemas: Mapping[str, pa.Schema]) -> Written:
         """Land the rows of frames, with these columns and types."""
         written = Written(schemas)
-        landing = (frames[name].mapInArrow(self._frame_landing(name, schemas[name]), TOLD) for name in frames)
+        landing = (
+            frames[name].mapInArrow(self._frame_landing(name, schemas[name]), LANDED_RECORD)
+            for name in frames
+        )
         with ThreadPoolExecutor(_FRAMES_AT_ONCE) as pool:
             for records in pool.map(lambda frame: frame.collect(), landing):
                 written.add(record.asDict() for record in records)

@@ -154,7 +154,7 @@ class Domain:
     def chained(self, step: Step) -> tuple[Step, ...]:
         """Return the steps that one submit may run after ``step``: all but what the stores need."""
         later = self.steps[self.steps.index(step) + 1 :]
-        return tuple(takewhile(lambda one: one.name not in (WAIT, SERVE), later))
+        return tuple(takewhile(lambda step: step.name not in (WAIT, SERVE), later))
 
     def configured_stores(self, settings: Settings) -> tuple[Store, ...]:
         """Return the stores that days of this domain are published into."""

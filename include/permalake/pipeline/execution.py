@@ -187,7 +187,7 @@ def _submitted(work: Workspace, request: BuildRequest, step: Step, submit: Submi
     """Submit, wait, and return what the step did, as its row of the ledger has it."""
     network, run_id = request.network, request.run_id
     before = work.steps.latest(network, run_id, step.name)
-    then = [one.name for one in work.domain.chained(step)]
+    then = [later.name for later in work.domain.chained(step)]
     work.steps.supersede(network, run_id, [step.name, *then])
     end = submit(submission(work, request, step, then))
     row = work.steps.latest(network, run_id, step.name)

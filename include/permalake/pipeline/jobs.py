@@ -282,8 +282,8 @@ def stage(
     """Stage independent tables, a few at once: small ones cost more in commits than in data."""
     with ThreadPoolExecutor(_STAGED_AT_ONCE) as pool:
         done = [pool.submit(attempt.stage, frame, contracts[name]) for name, frame in frames.items()]
-        for one in done:
-            one.result()
+        for future in done:
+            future.result()
 
 
 def counted(attempt: Attempt, *tables: str) -> str:

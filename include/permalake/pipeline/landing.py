@@ -25,7 +25,7 @@ from permalake.lake.task_files import FileTarget, TaskFiles, WrittenFile
 from permalake.net import object_storage
 from permalake.spark.frames import of_rows
 
-TOLD = "landed string, file string"
+LANDED_RECORD = "landed string, file string"
 """Schema of a task's record: the location of what was landed with its name, or a table's file as text."""
 
 _GROUP_BYTES = 64 << 20
@@ -48,7 +48,7 @@ class Written:
         self.add(row.asDict() for row in files.collect())
 
     def add(self, records: Iterable[Mapping[str, str]]) -> None:
-        """Add the records of a task (:data:`TOLD`)."""
+        """Add the records of a task (:data:`LANDED_RECORD`)."""
         for record in records:
             if record["landed"]:
                 self.landed.setdefault(record["landed"], []).append(record["file"])
@@ -149,7 +149,7 @@ class TaskOutput:
             self._done += self._files.complete_before(pc.max(newest).as_py())
 
     def close(self) -> pa.RecordBatch:
-        """Complete everything; return the record of it (:data:`TOLD`)."""
+        """Complete everything; return the record of it (:data:`LANDED_RECORD`)."""
         done = [*self._done, *self._files.complete()]
         names = [*self._landed, *(None for _ in done)]
         texts = [*(file.close() for file in self._landed.values()), *(file.to_text() for file in done)]

@@ -98,7 +98,7 @@ def chosen(settings: Settings, domain: Domain, network: str | None) -> str:
     """
     opener(domain)
     if network is None:
-        nodes = [name for name, one in settings.networks.items() if one.source == "node"]
+        nodes = [name for name, section in settings.networks.items() if section.source == "node"]
         network = next((name for name in domain.networks(settings) if name in nodes), None)
     name = domain.choose(settings, network)
     check_source(settings, domain, name)
@@ -180,9 +180,9 @@ class _LagWatch:
     """
 
     def __init__(self, work: Workspace, order: LiveOrder) -> None:
-        known = head_positions(work.database).get(order.network)
+        position = head_positions(work.database).get(order.network)
         self._work, self._order = work, order
-        self._last: float | None = known.at.timestamp() if known else None
+        self._last: float | None = position.at.timestamp() if position else None
         self._since: float | None = None
         self._is_told = False
 

@@ -38,11 +38,11 @@ PAGES = "audit pages"
 
 def chosen(settings: Settings, network: str | None = None) -> list[str]:
     """One network or all that the lake holds; :class:`ConfigError` names them when it does not hold it."""
-    known = networks_of(open_database(settings))
+    networks = networks_of(open_database(settings))
     if network is None:
-        return known
-    if network not in known:
-        raise ConfigError(f"network {network}: not in the lake (there: {', '.join(known) or 'none'})")
+        return networks
+    if network not in networks:
+        raise ConfigError(f"network {network}: not in the lake (there: {', '.join(networks) or 'none'})")
     return [network]
 
 

@@ -82,8 +82,8 @@ def carried_difference(context: StepContext, attempt: CarryAttempt) -> str | Non
         context.report(f"carry {network}: not compared with the publisher's carried tables: {error}")
         return None
     for day in attempt.published_days:
-        signed, earlier = now.get(day), sum(one < day for one in copied)
-        if signed is None or any(one <= day for one in changed) or signed.earlier != earlier:
+        signed, earlier = now.get(day), sum(other < day for other in copied)
+        if signed is None or any(changed_day <= day for changed_day in changed) or signed.earlier != earlier:
             context.report(
                 f"carry {network}: the carried tables from {day} on are not compared with the publisher's: "
                 "this lake does not hold all of its earlier days as they are signed now"

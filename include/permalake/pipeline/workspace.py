@@ -58,7 +58,7 @@ class Workspace:
     def staged_state(self, staged: StagedState, step: Step) -> str:
         """Return a digest of the staged tables that ``step`` works on: those that earlier steps write."""
         earlier = self.domain.steps[: self.domain.steps.index(step)]
-        names = {name for one in earlier for name in one.writes}
+        names = {name for earlier_step in earlier for name in earlier_step.writes}
         locations = staged.locations()
         digest = hashlib.sha256()
         for name in sorted(names & locations.keys()):

@@ -54,9 +54,9 @@ def session(name: str, **conf: str) -> SparkSession:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # under spark-submit, whose settings only its JVM knows
         SparkContext._ensure_initialized()  # noqa: SLF001 - PySpark has no other way
-    builder, told = SparkSession.builder.appName(name), SparkConf()
+    builder, submitted_conf = SparkSession.builder.appName(name), SparkConf()
     for key, value in {**CONF, **conf}.items():
-        if not told.contains(key):
+        if not submitted_conf.contains(key):
             builder = builder.config(key, value)
     spark = builder.getOrCreate()
     _remember(spark.sparkContext._jvm)  # noqa: SLF001 - PySpark has no other way
@@ -69,11 +69,11 @@ def _remember(view: Any) -> None:
 
     class Remembered(JavaClass):  # type: ignore[misc]
         def __getattr__(self, name: str) -> Any:
-            found = super().__getattr__(name)
-            if isinstance(found, JavaMember):
-                self.__dict__[name] = found
-            return found
+            attribute = super().__getattr__(name)
+            if isinstance(attribute, JavaMember):
+                self.__dict__[name] = attribute
+            return attribute
 
     for often in _OFTEN_CALLED:
-        known = Remembered(often, view._gateway_client)  # noqa: SLF001
-        view.__dict__.update({often: known, often.rpartition(".")[2]: known})
+        java_class = Remembered(often, view._gateway_client)  # noqa: SLF001
+        view.__dict__.update({often: java_class, often.rpartition(".")[2]: java_class})

@@ -139,7 +139,7 @@ def spark_conf(coordinates: Sequence[str] = jars.COORDINATES) -> dict[str, str]:
     warehouse = load_settings().lake.warehouse
     access = _access(warehouse)
     coordinates = (*coordinates, *access)
-    besides = [one for one in coordinates if one not in (*jars.COORDINATES, *access)]
+    besides = [coordinate for coordinate in coordinates if coordinate not in (*jars.COORDINATES, *access)]
     conf = {
         "spark.ui.enabled": os.environ.get("PERMALAKE_SPARK_UI", "false"),
         "spark.ui.showConsoleProgress": "false",
@@ -176,8 +176,8 @@ def spark_environment() -> dict[str, str]:
     if not (is_local() and access):
         return {}
     given = os.environ.get(_CLASS_PATH)
-    own = jars.class_path(access).split(",")
-    return {_CLASS_PATH: os.pathsep.join([*([given] if given else []), *own])}
+    jar_paths = jars.class_path(access).split(",")
+    return {_CLASS_PATH: os.pathsep.join([*([given] if given else []), *jar_paths])}
 
 
 def _access(warehouse: str) -> tuple[str, ...]:

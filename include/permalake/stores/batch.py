@@ -27,20 +27,20 @@ class StoreBatch:
     @property
     def dates(self) -> list[date]:
         """The days."""
-        return [one.day for one in self.days]
+        return [due_day.day for due_day in self.days]
 
     def before(self) -> list[tuple[State, list[date]]]:
         """Other states of the lake whose rows may be in the store, with the days concerned."""
         earlier: list[tuple[State, list[date]]] = []
-        for one in self.days:
-            for state in one.states:
+        for due_day in self.days:
+            for state in due_day.states:
                 if state == self.state:  # the same rows: a publish that was cut off
                     continue
-                known = next((dates for other, dates in earlier if other == state), None)
-                if known is None:
-                    earlier.append((state, [one.day]))
+                recorded_dates = next((dates for other, dates in earlier if other == state), None)
+                if recorded_dates is None:
+                    earlier.append((state, [due_day.day]))
                 else:
-                    known.append(one.day)
+                    recorded_dates.append(due_day.day)
         return earlier
 
 

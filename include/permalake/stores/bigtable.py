@@ -39,9 +39,9 @@ def ensure_table(settings: BigtableSettings, table: str, families: Iterable[str]
     instance = _instance(settings)
     handle = instance.table(table)
     try:
-        known = _families(instance, handle.name)
-        if known is not None:
-            for family in sorted(set(families) - known):
+        present = _families(instance, handle.name)
+        if present is not None:
+            for family in sorted(set(families) - present):
                 handle.column_family(family).create()
             return False
         handle.create(column_families=dict.fromkeys(families))

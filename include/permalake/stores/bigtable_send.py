@@ -80,11 +80,11 @@ class Sender:
         reason = "no answer for some entries"
         try:
             for answer in answers:
-                for one in answer.entries:
-                    taken[one.index] = not one.status.code
-                    if one.status.code:
-                        reason = one.status.message
-                        if one.status.code not in _AGAIN:
+                for entry in answer.entries:
+                    taken[entry.index] = not entry.status.code
+                    if entry.status.code:
+                        reason = entry.status.message
+                        if entry.status.code not in _AGAIN:
                             raise unreachable(self._table, reason)
         except grpc.RpcError as error:
             reason = str(error.details())

@@ -142,14 +142,14 @@ def ensure(
     written.
     """
     with session(settings) as connected:
-        known = {
+        present_tables = {
             (keyspace, table)
             for keyspace, metadata in connected.cluster.metadata.keyspaces.items()
             for table in metadata.tables
         }
         for statement in statements:
             connected.execute(statement)
-    return not known.issuperset((keyspace, table.name) for keyspace, table in tables)
+    return not present_tables.issuperset((keyspace, table.name) for keyspace, table in tables)
 
 
 def write(
@@ -279,12 +279,12 @@ def _deletion(keyspace: str, table: StoreTable, micros: int) -> str:
 
 
 def _reader(
-    settings: CassandraSettings, keyspace: str, table: StoreTable, names: list[str], one: bool
+    settings: CassandraSettings, keyspace: str, table: StoreTable, names: list[str], first_only: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     *shared, last = table.partition
     matched = " AND ".join([*(f"{name} = ?" for name in shared), f"{last} IN ?"])
     listed = ", ".join(names)
-    limit = " PER PARTITION LIMIT 1" if one else ""
+    limit = " PER PARTITION LIMIT 1" if first_only else ""
     statement = f"SELECT {listed} FROM {keyspace}.{table.name} WHERE {matched}{limit}"  # noqa: S608
     schema = pa.schema([(name, _ARROW[table.columns[name]]) for name in names])
 

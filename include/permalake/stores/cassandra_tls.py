@@ -90,7 +90,10 @@ def _trust_store(ca_file: Path) -> Path:
     pem = ca_file.read_bytes()
 
     def spell() -> bytes:
-        trusted = [pkcs12.PKCS12Certificate(one, None) for one in x509.load_pem_x509_certificates(pem)]
+        trusted = [
+            pkcs12.PKCS12Certificate(certificate, None)
+            for certificate in x509.load_pem_x509_certificates(pem)
+        ]
         return pkcs12.serialize_java_truststore(trusted, BestAvailableEncryption(_STORE_PASSWORD.encode()))
 
     return _made("trust", pem, spell)
@@ -107,13 +110,13 @@ def _key_store(cert_file: Path, key_file: Path) -> Path:
     chain, key = cert_file.read_bytes(), key_file.read_bytes()
 
     def spell() -> bytes:
-        own, *issuers = x509.load_pem_x509_certificates(chain)
+        leaf, *issuers = x509.load_pem_x509_certificates(chain)
         private = load_pem_private_key(key, None)
         protection = BestAvailableEncryption(_STORE_PASSWORD.encode())
         return pkcs12.serialize_key_and_certificates(
             b"permalake",
             private,  # type: ignore[arg-type]  # any key that PEM can hold
-            own,
+            leaf,
             issuers,
             protection,
         )

@@ -25,7 +25,7 @@ def stale_keys(
     if not before:
         return None
     names = list(key)
-    old = reduce(lambda left, right: left.unionByName(right), (one.select(*names) for one in before))
+    old = reduce(lambda left, right: left.unionByName(right), (frame.select(*names) for frame in before))
     gone = old.distinct().join(after.select(*names), names, "left_anti").localCheckpoint()
     if gone.isEmpty():
         return None

@@ -58,9 +58,9 @@ class StoreReaders:
                 network: served.whole(connection, network, store) for network, store in self._networks.items()
             }
         for network, days in readers.items():
-            known = self._whole.get(network)
-            if known is None or known.days != days:
-                self._whole[network] = WholeDays(known.version + 1 if known else 0, days)
+            whole = self._whole.get(network)
+            if whole is None or whole.days != days:
+                self._whole[network] = WholeDays(whole.version + 1 if whole else 0, days)
 
     def whole(self, network: str) -> WholeDays | None:
         """Return the days that the store of a network holds; None if it is read from the lake alone."""

@@ -42,7 +42,8 @@ def waiting(settings: Settings, network: str, stores: Sequence[Store]) -> dict[s
     """
     with open_database(settings).read() as connection:
         pending = {
-            store.name: [one.day for one in served.due(connection, network, store.name)] for store in stores
+            store.name: [due_day.day for due_day in served.due(connection, network, store.name)]
+            for store in stores
         }
     return {store: due for store, due in pending.items() if due}
 

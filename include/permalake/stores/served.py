@@ -86,23 +86,29 @@ def begin(connection: Connection, network: str, store: str, due_days: list[DueDa
     last = connection.execute(select(func.max(served.c.micros)).where(*mine)).scalar() or 0
     # Three write times a publish: deletes before it, rows, and room to the next one.
     micros = max(time.time_ns() // 1000, last + 3)
-    for one in due_days:
-        states = [*(known for known in one.states if known != state), state]
+    for due_day in due_days:
+        states = [*(earlier for earlier in due_day.states if earlier != state), state]
         _set(
-            connection, network, store, one.day, states=json.dumps(states), micros=micros, publication_id=None
+            connection,
+            network,
+            store,
+            due_day.day,
+            states=json.dumps(states),
+            micros=micros,
+            publication_id=None,
         )
     return micros
 
 
 def finish(connection: Connection, network: str, store: str, due_days: list[DueDay], state: State) -> None:
     """Record that the store has these days whole, as ``state`` has them and nothing else."""
-    for one in due_days:
+    for due_day in due_days:
         _set(
             connection,
             network,
             store,
-            one.day,
-            publication_id=one.publication_id,
+            due_day.day,
+            publication_id=due_day.publication_id,
             served_at=now(),
             states=json.dumps([state]),
             error=None,
@@ -111,8 +117,8 @@ def finish(connection: Connection, network: str, store: str, due_days: list[DueD
 
 def fail(connection: Connection, network: str, store: str, due_days: Iterable[DueDay], reason: str) -> None:
     """Record that these days are still due, and why."""
-    for one in due_days:
-        _set(connection, network, store, one.day, error=" ".join(reason.split()))
+    for due_day in due_days:
+        _set(connection, network, store, due_day.day, error=" ".join(reason.split()))
 
 
 def provisional(connection: Connection, network: str, store: str) -> dict[date, list[State]]:

@@ -16,7 +16,9 @@ BLOCK_ROWS = 256
 def encode_block(block: pa.Table, columns: Sequence[tuple[str, str]]) -> bytes:
     """Return the bytes of one block: the number of rows, then each column's presence and values."""
     prepared = [_Encoded(block[name].combine_chunks(), kind) for name, kind in columns]
-    return b"".join([_count(len(block)), *(part for one in prepared for part in one.parts(0, len(block)))])
+    return b"".join(
+        [_count(len(block)), *(part for column in prepared for part in column.parts(0, len(block)))]
+    )
 
 
 def whole_blocks(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -134,7 +134,7 @@ def _listed(place: Place) -> list[dict[str, Any]]:
         )
     try:
         listed = json.loads(content)
-        return [{"path": one["path"], "bytes": one["bytes"], "sha256": one["sha256"]} for one in listed]
+        return [{"path": file["path"], "bytes": file["bytes"], "sha256": file["sha256"]} for file in listed]
     except (ValueError, TypeError, KeyError):
         raise DamagedCopyError(f"{place.location}/{FILES} is damaged") from None
 

@@ -105,9 +105,9 @@ def table_correction(before: ds.Dataset, after: ds.Dataset, table: Table) -> Tab
         connection.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{_MEMORY}'; SET threads = 1")
         for name, rows in zip(_SIDES, (before, after), strict=True):
             connection.register(name, rows)
-        for name, one, other in (("gone", *_SIDES), ("made", *reversed(_SIDES))):
+        for name, side, other in (("gone", *_SIDES), ("made", *reversed(_SIDES))):
             connection.execute(
-                f"CREATE TEMP TABLE {name} AS SELECT {listed} FROM {one} "  # noqa: S608
+                f"CREATE TEMP TABLE {name} AS SELECT {listed} FROM {side} "  # noqa: S608
                 f"EXCEPT ALL SELECT {listed} FROM {other}"
             )
         gone, made, changed = (

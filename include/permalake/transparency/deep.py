@@ -133,7 +133,7 @@ def first_difference(contract: Table, there: ds.Dataset, derived: ds.Dataset) ->
     """Return in words the first row, in the digest's order, that does not follow from the raw bytes."""
     said, follows = differing_rows(there, derived, contract)
     if said and follows:
-        name = next(one for one in said if said[one] != follows[one])
+        name = next(column for column in said if said[column] != follows[column])
         values = f"is {value_text(said[name])}, from the raw bytes follows {value_text(follows[name])}"
         return f"{key_text(said, contract)}: {name} {values}"
     if follows:

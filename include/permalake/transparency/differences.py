@@ -65,7 +65,7 @@ def first_row(here: ds.Dataset, there: ds.Dataset, table: Table) -> str:
     """Return the first row, in the digest's order, that one side has otherwise or not at all; in words."""
     ours, theirs = differing_rows(here, there, table)
     if ours and theirs:
-        name = next(one for one in ours if ours[one] != theirs[one])
+        name = next(column for column in ours if ours[column] != theirs[column])
         values = f"{value_text(ours[name])} here, {value_text(theirs[name])} there"
         return f"; first at {key_text(ours, table)}: {name} is {values}"
     if ours:

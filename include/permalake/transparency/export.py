@@ -59,7 +59,7 @@ class Export:
         log: The log, checked.
         key: The public key of the log.
         table_of: Contracts of tables.
-        wanted: Which days are exported.
+        is_exported: Which days are exported.
         options: Those of the command line that choose them, each after a space.
     """
 
@@ -67,7 +67,7 @@ class Export:
     log: SignedLog
     key: VerifierKey
     table_of: TableOf
-    wanted: Wanted
+    is_exported: Wanted
     options: str = ""
 
     def write(self, target: FolderPlace, progress: Callable[[str], None] = lambda _: None) -> Exported:
@@ -80,7 +80,7 @@ class Export:
         listed: list[dict[str, Any]] = []
         written = kept = size = days = 0
         for (network, day), entry in sorted(self.log.latest.items()):
-            if not self.wanted(entry):
+            if not self.is_exported(entry):
                 continue
             days += 1
             progress(f"{network} {day}")

@@ -103,7 +103,7 @@ class LandedDays:
         Raises:
             PermalakeError: if a day is signed, and no publisher has it whole; it says why.
         """
-        wanted = [start + timedelta(number) for number in range((end - start).days + 1)]
+        requested_days = [start + timedelta(number) for number in range((end - start).days + 1)]
         landed: dict[date, LandedDay] = {}
         faults: dict[date, str] = {}
         latest: list[date] = []
@@ -117,10 +117,10 @@ class LandedDays:
             latest.append(max(publisher.days(self._network), default=date.min))
             if latest[-1] < end:
                 self._remark(f"{url}: it has signed no day of {self._network} after {latest[-1]}")
-            left = [day for day in wanted if day not in landed]
+            left = [day for day in requested_days if day not in landed]
             faults |= self._land_from(publisher, left, tables, landed, force=force, keep=keep)
             publisher.remember()
-            if len(landed) == len(wanted):
+            if len(landed) == len(requested_days):
                 break
         for day, why in sorted(faults.items()):
             if day not in landed:
@@ -139,7 +139,7 @@ class LandedDays:
         for url in self._publishers.urls:
             try:
                 publisher = open_publisher(url, self._publishers.keys)
-                earlier = [one for one in publisher.days(self._network).items() if one[0] < day]
+                earlier = [item for item in publisher.days(self._network).items() if item[0] < day]
                 if earlier:
                     return self._land_day(publisher, max(earlier)[1], tables, force=True)
             except PermalakeError as error:
@@ -149,7 +149,7 @@ class LandedDays:
     def _land_from(
         self,
         publisher: Publisher,
-        wanted: Sequence[date],
+        requested_days: Sequence[date],
         tables: Sequence[Table],
         landed: dict[date, LandedDay],
         *,
@@ -159,12 +159,12 @@ class LandedDays:
         """Add the days that a publisher has to what is ``landed``; return why others of its days are not."""
         faults: dict[date, str] = {}
         days = publisher.days(self._network)
-        for day in wanted:
+        for day in requested_days:
             try:
                 if entry := days.get(day):
-                    landed[day] = one = self._land_day(publisher, entry, tables, force=force)
+                    landed[day] = landed_day = self._land_day(publisher, entry, tables, force=force)
                     if keep:
-                        self._place.write(f"{day}/{_DAY}", one.content)
+                        self._place.write(f"{day}/{_DAY}", landed_day.content)
             except PermalakeError as error:
                 faults[day] = self._remark(str(error))
         return faults
@@ -223,7 +223,7 @@ class LandedDays:
             url=publisher.url,
             manifest=entry.manifest,
             document=manifest,
-            earlier=sum(one < day for one in publisher.days(entry.network)),
+            earlier=sum(published_day < day for published_day in publisher.days(entry.network)),
             folder=f"{self._place.location}/{day}",
         )
 
@@ -259,7 +259,7 @@ def copied_manifest(notes: Sequence[str]) -> tuple[str, str] | None:
 
 def _changed(publisher: Publisher, entry: Entry, manifest: str) -> bool:
     """Return whether the tables of the day itself changed, and not only those that are carried over days."""
-    before = [one for one in publisher.checked.log.entries if one.manifest == manifest]
+    before = [entry for entry in publisher.checked.log.entries if entry.manifest == manifest]
     if not before:
         return True
     return _own(publisher.manifest(before[0])) != _own(publisher.manifest(entry))

@@ -134,11 +134,13 @@ def append(
     start = len(before) // TILE * TILE
     for path, width in _tiles("entries", len(contents), start):
         first = start
-        place.write(f"{folder}/{path}", b"".join(_prefixed(one) for one in contents[first : first + width]))
+        place.write(
+            f"{folder}/{path}", b"".join(_prefixed(content) for content in contents[first : first + width])
+        )
         start += width
-    known = dict(_hash_tiles(leaves[: len(before)])) if before else {}
+    hashed_tiles = dict(_hash_tiles(leaves[: len(before)])) if before else {}
     for path, content in _hash_tiles(leaves):
-        if path not in known:
+        if path not in hashed_tiles:
             place.write(f"{folder}/{path}", content)
     if log is None:
         place.write(f"{folder}/{PUBLIC_KEY}", f"{key.verifier}\n".encode())

@@ -166,10 +166,10 @@ def make_manifest(
     return ManifestOfDay(network, day, document, files)
 
 
-def says_the_same(one: ManifestOfDay, other: ManifestOfDay) -> bool:
+def says_the_same(manifest: ManifestOfDay, other: ManifestOfDay) -> bool:
     """Return whether two manifests of a day differ at most in when and by what they were made."""
     made = ("publication", "published_at", "software", "replaces")
-    first, second = ({k: v for k, v in each.document.items() if k not in made} for each in (one, other))
+    first, second = ({k: v for k, v in each.document.items() if k not in made} for each in (manifest, other))
     return first == second
 
 

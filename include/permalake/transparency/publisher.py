@@ -52,8 +52,10 @@ class Publisher:
 
     def days(self, network: str) -> dict[date, Entry]:
         """Return a network's days with their last entries, in order."""
-        own = {date.fromisoformat(day): one for (name, day), one in self._latest.items() if name == network}
-        return dict(sorted(own.items()))
+        entries = {
+            date.fromisoformat(day): entry for (name, day), entry in self._latest.items() if name == network
+        }
+        return dict(sorted(entries.items()))
 
     @property
     def networks(self) -> list[str]:

@@ -98,8 +98,8 @@ def basis(evidence: Mapping[str, Any]) -> Iterator[str]:
     """Yield on whose keys a network's days rest, as the last manifest says."""
     if "guardian_sets" in evidence:
         listed = "; ".join(
-            f"of set {name} at least {one['quorum']} of {len(one['guardians'])} guardians"
-            for name, one in evidence["guardian_sets"].items()
+            f"of set {name} at least {guardian_set['quorum']} of {len(guardian_set['guardians'])} guardians"
+            for name, guardian_set in evidence["guardian_sets"].items()
         )
         yield (
             "Wormhole's guardians sign each message. That their signatures are valid is the publisher's "

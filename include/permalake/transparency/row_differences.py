@@ -16,7 +16,7 @@ _LONGEST = 80
 Row = Mapping[str, Any]
 
 
-def differing_rows(one: ds.Dataset, other: ds.Dataset, table: Table) -> tuple[Row | None, Row | None]:
+def differing_rows(version: ds.Dataset, other: ds.Dataset, table: Table) -> tuple[Row | None, Row | None]:
     """Return the first row, in the digest's order, that the versions do not share: that of each.
 
     Both where the same key has other values; None on the side that lacks the row.
@@ -27,7 +27,7 @@ def differing_rows(one: ds.Dataset, other: ds.Dataset, table: Table) -> tuple[Ro
     by = ", ".join(f'"{name}" ASC NULLS FIRST' for name in order)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        connection.register("one", one)
+        connection.register("one", version)
         connection.register("other", other)
 
         def lacking(here: str, there: str) -> Row | None:

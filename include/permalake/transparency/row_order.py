@@ -159,7 +159,8 @@ def _by_first_value(rows: ds.Dataset, lead: str) -> list[tuple[Any, Any]]:
         if first is not None:
             numbered.append((first, at, fragment))
     return [
-        (first, fragment) for first, _, fragment in sorted(numbered, key=lambda one: one[:2], reverse=True)
+        (first, fragment)
+        for first, _, fragment in sorted(numbered, key=lambda entry: entry[:2], reverse=True)
     ]
 
 

@@ -71,8 +71,8 @@ def check_consistent(log: SignedLog, seen: SeenLog) -> None:
 
 def remember(log: SignedLog, key: VerifierKey, at: str) -> None:
     """Keep how far a checked log goes."""
-    known: Mapping[str, SeenLog] = seen_logs()
+    earlier_logs: Mapping[str, SeenLog] = seen_logs()
     now = SeenLog(str(key), log.checkpoint.size, log.checkpoint.root.hex(), at)
-    document = {origin: asdict(seen) for origin, seen in {**known, log.checkpoint.origin: now}.items()}
+    document = {origin: asdict(seen) for origin, seen in {**earlier_logs, log.checkpoint.origin: now}.items()}
     FILE.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(str(FILE), json.dumps(document, indent=1, sort_keys=True).encode())

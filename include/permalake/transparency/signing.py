@@ -105,8 +105,8 @@ def _append(
     for manifest in manifests:
         publication = int(manifest.document["publication"])
         entry = Entry(manifest.network, manifest.day.isoformat(), publication, manifest.hex)
-        known = latest.get((entry.network, entry.date))
-        if known and known.publication >= publication:
+        logged = latest.get((entry.network, entry.date))
+        if logged and logged.publication >= publication:
             continue
         place.write(f"{FOLDER}/{entry.path}", manifest.content)
         place.write(_files_path(entry.network, entry.date), json.dumps(manifest.files).encode())

@@ -62,7 +62,7 @@ def verify(
     table_of: TableOf,
     *,
     key: VerifierKey | None = None,
-    wanted: Wanted = lambda _: True,
+    is_checked: Wanted = lambda _: True,
     derivation_of: DerivationOf | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Checked:
@@ -78,10 +78,10 @@ def verify(
     checked = open_checked(copy, key)
     latest = checked.log.latest
     for entry in checked.log.entries:
-        if wanted(entry) and latest[entry.network, entry.date] != entry:
+        if is_checked(entry) and latest[entry.network, entry.date] != entry:
             read_manifest(copy, entry)
     for (network, day), entry in sorted(latest.items()):
-        if not wanted(entry):
+        if not is_checked(entry):
             continue
         progress(f"{network} {day}")
         _check_day(copy, entry, table_of, checked, derivation_of)
@@ -139,12 +139,12 @@ def _check_day(
                 checked.unread.add(f"{entry.network}.{name}")
                 continue
             # A derivation reads the tables again: what came over the network stays until the day is done.
-            with ExitStack() as own:
-                table_rows = own.enter_context(copy.rows(entry, table, said["digest"]))
+            with ExitStack() as open_copies:
+                table_rows = open_copies.enter_context(copy.rows(entry, table, said["digest"]))
                 _check_table(table_rows, entry, table, said)
                 if derivation_of is not None:
                     rows[name], contracts[name] = table_rows, table
-                    opened.enter_context(own.pop_all())
+                    opened.enter_context(open_copies.pop_all())
             checked.tables[entry.network] += 1
             checked.rows[entry.network] += said["rows"]
         if derivation_of is not None:
@@ -176,8 +176,12 @@ def _day_before(
     copy: Copy, entry: Entry, table_of: TableOf, log: SignedLog, opened: ExitStack
 ) -> RawDay | None:
     """Return the raw tables of the last day before with input, as signed; None where the copy lacks them."""
-    earlier = [one for one in log.latest.values() if one.network == entry.network and one.date < entry.date]
-    for other in sorted(earlier, key=lambda one: one.date, reverse=True):
+    earlier = [
+        candidate
+        for candidate in log.latest.values()
+        if candidate.network == entry.network and candidate.date < entry.date
+    ]
+    for other in sorted(earlier, key=lambda candidate: candidate.date, reverse=True):
         manifest = read_manifest(copy, other)
         if any(manifest["tables"][name]["rows"] for name in manifest["raw"]):
             return _raw_rows(copy, other, manifest, table_of, opened)

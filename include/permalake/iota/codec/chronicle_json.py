@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from permalake.arrays.hexa import from_hex
-from permalake.arrays.ragged import bytes_of, concatenated, counts, decimals, joined, one, sized, uints
+from permalake.arrays.ragged import bytes_of, combined, concatenated, counts, decimals, joined, sized, uints
 from permalake.iota.codec.encode import MilestoneDraft, pack_milestone, pack_milestone_essence
 from permalake.iota.codec.faults import json_shape
 from permalake.iota.codec.outputs import ED25519
@@ -63,15 +63,15 @@ def pack_transactions(columns: Columns) -> pa.BinaryArray:
         uints(counts(inputs), 2),
         joined(inputs, concatenated(b"\0", _hexed(inputs))),
         uints(counts(outputs), 2),
-        joined(outputs, pack_outputs(one(pc.list_flatten(outputs)))),
+        joined(outputs, pack_outputs(combined(pc.list_flatten(outputs)))),
         sized(inner, 4),
         uints(counts(unlocks), 2),
-        joined(unlocks, _unlocks(one(pc.list_flatten(unlocks)))),
+        joined(unlocks, _unlocks(combined(pc.list_flatten(unlocks)))),
     )
 
 
 def _hexed(lists: pa.Array) -> pa.BinaryArray:
-    return from_hex(one(pc.list_flatten(lists)))
+    return from_hex(combined(pc.list_flatten(lists)))
 
 
 def pack_outputs(outputs: pa.StructArray) -> pa.BinaryArray:
@@ -79,14 +79,14 @@ def pack_outputs(outputs: pa.StructArray) -> pa.BinaryArray:
     kind, address, amount = outputs.flatten()
     known = pa.array(list(_OUTPUT_KINDS), pa.string())
     coded = pa.array(list(_OUTPUT_KINDS.values()), pa.binary()).take(pc.index_in(kind, known))
-    return concatenated(coded, b"\0", from_hex(one(address)), decimals(amount))
+    return concatenated(coded, b"\0", from_hex(combined(address)), decimals(amount))
 
 
 def _unlocks(unlocks: pa.StructArray) -> pa.BinaryArray:
     reference, public_key, signature = unlocks.flatten()
     number = pc.fill_null(reference, 0).to_numpy(zero_copy_only=False).astype(np.int64)
     referring = concatenated(b"\x01", uints(number, 2))
-    signed = concatenated(b"\0\0", bytes_of(one(public_key)), bytes_of(one(signature)))
+    signed = concatenated(b"\0\0", bytes_of(combined(public_key)), bytes_of(combined(signature)))
     return pc.if_else(pc.is_null(reference), signed, referring)
 
 

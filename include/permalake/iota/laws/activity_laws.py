@@ -101,28 +101,28 @@ LAWS = (
                 per_row("daily_activity", **{name: name for name in _OF_ACTIVITY}),
             ]
         ),
-        found=per_day("hourly_activity", **{name: f"sum({name})" for name in (*_OF_DAY, *_OF_ACTIVITY)}),
+        actual=per_day("hourly_activity", **{name: f"sum({name})" for name in (*_OF_DAY, *_OF_ACTIVITY)}),
     ),
     balance(
         "hours_hold_messages",
         "hourly_activity",
         "Every hour has the messages of its milestones.",
         expected=entries(_HOURS, "'hour ' || hour", "message_count"),
-        found=side("hourly_activity", "'hour ' || hour", "messages"),
+        actual=side("hourly_activity", "'hour ' || hour", "messages"),
     ),
     balance(
         "conflicts_add_up",
         "conflicts_daily",
         "Conflicts by reason are the conflicting messages.",
         expected=side("messages", _REASON, where="inclusion_state = 0"),
-        found=side("conflicts_daily", _REASON, "messages"),
+        actual=side("conflicts_daily", _REASON, "messages"),
     ),
     balance(
         "conflicts_have_addresses",
         "conflicting_transactions",
         "Every conflicting message has rows by address, with its reason.",
         expected=side("messages", _CONFLICT, where="inclusion_state = 0"),
-        found=entries(
+        actual=entries(
             "SELECT DISTINCT date, message_id, conflict_reason FROM conflicting_transactions", _CONFLICT
         ),
     ),
@@ -135,7 +135,7 @@ LAWS = (
             milestones="count(*) - 1",
             seconds="arg_max(timestamp, milestone_index) - arg_min(timestamp, milestone_index)",
         ),
-        found=per_day(
+        actual=per_day(
             "milestone_intervals", milestones="sum(milestones)", seconds="sum(seconds * milestones)"
         ),
     ),
@@ -144,7 +144,7 @@ LAWS = (
         "tag_families",
         "Families hold the day's tags and messages.",
         expected=per_day("tags", messages="count(*)", tags="count(DISTINCT tag)"),
-        found=per_day("tag_families", messages="sum(messages)", tags="sum(tags)"),
+        actual=per_day("tag_families", messages="sum(messages)", tags="sum(tags)"),
     ),
     *(
         law

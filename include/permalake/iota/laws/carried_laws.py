@@ -95,14 +95,14 @@ LAWS = (
         "active_addresses",
         "The day's active addresses are those of daily_analytics.",
         expected=per_row("daily_analytics", addresses="total_addresses"),
-        found=per_row("SELECT * FROM active_addresses WHERE period = 'day'", addresses="addresses"),
+        actual=per_row("SELECT * FROM active_addresses WHERE period = 'day'", addresses="addresses"),
     ),
     balance(
         "changes_are_carried",
         "ledger_outputs",
         "What the day created and consumed is in ledger_changes.",
         expected=_changes(),
-        found=_changes_carried(),
+        actual=_changes_carried(),
     ),
     *(
         balance(
@@ -110,7 +110,7 @@ LAWS = (
             table,
             "What is unspent was unspent the day before, or was created, and was not consumed.",
             expected=_continued(table, key, measures),
-            found=_unspent(table, key, measures),
+            actual=_unspent(table, key, measures),
         )
         for table, key, measures in (
             ("ledger_outputs", "kind", ("count", "amount", "bytes")),
@@ -132,14 +132,14 @@ LAWS = (
             outputs="sum(unspent_count)",
             amount="sum(unspent_amount)",
         ),
-        found=per_row("ledger_totals", outputs="outputs", amount="amount"),
+        actual=per_row("ledger_totals", outputs="outputs", amount="amount"),
     ),
     balance(
         "distribution_adds_up",
         "token_distribution",
         "Balances add up to the ledger's amount.",
         expected=per_row("ledger_totals", amount="amount", holders="holders"),
-        found=per_day("token_distribution", amount="sum(amount)", holders="sum(addresses)"),
+        actual=per_day("token_distribution", amount="sum(amount)", holders="sum(addresses)"),
     ),
     balance(
         "checkpoints_are_whole",
@@ -148,7 +148,7 @@ LAWS = (
         expected=per_row(
             "SELECT * FROM ledger_totals WHERE checkpoint = date", amount="amount", holders="holders"
         ),
-        found=per_day(_AT_CHECKPOINTS, amount="sum(balance)", holders="count_if(balance <> 0)"),
+        actual=per_day(_AT_CHECKPOINTS, amount="sum(balance)", holders="count_if(balance <> 0)"),
     ),
     violations(
         "richest_in_order",

@@ -35,14 +35,14 @@ LAWS = (
         "ledger_changes",
         "What the day created and consumed is in the output tables.",
         expected=_moved(),
-        found=_stated(),
+        actual=_stated(),
     ),
     balance(
         "every_kind_every_day",
         "ledger_changes",
         "Each day with milestones has a row of every kind and side.",
         expected=per_row("date_cache", rows="12"),
-        found=per_day("ledger_changes", rows="count(*)"),
+        actual=per_day("ledger_changes", rows="count(*)"),
     ),
     balance(
         "changes_belong_to_addresses",
@@ -52,13 +52,13 @@ LAWS = (
             "SELECT * FROM ledger_changes WHERE kind <> 'treasury'",
             change="sum(CASE side WHEN 'created' THEN amount ELSE -amount END)",
         ),
-        found=per_day("balance_changes", change="sum(change)"),
+        actual=per_day("balance_changes", change="sum(change)"),
     ),
     balance(
         "active_addresses_of_the_day",
         "balance_changes",
         "Active addresses are those of daily_analytics.",
         expected=per_row("daily_analytics", addresses="total_addresses"),
-        found=per_day("balance_changes", addresses="sum(is_active)"),
+        actual=per_day("balance_changes", addresses="sum(is_active)"),
     ),
 )

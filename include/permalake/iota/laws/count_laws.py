@@ -23,7 +23,7 @@ def one_row_a_day(name: str, table: str, *tables: str) -> Law:
         table,
         f"Each day with milestones has one row in {listed}.",
         expected=per_row("SELECT DISTINCT date FROM milestones", **dict.fromkeys(tables, "1")),
-        found=union(side(one, f"'{one}'") for one in tables),
+        actual=union(side(one, f"'{one}'") for one in tables),
     )
 
 
@@ -67,63 +67,63 @@ LAWS = (
         "ms_analytics",
         "message_count is the number of messages.",
         expected=side("messages", AT_MILESTONE),
-        found=side("ms_analytics", AT_MILESTONE, "message_count"),
+        actual=side("ms_analytics", AT_MILESTONE, "message_count"),
     ),
     balance(
         "transactions_add_up",
         "ms_analytics",
         "transaction_count is the number of included transactions.",
         expected=side("messages", AT_MILESTONE, where=INCLUDED),
-        found=side("ms_analytics", AT_MILESTONE, "transaction_count"),
+        actual=side("ms_analytics", AT_MILESTONE, "transaction_count"),
     ),
     balance(
         "tokens_add_up",
         "ms_analytics",
         "transferred_tokens is the sum of the created outputs.",
         expected=by(CREATED, AT_MILESTONE, "amount"),
-        found=side("ms_analytics", AT_MILESTONE, "transferred_tokens"),
+        actual=side("ms_analytics", AT_MILESTONE, "transferred_tokens"),
     ),
     balance(
         "states_add_up",
         "ms_activity",
         "Messages by state are as many as in messages.",
         expected=side("messages", f"{AT_MILESTONE} || ' state ' || inclusion_state"),
-        found=_STATES_COUNTED,
+        actual=_STATES_COUNTED,
     ),
     balance(
         "bytes_add_up",
         "ms_activity",
         "message_bytes is the size of the messages.",
         expected=side("messages", AT_MILESTONE, "octet_length(message)"),
-        found=side("ms_activity", AT_MILESTONE, "message_bytes"),
+        actual=side("ms_activity", AT_MILESTONE, "message_bytes"),
     ),
     balance(
         "sent_adds_up",
         "address_analytics",
         "sent_tokens is the sum of what the address unlocked.",
         expected=by(SPENT, f"address || ' ' || {AT_MILESTONE}", "amount"),
-        found=side("address_analytics", f"address || ' ' || {AT_MILESTONE}", "sent_tokens"),
+        actual=side("address_analytics", f"address || ' ' || {AT_MILESTONE}", "sent_tokens"),
     ),
     balance(
         "received_adds_up",
         "address_analytics",
         "recv_tokens is the sum of the created outputs that the address owns.",
         expected=by(CREATED, f"owner || ' ' || {AT_MILESTONE}", "amount"),
-        found=side("address_analytics", f"address || ' ' || {AT_MILESTONE}", "recv_tokens"),
+        actual=side("address_analytics", f"address || ' ' || {AT_MILESTONE}", "recv_tokens"),
     ),
     balance(
         "first_and_last_milestone",
         "date_cache",
         "start_ms and end_ms are the day's first and last milestone.",
         expected=per_day("milestones", start_ms="min(milestone_index)", end_ms="max(milestone_index)"),
-        found=per_row("date_cache", start_ms="start_ms", end_ms="end_ms"),
+        actual=per_row("date_cache", start_ms="start_ms", end_ms="end_ms"),
     ),
     balance(
         "values_are_those_of_the_day",
         "metrics_cache",
         "Values are the day's distinct addresses, by what they did, and tags.",
         expected=_metric_values(),
-        found=side("metrics_cache", "metric || ' ' || value"),
+        actual=side("metrics_cache", "metric || ' ' || value"),
     ),
     balance(
         "addresses_add_up",
@@ -135,7 +135,7 @@ LAWS = (
             send_addresses="count_if(metric = 'sent')",
             recv_addresses="count_if(metric = 'received')",
         ),
-        found=per_row(
+        actual=per_row(
             "daily_analytics",
             total_addresses="total_addresses",
             send_addresses="send_addresses",
@@ -147,7 +147,7 @@ LAWS = (
         "daily_extended",
         "The day's figures follow from the other tables.",
         expected=_day_counted(),
-        found=per_row("daily_extended", **{name: name for name in _DAILY_FIGURES}),
+        actual=per_row("daily_extended", **{name: name for name in _DAILY_FIGURES}),
     ),
     one_row_a_day("one_row_a_day", "daily_extended", "date_cache", "daily_analytics", "daily_extended"),
     one_row_a_day("metrics_of_a_day", "daily_activity", "daily_activity"),
@@ -162,7 +162,7 @@ LAWS = (
                 per_day("ms_analytics", booked_tokens="sum(transferred_tokens)"),
             ]
         ),
-        found=per_row(
+        actual=per_row(
             "daily_activity",
             **{name: name for name in (*_ACTIVITY_SUMS, "milestones", "booked_tokens")},
         ),

@@ -34,7 +34,7 @@ LAWS = (
             table,
             "Each row's message exists, in the same milestone and state.",
             things=_states_of(table),
-            known=_states_of("messages"),
+            allowed=_states_of("messages"),
         )
         for table in ("transactions", "tags", "parents")
     ),
@@ -43,6 +43,6 @@ LAWS = (
         "parents",
         "Every message has a parent.",
         things=messages_of("messages"),
-        known=messages_of("parents"),
+        allowed=messages_of("parents"),
     ),
 )

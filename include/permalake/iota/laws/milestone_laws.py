@@ -61,21 +61,21 @@ LAWS = (
         "milestones",
         "A milestone's message is among the day's messages.",
         things=messages_of("milestones"),
-        known=messages_of("messages"),
+        allowed=messages_of("messages"),
     ),
     covered(
         "rows_have_milestones",
         "milestones",
         "Every row's milestone exists, on its date and with its time.",
         things=_milestones_named(),
-        known=_milestones_known(),
+        allowed=_milestones_known(),
     ),
     covered(
         "ranges_agree",
         "ms_analytics",
         "Every row's ms_range_id is that of its milestone.",
         things=union(entries(table, _AT_RANGE) for table in _RANGED),
-        known=side("ms_analytics", _AT_RANGE),
+        allowed=side("ms_analytics", _AT_RANGE),
     ),
     violations(
         "range_of_milestone", "ms_analytics", "ms_range_id is milestone_index div chunk_size.", _WRONG_RANGES
@@ -86,7 +86,7 @@ LAWS = (
             f"ms_{topic}",
             "Every milestone has one row.",
             expected=side("milestones", AT_MILESTONE),
-            found=side(f"ms_{topic}", AT_MILESTONE),
+            actual=side(f"ms_{topic}", AT_MILESTONE),
         )
         for topic in ("analytics", "activity")
     ),

@@ -74,13 +74,13 @@ LAWS = (
         "native_tokens",
         "Created outputs hold as many native tokens as the output tables have it.",
         expected=by(_COUNTED, "output_id", "native_token_count"),
-        found=side("native_tokens", "output_id", where="is_spent = 0"),
+        actual=side("native_tokens", "output_id", where="is_spent = 0"),
     ),
     covered(
         "tokens_of_spent_outputs",
         "native_tokens",
         "Consumed tokens lie in consumed outputs, of the same transaction.",
         things=side("native_tokens", _SPENDING, where="is_spent = 1"),
-        known=by(SPENT, _SPENDING),
+        allowed=by(SPENT, _SPENDING),
     ),
 )

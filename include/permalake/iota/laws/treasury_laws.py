@@ -51,7 +51,7 @@ LAWS = (
         "treasury_outputs",
         "What a receipt takes from the treasury is what it creates and leaves.",
         expected=TREASURY_BEFORE,
-        found=TREASURY_AFTER,
+        actual=TREASURY_AFTER,
     ),
     violations(
         "treasury_goes_on",

@@ -15,7 +15,7 @@ LAWS = (
             "ledger_updates",
             f"What transactions {did} adds up to {column} of every address and milestone.",
             expected=side("address_analytics", _BY_ADDRESS, column),
-            found=side(
+            actual=side(
                 "ledger_updates",
                 _BY_ADDRESS,
                 "amount",
@@ -32,6 +32,6 @@ LAWS = (
         "ledger_updates",
         "Updates without a transaction are the funds of receipts.",
         expected=side("receipts", _OF_ADDRESS, "amount"),
-        found=side("ledger_updates", _OF_ADDRESS, "amount", where="transaction_id IS NULL"),
+        actual=side("ledger_updates", _OF_ADDRESS, "amount", where="transaction_id IS NULL"),
     ),
 )

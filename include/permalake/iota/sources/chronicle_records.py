@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from permalake.arrays.cursor import blake2b_rows, load
 from permalake.arrays.hexa import from_hex
-from permalake.arrays.ragged import concatenated, counts, one, uints
+from permalake.arrays.ragged import combined, concatenated, counts, uints
 from permalake.arrays.slices import fixed
 from permalake.iota.codec import chronicle_json as dialect
 from permalake.iota.codec.faults import DecodeError
@@ -213,7 +213,7 @@ def _id(text: str, width: int) -> str:
 def pack_messages(rows: list[Row]) -> pa.RecordBatch:
     """Return the records of some messages."""
     batch = pa.RecordBatch.from_pylist(rows, MESSAGE)
-    column = {name: one(batch.column(name)) for name in batch.schema.names}
+    column = {name: combined(batch.column(name)) for name in batch.schema.names}
     kind = pc.fill_null(column["type"], "")
     is_kind = [pc.equal(kind, name) for name in ("Transaction", "Indexation", "Milestone", "")]
     transactions = dialect.pack_transactions(
@@ -258,7 +258,7 @@ def _records(
 def _inputs(inputs: pa.Array) -> pa.Array:
     length = counts(inputs)
     offsets = pa.array(np.concatenate([[0], np.cumsum(length)]).astype(np.int32))
-    return pa.ListArray.from_arrays(offsets, from_hex(one(pc.list_flatten(inputs))))
+    return pa.ListArray.from_arrays(offsets, from_hex(combined(pc.list_flatten(inputs))))
 
 
 def _created(outputs: pa.Array, transaction_id: pa.BinaryArray) -> pa.Array:
@@ -267,7 +267,7 @@ def _created(outputs: pa.Array, transaction_id: pa.BinaryArray) -> pa.Array:
     owner = np.repeat(np.arange(len(length)), length)
     index = np.arange(len(owner)) - offsets[owner]
     ids = concatenated(transaction_id.take(pa.array(owner)), uints(index, 2))
-    made = [ids, dialect.pack_outputs(one(pc.list_flatten(outputs)))]
+    made = [ids, dialect.pack_outputs(combined(pc.list_flatten(outputs)))]
     return pa.ListArray.from_arrays(
         pa.array(offsets), pa.StructArray.from_arrays(made, fields=list(_CREATED))
     )

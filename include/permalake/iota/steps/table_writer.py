@@ -16,7 +16,7 @@ from permalake.iota.tables.base_tables import base_tables
 from permalake.iota.tables.day_sums import SUMS, day_sums
 from permalake.iota.tables.decoded_columns import DecodedRange
 from permalake.lake.task_files import FileTarget
-from permalake.pipeline.landing import TOLD, TaskOutput
+from permalake.pipeline.landing import LANDED_RECORD, TaskOutput
 
 MILESTONES, PENDING, PROBLEMS, TOUCHED_OUTPUTS = "milestone_rows", "pending", "problems", "touched_outputs"
 Named = list[tuple[str, pa.Table]]
@@ -41,7 +41,7 @@ class TableWriter:
     v_byte_cost: int | None
     file_io: Mapping[str, str]
 
-    schema = TOLD
+    schema = LANDED_RECORD
 
     def __call__(self, groups: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Write groups of whole milestones; return the files (:attr:`schema`)."""

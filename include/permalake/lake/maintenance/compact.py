@@ -112,8 +112,8 @@ def _ranges(rows: DataFrame, parts: int, order: list[str]) -> DataFrame:
 def _files_of(table: IcebergTable, days: Iterable[date]) -> dict[date, Files]:
     by_day: dict[date, Files] = {day: {} for day in days}
     if table.current_snapshot() is not None:
-        wanted = In("date", {day.isoformat() for day in by_day})  # type: ignore[call-arg, arg-type]
-        for task in table.scan(row_filter=wanted).plan_files():
+        on_these_days = In("date", {day.isoformat() for day in by_day})  # type: ignore[call-arg, arg-type]
+        for task in table.scan(row_filter=on_these_days).plan_files():
             by_day[day_of(task.file)][task.file.file_path] = task.file
     return by_day
 

@@ -90,14 +90,14 @@ def roots(connection: Connection, network: str, limits: Limits) -> list[Root]:
     return list(by_table.values())
 
 
-def needed(wanted: Iterable[Root]) -> Needed:
+def needed(table_roots: Iterable[Root]) -> Needed:
     """Return the files that the roots need.
 
     A file that cannot be read makes its table ``lacking``: what is not known to be needless must stay.
     """
     result = Needed()
     lists: dict[str, tuple[Root, Snapshot, IcebergTable]] = {}
-    for root, table in _each(wanted, lambda root: open_table(root.location), result, lambda root: root):
+    for root, table in _each(table_roots, lambda root: open_table(root.location), result, lambda root: root):
         result.paths[root.table].add(inner_path(root.location))
         for statistics in (*table.metadata.statistics, *table.metadata.partition_statistics):
             result.paths[root.table].add(inner_path(statistics.statistics_path))
@@ -107,16 +107,19 @@ def needed(wanted: Iterable[Root]) -> Needed:
     manifests: dict[str, tuple[Root, ManifestFile, IcebergTable]] = {}
     opened = _each(
         lists.values(),
-        lambda one: list(read_manifest_list(one[2].io.new_input(one[1].manifest_list))),
+        lambda entry: list(read_manifest_list(entry[2].io.new_input(entry[1].manifest_list))),
         result,
-        lambda one: one[0],
+        lambda entry: entry[0],
     )
     for (root, _, table), held in opened:
         for manifest in held:
             result.paths[root.table].add(inner_path(manifest.manifest_path))
             manifests.setdefault(manifest.manifest_path, (root, manifest, table))
     read = _each(
-        manifests.values(), lambda one: one[1].fetch_manifest_entry(one[2].io), result, lambda one: one[0]
+        manifests.values(),
+        lambda entry: entry[1].fetch_manifest_entry(entry[2].io),
+        result,
+        lambda entry: entry[0],
     )
     for (root, _, _), entries in read:
         result.paths[root.table].update(inner_path(entry.data_file.file_path) for entry in entries)
@@ -128,15 +131,15 @@ def _each(
 ) -> Iterator[tuple[_In, _Out]]:
     """Yield every item with what reading it gave, several at once; note what fails at its table."""
 
-    def one(item: _In) -> _Out | Exception:
+    def read_or_error(item: _In) -> _Out | Exception:
         try:
             return read(item)
         except Exception as error:  # noqa: BLE001 - a damaged file makes readers raise anything
             return error
 
-    known = list(items)
+    every_item = list(items)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for item, result in zip(known, pool.map(one, known), strict=True):
+        for item, result in zip(every_item, pool.map(read_or_error, every_item), strict=True):
             if isinstance(result, Exception):
                 root = root_of(item)
                 into.lacking[root.table] = (

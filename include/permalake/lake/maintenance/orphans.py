@@ -43,9 +43,9 @@ def orphans(settings: Settings, database: Database, network: str, limits: Limits
     # what was written before and is published later belongs to a build that holds its days now.
     listed = listing(base)
     with database.read() as connection:
-        wanted = roots(connection, network, limits)
+        table_roots = roots(connection, network, limits)
         young = min(limits.young, _oldest_build(connection, network) or limits.young)
-    keep = needed(wanted)
+    keep = needed(table_roots)
     result = Orphans(
         total_files=len(listed),
         total_bytes=sum(file.size for file in listed),

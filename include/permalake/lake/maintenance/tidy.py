@@ -158,8 +158,8 @@ def _count_states(done: dict[str, MaintenanceResult], forgotten: list[PastState]
 
 def _count_files(done: dict[str, MaintenanceResult], network: str, unneeded: Orphans) -> None:
     for table, files in unneeded.files.items():
-        one = done.setdefault(table, MaintenanceResult(f"{network}.{table}"))
-        one.removed, one.freed = len(files), sum(file.size for file in files)
+        result = done.setdefault(table, MaintenanceResult(f"{network}.{table}"))
+        result.removed, result.freed = len(files), sum(file.size for file in files)
     for table, reason in unneeded.spared.items():
         done.setdefault(table, MaintenanceResult(f"{network}.{table}")).spared = reason
 

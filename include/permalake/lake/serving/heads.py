@@ -69,8 +69,10 @@ def head_locations(connection: Connection) -> Locations:
     located: dict[str, dict[str, str]] = {}
     for namespace, name, location in rows:
         located.setdefault(namespace, {})[name] = location
-    known: Iterable[str] = connection.execute(select(networks.c.network)).scalars() if located else ()
-    return {network: located[own] for network in known if (own := live_namespace(network)) in located}
+    names: Iterable[str] = connection.execute(select(networks.c.network)).scalars() if located else ()
+    return {
+        network: located[namespace] for network in names if (namespace := live_namespace(network)) in located
+    }
 
 
 def _read(
@@ -78,8 +80,8 @@ def _read(
 ) -> dict[str, ServedTable]:
     """Return the tables of a head; those that ``previous`` has at the same place are taken from there."""
     return {
-        name: known
-        if (known := previous.get(name)) and known.location == location
+        name: served
+        if (served := previous.get(name)) and served.location == location
         else read_table(contracts[name], location)
         for name, location in locations.items()
         if name in contracts

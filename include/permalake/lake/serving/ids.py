@@ -124,10 +124,10 @@ class IdIndex:
 
     def _merged(self, segments: list[Segment]) -> tuple[Segment, ...]:
         while crowd := _crowd(segments):
-            keys = np.concatenate([one.keys for one in crowd])
-            places = np.concatenate([one.places for one in crowd])
+            keys = np.concatenate([segment.keys for segment in crowd])
+            places = np.concatenate([segment.places for segment in crowd])
             merged = self._written(*_sorted(keys, places))
-            segments = [one for one in segments if one not in crowd] + [merged]
+            segments = [segment for segment in segments if segment not in crowd] + [merged]
         return tuple(segments)
 
     def _written(self, keys: NDArray[np.uint64], places: NDArray[np.int32]) -> Segment:
@@ -148,7 +148,7 @@ class IdIndex:
 
     def _load(self) -> None:
         """Take what the folder holds; if a part of it cannot be read, go on with what was read before."""
-        opened = {one.name: one for one in self._segments}
+        opened = {segment.name: segment for segment in self._segments}
         try:
             names, days = _manifest(self._folder / _MANIFEST)
             self._segments = tuple(opened.get(name) or self._opened(name) for name in names)
@@ -157,7 +157,7 @@ class IdIndex:
             _LOG.warning("%s is damaged (%s): what is missing is indexed again", error.file, error)
 
     def _store(self) -> None:
-        names = [one.name for one in self._segments]
+        names = [segment.name for segment in self._segments]
         text = json.dumps({"format": _FORMAT, "segments": names, "days": self._days})
         draft = self._folder / f"{_MANIFEST}.new"
         with draft.open("w") as written:
@@ -236,8 +236,8 @@ def _sorted(keys: NDArray[np.uint64], places: NDArray[np.int32]) -> Pairs:
 
 def _crowd(segments: Sequence[Segment]) -> list[Segment]:
     """Return the segments of the smallest level that has too many; none if no level has."""
-    for level in sorted({one.level for one in segments}):
-        crowd = [one for one in segments if one.level == level]
+    for level in sorted({segment.level for segment in segments}):
+        crowd = [segment for segment in segments if segment.level == level]
         if len(crowd) >= _FAN:
             return crowd
     return []

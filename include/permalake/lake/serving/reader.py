@@ -241,11 +241,11 @@ class LakeReader:
             body += scan.condition if locations else ""
             clauses.append(f"{name} AS NOT MATERIALIZED ({body})")
             if f"$files_{name}" in body:
-                bound[f"files_{name}"] = [object_storage.inner_path(one) for one in locations]
+                bound[f"files_{name}"] = [object_storage.inner_path(location) for location in locations]
         for name, view in views.items():
             clauses.append(f"{name} AS NOT MATERIALIZED ({view.body()})")
-        own = re.sub(r"^\s*WITH\b", ", ", query.sql, flags=re.IGNORECASE)
-        return f"WITH {', '.join(clauses)} {own}", bound
+        query_body = re.sub(r"^\s*WITH\b", ", ", query.sql, flags=re.IGNORECASE)
+        return f"WITH {', '.join(clauses)} {query_body}", bound
 
 
 def _relation(
@@ -267,7 +267,7 @@ def _relation(
 
 def _dataset(contract: Table, locations: list[str]) -> ds.Dataset:
     schema = pa.schema([pa.field(field.name, field.type) for field in contract.arrow])
-    paths = [object_storage.inner_path(one) for one in locations]
+    paths = [object_storage.inner_path(location) for location in locations]
     return ds.dataset(
         paths, schema=schema, format="parquet", filesystem=object_storage.filesystem(locations[0])
     )

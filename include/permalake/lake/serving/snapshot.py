@@ -88,7 +88,9 @@ class Scan:
         """SQL that lets a reader skip row groups; empty where it would not."""
         if not self.milestones or len(self.milestones) > _NAMED_MILESTONES:
             return ""
-        return f" WHERE milestone_index IN ({', '.join(str(int(one)) for one in self.milestones)})"
+        return (
+            f" WHERE milestone_index IN ({', '.join(str(int(milestone)) for milestone in self.milestones)})"
+        )
 
 
 EVERYTHING = Scan()
@@ -115,9 +117,11 @@ class ServedTable:
 
     def _at(self, milestones: Collection[int]) -> Iterator[ServedFile]:
         """Yield the files with one of these milestones within their bounds: a lookup must not walk all."""
-        wanted = np.array(sorted(milestones), np.int64)
+        sorted_milestones = np.array(sorted(milestones), np.int64)
         first, last = self._bounds
-        held = np.searchsorted(wanted, last, "right") > np.searchsorted(wanted, first, "left")
+        held = np.searchsorted(sorted_milestones, last, "right") > np.searchsorted(
+            sorted_milestones, first, "left"
+        )
         return (self.files[at] for at in np.flatnonzero(held))
 
     @cached_property
@@ -193,9 +197,9 @@ def take_snapshot(
         contract = namespaces(network).tables.get(name)
         if contract is None or location is None:
             continue
-        known = previous.tables.get((network, name)) if previous else None
+        before = previous.tables.get((network, name)) if previous else None
         tables[network, name] = (
-            known if known and known.location == location else read_table(contract, location)
+            before if before and before.location == location else read_table(contract, location)
         )
     return LakeSnapshot(publication, tables)
 

@@ -57,5 +57,5 @@ class QueryWatchdog:
                         expired.set()
                         connection.interrupt()
                         self._watched[key] = now + _AGAIN, connection, expired
-                self._wakes = min((one[0] for one in self._watched.values()), default=float("inf"))
+                self._wakes = min((entry[0] for entry in self._watched.values()), default=float("inf"))
                 self._changed.wait(None if self._wakes == float("inf") else max(self._wakes - now, 0))

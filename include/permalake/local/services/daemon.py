@@ -45,13 +45,13 @@ class Daemon:
     def record(self) -> dict[str, int] | None:
         """``pid`` and ``port`` of the running server; None when it is not running, whatever the file says."""
         try:
-            known = json.loads(self._file.read_text("utf-8"))
-            process = psutil.Process(known["pid"])
+            recorded = json.loads(self._file.read_text("utf-8"))
+            process = psutil.Process(recorded["pid"])
             alive = process.status() != psutil.STATUS_ZOMBIE
-            same = start_of(process) == known["start"]
+            same = start_of(process) == recorded["start"]
         except (OSError, ValueError, KeyError, psutil.Error):
             return None
-        return {"pid": known["pid"], "port": known["port"]} if alive and same else None
+        return {"pid": recorded["pid"], "port": recorded["port"]} if alive and same else None
 
     def start(
         self,
@@ -92,11 +92,11 @@ class Daemon:
 
     def stop(self) -> bool:
         """Stop the server with all it has started; whether there was one. Its pid file goes either way."""
-        known = self.record()
-        if known:
-            _end_group(known["pid"])
+        recorded = self.record()
+        if recorded:
+            _end_group(recorded["pid"])
         self._file.unlink(missing_ok=True)
-        return known is not None
+        return recorded is not None
 
 
 def _end_group(group: int) -> None:

@@ -24,13 +24,13 @@ def install(module: str, binary: Path, what: str) -> None:
     binary.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=binary.parent) as scratch:
         place = Path(scratch)
-        own = {
+        go_folders = {
             "GOBIN": str(place / "bin"),
             "GOPATH": str(place / "path"),
             "GOCACHE": str(place / "cache"),
         }
         # Without -modcacherw the module cache is read-only, and the scratch folder could not be removed.
-        environment = {**os.environ, **own, "GOFLAGS": "-modcacherw"}
+        environment = {**os.environ, **go_folders, "GOFLAGS": "-modcacherw"}
         _run([_go(place), "install", module], environment, f"{what} could not be built")
         (built,) = (place / "bin").iterdir()
         built.rename(binary)

@@ -39,7 +39,7 @@ def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
     if not days:
         context.report(f"audit {arguments}: no rows to audit")
         return StepResult()
-    report, page = judged(context, pinned, days, title=str(arguments), carried=False)
+    report, page = audit_report(context, pinned, days, title=str(arguments), carried=False)
     failures = {day: report.failures(day) for day in days}
     for day in days:
         pinned.verdict(day, not failures[day], failures[day])
@@ -53,7 +53,7 @@ def _audited(context: StepContext, pinned: PinnedAttempt) -> StepResult:
     return StepResult("invalid", docs=str(page), reason=reason, retryable=False)
 
 
-def judged(
+def audit_report(
     context: StepContext,
     staging: PinnedAttempt | CarryAttempt,
     days: Sequence[date],

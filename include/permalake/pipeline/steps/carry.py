@@ -15,7 +15,7 @@ from permalake.lake.leases import format_range
 from permalake.pipeline.domain import loaded
 from permalake.pipeline.jobs import StepContext
 from permalake.pipeline.mirrored_days import carried_difference
-from permalake.pipeline.steps.audit import judged
+from permalake.pipeline.steps.audit import audit_report
 
 Carry = Callable[[StepContext, CarryAttempt], Mapping[date, str]]
 """Stages the carried tables of an attempt; returns the published days that are stale now, with the reason."""
@@ -39,7 +39,9 @@ def _carried(context: StepContext, attempt: CarryAttempt) -> StepResult:
     stale = build(context, attempt)
     days = attempt.published_days
     span = format_range(days[0], days[-1])
-    report, page = judged(context, attempt, days, title=f"{network} {span}, carried tables", carried=True)
+    report, page = audit_report(
+        context, attempt, days, title=f"{network} {span}, carried tables", carried=True
+    )
     for finding in (*report.failed, *report.warnings):
         context.report(f"carry {network} {span}: {finding.severity}: {finding.line()}")
     if report.failed:

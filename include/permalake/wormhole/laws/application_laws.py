@@ -125,28 +125,28 @@ LAWS = (
         _MESSAGES,
         "Every message has an application, or is said to have none.",
         expected=side("message_publication", "row_key"),
-        found=side(_MESSAGES, "row_key"),
+        actual=side(_MESSAGES, "row_key"),
     ),
     covered(
         "application_transfers_have_application",
         _TRANSFERS,
         "Every row's key and application is in application_messages.",
         things=side(_TRANSFERS, "row_key || ' ' || app_id"),
-        known=side(_MESSAGES, "row_key || ' ' || app_id"),
+        allowed=side(_MESSAGES, "row_key || ' ' || app_id"),
     ),
     covered(
         "deliveries_have_application",
         "relayer_deliveries",
         "Every row's key is in application_messages.",
         things=side("relayer_deliveries", "row_key"),
-        known=side(_MESSAGES, "row_key"),
+        allowed=side(_MESSAGES, "row_key"),
     ),
     balance(
         "details_of_every_application_transfer",
         _DETAILS,
         "Every transfer of an application has its details.",
         expected=entries(_TRANSFERS, "row_key"),
-        found=entries(_DETAILS, "row_key"),
+        actual=entries(_DETAILS, "row_key"),
     ),
     balance(
         "bridged_transfers_agree",
@@ -157,7 +157,7 @@ LAWS = (
             "row_key || ' ' || amount || ' ' || origin_chain || ':' || origin_address || ' to ' || "
             "target_chain",
         ),
-        found=side(
+        actual=side(
             _TRANSFERS,
             "row_key || ' ' || amount || ' ' || token_chain || ':' || token_address || ' to ' || "
             "target_chain",
@@ -169,7 +169,7 @@ LAWS = (
         _DETAILS,
         "What the token bridge moves for an application has one amount and one value.",
         expected=_bridged("token_transfer_details", _REPEATED),
-        found=_bridged(_DETAILS, _REPEATED),
+        actual=_bridged(_DETAILS, _REPEATED),
     ),
     violations(
         "application_notional_is_amount_times_price",
@@ -194,14 +194,14 @@ LAWS = (
         _DAILY,
         "messages is the number of messages of the application and chain.",
         expected=entries(_APPLICATIONS, _AT),
-        found=side(_DAILY, _AT, "messages"),
+        actual=side(_DAILY, _AT, "messages"),
     ),
     balance(
         "application_transfers_add_up",
         _DAILY,
         "transfers is the number of token transfers of the application and chain.",
         expected=entries(_VALUES, _AT),
-        found=side(_DAILY, _AT, "transfers"),
+        actual=side(_DAILY, _AT, "transfers"),
     ),
     violations(
         "application_sums_add_up",

@@ -24,7 +24,7 @@ LAWS = (
         "quorum_state",
         "Row keys are those of message_publication.",
         expected=_keys("message_publication"),
-        found=_keys("quorum_state"),
+        actual=_keys("quorum_state"),
     ),
     *(
         covered(
@@ -32,7 +32,7 @@ LAWS = (
             table,
             "Every row's key is in message_publication.",
             things=_keys(table),
-            known=_keys("message_publication"),
+            allowed=_keys("message_publication"),
         )
         for table in _OF_MESSAGES
     ),
@@ -41,20 +41,20 @@ LAWS = (
         "token_transfer_details",
         "Every token transfer has its details.",
         expected=_keys("token_transfer_payload"),
-        found=_keys("token_transfer_details"),
+        actual=_keys("token_transfer_details"),
     ),
     covered(
         "chain_details_of_every_transfer",
         "chain_details",
         "Every token and NFT transfer has its chain details.",
         things=_keys("token_transfer_payload", "nft_transfer_payload"),
-        known=_keys("chain_details"),
+        allowed=_keys("chain_details"),
     ),
     covered(
         "chain_details_have_message",
         "chain_details",
         "Every row's key is in message_publication.",
         things=_keys("chain_details"),
-        known=_keys("message_publication"),
+        allowed=_keys("message_publication"),
     ),
 )

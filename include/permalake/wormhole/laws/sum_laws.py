@@ -87,7 +87,7 @@ LAWS = (
         "messages_daily",
         "verified is the number of messages of the chain.",
         expected=side("message_publication", _EMITTER_CHAIN),
-        found=side("messages_daily", _EMITTER_CHAIN, "verified"),
+        actual=side("messages_daily", _EMITTER_CHAIN, "verified"),
     ),
     violations(
         "quarantined_is_in_quarantine",
@@ -100,7 +100,7 @@ LAWS = (
         "notional_transferred_daily",
         "transfers is the number of transfers of the route and token.",
         expected=by(ROUTED, AT_ROUTE),
-        found=side("notional_transferred_daily", AT_ROUTE, "transfers"),
+        actual=side("notional_transferred_daily", AT_ROUTE, "transfers"),
     ),
     violations(
         "sums_add_up",
@@ -114,6 +114,6 @@ LAWS = (
         "addresses_daily",
         "addresses is the number of distinct receivers on the chain.",
         expected=entries(_RECEIVERS, "'chain ' || target_chain", "n"),
-        found=side("addresses_daily", "'chain ' || target_chain", "addresses"),
+        actual=side("addresses_daily", "'chain ' || target_chain", "addresses"),
     ),
 )

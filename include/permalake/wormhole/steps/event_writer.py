@@ -60,7 +60,7 @@ class EventWriter:
     file_io: Mapping[str, str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the tables; return the record of it (:data:`~permalake.pipeline.landing.TOLD`)."""
+        """Write the tables; return the record of it (:data:`~permalake.pipeline.landing.LANDED_RECORD`)."""
         reference = load_reference(self.reference)
         output = TaskOutput(self.targets, self.landing, LANDED, self.file_io)
         targets = {target.table: target for target in self.targets}

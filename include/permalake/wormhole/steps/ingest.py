@@ -12,7 +12,7 @@ from permalake.net import object_storage
 from permalake.pipeline import jobs
 from permalake.pipeline.day_queries import DayQueries, stage_queries
 from permalake.pipeline.jobs import StepContext
-from permalake.pipeline.landing import TOLD, Written
+from permalake.pipeline.landing import LANDED_RECORD, Written
 from permalake.pipeline.mirrored_days import landed_days
 from permalake.pipeline.quarantining import quarantine
 from permalake.wormhole.contracts import WORMHOLE_TABLES
@@ -53,7 +53,9 @@ def run(context: StepContext) -> StepResult:
             object_storage.file_io(),
         )
         written = Written({**LANDED, **observation_writer.LANDED})
-        written.collect(deciding(given.documents, arguments.start, arguments.end).mapInArrow(writer, TOLD))
+        written.collect(
+            deciding(given.documents, arguments.start, arguments.end).mapInArrow(writer, LANDED_RECORD)
+        )
         attempt.stage_files(written.files, [*contracts, OBSERVATIONS])
         if (observed := given.observations(attempt.days(spark, "quorum_state"))) is not None:
             _stage_observations(attempt, observed, written, reference)
@@ -88,5 +90,5 @@ def _stage_observations(
     [target] = attempt.targets([OBSERVATIONS])
     writer = ObservationWriter(target, attempt.landing, reference, object_storage.file_io())
     files = len(written.files)
-    written.collect(of_messages(observed, *tables).mapInArrow(writer, TOLD))
+    written.collect(of_messages(observed, *tables).mapInArrow(writer, LANDED_RECORD))
     attempt.stage_files(written.files[files:], [OBSERVATIONS])

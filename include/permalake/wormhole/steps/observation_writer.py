@@ -35,7 +35,7 @@ class ObservationWriter:
     file_io: Mapping[str, str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the table; return the record of it (:data:`~permalake.pipeline.landing.TOLD`)."""
+        """Write the table; return the record of it (:data:`~permalake.pipeline.landing.LANDED_RECORD`)."""
         sets = load_reference(self.reference).guardian_sets
         output = TaskOutput([self.target], self.landing, LANDED, self.file_io)
         for group in whole_messages(batches):
