@@ -52,16 +52,16 @@ class NetworkRules:
     @classmethod
     def of(cls, settings: Settings, network: str, manifest: Mapping[str, Any]) -> NetworkRules:
         """Return the rules by the settings of this machine, else by the manifest."""
-        own = settings.networks.get(network)
-        if own is not None:
+        configured = settings.networks.get(network)
+        if configured is not None:
             return cls(
-                own.protocol,
-                own.bech32_hrp,
-                own.chunk_size,
-                own.look_back,
-                own.transaction_signatures,
-                own.coordinator_public_keys,
-                own.coordinator_threshold,
+                configured.protocol,
+                configured.bech32_hrp,
+                configured.chunk_size,
+                configured.look_back,
+                configured.transaction_signatures,
+                configured.coordinator_public_keys,
+                configured.coordinator_threshold,
                 "this machine's settings name",
             )
         said = manifest["verified"]
@@ -159,7 +159,9 @@ class TangleDerivation:
         """Yield what it does not cover."""
         yield "why transactions conflict (conflict_reason): the publisher's word. That they do is proven."
         others = sorted(
-            name for name, one in IOTA_TABLES.items() if one.commit != "side" and name not in self.tables
+            name
+            for name, contract in IOTA_TABLES.items()
+            if contract.commit != "side" and name not in self.tables
         )
         yield f"figures that sum these tables up: signed, not made again ({', '.join(others)})."
         yield from self._starts

@@ -152,17 +152,17 @@ def _payload_kinds(payload: Cursor, layout: Layout) -> U8:
 
 def _read_payloads(payload: Cursor, rows: I64, kind: U8, tags: Tags, layout: Layout) -> Transactions:
     """Read tagged data and transactions of ``payload``, whose rows are the blocks ``rows``."""
-    own = np.flatnonzero(kind[rows] == TAGGED_DATA)
-    part = payload.at(own)
-    tags.put(rows[own], read_tagged_data(part, layout))
-    payload.put(own, part)
-    own = np.flatnonzero(kind[rows] == TRANSACTION)
-    if not len(own):
+    part_rows = np.flatnonzero(kind[rows] == TAGGED_DATA)
+    part = payload.at(part_rows)
+    tags.put(rows[part_rows], read_tagged_data(part, layout))
+    payload.put(part_rows, part)
+    part_rows = np.flatnonzero(kind[rows] == TRANSACTION)
+    if not len(part_rows):
         return no_transactions(layout)
-    part = payload.at(own)
-    transactions, essence_tags = read_transactions(part, rows[own], layout)
-    tags.put(rows[own], essence_tags)
-    payload.put(own, part)
+    part = payload.at(part_rows)
+    transactions, essence_tags = read_transactions(part, rows[part_rows], layout)
+    tags.put(rows[part_rows], essence_tags)
+    payload.put(part_rows, part)
     return transactions
 
 

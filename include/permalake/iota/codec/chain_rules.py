@@ -57,8 +57,8 @@ def chain_key(output: Output, output_id: bytes) -> ChainKey:
     """Return kind and id of an alias, foundry or NFT; a zero id stands for BLAKE2b-256(output id)."""
     if output.kind == FOUNDRY and output.address:
         return FOUNDRY, output.address.pack() + output.serial_number.to_bytes(4, "little") + b"\0"
-    known = output.chain_id != NO_ID
-    return output.kind, output.chain_id if known else blake2b(output_id, digest_size=32).digest()
+    has_chain_id = output.chain_id != NO_ID
+    return output.kind, output.chain_id if has_chain_id else blake2b(output_id, digest_size=32).digest()
 
 
 def _chains(outputs: Iterable[Output], ids: Iterable[bytes]) -> dict[ChainKey, Output]:

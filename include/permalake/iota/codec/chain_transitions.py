@@ -63,8 +63,8 @@ def _is_born(
 
 def _new_before(new: Output, before: Chains, outputs: Sequence[Output]) -> list[Output]:
     """Return the new foundries of the same alias that precede ``new`` among the outputs."""
-    own = [output for output in outputs if output.kind == FOUNDRY and output.address == new.address]
-    fresh = [output for output in own if (FOUNDRY, foundry_id(output)) not in before]
+    foundries = [output for output in outputs if output.kind == FOUNDRY and output.address == new.address]
+    fresh = [output for output in foundries if (FOUNDRY, foundry_id(output)) not in before]
     return fresh[: [foundry_id(output) for output in fresh].index(foundry_id(new))]
 
 

@@ -77,8 +77,8 @@ def _hexed(lists: pa.Array) -> pa.BinaryArray:
 def pack_outputs(outputs: pa.StructArray) -> pa.BinaryArray:
     """Return outputs of ``kind``, ``address`` (hex) and ``amount`` (decimal)."""
     kind, address, amount = outputs.flatten()
-    known = pa.array(list(_OUTPUT_KINDS), pa.string())
-    coded = pa.array(list(_OUTPUT_KINDS.values()), pa.binary()).take(pc.index_in(kind, known))
+    kind_names = pa.array(list(_OUTPUT_KINDS), pa.string())
+    coded = pa.array(list(_OUTPUT_KINDS.values()), pa.binary()).take(pc.index_in(kind, kind_names))
     return concatenated(coded, b"\0", from_hex(combined(address)), decimals(amount))
 
 

@@ -56,10 +56,10 @@ class Spending:
 
     def __post_init__(self) -> None:
         transactions = self.blocks.transactions
-        wanted = np.zeros(len(transactions), bool)
-        wanted[self.rows] = True
-        self.inputs = np.flatnonzero(wanted[transactions.inputs.transaction])
-        self.created = np.flatnonzero(wanted[transactions.outputs.transaction])
+        is_spending = np.zeros(len(transactions), bool)
+        is_spending[self.rows] = True
+        self.inputs = np.flatnonzero(is_spending[transactions.inputs.transaction])
+        self.created = np.flatnonzero(is_spending[transactions.outputs.transaction])
         self.of_input = transactions.inputs.transaction[self.inputs]
         self.of_created = transactions.outputs.transaction[self.created]
         self.spent = self.consumed[self.inputs]
@@ -88,11 +88,11 @@ def unlocker(outputs: Outputs, rows: I64, time: I64) -> Addresses:
 
     An alias has none: its unlocking address depends on the output that follows it.
     """
-    own, back = outputs.address.take(rows), outputs.expiration_return.take(rows)
+    address, back = outputs.address.take(rows), outputs.expiration_return.take(rows)
     expiration = outputs.expiration_time[rows]
     expired = (expiration > 0) & (time >= expiration)
     return Addresses(
-        np.where(expired, back.kind, own.kind), np.where(expired[:, None], back.value, own.value)
+        np.where(expired, back.kind, address.kind), np.where(expired[:, None], back.value, address.value)
     )
 
 
@@ -199,7 +199,7 @@ def _cases(spending: Spending, unlocking: _Unlocking, rows: I64, commits: Mask) 
     row, index = expand(ends - begins)
     spent = spending.spent[begins[row] + index]
     outputs = iter(output_records(spending.outputs, spent))
-    ids = iter([spending.output_id[one].tobytes() for one in spent.tolist()])
+    ids = iter([spending.output_id[row].tobytes() for row in spent.tolist()])
     records = transaction_records(spending.blocks, rows, "stardust")
     places = zip(records, rows.tolist(), begins.tolist(), ends.tolist(), strict=True)
     for record, transaction, begin, end in places:

@@ -29,11 +29,11 @@ def read_features(part: Cursor, rows: I64, outputs: Outputs) -> None:
     """Read the features, then the immutable features, of ``part``'s rows (``rows`` of ``outputs``)."""
     kinds = outputs.kind[rows]
     _read(part, rows, outputs, _MUTABLE[kinds], immutable=False)
-    own = np.flatnonzero((kinds != BASIC) & part.fine)
-    if len(own):
-        chained = part.at(own)
-        _read(chained, rows[own], outputs, _IMMUTABLE[kinds[own]], immutable=True)
-        part.put(own, chained)
+    with_chain = np.flatnonzero((kinds != BASIC) & part.fine)
+    if len(with_chain):
+        chained = part.at(with_chain)
+        _read(chained, rows[with_chain], outputs, _IMMUTABLE[kinds[with_chain]], immutable=True)
+        part.put(with_chain, chained)
 
 
 def _read(part: Cursor, rows: I64, outputs: Outputs, allowed: I64, *, immutable: bool) -> None:
@@ -48,15 +48,15 @@ def _read(part: Cursor, rows: I64, outputs: Outputs, allowed: I64, *, immutable:
 
 
 def _read_feature(step: Cursor, feature: I64, rows: I64, outputs: Outputs, immutable: bool) -> None:
-    for wanted in range(TAG + 1):
-        own = np.flatnonzero((feature == wanted) & step.fine)
-        if not len(own):
+    for feature_kind in range(TAG + 1):
+        of_kind = np.flatnonzero((feature == feature_kind) & step.fine)
+        if not len(of_kind):
             continue
-        body, at = step.at(own), rows[own]
-        if wanted in (SENDER, ISSUER):
+        body, at = step.at(of_kind), rows[of_kind]
+        if feature_kind in (SENDER, ISSUER):
             kind, value = read_address(body)
-            (outputs.sender if wanted == SENDER else outputs.issuer).put(at, kind, value)
-        elif wanted == METADATA:
+            (outputs.sender if feature_kind == SENDER else outputs.issuer).put(at, kind, value)
+        elif feature_kind == METADATA:
             length = body.u16()
             body.fail((length == 0) | (length > MAX_METADATA), Fault.METADATA_LENGTH)
             start = body.take(length)
@@ -68,4 +68,4 @@ def _read_feature(step: Cursor, feature: I64, rows: I64, outputs: Outputs, immut
             length = body.u8()
             body.fail((length == 0) | (length > MAX_TAG), Fault.TAG_LENGTH)
             outputs.tag_start[at], outputs.tag_length[at] = body.take(length), length
-        step.put(own, body)
+        step.put(of_kind, body)

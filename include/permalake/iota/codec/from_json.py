@@ -73,7 +73,7 @@ def _milestone(body: Json, protocol: Protocol) -> bytes:
     if protocol == "chrysalis":
         pairs = list(zip(body["publicKeys"], body["signatures"], strict=True))
     else:
-        pairs = [(one["publicKey"], one["signature"]) for one in body["signatures"]]
+        pairs = [(signature["publicKey"], signature["signature"]) for signature in body["signatures"]]
     signed = [(_hex(key), _hex(signature)) for key, signature in pairs]
     draft = _chrysalis_draft(body, signed) if protocol == "chrysalis" else _stardust_draft(body)
     return pack_milestone(pack_milestone_essence(draft, protocol), signed, protocol)
@@ -104,10 +104,11 @@ def _transaction(body: Json, protocol: Protocol) -> Transaction:
     inner = essence.get("payload")
     return Transaction(
         inputs=tuple(
-            (_hex(one["transactionId"]), one["transactionOutputIndex"]) for one in essence["inputs"]
+            (_hex(reference["transactionId"]), reference["transactionOutputIndex"])
+            for reference in essence["inputs"]
         ),
-        outputs=tuple(_output(one) for one in essence["outputs"]),
-        unlocks=tuple(_unlock(one) for one in body["unlocks" if stardust else "unlockBlocks"]),
+        outputs=tuple(_output(output) for output in essence["outputs"]),
+        unlocks=tuple(_unlock(unlock) for unlock in body["unlocks" if stardust else "unlockBlocks"]),
         payload=_tagged(inner) if inner else None,
         network_id=int(essence["networkId"]) if stardust else 0,
         inputs_commitment=_hex(essence["inputsCommitment"]) if stardust else bytes(32),

@@ -160,7 +160,7 @@ def is_valid_path_proof(body: Body, trusted: TrustedKeys) -> bool:
     with json_shape("proof"):
         bodies = [body["message"], *(body["proof"] or ()), body["milestone"]]
         steps = [pack_json_block(step, "chrysalis") for step in bodies]
-        known = body["version"] == PATH_VERSION
+        is_path_version = body["version"] == PATH_VERSION
     try:
         # Decoding checks that the milestone's message has the parents that were signed.
         milestone = _milestone_in(steps[-1], "chrysalis")
@@ -171,7 +171,7 @@ def is_valid_path_proof(body: Body, trusted: TrustedKeys) -> bool:
         _id(below).hex() in above["parentMessageIds"]
         for below, above in zip(steps[:-1], read[1:], strict=True)
     )
-    return known and linked and all(map(_is_same, bodies, read)) and trusted.signed(milestone)
+    return is_path_version and linked and all(map(_is_same, bodies, read)) and trusted.signed(milestone)
 
 
 def _id(block: bytes) -> bytes:

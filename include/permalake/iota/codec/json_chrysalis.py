@@ -84,10 +84,10 @@ def _transaction(record: Transaction) -> Json:
     essence = {
         "type": 0,
         "inputs": inputs,
-        "outputs": [output(one) for one in record.outputs],
+        "outputs": [output(created) for created in record.outputs],
         "payload": _indexation(record.payload) if record.payload else None,
     }
-    return {"type": 0, "essence": essence, "unlockBlocks": [_unlock(one) for one in record.unlocks]}
+    return {"type": 0, "essence": essence, "unlockBlocks": [_unlock(unlock) for unlock in record.unlocks]}
 
 
 def _unlock(record: SignatureUnlock | ReferenceUnlock) -> Json:

@@ -135,10 +135,10 @@ def _transaction(record: Transaction) -> Json:
         "networkId": str(record.network_id),
         "inputs": inputs,
         "inputsCommitment": _hex(record.inputs_commitment),
-        "outputs": [output(one) for one in record.outputs],
+        "outputs": [output(created) for created in record.outputs],
         **_present("payload", _tagged_data(record.payload) if record.payload else None),
     }
-    return {"type": 6, "essence": essence, "unlocks": [_unlock(one) for one in record.unlocks]}
+    return {"type": 6, "essence": essence, "unlocks": [_unlock(unlock) for unlock in record.unlocks]}
 
 
 def _unlock(record: SignatureUnlock | ReferenceUnlock) -> Json:

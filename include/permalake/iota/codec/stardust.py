@@ -45,12 +45,12 @@ def read_outputs(cursor: Cursor, *, treasury: bool = False) -> Outputs:
     rows = np.flatnonzero(cursor.fine & ~is_treasury)
     part = cursor.at(rows)
     _read_native_tokens(part, rows, outputs)
-    for wanted, read in ((ALIAS, _read_alias), (FOUNDRY, _read_foundry), (NFT, _read_nft)):
-        own = np.flatnonzero(kind[rows] == wanted)
-        if len(own):
-            body = part.at(own)
-            read(body, rows[own], outputs)
-            part.put(own, body)
+    for output_kind, read in ((ALIAS, _read_alias), (FOUNDRY, _read_foundry), (NFT, _read_nft)):
+        of_kind = np.flatnonzero(kind[rows] == output_kind)
+        if len(of_kind):
+            body = part.at(of_kind)
+            read(body, rows[of_kind], outputs)
+            part.put(of_kind, body)
     read_unlock_conditions(part, rows, outputs)
     read_features(part, rows, outputs)
     cursor.put(rows, part)
@@ -122,16 +122,16 @@ def _read_nft(body: Cursor, rows: I64, outputs: Outputs) -> None:
 
 def _check_owners(cursor: Cursor, outputs: Outputs) -> None:
     """Fail aliases and NFTs that own themselves; a new one has a zero id, which no address can have."""
-    known = outputs.chain_id[:, :32].any(axis=1)
+    has_chain_id = outputs.chain_id[:, :32].any(axis=1)
     for kind, address_kind, owner in (
         (ALIAS, 8, outputs.state_controller),
         (ALIAS, 8, outputs.governor),
         (NFT, 16, outputs.address),
     ):
-        rows = np.flatnonzero(known & (outputs.kind == kind) & (owner.kind == address_kind))
-        own = (owner.value[rows] == outputs.chain_id[rows, :32]).all(axis=1)
+        rows = np.flatnonzero(has_chain_id & (outputs.kind == kind) & (owner.kind == address_kind))
+        owns_itself = (owner.value[rows] == outputs.chain_id[rows, :32]).all(axis=1)
         wrong = np.zeros(len(cursor), bool)
-        wrong[rows[own]] = True
+        wrong[rows[owns_itself]] = True
         cursor.fail(wrong, Fault.SELF_OWNED)
 
 
@@ -168,12 +168,12 @@ def _skip_features(cursor: Cursor) -> None:
         kind = part.u8()
         part.fail(kind > 3, Fault.FEATURE_KIND)
         width = np.full(len(rows), 33)
-        for wanted, read in ((2, Cursor.u16), (3, Cursor.u8)):
-            own = np.flatnonzero(kind == wanted)
-            if len(own):
-                sized = part.at(own)
-                width[own] = read(sized)
-                part.put(own, sized)
+        for feature_kind, read in ((2, Cursor.u16), (3, Cursor.u8)):
+            of_kind = np.flatnonzero(kind == feature_kind)
+            if len(of_kind):
+                sized = part.at(of_kind)
+                width[of_kind] = read(sized)
+                part.put(of_kind, sized)
         part.take(width)
 
 

@@ -56,30 +56,32 @@ def output_record(outputs: Outputs, row: int) -> Output:
 
 def output_records(outputs: Outputs, rows: I64) -> list[Output]:
     """Return the outputs of some rows."""
-    own = outputs.take(rows)
+    taken = outputs.take(rows)
     columns: dict[str, Sequence[Any]] = {
-        "kind": own.kind.tolist(),
-        "amount": own.amount.tolist(),
-        "address": _addresses(own.address),
-        "native_tokens": _native_tokens(own),
-        "storage_return": _with_values(own.storage_return, own.storage_return_amount),
-        "timelock": own.timelock_time.tolist(),
-        "expiration": _with_values(own.expiration_return, own.expiration_time),
-        "state_controller": _addresses(own.state_controller),
-        "governor": _addresses(own.governor),
-        "sender": _addresses(own.sender),
-        "issuer": _addresses(own.issuer),
-        "metadata": _cuts(own.data, own.metadata_start, own.metadata_length),
-        "tag": _cuts(own.data, own.tag_start, own.tag_length),
-        "immutable_metadata": _cuts(own.data, own.immutable_metadata_start, own.immutable_metadata_length),
-        "chain_id": _chain_ids(own),
-        "state_index": own.state_index.tolist(),
-        "state_metadata": _cuts(own.data, own.state_metadata_start, own.state_metadata_length),
-        "foundry_counter": own.foundry_counter.tolist(),
-        "serial_number": own.serial_number.tolist(),
-        "minted": _u256s(own.minted),
-        "melted": _u256s(own.melted),
-        "maximum": _u256s(own.maximum),
+        "kind": taken.kind.tolist(),
+        "amount": taken.amount.tolist(),
+        "address": _addresses(taken.address),
+        "native_tokens": _native_tokens(taken),
+        "storage_return": _with_values(taken.storage_return, taken.storage_return_amount),
+        "timelock": taken.timelock_time.tolist(),
+        "expiration": _with_values(taken.expiration_return, taken.expiration_time),
+        "state_controller": _addresses(taken.state_controller),
+        "governor": _addresses(taken.governor),
+        "sender": _addresses(taken.sender),
+        "issuer": _addresses(taken.issuer),
+        "metadata": _cuts(taken.data, taken.metadata_start, taken.metadata_length),
+        "tag": _cuts(taken.data, taken.tag_start, taken.tag_length),
+        "immutable_metadata": _cuts(
+            taken.data, taken.immutable_metadata_start, taken.immutable_metadata_length
+        ),
+        "chain_id": _chain_ids(taken),
+        "state_index": taken.state_index.tolist(),
+        "state_metadata": _cuts(taken.data, taken.state_metadata_start, taken.state_metadata_length),
+        "foundry_counter": taken.foundry_counter.tolist(),
+        "serial_number": taken.serial_number.tolist(),
+        "minted": _u256s(taken.minted),
+        "melted": _u256s(taken.melted),
+        "maximum": _u256s(taken.maximum),
     }
     return [
         Output(*values) for values in zip(*(columns[field.name] for field in fields(Output)), strict=True)
@@ -129,21 +131,24 @@ def transaction_record(blocks: Blocks, row: int, protocol: Protocol) -> Transact
 
 def transaction_records(blocks: Blocks, rows: I64, protocol: Protocol) -> list[Transaction]:
     """Return some of the blocks' transactions; ``rows`` ascend."""
-    own = blocks.transactions
-    inputs, outputs, unlocks = (_of(parts, rows) for parts in (own.inputs, own.outputs, own.unlocks))
+    parts = blocks.transactions
+    inputs, outputs, unlocks = (_of(parts, rows) for parts in (parts.inputs, parts.outputs, parts.unlocks))
     last = outputs.at[outputs.ends - 1]
-    behind_outputs = own.outputs.start[last] + own.outputs.length[last] + 4
-    has_payload = own.essence_start[rows] + own.essence_length[rows] > behind_outputs
+    behind_outputs = parts.outputs.start[last] + parts.outputs.length[last] + 4
+    has_payload = parts.essence_start[rows] + parts.essence_length[rows] > behind_outputs
     columns = (
         inputs.split(
-            [(one[:32], int.from_bytes(one[32:], "little")) for one in _rows(own.inputs.output_id[inputs.at])]
+            [
+                (output_id[:32], int.from_bytes(output_id[32:], "little"))
+                for output_id in _rows(parts.inputs.output_id[inputs.at])
+            ]
         ),
-        outputs.split(output_records(own.output, outputs.at)),
+        outputs.split(output_records(parts.output, outputs.at)),
         unlocks.split(_unlocks(blocks, unlocks.at)),
         has_payload.tolist(),
-        own.block[rows].tolist(),
-        own.network_id[rows].tolist(),
-        _rows(own.inputs_commitment[rows]),
+        parts.block[rows].tolist(),
+        parts.network_id[rows].tolist(),
+        _rows(parts.inputs_commitment[rows]),
     )
     return [
         Transaction(

@@ -41,8 +41,8 @@ def token_metadata(raw: bytes) -> TokenMetadata:
     """Return what a foundry's immutable metadata tells of its token (TIP-30)."""
     body = _object(raw, "IRC30")
     decimals = body.get("decimals")
-    known = type(decimals) is int and 0 <= decimals <= _MAX_DECIMALS
-    return TokenMetadata(_text(body.get("name")), _text(body.get("symbol")), decimals if known else None)
+    is_valid = type(decimals) is int and 0 <= decimals <= _MAX_DECIMALS
+    return TokenMetadata(_text(body.get("name")), _text(body.get("symbol")), decimals if is_valid else None)
 
 
 def _object(raw: bytes, standard: str) -> dict[str, Any]:

@@ -262,9 +262,9 @@ def _check_unlocks(cursor: Cursor, unlocks: Unlocks) -> None:
     plain = np.flatnonzero((unlocks.kind == REFERENCE) & (unlocks.reference < unlocks.idx))
     target = plain - unlocks.idx[plain] + unlocks.reference[plain]
     _fail_rows(cursor, row[plain[~signed[target]]], Fault.UNLOCK_REFERENCE)
-    own = np.flatnonzero(signed)
-    signature = bytes_at(cursor.data, unlocks.start[own] + 2, SIGNATURE_WIDTH - 2)
-    cursor.fail(duplicated(row[own], signature, len(cursor)), Fault.UNLOCK_DUPLICATE)
+    signature_rows = np.flatnonzero(signed)
+    signature = bytes_at(cursor.data, unlocks.start[signature_rows] + 2, SIGNATURE_WIDTH - 2)
+    cursor.fail(duplicated(row[signature_rows], signature, len(cursor)), Fault.UNLOCK_DUPLICATE)
 
 
 def _decode_outputs(cursor: Cursor, parts: Parts, layout: Layout) -> Outputs:

@@ -34,8 +34,8 @@ for _kind, _allowed, _required in (
 def read_address(cursor: Cursor) -> tuple[I64, U8]:
     """Return address type and 32 bytes of every row."""
     kind = cursor.u8()
-    known = (kind == ED25519) | (kind == ALIAS_ADDRESS) | (kind == NFT_ADDRESS)
-    cursor.fail(~known, Fault.ADDRESS_KIND)
+    is_address_kind = (kind == ED25519) | (kind == ALIAS_ADDRESS) | (kind == NFT_ADDRESS)
+    cursor.fail(~is_address_kind, Fault.ADDRESS_KIND)
     return kind, cursor.bytes(32)
 
 
@@ -63,26 +63,29 @@ def _read_condition(step: Cursor, condition: I64, rows: I64, outputs: Outputs) -
         GOVERNOR: outputs.governor,
         IMMUTABLE_ALIAS: outputs.address,
     }
-    for wanted in range(IMMUTABLE_ALIAS + 1):
-        own = np.flatnonzero((condition == wanted) & step.fine)
-        if not len(own):
+    for condition_kind in range(IMMUTABLE_ALIAS + 1):
+        of_kind = np.flatnonzero((condition == condition_kind) & step.fine)
+        if not len(of_kind):
             continue
-        body = step.at(own)
-        if wanted in owners:
+        body = step.at(of_kind)
+        if condition_kind in owners:
             kind, value = read_address(body)
-            owners[wanted].put(rows[own], kind, value)
-            if wanted == IMMUTABLE_ALIAS:
+            owners[condition_kind].put(rows[of_kind], kind, value)
+            if condition_kind == IMMUTABLE_ALIAS:
                 body.fail(kind != ALIAS_ADDRESS, Fault.ADDRESS_KIND)
-                outputs.chain_id[rows[own], 0] = kind
-                outputs.chain_id[rows[own], 1:33] = value
-        if wanted == STORAGE_RETURN:
+                outputs.chain_id[rows[of_kind], 0] = kind
+                outputs.chain_id[rows[of_kind], 1:33] = value
+        if condition_kind == STORAGE_RETURN:
             amount = body.u64()
             body.fail(
-                (amount == 0) | (amount > outputs.amount[rows[own]].astype(np.uint64)), Fault.STORAGE_RETURN
+                (amount == 0) | (amount > outputs.amount[rows[of_kind]].astype(np.uint64)),
+                Fault.STORAGE_RETURN,
             )
-            outputs.storage_return_amount[rows[own]] = np.where(body.fine, amount, 0)
-        elif wanted in (TIMELOCK, EXPIRATION):
+            outputs.storage_return_amount[rows[of_kind]] = np.where(body.fine, amount, 0)
+        elif condition_kind in (TIMELOCK, EXPIRATION):
             time = body.u32()
             body.fail(time == 0, Fault.CONDITION_TIME)
-            (outputs.timelock_time if wanted == TIMELOCK else outputs.expiration_time)[rows[own]] = time
-        step.put(own, body)
+            (outputs.timelock_time if condition_kind == TIMELOCK else outputs.expiration_time)[
+                rows[of_kind]
+            ] = time
+        step.put(of_kind, body)

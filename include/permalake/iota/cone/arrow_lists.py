@@ -15,12 +15,12 @@ class Lists:
     """Lists per emitted row, from parts that are ordered by transaction."""
 
     def __init__(self, transaction: np.ndarray, transactions: int):
-        self.own, self.transactions = transaction, transactions
+        self.row_transactions, self.transactions = transaction, transactions
 
     def of(self, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return list lengths, and rows of the parts, for parts whose transactions are ``owner``."""
         begins = np.append(np.searchsorted(owner, np.arange(self.transactions + 1)), len(owner))
-        at = np.where(self.own >= 0, self.own, self.transactions)
+        at = np.where(self.row_transactions >= 0, self.own, self.transactions)
         count = begins[at + 1] - begins[at]
         return count, spread(begins[at], count)
 

@@ -119,7 +119,7 @@ class MilestoneBatch:
     malformed: SourceRecords
     decoded: Blocks
     sound: np.ndarray
-    known: pa.Array
+    distinct_ids: pa.Array
     row_of: I64
     edge: I64
     problems: list[Problem] = field(default_factory=list)
@@ -160,7 +160,7 @@ class MilestoneBatch:
 
     def rows_of_ids(self, ids: pa.Array) -> I64:
         """Rows of the blocks with these ids (fixed 32 bytes), -1 where there is none."""
-        code = pc.index_in(ids, value_set=self.known)
+        code = pc.index_in(ids, value_set=self.distinct_ids)
         rows: np.ndarray = self.row_of[pc.fill_null(code, _UNKNOWN).to_numpy(zero_copy_only=False)]
         return rows
 

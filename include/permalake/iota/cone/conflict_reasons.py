@@ -44,8 +44,8 @@ def decided(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool) -> I
         "consumed": pa.array([[]] * batch.num_rows, ARROW.field("consumed").type),
         "origin": pa.nulls(batch.num_rows, pa.string()),
     }
-    own = [columns[name] if name in columns else batch[name] for name in ARROW.names]
-    yield pa.RecordBatch.from_arrays([_as(a, f) for a, f in zip(own, ARROW, strict=True)], schema=ARROW)
+    arrays = [columns[name] if name in columns else batch[name] for name in ARROW.names]
+    yield pa.RecordBatch.from_arrays([_as(a, f) for a, f in zip(arrays, ARROW, strict=True)], schema=ARROW)
     other = np.flatnonzero((code >= 0) & (code != reason) | (code == Conflict.NONE))
     if len(other):
         yield _disagreements(batch.take(pa.array(other)), claimed[other], code[other])
@@ -81,10 +81,10 @@ def recomputed(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool) -
     """
     blocks = decode_blocks(batch["raw"], protocol)
     transactions = blocks.transactions
-    known = batch["known"].flatten()
-    outputs = decode_outputs(known.field("data"), protocol)
+    spent_outputs = batch["known"].flatten()
+    outputs = decode_outputs(spent_outputs.field("data"), protocol)
     place = np.stack([batch[name].to_numpy().astype(np.int64) for name in KEY], axis=1)
-    code = _by_history(blocks, known, outputs, place)
+    code = _by_history(blocks, spent_outputs, outputs, place)
     fine = np.flatnonzero(code == Conflict.NONE)
     spending = Spending(
         protocol=protocol,
@@ -105,7 +105,7 @@ def recomputed(batch: pa.RecordBatch, protocol: Protocol, *, signatures: bool) -
     return code
 
 
-def _by_history(blocks: Blocks, known: pa.StructArray, outputs: Outputs, place: I64) -> I64:
+def _by_history(blocks: Blocks, spent_outputs: pa.StructArray, outputs: Outputs, place: I64) -> I64:
     """Return what the first input that is spent or not there says.
 
     NONE where all are there, with their bytes.
@@ -113,11 +113,11 @@ def _by_history(blocks: Blocks, known: pa.StructArray, outputs: Outputs, place: 
     inputs = blocks.transactions.inputs
     here = rank(place[:, 0], place[:, 1])[inputs.transaction]
     milestone = place[:, 0][inputs.transaction]
-    created, spent = (_place(known.field(name)) for name in ("created", "spent"))
+    created, spent = (_place(spent_outputs.field(name)) for name in ("created", "spent"))
     never = np.iinfo(np.int64).max
     created, is_created = np.where(created < 0, never, created), created >= 0
     is_spent = (spent >= 0) & (spent < here)
-    has_bytes = np.asarray(pc.is_valid(known.field("data"))) & (outputs.error == 0)
+    has_bytes = np.asarray(pc.is_valid(spent_outputs.field("data"))) & (outputs.error == 0)
     code = np.where(has_bytes, int(Conflict.NONE), int(Conflict.UNKNOWN))
     code[is_created & (created > here)] = Conflict.NOT_FOUND
     code[is_spent] = np.where(

@@ -41,7 +41,7 @@ def rows_of(
     if any(len(cone.order) for cone in cones):
         yield _blocks(batch, cones, ledger, rules)
     if batch.problems:
-        yield problem_rows(batch.problems, [rules.day(one.milestone).date for one in batch.problems])
+        yield problem_rows(batch.problems, [rules.day(problem.milestone).date for problem in batch.problems])
 
 
 def _record_batch(rows: int, kind: Row, columns: dict[str, pa.Array]) -> pa.RecordBatch:
@@ -131,10 +131,10 @@ def _blocks(
 
 def loose_rows(raw: pa.Array, protocol: Protocol, bech32_hrp: str) -> pa.Table:
     """Return rows (:data:`ARROW`) of well-formed blocks that have no place in the tangle yet."""
-    known: dict[str, Any] = {"kind": int(Record.BLOCK), "milestone": 0, "origin": "", "context": False}
+    constants: dict[str, Any] = {"kind": int(Record.BLOCK), "milestone": 0, "origin": "", "context": False}
     nulls = {name: pa.nulls(len(raw), pa.int32()) for name in ("state", "conflict", "number")}
     nulls |= {name: pa.nulls(len(raw), pa.binary()) for name in ("id", "link")}
-    records = {name: pa.repeat(value, len(raw)) for name, value in known.items()}
+    records = {name: pa.repeat(value, len(raw)) for name, value in constants.items()}
     batch = MilestoneBatch.of(pa.table({**records, **nulls, "raw": raw}), protocol)
     nothing = decode_outputs(pa.array([], pa.binary()), protocol)
     transactions = batch.decoded.transactions

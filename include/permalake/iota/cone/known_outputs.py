@@ -49,16 +49,16 @@ def resolved(
         earlier: The outputs of the days before the range.
         sink: Takes the rows.
     """
-    wanted = _all_inputs(pending)
-    rows = [touched.to_table(filter=pc.field("output_id").isin(wanted))]
+    output_ids = _all_inputs(pending)
+    rows = [touched.to_table(filter=pc.field("output_id").isin(output_ids))]
     if earlier is not None:
-        rows += earlier.rows(wanted)
-    known = KnownOutputs.of(rows, wanted)
+        rows += earlier.rows(output_ids)
+    input_outputs = KnownOutputs.of(rows, output_ids)
 
     def groups() -> Iterator[pa.Table]:
         for batch in pending.to_batches(batch_size=_ROWS):
             if batch.num_rows:
-                both = batch.append_column("known", known.inputs(batch))
+                both = batch.append_column("known", input_outputs.inputs(batch))
                 yield pa.Table.from_batches(decided(both, protocol, signatures=signatures), ARROW)
 
     yield from sink(groups())
@@ -70,32 +70,32 @@ class KnownOutputs:
 
     Attributes:
         output_id: Their ids.
-        known: Structs (data, created, spent), null where nothing is known. The latter two are the first
+        history: Structs (data, created, spent), null where nothing is known. The latter two are the first
             ranks in white-flag order (:func:`~permalake.iota.cone.conflict_reasons.rank`).
     """
 
     output_id: pa.BinaryArray
-    known: pa.StructArray
+    history: pa.StructArray
 
     @classmethod
-    def of(cls, touched: Iterable[pa.Table], wanted: pa.BinaryArray) -> Self:
-        """Return what rows of touched outputs tell of the ``wanted`` ones, which are distinct."""
+    def of(cls, touched: Iterable[pa.Table], output_ids: pa.BinaryArray) -> Self:
+        """Return what rows of touched outputs tell of these ones, whose ids are distinct."""
         rows = pa.concat_tables(touched).combine_chunks()
-        at = pc.index_in(rows["output_id"], wanted).combine_chunks().to_numpy()
+        at = pc.index_in(rows["output_id"], output_ids).combine_chunks().to_numpy()
         milestone, index = (rows[name].to_numpy().astype(np.int64) for name in KEY)
         ranks, is_spent = rank(milestone, index), rows["is_spent"].to_numpy()
         with_bytes = np.flatnonzero(rows["data"].is_valid())[::-1]  # of several rows the first one counts
-        source = np.full(len(wanted), -1)
+        source = np.full(len(output_ids), -1)
         source[at[with_bytes]] = with_bytes
         data = rows["data"].combine_chunks().take(pa.array(source, mask=source < 0))
-        firsts = (_firsts(len(wanted), at[which], ranks[which]) for which in (~is_spent, is_spent))
-        return cls(wanted, pa.StructArray.from_arrays([data, *firsts], ["data", "created", "spent"]))
+        firsts = (_firsts(len(output_ids), at[which], ranks[which]) for which in (~is_spent, is_spent))
+        return cls(output_ids, pa.StructArray.from_arrays([data, *firsts], ["data", "created", "spent"]))
 
     def inputs(self, pending: pa.RecordBatch) -> pa.ListArray:
         """Return what is known of each message's inputs, as lists."""
         ids, count = _inputs(pending)
         offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int32)
-        return pa.ListArray.from_arrays(offsets, self.known.take(pc.index_in(ids, self.output_id)))
+        return pa.ListArray.from_arrays(offsets, self.history.take(pc.index_in(ids, self.output_id)))
 
 
 def _all_inputs(pending: ds.Dataset) -> pa.BinaryArray:

@@ -45,11 +45,11 @@ class EarlierOutputs:
 
         They stand at the beginning of their milestone: the tables tell no place within it.
         """
-        wanted = pc.field("output_id").isin(hex_slices(*load(output_ids)))
+        with_these_ids = pc.field("output_id").isin(hex_slices(*load(output_ids)))
         for table in self.created:
-            yield _touched(table.to_table(["output_id", "milestone_index", "data"], wanted))
+            yield _touched(table.to_table(["output_id", "milestone_index", "data"], with_these_ids))
         included = pc.field("transaction_id").is_valid()  # a receipt consumes what no transaction may
-        yield _touched(self.consumed.to_table(["output_id", "milestone_index"], wanted & included))
+        yield _touched(self.consumed.to_table(["output_id", "milestone_index"], with_these_ids & included))
 
 
 def _touched(rows: pa.Table) -> pa.Table:

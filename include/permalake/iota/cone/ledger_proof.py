@@ -92,8 +92,8 @@ def _keys(ids: np.ndarray, milestone: np.ndarray) -> pa.Array:
     return fixed(np.hstack([ids, milestone.astype("<u4")[:, None].view(np.uint8)]))
 
 
-def _find(wanted: pa.Array, keys: pa.Array) -> np.ndarray:
-    places = pc.index_in(wanted, value_set=keys) if len(keys) else pa.nulls(len(wanted), pa.int32())
+def _find(ids: pa.Array, keys: pa.Array) -> np.ndarray:
+    places = pc.index_in(ids, value_set=keys) if len(keys) else pa.nulls(len(ids), pa.int32())
     rows: np.ndarray = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64).copy()
     return rows
 
@@ -125,10 +125,10 @@ def _times(cones: list[Cone], milestone: np.ndarray) -> np.ndarray:
 def owners(outputs: Outputs) -> Addresses:
     """Who owns an output when it is created: alias: its state controller; else its address."""
     is_alias = outputs.kind == ALIAS
-    own, controller = outputs.address, outputs.state_controller
+    address, controller = outputs.address, outputs.state_controller
     return Addresses(
-        np.where(is_alias, controller.kind, own.kind),
-        np.where(is_alias[:, None], controller.value, own.value),
+        np.where(is_alias, controller.kind, address.kind),
+        np.where(is_alias[:, None], controller.value, address.value),
     )
 
 
@@ -157,9 +157,9 @@ class _Checks:
     def matching(self, rows: np.ndarray) -> None:
         """Consumed outputs are those of the inputs of included transactions, no more and no fewer."""
         ledger, inputs, claims = self.ledger, self.transactions_of.inputs, self.batch.consumed
-        wanted = ledger.included[inputs.transaction] & (ledger.consumed < 0)
-        for transaction in np.unique(inputs.transaction[wanted]).tolist():
-            lacking = inputs.output_id[wanted & (inputs.transaction == transaction)]
+        is_missing = ledger.included[inputs.transaction] & (ledger.consumed < 0)
+        for transaction in np.unique(inputs.transaction[is_missing]).tolist():
+            lacking = inputs.output_id[is_missing & (inputs.transaction == transaction)]
             detail = f"consumed output {lacking[0].tobytes().hex()} is not in the source"
             self.fail(transaction, "consumed_missing", detail)
         used = np.zeros(len(rows), bool)
@@ -180,11 +180,11 @@ class _Checks:
         count = np.bincount(parts.inputs.transaction, minlength=len(ledger.included))
         fine = ledger.consumed >= 0
         fine[fine] = ledger.outputs.error[ledger.consumed[fine]] == 0
-        known = np.bincount(parts.inputs.transaction[fine], minlength=len(ledger.included))
+        proven_count = np.bincount(parts.inputs.transaction[fine], minlength=len(ledger.included))
         spending = Spending(
             protocol=self.batch.protocol,
             blocks=self.batch.decoded,
-            rows=np.flatnonzero(ledger.included & (count == known)),
+            rows=np.flatnonzero(ledger.included & (count == proven_count)),
             outputs=ledger.outputs,
             output_id=ledger.output_id,
             consumed=ledger.consumed,
@@ -213,12 +213,12 @@ class _Checks:
         listed = self.batch.changes
         for cone in cones:
             index = cone.milestone.index
-            own = milestone.searchsorted([index, index + 1])
+            bounds = milestone.searchsorted([index, index + 1])
             for row in np.flatnonzero(listed.milestone == index).tolist():
                 migrated = b"".join(migrated_ids(cone.milestone))
                 ours = {
-                    "created": _set(_between(outputs, owner, own) + migrated),
-                    "consumed": _set(_between(inputs, spender, own)),
+                    "created": _set(_between(outputs, owner, bounds) + migrated),
+                    "consumed": _set(_between(inputs, spender, bounds)),
                 }
                 theirs = {
                     "created": _set(listed.raw[row].as_py()),
@@ -231,9 +231,9 @@ class _Checks:
                         self.batch.problems.append(Problem(index, "utxo_changes", detail, origin))
 
 
-def _between(ids: np.ndarray, transaction: np.ndarray, own: np.ndarray) -> bytes:
+def _between(ids: np.ndarray, transaction: np.ndarray, bounds: np.ndarray) -> bytes:
     """Return the ids of a range of transactions; ``transaction`` (ascending) gives each id's."""
-    begin, end = transaction.searchsorted(own).tolist()
+    begin, end = transaction.searchsorted(bounds).tolist()
     return bytes(ids[begin:end].tobytes())
 
 

@@ -116,10 +116,10 @@ def _by(milestone: np.ndarray, values: np.ndarray) -> dict[int, np.ndarray]:
 
 def _find_roots(batch: MilestoneBatch, cones: list[Cone]) -> None:
     parents = [cone.milestone.parents for cone in cones]
-    ids = pa.array([parent for own in parents for parent in own], pa.binary(32))
+    ids = pa.array([parent for parent_ids in parents for parent in parent_ids], pa.binary(32))
     rows = iter(batch.rows_of_ids(ids).tolist())
-    for cone, own in zip(cones, parents, strict=True):
-        cone.roots = list(islice(rows, len(own)))
+    for cone, parent_ids in zip(cones, parents, strict=True):
+        cone.roots = list(islice(rows, len(parent_ids)))
 
 
 def _report_malformed(prover: _Prover) -> None:
@@ -174,7 +174,10 @@ def _milestones(prover: _Prover) -> tuple[dict[int, tuple[Cone, int, bool]], set
 def _carried(blocks: Blocks) -> dict[bytes, Milestone]:
     """Milestones that blocks carry, decoded already, by their payloads."""
     begin, end = blocks.payload_start, blocks.payload_start + blocks.payload_length
-    return {blocks.data[begin[row] : end[row]].tobytes(): one for row, one in blocks.milestones.items()}
+    return {
+        blocks.data[begin[row] : end[row]].tobytes(): milestone
+        for row, milestone in blocks.milestones.items()
+    }
 
 
 def _is_of_its_day(cone: Cone, protocol: Protocol) -> bool:
@@ -233,8 +236,8 @@ def _check_treasury(prover: _Prover, cone: Cone) -> None:
     if receipt is None:
         return
     created = sum(fund.deposit for fund in receipt.funds)
-    known = prover.state.treasuries.get(receipt.treasury_input)
-    held = prover.rules.treasuries.get(receipt.treasury_input) if known is None else known
+    remaining = prover.state.treasuries.get(receipt.treasury_input)
+    held = prover.rules.treasuries.get(receipt.treasury_input) if remaining is None else remaining
     if held is not None and held != created + receipt.treasury_output:
         detail = f"its receipt creates {created} and leaves {receipt.treasury_output} of a treasury of {held}"
         prover.fail(cone, "receipt_amount", detail)
@@ -307,15 +310,15 @@ def _absent_parents(prover: _Prover, cone: Cone) -> Iterator[tuple[int, bytes, i
     None when the parent is not in the batch.
     """
     batch, index = prover.batch, cone.milestone.index
-    wanted: dict[bytes, tuple[int, int]] = {}  # parent id → (its row, its child's row)
+    missing: dict[bytes, tuple[int, int]] = {}  # parent id → (its row, its child's row)
     for edge in prover.absent.get(index, np.zeros(0, np.int64)).tolist():
-        wanted.setdefault(
+        missing.setdefault(
             batch.decoded.parent[edge].tobytes(), (int(batch.edge[edge]), int(prover.child[edge]))
         )
     for parent, root in zip(cone.milestone.parents, cone.roots, strict=True):
         if root < 0 or not 0 <= index - batch.blocks.milestone[root] <= prover.rules.look_back:
-            wanted.setdefault(parent, (root, -1))
-    for parent, (root, row) in wanted.items():
+            missing.setdefault(parent, (root, -1))
+    for parent, (root, row) in missing.items():
         # A parent that is here lies too far back, or ahead of its child: no entry point either way.
         referenced = index - prover.state.referenced.get(parent, -index) <= prover.rules.look_back
         if root >= 0 or not (referenced or prover.rules.is_entry_point(index)):

@@ -108,9 +108,13 @@ def _held(start: np.ndarray, length: np.ndarray) -> pa.StructArray:
 
 def _former_owners(ledger: SpentOutputs, rows: np.ndarray, hrp: str) -> pa.Array:
     """Who owned outputs until they expired; null where nobody else unlocked them."""
-    own = owners(ledger.outputs)
-    moved = (own.kind != ledger.owner.kind) | (own.value != ledger.owner.value).any(axis=1)
-    return address_texts(Addresses(np.where(moved, own.kind, NO_ADDRESS), own.value), rows, hrp)
+    created_owner = owners(ledger.outputs)
+    moved = (created_owner.kind != ledger.owner.kind) | (created_owner.value != ledger.owner.value).any(
+        axis=1
+    )
+    return address_texts(
+        Addresses(np.where(moved, created_owner.kind, NO_ADDRESS), created_owner.value), rows, hrp
+    )
 
 
 def _conditions(outputs: Outputs, rows: np.ndarray) -> dict[str, pa.Array]:

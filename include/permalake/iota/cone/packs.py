@@ -91,13 +91,13 @@ class Chunks:
     def _packs(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         milestone = batch["milestone"].to_numpy().astype(np.int64)
         kind = batch["kind"].to_numpy()
-        own = (milestone - self.first) // self.size
+        home = (milestone - self.first) // self.size
         near = (milestone - self.first + self.look_back) // self.size
-        useful = (near != own) & ((kind == int(Record.MILESTONE)) | (kind == int(Record.BLOCK)))
-        at_home = np.flatnonzero((own >= 0) & (own < self.count))
+        useful = (near != home) & ((kind == int(Record.MILESTONE)) | (kind == int(Record.BLOCK)))
+        at_home = np.flatnonzero((home >= 0) & (home < self.count))
         nearby = np.flatnonzero(useful & (near >= 0) & (near < self.count))
         row = np.concatenate([at_home, nearby])
-        chunk = np.concatenate([own[at_home], near[nearby]])
+        chunk = np.concatenate([home[at_home], near[nearby]])
         order = np.lexsort((kind[row], milestone[row], chunk))
         row, chunk = row[order], chunk[order]
         place = milestone[row] // _MILESTONES

@@ -65,8 +65,8 @@ class ConeRules:
 
         Keys without a number of their own take the network's.
         """
-        own = [key.threshold for key in _applicable(self.keys, milestone) if key.threshold is not None]
-        return max(own, default=self.threshold)
+        thresholds = [key.threshold for key in _applicable(self.keys, milestone) if key.threshold is not None]
+        return max(thresholds, default=self.threshold)
 
 
 def _applicable(keys: Sequence[CoordinatorRange], milestone: int) -> list[CoordinatorRange]:

@@ -24,11 +24,11 @@ def signers(lists: Lists, batch: MilestoneBatch, rules: ConeRules) -> pa.ListArr
     transactions = batch.decoded.transactions
     unlocks = transactions.unlocks
     conflicts = (batch.blocks.state == InclusionState.CONFLICTING)[transactions.block]
-    wanted = np.flatnonzero((unlocks.kind == _SIGNATURE) & conflicts[unlocks.transaction])
-    if not len(wanted):
+    signature_rows = np.flatnonzero((unlocks.kind == _SIGNATURE) & conflicts[unlocks.transaction])
+    if not len(signature_rows):
         return None
-    keys = unlocks.start[wanted] + _PUBLIC_KEY_AT
-    values = blake2b_rows(batch.decoded.data, keys, np.full(len(wanted), _WIDTH))
-    texts = encode_addresses(rules.bech32_hrp, np.full(len(wanted), ED25519, np.int16), values)
-    count, at = lists.of(unlocks.transaction[wanted])
+    keys = unlocks.start[signature_rows] + _PUBLIC_KEY_AT
+    values = blake2b_rows(batch.decoded.data, keys, np.full(len(signature_rows), _WIDTH))
+    texts = encode_addresses(rules.bech32_hrp, np.full(len(signature_rows), ED25519, np.int16), values)
+    count, at = lists.of(unlocks.transaction[signature_rows])
     return list_array(count, texts.take(pa.array(at)), absent=count == 0)

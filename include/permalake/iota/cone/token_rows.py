@@ -53,7 +53,7 @@ def native_tokens(
             is_spent=True,
         ),
     )
-    per_output = [_tokens(one, rules.bech32_hrp) for one in held]
+    per_output = [_tokens(list_of_tokens, rules.bech32_hrp) for list_of_tokens in held]
     transaction = np.concatenate([owner for owner, _ in per_output])
     order = np.argsort(transaction, kind="stable")
     count, at = lists.of(transaction[order])
@@ -97,18 +97,21 @@ def token_schemes(batch: MilestoneBatch, ledger: SpentOutputs, rows: np.ndarray)
     foundries = np.flatnonzero(outputs.kind[rows] == FOUNDRY)
     if not len(foundries):
         return pa.nulls(len(rows), SCHEME)
-    own = rows[foundries]
-    transaction = transactions.outputs.transaction[own]
+    foundry_rows = rows[foundries]
+    transaction = transactions.outputs.transaction[foundry_rows]
     columns = {
-        "minted": _decimal(outputs.minted[own]),
-        "melted": _decimal(outputs.melted[own]),
-        "maximum": _decimal(outputs.maximum[own]),
+        "minted": _decimal(outputs.minted[foundry_rows]),
+        "melted": _decimal(outputs.melted[foundry_rows]),
+        "maximum": _decimal(outputs.maximum[foundry_rows]),
     }
     before = _states_before(batch, ledger)
-    keys = [(int(t), chain.tobytes()) for t, chain in zip(transaction, outputs.chain_id[own], strict=True)]
+    keys = [
+        (int(t), chain.tobytes())
+        for t, chain in zip(transaction, outputs.chain_id[foundry_rows], strict=True)
+    ]
     for name in ("minted", "melted"):
         earlier = [before.get(key, {}).get(name, 0) for key in keys]
-        now = map(_integer, getattr(outputs, name)[own])
+        now = map(_integer, getattr(outputs, name)[foundry_rows])
         changes = [str(after - then) for after, then in zip(now, earlier, strict=True)]
         columns[f"newly_{name}"] = pa.array(changes, pa.string())
     return scatter(foundries, struct_array(SCHEME, columns), len(rows))
@@ -122,11 +125,11 @@ def _states_before(batch: MilestoneBatch, ledger: SpentOutputs) -> dict[tuple[in
     rows = ledger.consumed[matched]
     transaction = batch.decoded.transactions.inputs.transaction[matched]
     return {
-        (int(one), spent.chain_id[row].tobytes()): {
+        (int(spender), spent.chain_id[row].tobytes()): {
             "minted": _integer(spent.minted[row]),
             "melted": _integer(spent.melted[row]),
         }
-        for one, row in zip(transaction, rows, strict=True)
+        for spender, row in zip(transaction, rows, strict=True)
     }
 
 
@@ -150,7 +153,7 @@ def _immutable(outputs: Outputs, rows: np.ndarray) -> list[bytes]:
 
 
 def _structs(kind: pa.StructType, metadata: list[NftMetadata] | list[TokenMetadata]) -> pa.StructArray:
-    return pa.array([one._asdict() for one in metadata], kind)
+    return pa.array([described_token._asdict() for described_token in metadata], kind)
 
 
 def _decimal(words: np.ndarray) -> pa.StringArray:

@@ -53,8 +53,10 @@ def _created(included: ColumnsByName) -> pa.Table:
     at, length = (
         outputs[name].to_numpy(zero_copy_only=False).astype(np.int64) for name in ("start", "length")
     )
-    own = slices(data, start[outputs.row] + at, length)
-    return _rows(_ids(included["transaction_id"], outputs), own, False, _place(included), outputs.row)
+    output_bytes = slices(data, start[outputs.row] + at, length)
+    return _rows(
+        _ids(included["transaction_id"], outputs), output_bytes, False, _place(included), outputs.row
+    )
 
 
 def _consumed(included: ColumnsByName) -> pa.Table:

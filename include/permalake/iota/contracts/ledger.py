@@ -19,7 +19,7 @@ from permalake.iota.contracts.columns import (
 
 
 def _outputs(
-    name: str, doc: str, *own: Column, output_id: str = OUTPUT_ID, lookups: tuple[str, ...] = ()
+    name: str, doc: str, *kind_columns: Column, output_id: str = OUTPUT_ID, lookups: tuple[str, ...] = ()
 ) -> Table:
     return Table(
         name=name,
@@ -32,7 +32,7 @@ def _outputs(
             milestone_time(),
             inclusion("1: only included transactions and receipts create outputs.", values=(1,)),
             amount("amount", "Amount of the output"),
-            *own,
+            *kind_columns,
             Column("data", "binary", "Raw bytes of the output."),
         ),
         key=("output_id",),

@@ -25,9 +25,9 @@ LEDGER_CHANGES = Table(
         long("amount", "Their amount (base tokens)."),
         long("bytes", "Their serialized bytes."),
         *(
-            one
+            column
             for condition in CONDITIONS
-            for one in (
+            for column in (
                 long(f"{condition}_count", f"Outputs with the unlock condition {condition}."),
                 long(f"{condition}_amount", "Amount of these outputs (base tokens)."),
             )

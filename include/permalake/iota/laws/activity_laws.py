@@ -60,10 +60,10 @@ _OF_TAGS = _values("tags", "tag", {TAG_METRICS[0]: "1"})
 
 def _misstated(table: str, name: str, metrics: Sequence[str], values: str) -> str:
     """Return listed values that differ from the rows behind them, and first ranks that are not the most."""
-    wanted = ", ".join(f"'{metric}'" for metric in metrics)
+    listed_metrics = ", ".join(f"'{metric}'" for metric in metrics)
     return f"""
 WITH counted AS ({values}),
-listed AS (SELECT date, metric, rank, {name} AS name, value FROM {table} WHERE metric IN ({wanted})),
+listed AS (SELECT date, metric, rank, {name} AS name, value FROM {table} WHERE metric IN ({listed_metrics})),
 most AS (SELECT date, metric, max(value) AS value FROM counted GROUP BY date, metric)
 SELECT listed.date AS date, listed.metric || ' ' || listed.name AS place, counted.value AS expected,
     listed.value AS found

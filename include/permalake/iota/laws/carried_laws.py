@@ -11,13 +11,13 @@ from permalake.iota.laws.count_laws import one_row_a_day
 
 def _changes() -> str:
     """Return a side of what days created and consumed, by kind."""
-    measures = {one: one for one in ("count", "amount", "bytes")}
+    measures = {measure: measure for measure in ("count", "amount", "bytes")}
     return unpivoted("ledger_changes", "kind || ' ' || side || ' ' || name", measures)
 
 
 def _changes_carried() -> str:
     """Return the same as ledger_outputs has it."""
-    names = [f"{side}_{one}" for side in SIDES for one in ("count", "amount", "bytes")]
+    names = [f"{side}_{measure}" for side in SIDES for measure in ("count", "amount", "bytes")]
     return unpivoted(
         "ledger_outputs", "kind || ' ' || name", {name.replace("_", " "): name for name in names}
     )
@@ -26,14 +26,15 @@ def _changes_carried() -> str:
 def _continued(table: str, key: str, measures: Sequence[str]) -> str:
     """Return a side of the unspent outputs a day earlier in the same chapter and what the day changed."""
     values = {
-        f"unspent {one}": f"coalesce(before_{one}, 0) + created_{one} - consumed_{one}" for one in measures
+        f"unspent {measure}": f"coalesce(before_{measure}, 0) + created_{measure} - consumed_{measure}"
+        for measure in measures
     }
     return unpivoted(_after_the_day_before(table, key, measures), f"{key} || ' ' || name", values)
 
 
 def _unspent(table: str, key: str, measures: Sequence[str]) -> str:
     """Return a side of the unspent outputs at the day's end."""
-    values = {f"unspent {one}": f"unspent_{one}" for one in measures}
+    values = {f"unspent {measure}": f"unspent_{measure}" for measure in measures}
     return unpivoted(_after_the_day_before(table, key, measures), f"{key} || ' ' || name", values)
 
 
@@ -43,13 +44,13 @@ def _after_the_day_before(table: str, key: str, measures: Sequence[str]) -> str:
     A chapter is a span of days with the same ``since_milestone``; its first day begins at zero. Rows whose
     day before is not known are left out.
     """
-    figures = [f"{moved}_{one}" for moved in ("created", "consumed", "unspent") for one in measures]
+    figures = [f"{moved}_{measure}" for moved in ("created", "consumed", "unspent") for measure in measures]
     columns = ", ".join(["date", key, "since_milestone", *figures])
     earlier = f"OVER (PARTITION BY {key} ORDER BY date)"
     before = ", ".join(
         f"CASE WHEN lag(since_milestone) {earlier} IS NOT DISTINCT FROM since_milestone "
-        f"THEN lag(unspent_{one}) {earlier} END AS before_{one}"
-        for one in measures
+        f"THEN lag(unspent_{measure}) {earlier} END AS before_{measure}"
+        for measure in measures
     )
     return (
         f"SELECT lagged.* FROM (SELECT {columns}, is_judged, {before} FROM ("

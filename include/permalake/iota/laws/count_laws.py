@@ -23,7 +23,7 @@ def one_row_a_day(name: str, table: str, *tables: str) -> Law:
         table,
         f"Each day with milestones has one row in {listed}.",
         expected=per_row("SELECT DISTINCT date FROM milestones", **dict.fromkeys(tables, "1")),
-        actual=union(side(one, f"'{one}'") for one in tables),
+        actual=union(side(name, f"'{name}'") for name in tables),
     )
 
 

@@ -64,8 +64,8 @@ def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
 
 def _in_order(cone: list[str | None] | None) -> Iterator[list[str]]:
     """Yield state and id of messages in white-flag order; those that lack one are left out."""
-    for one in sorted(filter(None, cone or [])):
-        yield one[_ORDER:].split(" ")
+    for numbered in sorted(filter(None, cone or [])):
+        yield numbered[_ORDER:].split(" ")
 
 
 LAWS = (

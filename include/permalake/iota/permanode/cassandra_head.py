@@ -124,10 +124,10 @@ class CassandraHead:
             self._synced = dict.fromkeys(sorted(self._sync_of(connected, indexes))[:-_WRITTEN_AGAIN], True)
             self._asked = time.monotonic()
         has = self._synced
-        known = pc.is_valid(milestones["message_id"]).to_pylist()
+        carried = pc.is_valid(milestones["message_id"]).to_pylist()
         at = [
             row
-            for row, (index, is_known) in enumerate(zip(indexes, known, strict=True))
+            for row, (index, is_known) in enumerate(zip(indexes, carried, strict=True))
             if index not in has or (is_known and not has[index])
         ]
         return milestones.take(pa.array(at, pa.int64())).sort_by("milestone_index")
@@ -143,9 +143,11 @@ class CassandraHead:
         for number in range(first // self._chunk_size, last // self._chunk_size + 1):
             yield from (row[0] for row in connected.execute(statement, (number, first, last)))
 
-    def _has_rows(self, locations: Mapping[str, str], name: str, wanted: pc.Expression) -> bool:
+    def _has_rows(self, locations: Mapping[str, str], name: str, condition: pc.Expression) -> bool:
         # A query of Spark's for nothing costs as much as one for a batch.
-        return bool(self._table(locations, name).head(1, columns=["milestone_index"], filter=wanted).num_rows)
+        return bool(
+            self._table(locations, name).head(1, columns=["milestone_index"], filter=condition).num_rows
+        )
 
     def _ids_of(self, locations: Mapping[str, str], batch: pa.Table) -> frozenset[str]:
         """Return the ids of the messages that milestones reference."""
@@ -159,12 +161,12 @@ class CassandraHead:
         Rows of ``referenced`` messages are about to be written.
         """
         now = set(above["message_id"].to_pylist())
-        known = self._messages.ids()
-        self._messages.clear(connected, known - now, self._micros, referenced)
+        present_ids = self._messages.ids()
+        self._messages.clear(connected, present_ids - now, self._micros, referenced)
         fresh = {
             row["message_id"]: Seen(row["message"], row["est_milestone_index"], row["seen_at"])
             for row in above.to_pylist()
-            if row["message_id"] not in known
+            if row["message_id"] not in present_ids
         }
         if fresh:
             self._messages.write(connected, fresh, self._micros + 1)
@@ -173,16 +175,16 @@ class CassandraHead:
         """Write the rows of milestones as their days will, ``sync`` last."""
         indexes = batch["milestone_index"].to_pylist()
         lake = _OfMilestones(Pinned(self._spark, locations, set(batch["date"].to_pylist())), indexes)
-        known = pc.is_valid(batch["message_id"]).to_pylist()
-        named = [index for index, is_known in zip(indexes, known, strict=True) if is_known]
+        carried = pc.is_valid(batch["message_id"]).to_pylist()
+        named = [index for index, is_known in zip(indexes, carried, strict=True) if is_known]
         nameless = ((index, "") for index in named)
         cassandra.erase(connected, self._keyspace, store.MILESTONES, nameless, self._micros + 1)
         is_theirs = pc.field("milestone_index").isin(batch["milestone_index"].combine_chunks())
-        filled = [one for one in OF_MILESTONES if self._has_rows(locations, one.name, is_theirs)]
+        filled = [table for table in OF_MILESTONES if self._has_rows(locations, table.name, is_theirs)]
         at_once([partial(self._insert, connected, table, lake, self._ttl) for table in filled])
         self._insert(connected, store.SYNC, lake, self._ttl // 2)
         if self._synced is not None:
-            self._synced.update(zip(indexes, known, strict=True))
+            self._synced.update(zip(indexes, carried, strict=True))
 
     def _insert(self, connected: Session, table: StoreTable, lake: Mapping[str, DataFrame], ttl: int) -> None:
         rows = STARDUST_ROWS[table.name](lake).toArrow()

@@ -140,10 +140,10 @@ def placed(variant: str, rows: DataFrame) -> DataFrame:
     ``rows`` come from :func:`permalake.iota.permanode.partitions.with_partition`.
     """
     table, key, _ = LOOKUPS[variant]
-    own = {key: F.col("hint"), "inclusion_state": state_byte(F.col("inclusion_state"))}
+    variant_columns = {key: F.col("hint"), "inclusion_state": state_byte(F.col("inclusion_state"))}
     if variant == "address":
-        own |= {"idx": small(F.col("output_index")), "address_type": F.lit(ED25519)}
-    return shaped(rows, table, **own)
+        variant_columns |= {"idx": small(F.col("output_index")), "address_type": F.lit(ED25519)}
+    return shaped(rows, table, **variant_columns)
 
 
 def hints(placed: DataFrame) -> DataFrame:

@@ -58,12 +58,12 @@ class HintTable:
             placement.add(new_segments(lack, ends, size))
             self._fresh = lack.join(ends, list(KEY), "left_anti").select(*KEY).distinct()
         # From here on only what is recorded counts.
-        known = placement.of_days(variant, dates)
+        segments = placement.of_days(variant, dates)
         if added:
-            mine = known.join(lack.select(*KEY).distinct(), list(KEY), "left_semi")
+            mine = segments.join(lack.select(*KEY).distinct(), list(KEY), "left_semi")
             placement.index(mine, micros, ends)
-        self._placed = with_partition(rows, known, order).localCheckpoint()
-        self._old = [with_partition(transforms.lookups(old)[variant], known, order) for old in before]
+        self._placed = with_partition(rows, segments, order).localCheckpoint()
+        self._old = [with_partition(transforms.lookups(old)[variant], segments, order) for old in before]
 
     def rows(self) -> DataFrame:
         """Return rows of the days in their partitions."""

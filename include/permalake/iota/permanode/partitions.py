@@ -24,13 +24,13 @@ def ends_of(segments: DataFrame) -> DataFrame:
     )
 
 
-def lacking(lookups: DataFrame, known: DataFrame) -> DataFrame:
-    """Return keys and days with more rows in ``lookups`` than ``known`` segments have places.
+def lacking(lookups: DataFrame, segments: DataFrame) -> DataFrame:
+    """Return keys and days with more rows in ``lookups`` than the ``segments`` have places.
 
     ``lookups`` has variant, hint and date; ``lack`` is the number of missing places.
     """
     counted = lookups.groupBy(*KEY, "date").agg(F.count(F.lit(1)).alias("wanted"))
-    reserved = known.groupBy(*KEY, "date").agg(F.sum("rows").alias("reserved"))
+    reserved = segments.groupBy(*KEY, "date").agg(F.sum("rows").alias("reserved"))
     return (
         counted.join(reserved, [*KEY, "date"], "left")
         .withColumn("lack", F.col("wanted") - F.coalesce("reserved", F.lit(0)))

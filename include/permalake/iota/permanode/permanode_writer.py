@@ -165,7 +165,7 @@ class CassandraDays:
             lake.today,
             lake.before,
             lake.whole,
-            fresh=[one.day for one in lake.batch.days if not one.states],
+            fresh=[due_day.day for due_day in lake.batch.days if not due_day.states],
             first=min(lake.batch.dates),
             held=lambda ids: referenced(cassandra.lookup(ids, self._settings, keyspace, table)),
         )

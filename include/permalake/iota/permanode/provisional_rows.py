@@ -48,7 +48,7 @@ def provisional_rows(
     """Yield the rows of messages (by id), table by table; each has the table's columns and ``message_id``."""
     if not messages:
         return
-    raw = pa.array([one.message for one in messages.values()], pa.binary())
+    raw = pa.array([seen.message for seen in messages.values()], pa.binary())
     blocks = DecodedRows(loose_rows(raw, protocol, bech32_hrp), 1)
     paying = blocks.where(pc.is_valid(blocks["transaction_id"]))
     made = {
@@ -87,11 +87,11 @@ def referenced(rows: DataFrame) -> DataFrame:
 
 
 def _row(row: Mapping[str, Any], table: StoreTable, seen: Seen) -> dict[str, Any]:
-    own: dict[str, Any] = {"inclusion_state": None, "ms_timestamp": seen.seen_at, "is_used": False}
+    provisional: dict[str, Any] = {"inclusion_state": None, "ms_timestamp": seen.seen_at, "is_used": False}
     if is_by_range(table):
-        own |= {"ms_range_id": UNREFERENCED, "milestone_index": seen.estimate}
+        provisional |= {"ms_range_id": UNREFERENCED, "milestone_index": seen.estimate}
     else:
-        own |= {"est_milestone_index": seen.estimate, "milestone_index": None}
+        provisional |= {"est_milestone_index": seen.estimate, "milestone_index": None}
     if (idx := row.get("idx")) is not None:
-        own["idx"] = idx - 65536 if idx > 32767 else idx
-    return {name: own.get(name, row.get(name)) for name in (*table.columns, "message_id")}
+        provisional["idx"] = idx - 65536 if idx > 32767 else idx
+    return {name: provisional.get(name, row.get(name)) for name in (*table.columns, "message_id")}

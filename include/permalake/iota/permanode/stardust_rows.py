@@ -55,8 +55,8 @@ def milestones(lake: Lake) -> DataFrame:
 
 def nameless(lake: Lake) -> DataFrame:
     """Return the keys that ``milestones`` with a known message had before it was known."""
-    known = lake["milestones"].where("message_id IS NOT NULL")
-    return known.select("milestone_index", F.lit("").alias("message_id"))
+    carried = lake["milestones"].where("message_id IS NOT NULL")
+    return carried.select("milestone_index", F.lit("").alias("message_id"))
 
 
 def tag_hints(lake: Lake) -> DataFrame:

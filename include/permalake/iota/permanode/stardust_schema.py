@@ -21,13 +21,13 @@ _BY_RANGE: tuple[Order, ...] = (
 )
 
 
-def _outputs(name: str, doc: str, key: str, views: tuple[str, ...], **own: str) -> StoreTable:
+def _outputs(name: str, doc: str, key: str, views: tuple[str, ...], **kind_columns: str) -> StoreTable:
     """Return an output table: a row per ``key`` and milestone, with a view per queried column."""
     ids = {key: "text"} if key == "output_id" else {key: "text", "output_id": "text"}
     return StoreTable(
         name,
         doc,
-        {**ids, **_RANGE, "amount": "bigint", **own, "data": "blob"},
+        {**ids, **_RANGE, "amount": "bigint", **kind_columns, "data": "blob"},
         (key,),
         _BY_RANGE,
         tuple(

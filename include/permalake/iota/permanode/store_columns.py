@@ -23,14 +23,14 @@ def state_byte(value: Column) -> Column:
     return F.unhex(F.lpad(F.hex(value), 2, "0"))
 
 
-def shaped(frame: DataFrame, table: StoreTable, **own: Column) -> DataFrame:
+def shaped(frame: DataFrame, table: StoreTable, **computed: Column) -> DataFrame:
     """Return the contract's columns in order, cast.
 
-    ``own`` gives those that differ from the frame's. A null key column becomes ``''``.
+    ``computed`` gives those that differ from the frame's. A null key column becomes ``''``.
     """
     columns = []
     for field in table.spark:
-        value = own.get(field.name, F.col(field.name))
+        value = computed.get(field.name, F.col(field.name))
         if field.name in table.key and table.columns[field.name] == "text":
             value = F.coalesce(value, F.lit(""))
         columns.append(value.cast(field.dataType).alias(field.name))

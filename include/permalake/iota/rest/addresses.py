@@ -170,13 +170,13 @@ def _balance(lake: RequestLake, target: Target) -> Response:
 def _outputs(lake: RequestLake, target: Target, query: OutputsQuery) -> Response:
     page = query.asked(lake, {"address": target[1], "type": query.type, "spent": query.include_spent})
     of_type = {} if query.type is None else {"output_type": query.type}
-    wanted = ledger.LedgerList(
+    question = ledger.LedgerList(
         "legacy_outputs", "address", target[0], "output_id", query.newest, ("output_type",), of_type
     )
     rows = unspent_or_all(
-        lake, page, lambda part: ledger.listed(lake, wanted, part), include_spent=query.include_spent
+        lake, page, lambda part: ledger.listed(lake, question, part), include_spent=query.include_spent
     )
-    shown, cursor = page.cut(rows, wanted.place)
+    shown, cursor = page.cut(rows, question.place)
     data = {
         "addressType": 0,
         "address": target[1],

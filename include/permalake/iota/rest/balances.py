@@ -40,16 +40,16 @@ def balances_at(outputs: Outputs, address: str, time: int) -> tuple[int, int]:
     value = np.frombuffer(raw, np.uint8)
 
     def is_address(addresses: Addresses) -> Mask:
-        own: Mask = (addresses.kind == kind) & (addresses.value == value).all(axis=1)
-        return own
+        is_equal: Mask = (addresses.kind == kind) & (addresses.value == value).all(axis=1)
+        return is_equal
 
     expired = (outputs.expiration_time > 0) & (outputs.expiration_time <= time)
     owns = is_address(outputs.address) | is_address(outputs.state_controller)
-    own = (expired & is_address(outputs.expiration_return)) | (~expired & owns)
+    spendable = (expired & is_address(outputs.expiration_return)) | (~expired & owns)
     owed = ~is_address(outputs.storage_return)
     kept = outputs.amount - outputs.storage_return_amount * owed
     free = outputs.timelock_time <= time
-    return int(kept[own].sum()), int(kept[own & free].sum())
+    return int(kept[spendable].sum()), int(kept[spendable & free].sum())
 
 
 def _ids(lake: RequestLake, address: str, last: int, *, spent_too: bool, size: int) -> list[str]:
@@ -66,15 +66,19 @@ def _is_seen(lake: RequestLake, address: str, last: int) -> bool:
 
 def _unspent(lake: RequestLake, address: str, last: int) -> list[bytes]:
     """Return the bytes of the unspent outputs that an address may unlock, now or later."""
-    wanted = _ids(lake, address, last, spent_too=False, size=_EVERY)
+    output_ids = _ids(lake, address, last, spent_too=False, size=_EVERY)
     outputs: list[bytes] = []
     for kind in _KINDS:
         table = f"{kind}_outputs"
-        places = {index for one in wanted for index in lake.find(table, "output_id", one).milestones or ()}
+        places = {
+            index
+            for output_id in output_ids
+            for index in lake.find(table, "output_id", output_id).milestones or ()
+        }
         if places:
             rows = lake.rows(
                 f"SELECT data FROM {table} WHERE output_id IN (SELECT unnest($ids))",  # noqa: S608
-                {"ids": wanted},
+                {"ids": output_ids},
                 **{table: Scan(milestones=sorted(places))},
             )
             outputs += [row["data"] for row in rows]

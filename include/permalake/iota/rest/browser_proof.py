@@ -37,10 +37,10 @@ def browser_proof(lake: RequestLake, message: ledger.Row) -> Json:
     else:
         cone = cone_of(lake, message["milestone_index"])
         ids = cone.ids(_root(protocol))
-        own = bytes.fromhex(message["message_id"])
-        if own not in ids:
+        own_id = bytes.fromhex(message["message_id"])
+        if own_id not in ids:
             raise not_found(f"a proof of {message['message_id']}")
-        proof["tree"] = merkle_proof_json(ids, ids.index(own), "")
+        proof["tree"] = merkle_proof_json(ids, ids.index(own_id), "")
     return proof | _signed(lake, cone)
 
 

@@ -172,76 +172,78 @@ class CassandraLedger:
         row = self._valid(self._milestone(index))
         return row[0] if row else self._lake.milestone(index)
 
-    def listed(self, wanted: LedgerList, page: ListPage) -> list[Row]:
+    def listed(self, question: LedgerList, page: ListPage) -> list[Row]:
         """Return one page of a list, and one row more if there is one."""
-        source = _SOURCES.get((wanted.table, wanted.column))
+        source = _SOURCES.get((question.table, question.column))
         at = self._milestone(page.after[0]) if page.after else []
         if source is None or (page.after and not at):
-            return self._lake.listed(wanted, page)
+            return self._lake.listed(question, page)
         since = datetime.fromtimestamp(at[0]["timestamp"], UTC) if at else None
-        rows = self._page(self._ordered(source, wanted, page, since), wanted, page)
+        rows = self._page(self._ordered(source, question, page, since), question, page)
         if len(self._valid(rows)) != len(rows):
-            return self._lake.listed(wanted, page)
+            return self._lake.listed(question, page)
         if not self._held.complete:
-            others = [index for index in self._lake.places(wanted) if index not in self._held]
-            rows += self._lake.listed(wanted, page, others)
-            rows.sort(key=wanted.place, reverse=wanted.newest)
+            others = [index for index in self._lake.places(question) if index not in self._held]
+            rows += self._lake.listed(question, page, others)
+            rows.sort(key=question.place, reverse=question.newest)
         return rows[: page.size + 1]
 
-    def _page(self, rows: Iterator[Row], wanted: LedgerList, page: ListPage) -> list[Row]:
+    def _page(self, rows: Iterator[Row], question: LedgerList, page: ListPage) -> list[Row]:
         """Return whole milestones of a list until the page is full; the store orders them by time alone."""
         rows_so_far: list[Row] = []
         for _, group in groupby(rows, key=lambda row: row["ms_timestamp"]):
-            kept = [row for row in group if self._matches(row, wanted, page)]
-            rows_so_far += sorted(kept, key=wanted.place, reverse=wanted.newest)
+            kept = [row for row in group if self._matches(row, question, page)]
+            rows_so_far += sorted(kept, key=question.place, reverse=question.newest)
             if len(rows_so_far) > page.size:
                 break
         return rows_so_far
 
-    def _matches(self, row: Row, wanted: LedgerList, page: ListPage) -> bool:
+    def _matches(self, row: Row, question: LedgerList, page: ListPage) -> bool:
         if isinstance(row.get("inclusion_state"), bytes):
             row["inclusion_state"] = row["inclusion_state"][0]
         return (
             row["milestone_index"] in self._held
-            and wanted.behind(row, page)
-            and all(row[name] == value for name, value in wanted.equal.items())
+            and question.behind(row, page)
+            and all(row[name] == value for name, value in question.equal.items())
         )
 
     def _ordered(
-        self, source: _Source, wanted: LedgerList, page: ListPage, since: datetime | None
+        self, source: _Source, question: LedgerList, page: ListPage, since: datetime | None
     ) -> Iterator[Row]:
         """Yield the rows of a list in order of time, from the milestone of the page's position on."""
-        columns = ", ".join(dict.fromkeys((*wanted.columns, "milestone_index", "ms_timestamp", wanted.tie)))
-        order, compare = ("DESC", "<=") if wanted.newest else ("ASC", ">=")
+        columns = ", ".join(
+            dict.fromkeys((*question.columns, "milestone_index", "ms_timestamp", question.tie))
+        )
+        order, compare = ("DESC", "<=") if question.newest else ("ASC", ">=")
         ranged = "" if source.hints is None else " AND ms_range_id = ?"
         timed = "" if since is None else f" AND ms_timestamp {compare} ?"
-        for milestones in self._ranges(source, wanted, page):
-            values = (wanted.value, *milestones, *(() if since is None else (since,)))
+        for milestones in self._ranges(source, question, page):
+            values = (question.value, *milestones, *(() if since is None else (since,)))
             yield from heapq.merge(
                 *(
                     self._stream(
-                        f"SELECT {columns} FROM {source.table} WHERE {wanted.column} = ?{ranged}{own}{timed} "  # noqa: S608
-                        f"ORDER BY ms_timestamp {order}",
+                        f"SELECT {columns} FROM {source.table} WHERE {question.column} = ?"  # noqa: S608
+                        f"{ranged}{slice_condition}{timed} ORDER BY ms_timestamp {order}",
                         *values,
                     )
-                    for own in source.slices
+                    for slice_condition in source.slices
                 ),
                 key=lambda row: row["ms_timestamp"],
-                reverse=wanted.newest,
+                reverse=question.newest,
             )
 
-    def _ranges(self, source: _Source, wanted: LedgerList, page: ListPage) -> list[tuple[int, ...]]:
+    def _ranges(self, source: _Source, question: LedgerList, page: ListPage) -> list[tuple[int, ...]]:
         """Return the partitions of a key, as values of ``ms_range_id``, in the order of the list."""
         if source.hints is None:
             return [()]
         table, fixed = source.hints
-        statement = f"SELECT ms_range_id FROM {table} WHERE {wanted.column} = ? AND {fixed}"  # noqa: S608
-        rows = self._rows(statement, wanted.value)
-        ranges = sorted((row["ms_range_id"] for row in rows), reverse=wanted.newest)
+        statement = f"SELECT ms_range_id FROM {table} WHERE {question.column} = ? AND {fixed}"  # noqa: S608
+        rows = self._rows(statement, question.value)
+        ranges = sorted((row["ms_range_id"] for row in rows), reverse=question.newest)
         if page.after:
             at = page.after[0] // self._chunk_size
-            ranges = [one for one in ranges if (one <= at if wanted.newest else one >= at)]
-        return [(one,) for one in ranges]
+            ranges = [number for number in ranges if (number <= at if question.newest else number >= at)]
+        return [(number,) for number in ranges]
 
     def _valid(self, rows: list[Row]) -> list[Row]:
         """Return the rows that are of the request's state.

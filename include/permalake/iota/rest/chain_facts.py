@@ -107,10 +107,10 @@ def _states(lake: RequestLake, kind: str, chain_id: str, most: int) -> list[ledg
     scan = lake.find(table, column, chain_id)
     if scan.is_empty:
         return []
-    own = {"nft": ", issuer", "alias": ", state_index"}.get(kind, "")
+    kind_columns = {"nft": ", issuer", "alias": ", state_index"}.get(kind, "")
     owner = OWNERS[table]
     return lake.rows(
-        f"SELECT output_id, amount, milestone_index, ms_timestamp, data, {owner} AS owner{own} "  # noqa: S608
+        f"SELECT output_id, amount, milestone_index, ms_timestamp, data, {owner} AS owner{kind_columns} "  # noqa: S608
         f"FROM {table} "
         f"WHERE {column} = $id AND milestone_index <= $last ORDER BY milestone_index DESC, output_id DESC "
         "LIMIT $most",

@@ -36,9 +36,9 @@ def conditions_in_words(output: Json, hrp: str, coin: CoinUnit) -> list[str]:
     ``output``: its JSON as nodes answer it; without conditions for the treasury. ``coin``: of its amounts.
     """
     if "unlockConditions" not in output:
-        own = output.get("address")
-        return [f"{_text(own, hrp)} may spend it."] if own else []
-    conditions = {one["type"]: one for one in output["unlockConditions"]}
+        address = output.get("address")
+        return [f"{_text(address, hrp)} may spend it."] if address else []
+    conditions = {condition["type"]: condition for condition in output["unlockConditions"]}
     return [*_owner(conditions, hrp), *_limits(conditions, hrp, coin), *_roles(conditions, hrp)]
 
 

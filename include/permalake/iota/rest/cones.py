@@ -37,14 +37,14 @@ class ProvenCone:
 
     def messages(self, *message_ids: str | None) -> list[bytes]:
         """Return the bytes of some of its messages, in the order asked for."""
-        wanted = [one for one in message_ids if one]
+        ids = [message_id for message_id in message_ids if message_id]
         rows = self.lake.rows(
             "SELECT message_id, message FROM messages WHERE message_id IN (SELECT unnest($ids))",
-            {"ids": wanted},
+            {"ids": ids},
             messages=Scan(milestones=[self.index]),
         )
         messages = {row["message_id"]: row["message"] for row in rows}
-        return [messages[one] for one in wanted]
+        return [messages[message_id] for message_id in ids]
 
     def parents(self) -> dict[bytes, list[bytes]]:
         """Return the parents of every message that the milestone references."""
@@ -68,5 +68,5 @@ def cone_of(lake: RequestLake, index: int) -> ProvenCone:
         {"index": index},
         messages=Scan(milestones=[index]),
     )
-    states = tuple((one["message_id"], one["inclusion_state"]) for one in order)
+    states = tuple((row["message_id"], row["inclusion_state"]) for row in order)
     return ProvenCone(lake, index, row["payload"], row["message_id"], states)

@@ -94,10 +94,10 @@ def tagged_data(message: Json) -> Json | None:
     """Return tag and data of a message or of its transaction; None where it has none."""
     payload = message.get("payload") or {}
     inner = (payload.get("essence") or {}).get("payload") or {}
-    for one in (payload, inner):
-        tag = one.get("tag", one.get("index"))
-        if isinstance(tag, str) and isinstance(one.get("data", ""), str):
-            data = one.get("data", "")
+    for holder in (payload, inner):
+        tag = holder.get("tag", holder.get("index"))
+        if isinstance(tag, str) and isinstance(holder.get("data", ""), str):
+            data = holder.get("data", "")
             bare = tag.removeprefix("0x")
             return {
                 "tag": bare,
@@ -140,9 +140,9 @@ def _described(document: Json) -> Json:
 def _traits(attributes: Any) -> list[list[str]]:
     """Return name and value of each attribute (TIP-27, ``trait_type`` and ``value``); others are left out."""
     return [
-        [one["trait_type"], str(one["value"])]
-        for one in (attributes if isinstance(attributes, list) else ())
-        if isinstance(one, dict)
-        and isinstance(one.get("trait_type"), str)
-        and isinstance(one.get("value"), str | int | float)
+        [trait["trait_type"], str(trait["value"])]
+        for trait in (attributes if isinstance(attributes, list) else ())
+        if isinstance(trait, dict)
+        and isinstance(trait.get("trait_type"), str)
+        and isinstance(trait.get("value"), str | int | float)
     ][:_MOST_TRAITS]

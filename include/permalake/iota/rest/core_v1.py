@@ -108,15 +108,15 @@ class ChrysalisTreasury(TypedDict):
 def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return what the network is and how far it is published; headers tell how far its live head is."""
     network = lake.settings.network(lake.network)
-    known = node_parameters(lake.network, network)
+    parameters = node_parameters(lake.network, network)
     last = ledger.milestone(lake, ledger.ledger_index(lake))
     data = {
         "name": "PERMALAKE",
         "version": VERSION,
         "isHealthy": True,
-        "networkId": known.network_name,
+        "networkId": parameters.network_name,
         "bech32HRP": network.bech32_hrp,
-        "minPoWScore": known.min_pow_score,
+        "minPoWScore": parameters.min_pow_score,
         "messagesPerSecond": 0,
         "referencedMessagesPerSecond": 0,
         "referencedRate": 100,
@@ -130,9 +130,9 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
 
 
 @router.get("/outputs/{outputId}", responses=answer(Enveloped[ChrysalisOutputState]))
-def output(lake: PublishedLake, wanted: OutputId, query: Nothing) -> Response:  # noqa: ARG001
+def output(lake: PublishedLake, requested_id: OutputId, query: Nothing) -> Response:  # noqa: ARG001
     """Return an output, and whether it is spent."""
-    return _output(lake, output_id(wanted))
+    return _output(lake, output_id(requested_id))
 
 
 @router.get("/outputs/{transactionId}/{idx}", responses=answer(Enveloped[ChrysalisOutputState]))
@@ -173,7 +173,7 @@ def receipts_migrated_at(lake: PublishedLake, index: Index, query: Nothing) -> R
     """Return the receipts of funds that were migrated at a milestone of the old network."""
     migrated = receipts_json(ledger.receipt_payloads(lake), "chrysalis")
     return lake.current(
-        {"data": {"receipts": [one for one in migrated if one["receipt"]["migratedAt"] == index]}}
+        {"data": {"receipts": [entry for entry in migrated if entry["receipt"]["migratedAt"] == index]}}
     )
 
 
@@ -184,9 +184,9 @@ def treasury(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     return lake.current({"data": {"milestoneId": milestone_id, "amount": amount}})
 
 
-def _output(lake: RequestLake, wanted: str) -> Response:
-    row = ledger.output(lake, wanted, ("legacy",))
-    use = ledger.spent(lake, [wanted]).get(wanted)
+def _output(lake: RequestLake, requested_id: str) -> Response:
+    row = ledger.output(lake, requested_id, ("legacy",))
+    use = ledger.spent(lake, [requested_id]).get(requested_id)
     # Of a receipt's output, Hornet names the message of the milestone.
     message_id = row["message_id"] or ledger.milestone(lake, row["milestone_index"])["message_id"]
     spending: dict[str, Any] = (
@@ -196,8 +196,8 @@ def _output(lake: RequestLake, wanted: str) -> Response:
     )
     data = {
         "messageId": message_id,
-        "transactionId": wanted[:64],
-        "outputIndex": int.from_bytes(bytes.fromhex(wanted[64:]), "little"),
+        "transactionId": requested_id[:64],
+        "outputIndex": int.from_bytes(bytes.fromhex(requested_id[64:]), "little"),
         "isSpent": bool(use),
         **spending,
         "ledgerIndex": ledger.ledger_index(lake),

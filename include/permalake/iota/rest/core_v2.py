@@ -59,14 +59,14 @@ router = APIRouter(tags=["core v2"], responses=documented(), route_class=HeadRou
 def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return what the network is and how far it is published; headers tell how far its live head is."""
     network = lake.settings.network(lake.network)
-    known = node_parameters(lake.network, network)
+    parameters = node_parameters(lake.network, network)
     last = ledger.milestone(lake, ledger.ledger_index(lake))
     latest = {
         "index": last["milestone_index"],
         "timestamp": last["timestamp"],
         "milestoneId": f"0x{decode_milestone(last['payload'], 'stardust').milestone_id.hex()}",
     }
-    token = known.base_token
+    token = parameters.base_token
     assert token is not None  # noqa: S101
     return current_with_head(
         lake,
@@ -79,19 +79,19 @@ def info(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
                 "confirmedMilestone": latest,
                 "pruningIndex": since(lake) - 1,
             },
-            "supportedProtocolVersions": [known.protocol_version],
+            "supportedProtocolVersions": [parameters.protocol_version],
             "protocol": {
-                "version": known.protocol_version,
-                "networkName": known.network_name,
+                "version": parameters.protocol_version,
+                "networkName": parameters.network_name,
                 "bech32Hrp": network.bech32_hrp,
-                "minPowScore": known.min_pow_score,
+                "minPowScore": parameters.min_pow_score,
                 "belowMaxDepth": network.below_max_depth,
                 "rentStructure": {
                     "vByteCost": network.v_byte_cost or 0,
-                    "vByteFactorData": known.v_byte_factor_data,
-                    "vByteFactorKey": known.v_byte_factor_key,
+                    "vByteFactorData": parameters.v_byte_factor_data,
+                    "vByteFactorKey": parameters.v_byte_factor_key,
                 },
-                "tokenSupply": str(known.token_supply),
+                "tokenSupply": str(parameters.token_supply),
             },
             "pendingProtocolParameters": [],
             "baseToken": {
@@ -122,8 +122,8 @@ async def block(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Respo
 @router.get("/blocks/{blockId}/metadata", responses=answer(BlockMetadata))
 async def block_metadata(lake: PublishedLake, block_id: BlockId, query: Nothing) -> Response:  # noqa: ARG001
     """Return how a block was referenced, and what the ledger made of it."""
-    wanted = hex_id(block_id, "blockId")
-    return await promptly(lake, lambda: lake.current(_metadata(lake, ledger.any_message(lake, wanted))))
+    message_id = hex_id(block_id, "blockId")
+    return await promptly(lake, lambda: lake.current(_metadata(lake, ledger.any_message(lake, message_id))))
 
 
 @router.get("/transactions/{transactionId}/included-block", responses=json_or_raw(StardustBlock))
@@ -150,9 +150,9 @@ def included_block_metadata(
 
 
 @router.get("/outputs/{outputId}", responses=json_or_raw(OutputWithMetadata))
-def output(request: Request, lake: PublishedLake, wanted: OutputId, query: Nothing) -> Response:  # noqa: ARG001
+def output(request: Request, lake: PublishedLake, requested_id: OutputId, query: Nothing) -> Response:  # noqa: ARG001
     """Return an output with its metadata, or its bytes."""
-    row = ledger.output(lake, output_id(wanted))
+    row = ledger.output(lake, output_id(requested_id))
     if raw := wants_raw(request):
         return immutable_bytes(request, row["data"], raw)
     return lake.current(
@@ -161,9 +161,9 @@ def output(request: Request, lake: PublishedLake, wanted: OutputId, query: Nothi
 
 
 @router.get("/outputs/{outputId}/metadata", responses=answer(OutputMetadata))
-def output_metadata(lake: PublishedLake, wanted: OutputId, query: Nothing) -> Response:  # noqa: ARG001
+def output_metadata(lake: PublishedLake, requested_id: OutputId, query: Nothing) -> Response:  # noqa: ARG001
     """Return when an output was created and spent."""
-    return lake.current(_output_metadata(lake, ledger.output(lake, output_id(wanted))))
+    return lake.current(_output_metadata(lake, ledger.output(lake, output_id(requested_id))))
 
 
 def _milestone_of_index(lake: RequestLake, index: str) -> Response:
@@ -211,7 +211,9 @@ def receipts(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
 def receipts_migrated_at(lake: PublishedLake, index: Index, query: Nothing) -> Response:  # noqa: ARG001
     """Return the receipts of funds that were migrated at a milestone of the old network."""
     migrated = receipts_json(ledger.receipt_payloads(lake), "stardust")
-    return lake.current({"receipts": [one for one in migrated if one["receipt"]["migratedAt"] == index]})
+    return lake.current(
+        {"receipts": [entry for entry in migrated if entry["receipt"]["migratedAt"] == index]}
+    )
 
 
 @router.get("/treasury", responses=answer(StardustTreasury))
@@ -261,9 +263,9 @@ def _metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
 
 
 def _output_metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
-    wanted = row["output_id"]
-    transaction_id = wanted[:64]
-    use = ledger.spent(lake, [wanted]).get(wanted)
+    requested_id = row["output_id"]
+    transaction_id = requested_id[:64]
+    use = ledger.spent(lake, [requested_id]).get(requested_id)
     spending = (
         {
             "milestoneIndexSpent": use["milestone_index"],
@@ -276,7 +278,7 @@ def _output_metadata(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
     return {
         "blockId": f"0x{_carrier(lake, row)}",
         "transactionId": f"0x{transaction_id}",
-        "outputIndex": int.from_bytes(bytes.fromhex(wanted[64:]), "little"),
+        "outputIndex": int.from_bytes(bytes.fromhex(requested_id[64:]), "little"),
         "isSpent": bool(use),
         **spending,
         "milestoneIndexBooked": row["milestone_index"],
@@ -302,7 +304,7 @@ def _utxo_changes(lake: RequestLake, index: int) -> Response:
     return lake.current(
         {
             "index": index,
-            "createdOutputs": [f"0x{one}" for one in created],
-            "consumedOutputs": [f"0x{one}" for one in consumed],
+            "createdOutputs": [f"0x{created_id}" for created_id in created],
+            "consumedOutputs": [f"0x{consumed_id}" for consumed_id in consumed],
         }
     )

@@ -49,8 +49,8 @@ def day_facts(lake: RequestLake, day: date, coin: CoinUnit) -> dict[str, Any]:
     days = lake.snapshot.days(lake.network, "date_cache")
     return {
         "date": day.isoformat(),
-        "previous": max((one.isoformat() for one in days if one < day), default=None),
-        "next": min((one.isoformat() for one in days if one > day), default=None),
+        "previous": max((other.isoformat() for other in days if other < day), default=None),
+        "next": min((other.isoformat() for other in days if other > day), default=None),
         "first": rows[0]["start_ms"],
         "last": rows[0]["end_ms"],
         "figures": [

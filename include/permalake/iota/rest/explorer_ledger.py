@@ -66,9 +66,9 @@ class LedgerQuery(NoQuery):
         None, ge=0, le=MAX_INDEX, alias="ledger_index", description="As ledgerIndex."
     )
 
-    def wanted(self) -> int:
+    def last_milestone(self) -> int:
         """Return the milestone up to which days count."""
-        given = {one for one in (self.index, self.other_index) if one is not None}
+        given = {index for index in (self.index, self.other_index) if index is not None}
         if len(given) > 1:
             raise bad_request("ledgerIndex and ledger_index contradict each other; give one of them")
         return given.pop() if given else MAX_INDEX
@@ -203,7 +203,7 @@ def updates_by_milestone(
 @router.get("/ledger/richest-addresses", responses=answer(RichestAddresses))
 def richest_addresses(lake: PublishedLake, query: Annotated[RichestQuery, Query()]) -> Response:
     """Return the addresses with the largest balances at the end of a day, as many as the lake keeps."""
-    day, index, known_from = _day_with(lake, "richest_addresses", query.wanted())
+    day, index, known_from = _day_with(lake, "richest_addresses", query.last_milestone())
     rows = lake.rows(
         "SELECT address, balance FROM richest_addresses WHERE date = $day AND balance > 0 "
         "ORDER BY rank LIMIT $top",
@@ -217,7 +217,7 @@ def richest_addresses(lake: PublishedLake, query: Annotated[RichestQuery, Query(
 @router.get("/ledger/token-distribution", responses=answer(BalanceDistribution))
 def token_distribution(lake: PublishedLake, query: Annotated[LedgerQuery, Query()]) -> Response:
     """Return how many addresses hold balances of each power of ten at the end of a day."""
-    day, index, known_from = _day_with(lake, "token_distribution", query.wanted())
+    day, index, known_from = _day_with(lake, "token_distribution", query.last_milestone())
     rows = lake.rows(
         "SELECT bucket, addresses, amount FROM token_distribution WHERE date = $day ORDER BY bucket",
         {"day": day},
@@ -267,21 +267,21 @@ def _updates(
     return rows
 
 
-def _day_with(lake: RequestLake, table: str, wanted: int) -> tuple[date, int, int | None]:
+def _day_with(lake: RequestLake, table: str, last: int) -> tuple[date, int, int | None]:
     """Return the last day of a table that ends at or before a milestone, and that day's last milestone.
 
     With them the milestone from which on its figures count, so that each is at least that much; None where
     the whole ledger is known. 404 if there is no such day.
     """
-    known = set(lake.snapshot.days(lake.network, table))
+    days_of_table = set(lake.snapshot.days(lake.network, table))
     days = lake.rows(
         "SELECT date, end_ms FROM date_cache WHERE end_ms <= $wanted ORDER BY date DESC",
-        {"wanted": min(wanted, ledger.ledger_index(lake))},
+        {"wanted": min(last, ledger.ledger_index(lake))},
         date_cache=EVERYTHING,
     )
-    match = next((row for row in days if row["date"] in known), None)
+    match = next((row for row in days if row["date"] in days_of_table), None)
     if match is None:
-        raise not_found(f"a day that ends at or before milestone {wanted} and tells of all balances")
+        raise not_found(f"a day that ends at or before milestone {last} and tells of all balances")
     day: date = match["date"]
     [cut] = lake.rows(
         f"SELECT max(since_milestone) AS since FROM {table} WHERE date = $day",  # noqa: S608

@@ -83,7 +83,7 @@ def _places(lake: RequestLake, text: str) -> Iterator[str]:
     ):
         yield f"milestone/{int(text)}"
     if _DAY.fullmatch(text) and text in {
-        one.isoformat() for one in lake.snapshot.days(lake.network, "date_cache")
+        day.isoformat() for day in lake.snapshot.days(lake.network, "date_cache")
     }:
         yield f"day/{text}"
     if text.lower().startswith(f"{lake.settings.network(lake.network).bech32_hrp}1"):
@@ -168,10 +168,10 @@ def day(request: Request, lake: PublishedLake, day: date) -> Response:
     return _shown(request, lake, "day.html", day_facts(lake, day, coin(lake.settings, lake.network)))
 
 
-@router.get("/output/{wanted}")
-def output(request: Request, lake: PublishedLake, wanted: str) -> Response:
+@router.get("/output/{requested_id}")
+def output(request: Request, lake: PublishedLake, requested_id: str) -> Response:
     """Show an output."""
-    facts = page_facts.output_facts(lake, ledger.output(lake, output_id(wanted)))
+    facts = page_facts.output_facts(lake, ledger.output(lake, output_id(requested_id)))
     return _shown(request, lake, "output.html", facts)
 
 

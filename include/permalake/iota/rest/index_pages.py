@@ -88,19 +88,21 @@ def positions(lake: RequestLake, listing: Listing) -> list[Position]:
     return _indexed(lake, listing)
 
 
-def narrowed(lake: RequestLake, one: OutputFilter, scan: Scan) -> Scan:
+def narrowed(lake: RequestLake, output_filter: OutputFilter, scan: Scan) -> Scan:
     """Return the part of a scan where the id indices have all values that a filter demands."""
-    for columns, value in one.lookups:
+    for columns, value in output_filter.lookups:
         places = {
-            index for column in columns for index in lake.find(one.table, column, value).milestones or ()
+            index
+            for column in columns
+            for index in lake.find(output_filter.table, column, value).milestones or ()
         }
-        known = scan.milestones
-        scan = replace(scan, milestones=sorted(places if known is None else places.intersection(known)))
+        narrower = scan.milestones
+        scan = replace(scan, milestones=sorted(places if narrower is None else places.intersection(narrower)))
     return scan
 
 
 def _is_narrow(listing: Listing) -> bool:
-    return not listing.spent_too and all(one.lookups for one in listing.filters)
+    return not listing.spent_too and all(output_filter.lookups for output_filter in listing.filters)
 
 
 def _unspent(lake: RequestLake, listing: Listing) -> Iterator[Position]:
@@ -121,11 +123,11 @@ def _indexed(lake: RequestLake, listing: Listing) -> list[Position]:
     page, bound = listing.page_condition()
     scan = listing.scan()
     selects, scans, parameters = [], {}, {**bound, "size": listing.size}
-    for one in listing.filters:
-        scans[one.table] = narrowed(lake, one, scan)
-        selects.append(_select(one, page, listing))
-        parameters |= one.parameters
-    if all(one.is_empty for one in scans.values()):
+    for output_filter in listing.filters:
+        scans[output_filter.table] = narrowed(lake, output_filter, scan)
+        selects.append(_select(output_filter, page, listing))
+        parameters |= output_filter.parameters
+    if all(table_scan.is_empty for table_scan in scans.values()):
         return []
     if not listing.spent_too:
         scans["consumed_outputs"] = Scan(first=scan.first)
@@ -133,12 +135,16 @@ def _indexed(lake: RequestLake, listing: Listing) -> list[Position]:
     return [(row["created"], row["output_id"]) for row in lake.rows(sql, parameters, **scans)]
 
 
-def _select(one: OutputFilter, page: str, listing: Listing) -> str:
-    where = [*one.conditions, page] if listing.spent_too else [*one.conditions, page, _UNSPENT]
+def _select(output_filter: OutputFilter, page: str, listing: Listing) -> str:
+    where = (
+        [*output_filter.conditions, page]
+        if listing.spent_too
+        else [*output_filter.conditions, page, _UNSPENT]
+    )
     # Names of tables and columns are the lake's own; values are parameters.
     return (
         f"SELECT epoch(o.ms_timestamp)::BIGINT AS created, o.output_id "  # noqa: S608
-        f"FROM {one.table} AS o WHERE {' AND '.join(where)}"
+        f"FROM {output_filter.table} AS o WHERE {' AND '.join(where)}"
     )
 
 

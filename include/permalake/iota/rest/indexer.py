@@ -146,14 +146,14 @@ chrysalis.add_api_route(
 )
 
 
-def _listed(lake: RequestLake, query: CreatedQuery, *wanted: tuple[Kind, CreatedQuery]) -> Response:
+def _listed(lake: RequestLake, query: CreatedQuery, *kinds: tuple[Kind, CreatedQuery]) -> Response:
     network = lake.settings.network(lake.network)
 
     def as_address(text: str) -> str:
         bech32_address(text, network)
         return text.lower()
 
-    filters = tuple(filter_of(kind, one, as_address) for kind, one in wanted)
+    filters = tuple(filter_of(kind, kind_query, as_address) for kind, kind_query in kinds)
     page = lake.page(query, query.filters(), positions=(Unsigned, Text))
     last = ledger.ledger_index(lake)
     listing = Listing(
@@ -193,7 +193,12 @@ def _newest(lake: RequestLake, kind: Kind, text: str, query: ChainQuery) -> Resp
     # A state is the newest one if the transaction that consumed it created none.
     created = {output_id[:64] for output_id in ids}
     newest = next(
-        (one for one in ids if one not in spent or spent[one]["transaction_id"] not in created), None
+        (
+            output_id
+            for output_id in ids
+            if output_id not in spent or spent[output_id]["transaction_id"] not in created
+        ),
+        None,
     )
     if newest is None:
         raise not_found(f"{kind} {chain_id}")

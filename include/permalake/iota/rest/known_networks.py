@@ -37,7 +37,7 @@ def node_parameters(name: str, network: NetworkSettings) -> NodeParameters:
     """
     unknown = (name, 2**63 - 1, 0, _MIOTA if network.protocol == "chrysalis" else _IOTA)
     network_name, supply, score, token = _KNOWN.get((network.protocol, name), unknown)
-    known = {
+    parameters = {
         "network_name": network_name,
         "token_supply": supply,
         "protocol_version": 1 if network.protocol == "chrysalis" else 2,
@@ -48,7 +48,7 @@ def node_parameters(name: str, network: NetworkSettings) -> NodeParameters:
     }
     given = {key: getattr(network, key) for key in NodeParameters.model_fields}
     return NodeParameters.model_validate(
-        known | {key: value for key, value in given.items() if value is not None}
+        parameters | {key: value for key, value in given.items() if value is not None}
     )
 
 

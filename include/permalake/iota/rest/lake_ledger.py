@@ -47,10 +47,10 @@ class LakeLedger:
             scan = self._lake.find(table, "output_id", output_id)
             if scan.is_empty:
                 continue
-            own = ", message_id" if kind == "legacy" else ""
+            kind_columns = ", message_id" if kind == "legacy" else ""
             rows = self._lake.rows(
-                f"SELECT output_id, '{kind}' AS kind, amount, data, milestone_index, ms_timestamp{own} "  # noqa: S608
-                f"FROM {table} WHERE output_id = $id",
+                f"SELECT output_id, '{kind}' AS kind, amount, data, milestone_index, "  # noqa: S608
+                f"ms_timestamp{kind_columns} FROM {table} WHERE output_id = $id",
                 {"id": output_id},
                 **{table: scan},
             )
@@ -65,35 +65,35 @@ class LakeLedger:
             raise not_found(f"milestone {index}")
         return copies[0]
 
-    def listed(self, wanted: LedgerList, page: ListPage, among: Iterable[int] | None = None) -> list[Row]:
+    def listed(self, question: LedgerList, page: ListPage, among: Iterable[int] | None = None) -> list[Row]:
         """Return one page of a list, and one row more if there is one.
 
         Only as many milestones are read as the page needs: the id index names those that hold such rows.
         ``among`` names them where the caller knows better.
         """
-        candidates = self.places(wanted) if among is None else among
-        places = sorted(candidates, reverse=wanted.newest)
-        bound: dict[str, Any] = {"value": wanted.value, **wanted.equal}
-        conditions = [f"{wanted.column} = $value", *(f"{name} = ${name}" for name in wanted.equal)]
+        candidates = self.places(question) if among is None else among
+        places = sorted(candidates, reverse=question.newest)
+        bound: dict[str, Any] = {"value": question.value, **question.equal}
+        conditions = [f"{question.column} = $value", *(f"{name} = ${name}" for name in question.equal)]
         if page.after:
             at, last = page.after
-            places = [index for index in places if (index <= at if wanted.newest else index >= at)]
-            compare = "<" if wanted.newest else ">"
-            conditions.append(f"(milestone_index, {wanted.tie}) {compare} ($at, $last)")
+            places = [index for index in places if (index <= at if question.newest else index >= at)]
+            compare = "<" if question.newest else ">"
+            conditions.append(f"(milestone_index, {question.tie}) {compare} ($at, $last)")
             bound |= {"at": at, "last": last}
-        order = "DESC" if wanted.newest else "ASC"
-        columns = ", ".join((*wanted.columns, "milestone_index", wanted.tie))
+        order = "DESC" if question.newest else "ASC"
+        columns = ", ".join((*question.columns, "milestone_index", question.tie))
         rows: list[Row] = []
         while places and len(rows) <= page.size:
             portion, places = places[: page.size + 1], places[page.size + 1 :]
             rows += self._lake.rows(
-                f"SELECT {columns} FROM {wanted.table} WHERE {' AND '.join(conditions)} "  # noqa: S608
-                f"ORDER BY milestone_index {order}, {wanted.tie} {order} LIMIT {page.size + 1 - len(rows)}",
+                f"SELECT {columns} FROM {question.table} WHERE {' AND '.join(conditions)} "  # noqa: S608
+                f"ORDER BY milestone_index {order}, {question.tie} {order} LIMIT {page.size + 1 - len(rows)}",
                 bound,
-                **{wanted.table: Scan(milestones=portion)},
+                **{question.table: Scan(milestones=portion)},
             )
         return rows
 
-    def places(self, wanted: LedgerList) -> Sequence[int]:
+    def places(self, question: LedgerList) -> Sequence[int]:
         """Return the milestones that may hold rows of a list."""
-        return list(self._lake.find(wanted.table, wanted.column, wanted.value).milestones or ())
+        return list(self._lake.find(question.table, question.column, question.value).milestones or ())

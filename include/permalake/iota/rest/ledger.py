@@ -136,9 +136,9 @@ def milestone(lake: RequestLake, index: int) -> Row:
     return reader_of(lake).milestone(index)
 
 
-def listed(lake: RequestLake, wanted: LedgerList, page: ListPage) -> list[Row]:
+def listed(lake: RequestLake, question: LedgerList, page: ListPage) -> list[Row]:
     """Return one page of a list, and one row more if there is one."""
-    return reader_of(lake).listed(wanted, page)
+    return reader_of(lake).listed(question, page)
 
 
 def spent(lake: RequestLake, output_ids: Sequence[str]) -> dict[str, Row]:

@@ -70,5 +70,5 @@ class LedgerReader(Protocol):
     def milestone(self, index: int) -> Row:
         """Return milestone_index, message_id, timestamp and payload of a milestone."""
 
-    def listed(self, wanted: LedgerList, page: ListPage) -> list[Row]:
+    def listed(self, question: LedgerList, page: ListPage) -> list[Row]:
         """Return one page of a list, and one row more if there is one."""

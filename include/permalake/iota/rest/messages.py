@@ -113,8 +113,8 @@ async def message(lake: PublishedLake, message_id: MessageId, query: Nothing) ->
 @router.get("/messages/{messageId}/metadata", responses=answer(Enveloped[MessageMetadata]))
 async def metadata(lake: PublishedLake, message_id: MessageId, query: Nothing) -> Response:  # noqa: ARG001
     """Return how a message was referenced, and what the ledger made of it."""
-    wanted = hex_id(message_id, "messageId")
-    return await promptly(lake, lambda: _metadata(lake, ledger.any_message(lake, wanted)))
+    hex_message_id = hex_id(message_id, "messageId")
+    return await promptly(lake, lambda: _metadata(lake, ledger.any_message(lake, hex_message_id)))
 
 
 @router.get("/messages/{messageId}/raw", responses=only(RAW_TYPES[1]), response_class=Response)
@@ -125,8 +125,8 @@ async def raw(
     query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return the bytes of a message."""
-    wanted = hex_id(message_id, "messageId")
-    return await promptly(lake, lambda: _raw(request, ledger.any_message(lake, wanted)))
+    hex_message_id = hex_id(message_id, "messageId")
+    return await promptly(lake, lambda: _raw(request, ledger.any_message(lake, hex_message_id)))
 
 
 @router.get("/messages/{messageId}/children", responses=answer(Enveloped[MessageChildren]))
@@ -200,8 +200,8 @@ def _included(lake: RequestLake, transaction_id: str) -> ledger.Row:
 
 
 def _message(request: Request, lake: RequestLake, row: ledger.Row) -> Response | BatchedAnswer:
-    if wanted := wants_raw(request):
-        return immutable_bytes(request, row["message"], wanted)
+    if media_type := wants_raw(request):
+        return immutable_bytes(request, row["message"], media_type)
     compute = BLOCKS_JSON[protocol_of(lake)]
     return BatchedAnswer(compute, row["message"], lambda content: immutable_json(request, {"data": content}))
 
@@ -237,8 +237,8 @@ def _children(lake: RequestLake, message_id: str, query: ChildrenQuery) -> Respo
 def _found(
     lake: RequestLake, table: str, lookup: tuple[str, str], page: ListPage, query: ChildrenQuery
 ) -> tuple[list[Any], str | None]:
-    wanted = ledger.LedgerList(table, *lookup, "message_id", query.newest, ("inclusion_state",))
-    shown, cursor = page.cut(ledger.listed(lake, wanted, page), wanted.place)
+    question = ledger.LedgerList(table, *lookup, "message_id", query.newest, ("inclusion_state",))
+    shown, cursor = page.cut(ledger.listed(lake, question, page), question.place)
     if not shown and not page.after:
         lacks(lake)
     return [_expanded(row) if query.expanded else row["message_id"] for row in shown], cursor

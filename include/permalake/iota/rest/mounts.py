@@ -71,8 +71,8 @@ def mounts(settings: Settings) -> tuple[Mount, ...]:
     """Return the routers of every configured network."""
     mounted = []
     for name, network in settings.networks.items():
-        own = _STARDUST if network.protocol == "stardust" else _CHRYSALIS
-        for prefix, router in (*_BOTH, *own):
+        routers = _STARDUST if network.protocol == "stardust" else _CHRYSALIS
+        for prefix, router in (*_BOTH, *routers):
             mounted.append(Mount(prefix.replace("{net}", name), router, name))
             if name == settings.serve.default_network and prefix.startswith("/{net}"):
                 mounted.append(Mount(prefix.removeprefix("/{net}"), router, name, documented=False))

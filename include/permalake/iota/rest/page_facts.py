@@ -125,12 +125,14 @@ def milestone_facts(lake: RequestLake, row: ledger.Row) -> dict[str, Any]:
         "message_id": row["message_id"],
         "messages": [
             {
-                "id": one["message_id"],
-                "payload": payload_in_words(payload_type(one["message"], protocol), protocol),
-                "state": ledger.STATES[one["inclusion_state"]],
-                "conflict": described(one["conflict_reason"]) if one["inclusion_state"] == 0 else None,
+                "id": message["message_id"],
+                "payload": payload_in_words(payload_type(message["message"], protocol), protocol),
+                "state": ledger.STATES[message["inclusion_state"]],
+                "conflict": described(message["conflict_reason"])
+                if message["inclusion_state"] == 0
+                else None,
             }
-            for one in messages
+            for message in messages
         ],
         "message_count": messages[0]["of_milestone"] if messages else 0,
         "created": created[:MOST],

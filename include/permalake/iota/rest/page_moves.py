@@ -130,7 +130,7 @@ def _moved_tokens(
     lake: RequestLake, holdings: Holdings, moves: list[dict[str, Any]]
 ) -> dict[str, list[dict[str, str]]]:
     """Return what an address gained (below zero: lost) of native tokens, by transaction."""
-    own = {row["output_id"] for row in (*holdings.created, *holdings.before)}
+    moved_ids = {row["output_id"] for row in (*holdings.created, *holdings.before)}
     rows = lake.rows(
         "SELECT output_id, transaction_id, token_id, is_spent, amount FROM native_tokens "
         "WHERE transaction_id IN (SELECT unnest($transactions))",
@@ -139,7 +139,7 @@ def _moved_tokens(
     )
     sums: dict[str, Counter[str]] = {}
     for row in rows:
-        if row["output_id"] in own:
+        if row["output_id"] in moved_ids:
             change = int(row["amount"]) * (-1 if row["is_spent"] else 1)
             sums.setdefault(row["transaction_id"], Counter())[row["token_id"]] += change
     return {

@@ -170,7 +170,9 @@ def sync(lake: PublishedLake, query: Nothing) -> Response:  # noqa: ARG001
     """Return which ranges of milestones are published, and the gaps between them; ends are exclusive."""
     held = ledger.ranges(lake)
     completed = [{"start": first, "end": last + 1} for first, last in held]
-    gaps = [{"start": one["end"], "end": following["start"]} for one, following in pairwise(completed)]
+    gaps = [
+        {"start": earlier["end"], "end": following["start"]} for earlier, following in pairwise(completed)
+    ]
     newest_first = {"completed": completed[::-1], "synced_but_unlogged": [], "gaps": gaps[::-1]}
     return lake.current(newest_first)
 
@@ -220,14 +222,14 @@ def _milestone(lake: RequestLake, row: ledger.Row, query: MilestoneQuery) -> Res
         {"index": index, **({"at": page.after[0]} if page.after else {})},
         messages=Scan(milestones=[index]),
     )
-    shown, cursor = page.cut(rows, lambda one: (one["white_flag_index"], one["message_id"]))
+    shown, cursor = page.cut(rows, lambda row: (row["white_flag_index"], row["message_id"]))
     data = {
         "index": index,
         "messageId": row["message_id"],
         "timestamp": row["timestamp"],
         "milestoneId": milestone_id(row["payload"]),
         "count": len(shown),
-        "messageIds": [one["message_id"] for one in shown],
+        "messageIds": [row["message_id"] for row in shown],
         **({"cursor": cursor} if cursor else {}),
     }
     return lake.current({"data": data})

@@ -224,8 +224,8 @@ def is_valid(network: NetworkSettings, body: Json, kind: Kind) -> bool:
 def threshold_at(network: NetworkSettings, index: int) -> int:
     """Return how many of the coordinator's keys must have signed a milestone."""
     keys = network.coordinator_public_keys
-    own = [key.threshold for key in keys if key.threshold and key.start <= index <= key.end]
-    return max(own, default=network.coordinator_threshold or 1)
+    thresholds = [key.threshold for key in keys if key.threshold and key.start <= index <= key.end]
+    return max(thresholds, default=network.coordinator_threshold or 1)
 
 
 def index_of(body: Json) -> int:

@@ -13,7 +13,9 @@ from permalake.iota.rest.holdings import OWNERS, Holdings
 from permalake.web.state import RequestLake
 
 TOKEN_KINDS = frozenset(
-    name.removesuffix("_outputs") for name, one in IOTA_TABLES.items() if "native_token_count" in one.names
+    name.removesuffix("_outputs")
+    for name, table in IOTA_TABLES.items()
+    if "native_token_count" in table.names
 )
 """Kinds of outputs that may hold native tokens."""
 _MOST = 5_000
@@ -60,7 +62,7 @@ def tokens_of_bytes(data: bytes) -> list[dict[str, str]]:
 
 def _amounts(output: Mapping[str, Any]) -> Counter[str]:
     return Counter(
-        {one["id"].removeprefix("0x"): int(one["amount"], 16) for one in output.get("nativeTokens", ())}
+        {token["id"].removeprefix("0x"): int(token["amount"], 16) for token in output.get("nativeTokens", ())}
     )
 
 

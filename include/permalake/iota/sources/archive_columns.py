@@ -148,15 +148,15 @@ def _milestones(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
 
 
 def _blocks(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    known = {field.name: pc.struct_field(columns["metadata"], field.name) for field in _METADATA}
-    block_id = pc.if_else(pc.equal(known["blockId"], ""), None, known["blockId"])
+    metadata = {field.name: pc.struct_field(columns["metadata"], field.name) for field in _METADATA}
+    block_id = pc.if_else(pc.equal(metadata["blockId"], ""), None, metadata["blockId"])
     return {
         "milestone": _required(_number(columns["milestone"], _LARGEST)),
-        "id": _bytes(pc.coalesce(block_id, known["messageId"])),
+        "id": _bytes(pc.coalesce(block_id, metadata["messageId"])),
         "raw": _required(_bytes(columns["raw"])),
-        "state": _STATE_CODES.take(pc.index_in(known["ledgerInclusionState"], _STATE_NAMES)),
-        "conflict": _number(known["conflictReason"], _LARGEST_CONFLICT),
-        "number": _number(known["whiteFlagIndex"], _LARGEST),
+        "state": _STATE_CODES.take(pc.index_in(metadata["ledgerInclusionState"], _STATE_NAMES)),
+        "conflict": _number(metadata["conflictReason"], _LARGEST_CONFLICT),
+        "number": _number(metadata["whiteFlagIndex"], _LARGEST),
     }
 
 

@@ -75,17 +75,17 @@ def file_spans(
     if not files:
         return {}
     store = _store(files)
-    known = _load(store)
+    stored = _load(store)
     state = {file: _state(file) for file in files}
-    fresh = [file for file in files if known.get(str(file), {}).get("state") != state[file]]
+    fresh = [file for file in files if stored.get(str(file), {}).get("state") != state[file]]
     if fresh:
         measured = _measure(spark, fresh, read, longest)
         for file in fresh:
-            one = measured.get(file.resolve(), FileSpan(None))
-            span = asdict(one.span) if one.span else None
-            known[str(file)] = {"state": state[file], "span": span, "damage": one.damage}
-        _save(store, {str(file): known[str(file)] for file in files})
-    return {file: _remembered(known[str(file)]) for file in files}
+            file_span = measured.get(file.resolve(), FileSpan(None))
+            span = asdict(file_span.span) if file_span.span else None
+            stored[str(file)] = {"state": state[file], "span": span, "damage": file_span.damage}
+        _save(store, {str(file): stored[str(file)] for file in files})
+    return {file: _remembered(stored[str(file)]) for file in files}
 
 
 def known_last(files: Sequence[Path]) -> dict[Path, int]:

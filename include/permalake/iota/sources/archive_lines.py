@@ -111,14 +111,14 @@ def _milestone(document: Any) -> Row:
 
 
 def _block(document: Any) -> Row:
-    known = document.get("metadata") or {}
+    metadata = document.get("metadata") or {}
     return {
         "milestone": index_of(document["milestone"]),
-        "id": _optional_hex(known.get("blockId") or known.get("messageId")),
+        "id": _optional_hex(metadata.get("blockId") or metadata.get("messageId")),
         "raw": _hex(document["raw"]),
-        "state": _STATES.get(known.get("ledgerInclusionState") or ""),
-        "conflict": _optional(known.get("conflictReason"), 2**15 - 1),
-        "number": _optional(known.get("whiteFlagIndex"), _MAX_INDEX),
+        "state": _STATES.get(metadata.get("ledgerInclusionState") or ""),
+        "conflict": _optional(metadata.get("conflictReason"), 2**15 - 1),
+        "number": _optional(metadata.get("whiteFlagIndex"), _MAX_INDEX),
     }
 
 

@@ -65,14 +65,14 @@ class ArchiveRest:
         if not any("milestones" in folder.files for folder in self._folders):
             raise PermalakeError(f"{path}: no milestones.jsonl[.gz] there; set networks.NAME.path")
         files = [file for folder in self._folders for file in folder.files.get("milestones", ())]
-        known = file_spans(spark, files, milestone_time)
-        for file, one in known.items():
-            if one.damage and one.span is None:
-                raise PermalakeError(f"{file}: {one.damage}; put a whole copy there, or take it away")
+        by_file = file_spans(spark, files, milestone_time)
+        for file, file_span in by_file.items():
+            if file_span.damage and file_span.span is None:
+                raise PermalakeError(f"{file}: {file_span.damage}; put a whole copy there, or take it away")
         for folder in self._folders:
-            spans = [known[file].span for file in folder.files.get("milestones", ())]
-            own = [span for span in spans if span]
-            folder.span = reduce(Span.join, own) if own else None
+            spans = [by_file[file].span for file in folder.files.get("milestones", ())]
+            measured = [span for span in spans if span]
+            folder.span = reduce(Span.join, measured) if measured else None
 
     @property
     def first_milestone(self) -> int:
@@ -123,9 +123,9 @@ def _task(
     begin: int, first: int, last: int, packing: Packing
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part, told in ranges_in(batches):
+        for part, constants in ranges_in(batches):
             for piece in read_pieces(part):
-                records = _records(piece, Record(told["kind"]), begin, told["origin"])
+                records = _records(piece, Record(constants["kind"]), begin, constants["origin"])
                 index = records["milestone"]
                 yield records.filter(pc.and_(pc.greater_equal(index, first), pc.less_equal(index, last)))
 

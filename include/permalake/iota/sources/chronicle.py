@@ -51,10 +51,10 @@ class Chronicle:
         if not files:
             raise PermalakeError(f"{path}: no {{from}}to{{to}}.log[.gz] there; set networks.NAME.path")
         spans = file_spans(spark, files, milestone_time, LONGEST_LOG_LINE)
-        for file, one in spans.items():
-            if one.damage and one.span is None:
-                raise PermalakeError(f"{file}: {one.damage}; put a whole copy there, or take it away")
-        self._spans = {file: one.span for file, one in spans.items() if one.span}
+        for file, file_span in spans.items():
+            if file_span.damage and file_span.span is None:
+                raise PermalakeError(f"{file}: {file_span.damage}; put a whole copy there, or take it away")
+        self._spans = {file: file_span.span for file, file_span in spans.items() if file_span.span}
 
     @property
     def first_milestone(self) -> int:
@@ -109,7 +109,11 @@ class Chronicle:
         before = self._days(last.first_date, eve)
         if before and before[-1].date in published:
             return
-        unbuilt = [one.date for one in self._days(min(map(_begins, near)), eve) if one.date not in published]
+        unbuilt = [
+            unbuilt_day.date
+            for unbuilt_day in self._days(min(map(_begins, near)), eve)
+            if unbuilt_day.date not in published
+        ]
         raise PermalakeError(
             f"{day.date} spends what earlier days created, and {unbuilt[0]} is not published: "
             f"build {unbuilt[0]} first"
@@ -117,16 +121,16 @@ class Chronicle:
 
     def _consumed(self, rows: DataFrame, begin: int, start: date) -> DataFrame:
         """Return records of the outputs that included transactions from milestone ``begin`` on consume."""
-        wanted = rows.where((F.col("milestone") >= begin) & F.col("transaction_id").isNotNull()).select(
+        inputs = rows.where((F.col("milestone") >= begin) & F.col("transaction_id").isNotNull()).select(
             "milestone", F.col("transaction_id").alias("link"), F.explode("inputs").alias("output_id")
         )
-        if wanted.count() <= BROADCAST_ROWS:  # else both sides are shuffled, the whole history too
-            wanted = F.broadcast(wanted)
+        if inputs.count() <= BROADCAST_ROWS:  # else both sides are shuffled, the whole history too
+            inputs = F.broadcast(inputs)
         ours = F.col("transaction_id").isNotNull() | (F.col("kind") == int(Record.MILESTONE))
         created = rows.where(ours & (F.col("milestone") >= begin)).select(F.inline("created"))
         before = created_before(self._published.table, "chrysalis", start)
         outputs = created.unionByName(before.select("output_id", F.col("data").alias("raw")))
-        return outputs.join(wanted, "output_id").select(
+        return outputs.join(inputs, "output_id").select(
             F.lit(int(Record.CONSUMED)).cast("byte").alias("kind"),
             "milestone",
             F.col("output_id").alias("id"),
@@ -142,9 +146,9 @@ class Chronicle:
 def _task(begin: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         at = PACKED.get_field_index("origin")
-        for part, told in ranges_in(batches):
+        for part, constants in ranges_in(batches):
             for batch in packed(read_lines(part), begin):
-                origin = pa.repeat(told["origin"], batch.num_rows)
+                origin = pa.repeat(constants["origin"], batch.num_rows)
                 yield batch.set_column(at, PACKED.field(at), origin)
 
     return run

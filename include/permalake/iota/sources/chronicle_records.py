@@ -137,11 +137,11 @@ def _text_of(line: bytes, message_id: str) -> bytes:
 
 def _message(milestone: int, message_id: str, pair: Any) -> Row:
     """Return a row of :data:`MESSAGE`; raise one of :data:`UNREADABLE` when the JSON has another shape."""
-    message, known = pair
+    message, metadata = pair
     payload = message.get("payload") or {}
     kind = payload.get("type")
-    state = _STATES.get(str(known.get("ledgerInclusionState")).replace("_", "").lower())
-    conflict = known.get("conflictReason")
+    state = _STATES.get(str(metadata.get("ledgerInclusionState")).replace("_", "").lower())
+    conflict = metadata.get("conflictReason")
     documents = {
         "milestone": milestone,
         "id": _id(message_id, 32),
@@ -168,11 +168,11 @@ def _transaction(data: Any) -> Row:
     essence = data["essence"]["data"]
     inner = (essence.get("payload") or {}).get("data")
     return {
-        "inputs": [_id(one["data"], 34) for one in essence["inputs"]],
-        "outputs": [_output(one) for one in essence["outputs"]],
+        "inputs": [_id(transaction_input["data"], 34) for transaction_input in essence["inputs"]],
+        "outputs": [_output(created) for created in essence["outputs"]],
         "inner_index": _numbers(inner["index"]) if inner else None,
         "inner_data": _numbers(inner["data"]) if inner else None,
-        "unlocks": [_unlock(one) for one in data["unlock_blocks"]],
+        "unlocks": [_unlock(unlock) for unlock in data["unlock_blocks"]],
     }
 
 

@@ -57,8 +57,8 @@ def whole_groups(rows: Rows, milestones: pa.Table, consumed: pa.Table, protocol:
     )
     for blocks in whole_milestones(batches):
         last = int(blocks["milestone"][-1].as_py())
-        own = every.filter(pa.array((at > done) & (at <= last)))
-        yield _ordered(pa.concat_tables([own, blocks]))
+        batch_records = every.filter(pa.array((at > done) & (at <= last)))
+        yield _ordered(pa.concat_tables([batch_records, blocks]))
         done = last
     left = every.filter(pa.array(at > done))
     if len(left):
@@ -107,8 +107,8 @@ def _records(kind: Record, columns: Mapping[str, Any], rows: int) -> pa.Table:
     given["context"] = pa.repeat(False, rows)
     return pa.table(
         [
-            given[one.name].cast(one.type) if one.name in given else pa.nulls(rows, one.type)
-            for one in _RECORDS
+            given[field.name].cast(field.type) if field.name in given else pa.nulls(rows, field.type)
+            for field in _RECORDS
         ],
         schema=_RECORDS,
     )
@@ -148,17 +148,17 @@ def _ordered(records: pa.Table) -> pa.Table:
 
 def _with_bytes(consumed: pa.Table, rows: Rows) -> pa.Table:
     """Return consumed outputs with the bytes of those that the day itself created."""
-    wanted = consumed["output_id"]
+    spent_ids = consumed["output_id"]
     ids, data = [], []
     for name in _OUTPUTS:
         if "data" not in IOTA_TABLES[name].names:
             continue
         raw = rows(name).to_table(
-            columns=["output_id", "data"], filter=pc.field("output_id").isin(wanted.combine_chunks())
+            columns=["output_id", "data"], filter=pc.field("output_id").isin(spent_ids.combine_chunks())
         )
         ids += raw["output_id"].to_pylist()
         data += raw["data"].to_pylist()
-    at = pc.index_in(wanted, value_set=pa.array(ids, pa.string()))
+    at = pc.index_in(spent_ids, value_set=pa.array(ids, pa.string()))
     there = pa.array(data, pa.binary()).take(at.combine_chunks())
     index = consumed.schema.get_field_index("data")
     return consumed.set_column(index, "data", pc.coalesce(consumed["data"].combine_chunks(), there))

@@ -85,11 +85,11 @@ def days_of(index: I64, time: I64, start: date, end: date, damage: Iterable[str]
     for ordinal in np.unique(number).tolist():
         day = utc_date(ordinal * _DAY)
         if start <= day <= end:
-            own = np.unique(index[number == ordinal])
-            first, last = int(own[0]), int(own[-1])
-            days.append(MilestoneDay(day, first, last, _gaps(own), faults.get(day)))
-    known = {day.date for day in days}
-    for day in sorted(faults.keys() - known):
+            day_indexes = np.unique(index[number == ordinal])
+            first, last = int(day_indexes[0]), int(day_indexes[-1])
+            days.append(MilestoneDay(day, first, last, _gaps(day_indexes), faults.get(day)))
+    timed_days = {day.date for day in days}
+    for day in sorted(faults.keys() - timed_days):
         if start <= day <= end:
             days.append(MilestoneDay(day, 0, -1, fault=faults[day]))
     days.sort(key=lambda day: day.date)
@@ -99,9 +99,9 @@ def days_of(index: I64, time: I64, start: date, end: date, damage: Iterable[str]
     return days
 
 
-def _gaps(own: I64) -> tuple[tuple[int, int], ...]:
-    at = np.flatnonzero(np.diff(own) > 1)[:_GAPS_SHOWN]
-    return tuple((int(own[i]) + 1, int(own[i + 1]) - 1) for i in at.tolist())
+def _gaps(indexes: I64) -> tuple[tuple[int, int], ...]:
+    at = np.flatnonzero(np.diff(indexes) > 1)[:_GAPS_SHOWN]
+    return tuple((int(indexes[i]) + 1, int(indexes[i + 1]) - 1) for i in at.tolist())
 
 
 def _sorted(index: I64, time: I64) -> tuple[I64, I64, npt.NDArray[np.bool_]]:
@@ -158,13 +158,13 @@ def _longest_series(index: I64, time: I64) -> list[int]:
 
 
 def _add_small_steps(index: I64, time: I64, fits: npt.NDArray[np.bool_]) -> None:
-    known = dict(zip(index[fits].tolist(), time[fits].tolist(), strict=True))
+    times = dict(zip(index[fits].tolist(), time[fits].tolist(), strict=True))
     for row in np.flatnonzero(~fits).tolist():
-        own = int(index[row])
-        near = [known[i] for i in (own - 1, own + 1) if i in known]
-        if own not in known and near and min(abs(int(time[row]) - t) for t in near) <= STEP_BACK:
+        milestone = int(index[row])
+        near = [times[i] for i in (milestone - 1, milestone + 1) if i in times]
+        if milestone not in times and near and min(abs(int(time[row]) - t) for t in near) <= STEP_BACK:
             fits[row] = True
-            known[own] = int(time[row])
+            times[milestone] = int(time[row])
 
 
 def _drop_far_ones(index: I64, time: I64, fits: npt.NDArray[np.bool_]) -> None:

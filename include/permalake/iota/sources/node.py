@@ -145,8 +145,8 @@ class NodeSource:
         """
         with self._asked() as api, self._timeline(api) as times:
             self._check_reach(times, start, end)
-            wanted = range(start.toordinal(), end.toordinal() + 1)
-            days = [day for at in wanted if (day := times.day(date.fromordinal(at)))]
+            ordinals = range(start.toordinal(), end.toordinal() + 1)
+            days = [day for at in ordinals if (day := times.day(date.fromordinal(at)))]
             return [self._when_complete(day, times) for day in days]
 
     @contextmanager
@@ -195,17 +195,17 @@ class NodeSource:
 
     def _land(self, first: int, last: int) -> list[Path]:
         """Files with all of ``first``..``last``."""
-        files, wanted = [], []
+        files, missing = [], []
         for stretch in range(first // STRETCH, last // STRETCH + 1):
             begin, end = max(first, stretch * STRETCH), min(last, (stretch + 1) * STRETCH - 1)
             whole = self._landing.whole(stretch)
             if whole and whole.first <= begin and whole.last >= end:
                 files.append(whole.path)
             else:
-                wanted.append(Wanted(stretch, begin, end))
-        if wanted:
+                missing.append(Wanted(stretch, begin, end))
+        if missing:
             entry_end = self._begin + self._look_back
-            files += fetch(self._spark, wanted, self._address, self._landing.root, entry_end)
+            files += fetch(self._spark, missing, self._address, self._landing.root, entry_end)
         return files
 
     # -- Reaching the node ---------------------------------------------------------------------------

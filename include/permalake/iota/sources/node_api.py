@@ -395,11 +395,11 @@ def _changes(answer: Mapping[str, Any], index: int) -> tuple[list[bytes], list[b
     if answer["index"] != index:
         raise ValueError("another milestone")
     created, consumed = (answer.get(name) or () for name in ("createdOutputs", "consumedOutputs"))
-    return [_id(one, 34) for one in created], [_id(one, 34) for one in consumed]
+    return [_id(output_id, 34) for output_id in created], [_id(output_id, 34) for output_id in consumed]
 
 
 def _tips(ids: Any) -> list[bytes]:
-    return [_id(one, 32) for one in ids or ()]
+    return [_id(tip, 32) for tip in ids or ()]
 
 
 def _id(text: str, width: int) -> bytes:

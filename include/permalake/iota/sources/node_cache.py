@@ -139,8 +139,8 @@ class NodeCache:
         oldest = time.time() - keep_seconds
         for stretch in self.stretches():
             folder = self._folder(stretch)
-            wanted = first // STRETCH <= stretch <= last // STRETCH
-            if not wanted and folder.stat().st_mtime < oldest:
+            is_needed = first // STRETCH <= stretch <= last // STRETCH
+            if not is_needed and folder.stat().st_mtime < oldest:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _wholes(self, stretch: int) -> Iterator[Whole]:

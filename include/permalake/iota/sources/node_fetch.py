@@ -41,7 +41,7 @@ class Landed:
 
 def fetch(
     spark: SparkSession,
-    wanted: Sequence[Wanted],
+    stretches: Sequence[Wanted],
     address: NodeAddress,
     root: Path,
     entry_end: int,
@@ -50,13 +50,13 @@ def fetch(
 
     :class:`PermalakeError` when the node cannot be asked; what it had answered by then is landed.
     """
-    tasks = min(len(wanted), spark.sparkContext.defaultParallelism, address.concurrency)
+    tasks = min(len(stretches), spark.sparkContext.defaultParallelism, address.concurrency)
     share = replace(
         address,
         rate_per_second=address.rate_per_second / tasks,
         concurrency=address.concurrency // tasks,
     )
-    rows = [asdict(one) | {"task": i * tasks // len(wanted)} for i, one in enumerate(wanted)]
+    rows = [asdict(stretch) | {"task": i * tasks // len(stretches)} for i, stretch in enumerate(stretches)]
     done = (
         spark.createDataFrame(pa.Table.from_pylist(rows, _WANTED))
         .repartitionById(tasks, "task")
@@ -74,28 +74,30 @@ def _task(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
-        wanted = sorted((Wanted(r["stretch"], r["first"], r["last"]) for r in rows), key=lambda w: w.stretch)
-        done = [asdict(one) for one in land(address, NodeCache(root), wanted, entry_end)]
+        stretches = sorted(
+            (Wanted(r["stretch"], r["first"], r["last"]) for r in rows), key=lambda w: w.stretch
+        )
+        done = [asdict(landed) for landed in land(address, NodeCache(root), stretches, entry_end)]
         yield pa.RecordBatch.from_pylist(done, _LANDED)
 
     return run
 
 
 def land(
-    address: NodeAddress, landing: NodeCache, wanted: Iterable[Wanted], entry_end: int
+    address: NodeAddress, landing: NodeCache, stretches: Iterable[Wanted], entry_end: int
 ) -> Iterator[Landed]:
     """Land stretches one after another, with up to ``address.concurrency`` requests at a time.
 
     The first that fails is the last.
     """
     with closing(address.connect()) as api, ThreadPoolExecutor(address.concurrency) as pool:
-        for one in wanted:
+        for stretch in stretches:
             try:
-                walk = Walk(api, landing, pool, (one.first, one.last), entry_end)
-                yield Landed(one.stretch, str(walk.run().path))
+                walk = Walk(api, landing, pool, (stretch.first, stretch.last), entry_end)
+                yield Landed(stretch.stretch, str(walk.run().path))
             except (PermalakeError, UnavailableError) as error:
-                yield Landed(one.stretch, None, str(error))
+                yield Landed(stretch.stretch, None, str(error))
                 return
             except RequestRejectedError as refusal:
-                yield Landed(one.stretch, None, f"{address.name}: HTTP {refusal.status}")
+                yield Landed(stretch.stretch, None, f"{address.name}: HTTP {refusal.status}")
                 return

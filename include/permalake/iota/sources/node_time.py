@@ -52,9 +52,9 @@ class Timeline:
     def _from(self, moment: int, lower: int) -> int:
         """Return the first milestone not before a time; one more than the last if there is none."""
         upper = self.last + 1
-        for index, known in self._known.items():
+        for index, milestone_moment in self._known.items():
             if lower <= index <= self.last:
-                if known < moment:
+                if milestone_moment < moment:
                     lower = index + 1
                 else:
                     upper = min(upper, index)
@@ -81,6 +81,6 @@ def _midnight(day: date) -> int:
 
 def _load(file: Path) -> dict[int, int]:
     try:
-        return {int(index): int(known) for index, known in json.loads(file.read_text("utf-8")).items()}
+        return {int(index): int(time) for index, time in json.loads(file.read_text("utf-8")).items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}

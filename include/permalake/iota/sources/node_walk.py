@@ -118,7 +118,7 @@ class Walk:
                 self._held.put(row)
         # What lay before the stretch when it began later belongs to it now.
         outside = self._held.references.items()
-        self._held.references = {one: index for one, index in outside if index < self._first}
+        self._held.references = {block_id: index for block_id, index in outside if index < self._first}
         for table in self._landing.read(self._stretch - 1, ("kind", "id")):
             blocks = table.filter(pc.equal(table.column("kind"), int(Record.BLOCK)))
             self._before.update(blocks.column("id").to_pylist())
@@ -220,8 +220,8 @@ class Walk:
         state = self._api.state(block_id)
         if state is None:
             return None
-        wanted = state.milestone is not None and state.milestone >= self._first
-        return state, self._api.block(block_id) if wanted else b""
+        is_needed = state.milestone is not None and state.milestone >= self._first
+        return state, self._api.block(block_id) if is_needed else b""
 
     def _got_block(self, block_id: bytes, child: int, block: tuple[BlockState, bytes | None] | None) -> None:
         state, raw = block or (None, None)

@@ -51,10 +51,12 @@ def continued_files(network: NetworkSettings, notes: Mapping[date, Sequence[str]
     @cache
     def goes_beyond(milestone: int) -> bool:
         files = inside(path, _files(path, network.source, milestone))
-        known = known_last(files)
-        if any(last > milestone for last in known.values()):
+        last_milestones = known_last(files)
+        if any(last > milestone for last in last_milestones.values()):
             return True
-        return any(_has_later(file, read, milestone, longest) for file in files if file not in known)
+        return any(
+            _has_later(file, read, milestone, longest) for file in files if file not in last_milestones
+        )
 
     return continued(notes, goes_beyond)
 

@@ -27,12 +27,12 @@ def stage(context: StepContext, attempt: CarryAttempt) -> Mapping[date, str]:
 
 
 def _rules(network: NetworkSettings) -> StateRules:
-    known = network.ledger
+    ledger_file = network.ledger
     return StateRules(
         network.richest_addresses,
         network.v_byte_cost,
         rented=network.protocol == "stardust",
-        ledger=LedgerFile(known.path, network.protocol, network.bech32_hrp, known.milestone)
-        if known
+        ledger=LedgerFile(ledger_file.path, network.protocol, network.bech32_hrp, ledger_file.milestone)
+        if ledger_file
         else None,
     )

@@ -63,7 +63,11 @@ def prepare(context: StepContext) -> tuple[IotaSource, list[MilestoneDay]]:
     )
     days = source.days(arguments.start, arguments.end)
     context.report(f"ingest {arguments}: {described(days)}")
-    notes = {one.date: one.notes for one in work.reader.status(arguments.network) if one.published}
+    notes = {
+        published_day.date: published_day.notes
+        for published_day in work.reader.status(arguments.network)
+        if published_day.published
+    }
     for day, text in continued(notes, lambda milestone: milestone < source.last_milestone).items():
         if not arguments.start <= day <= arguments.end:
             work.builds.mark_stale(arguments.network, [day], text)
@@ -147,7 +151,9 @@ def resolve_conflicts(
         sink=writer,
     )
     parts = written.parts(PENDING, PENDING_ROWS)
-    records = in_tasks(spark, lambda part, _: [row for one in work(part) for row in one.to_pylist()], parts)
+    records = in_tasks(
+        spark, lambda part, _: [row for batch in work(part) for row in batch.to_pylist()], parts
+    )
     for task in records:
         written.add(task)
 

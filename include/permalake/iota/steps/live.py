@@ -122,7 +122,7 @@ class IotaHead:
         is_last = pc.field("milestone_index") == last
         rows = (self.head.rows("milestones"), self.head.published_rows("milestones"))
         tables = [each.to_table(["milestone_id"], filter=is_last) for each in rows]
-        proven = {one for table in tables for one in table["milestone_id"].to_pylist()}
+        proven = {milestone_id for table in tables for milestone_id in table["milestone_id"].to_pylist()}
         milestone_id = self._source.milestone_id(last)
         if milestone_id is not None and proven and milestone_id.hex() not in proven:
             raise PermalakeError(
@@ -157,7 +157,7 @@ class IotaHead:
     def _proven(self, days: Sequence[MilestoneDay], landing: str) -> Written:
         """Prove and decode the milestones; their tables' files are not part of the head yet."""
         work, network = self._work, self._network
-        targets = tuple(one for one in self.head.targets() if one.table in BASE_TABLES)
+        targets = tuple(target for target in self.head.targets() if target.table in BASE_TABLES)
         io = object_storage.file_io()
         writer = TableWriter(targets, landing, network.chunk_size, network.v_byte_cost, io)
         written = Written(LANDED)

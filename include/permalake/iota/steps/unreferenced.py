@@ -87,8 +87,8 @@ class UnreferencedMessages:
         if day is not None:
             added = self._head.write(NAME, above(pa.concat_tables([young, fresh]), last, day))
             self._head.commit(added, {NAME: paths})
-            told = (self._head.network, fresh.num_rows, last)
-            _LOG.info("live %s: %d messages more above milestone %d", *told)
+            log_values = (self._head.network, fresh.num_rows, last)
+            _LOG.info("live %s: %d messages more above milestone %d", *log_values)
         self._next = time.monotonic() + _PAUSE_SECONDS
 
     def _rows(self) -> tuple[pa.Table, set[str]]:
@@ -107,8 +107,8 @@ class UnreferencedMessages:
             return ROWS.empty_table()
         fresh = unreferenced_messages(cone.unreferenced, self._network.protocol, datetime.now(UTC))
         sound = set(fresh["message_id"].to_pylist())
-        self._pass(one.hex() for one in cone.referenced)
-        self._pass(text for one in cone.unreferenced if (text := one.hex()) not in sound)
+        self._pass(message_id.hex() for message_id in cone.referenced)
+        self._pass(text for message_id in cone.unreferenced if (text := message_id.hex()) not in sound)
         return fresh
 
     def _first_day(self, last: int) -> date:
@@ -135,5 +135,5 @@ class UnreferencedMessages:
     def _pass(self, message_ids: Iterable[str]) -> None:
         self._passed.update(dict.fromkeys(map(bytes.fromhex, message_ids)))
         too_many = max(len(self._passed) - _MOST_PASSED, 0)
-        for one in list(islice(self._passed, too_many)):
-            del self._passed[one]
+        for message_id in list(islice(self._passed, too_many)):
+            del self._passed[message_id]

@@ -215,9 +215,9 @@ def active_addresses(turns: Rows, days: Sequence[Chained], state: Rows) -> list[
     rows: list[dict[str, Any]] = []
     for day in days:
         for period, start in periods(day.day).items():
-            known = last.get(period)
-            continues = known is not None and known["start_date"] == start
-            before = (known["days"], known["addresses"]) if known and continues else (0, 0)
+            current = last.get(period)
+            continues = current is not None and current["start_date"] == start
+            before = (current["days"], current["addresses"]) if current and continues else (0, 0)
             new = newly.get(day.day, {}).get(f"newly_{period}", 0)
             last[period] = {
                 "period": period,

@@ -143,8 +143,8 @@ def ledger_changes(v_byte_cost: int | None) -> str:
     measures = [column.name for column in LEDGER_CHANGES.columns if column.name not in keys]
 
     def total(name: str) -> str:
-        known = name != "deposit" or v_byte_cost is not None
-        return f"coalesce(sum({name}), 0) AS {name}" if known else f"sum({name}) AS {name}"
+        is_computable = name != "deposit" or v_byte_cost is not None
+        return f"coalesce(sum({name}), 0) AS {name}" if is_computable else f"sum({name}) AS {name}"
 
     return f"""
 SELECT every.date, every.kind, every.side, {", ".join(map(total, measures))}
@@ -163,8 +163,8 @@ def _hourly_activity() -> str:
 
     def of(payload: str) -> str:
         size = f"message_bytes - {other}" if payload == PAYLOADS[0] else f"{payload}_bytes"
-        own = ("confirmed_count", "conflicting_count", "booked_tokens", "moved_tokens")
-        moved = own if payload == "transaction" else ("0", "0", "0", "0")
+        activity_columns = ("confirmed_count", "conflicting_count", "booked_tokens", "moved_tokens")
+        moved = activity_columns if payload == "transaction" else ("0", "0", "0", "0")
         values = (_COUNTS[payload], size, *moved)
         named = (f"{value} AS {name}" for value, name in zip(values, sums, strict=True))
         return f"SELECT date, hour, '{payload}' AS payload, {', '.join(named)} FROM figures"

@@ -23,17 +23,17 @@ _MICROSECONDS = 1_000_000
 class DecodedRows:
     """Some decoded rows; their columns by name.
 
-    ``wanted`` are the places of the rows, ascending; None for all. A column is only picked when it is asked
+    ``places`` are those of the rows, ascending; None for all. A column is only picked when it is asked
     for: most readers of some rows need few of their columns.
     """
 
-    def __init__(self, rows: pa.Table, chunk_size: int, wanted: I64 | None = None) -> None:
+    def __init__(self, rows: pa.Table, chunk_size: int, places: I64 | None = None) -> None:
         self.chunk_size = chunk_size
-        self._every, self._wanted = rows, wanted
+        self._every, self._places = rows, places
         self._columns: dict[str, pa.Array] = {}
 
     def __len__(self) -> int:
-        return int(self._every.num_rows if self._wanted is None else len(self._wanted))
+        return int(self._every.num_rows if self._places is None else len(self._places))
 
     def __getitem__(self, column: str) -> pa.Array:
         if column not in self._columns:
@@ -41,20 +41,20 @@ class DecodedRows:
         return self._columns[column]
 
     def _picked(self, values: pa.ChunkedArray) -> pa.Array:
-        wanted = self._wanted
-        if wanted is None:
+        places = self._places
+        if places is None:
             return _joined(values)
-        if not len(wanted):
+        if not len(places):
             return pa.array([], values.type)
         # What lies between the first row and the last one is seldom more than one chunk.
-        first, last = int(wanted[0]), int(wanted[-1])
+        first, last = int(places[0]), int(places[-1])
         near = _joined(values.slice(first, last - first + 1))
-        return near if len(near) == len(wanted) else near.take(pa.array(wanted - first))
+        return near if len(near) == len(places) else near.take(pa.array(places - first))
 
-    def where(self, wanted: pa.Array) -> DecodedRows:
+    def where(self, mask: pa.Array) -> DecodedRows:
         """Return some of the rows (mask)."""
-        at = np.flatnonzero(wanted.to_numpy(zero_copy_only=False))
-        return DecodedRows(self._every, self.chunk_size, at if self._wanted is None else self._wanted[at])
+        at = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+        return DecodedRows(self._every, self.chunk_size, at if self._places is None else self._places[at])
 
     def of_kind(self, kind: Row) -> DecodedRows:
         """Return the rows of one kind."""

@@ -93,8 +93,10 @@ def _of_messages(by_milestone: _Milestones, messages: DecodedRows) -> dict[str, 
     counts |= {f"{name}_count": by_milestone.count(state == int(code)) for name, code in _STATES.items()}
     counts["message_bytes"] = by_milestone.total(by_milestone.at, size)
     for name, kind in list(_PAYLOADS.items())[1:]:
-        own = payload == kind
-        counts[f"{name.removesuffix('_payload')}_bytes"] = by_milestone.total(by_milestone.at[own], size[own])
+        is_of_kind = payload == kind
+        counts[f"{name.removesuffix('_payload')}_bytes"] = by_milestone.total(
+            by_milestone.at[is_of_kind], size[is_of_kind]
+        )
     return counts
 
 

@@ -43,11 +43,11 @@ def ledger_updates(included: DecodedRows) -> pa.Table:
     parties = _distinct_per_row(
         row, pa.concat_arrays([address for _, address, _, _ in changes]), len(included)
     )
-    own = included.milestone() | {"transaction_id": included.transaction_id}
-    own["counterparties"] = pa.array(np.maximum(parties - 1, 0).astype(np.int32))
+    transaction_columns = included.milestone() | {"transaction_id": included.transaction_id}
+    transaction_columns["counterparties"] = pa.array(np.maximum(parties - 1, 0).astype(np.int32))
     parts = []
     for outputs, address, output_id, is_spent in changes:
-        columns = spread(own, outputs.row) | {
+        columns = spread(transaction_columns, outputs.row) | {
             "address": address,
             "output_id": output_id,
             "is_spent": pa.repeat(is_spent, len(outputs)),
@@ -107,9 +107,12 @@ def conflicting_transactions(conflicting: DecodedRows) -> pa.Table:
         .group_by(["row", "address"], use_threads=False)
         .aggregate([("is_signer", "max"), ("amount", "sum")])
     )
-    own = conflicting.milestone() | {"conflict_reason": conflicting["conflict_reason"]}
-    own |= {"message_id": conflicting.message_id, "transaction_id": conflicting.transaction_id}
-    columns = spread(own, sums["row"].to_numpy()) | {
+    transaction_columns = conflicting.milestone() | {"conflict_reason": conflicting["conflict_reason"]}
+    transaction_columns |= {
+        "message_id": conflicting.message_id,
+        "transaction_id": conflicting.transaction_id,
+    }
+    columns = spread(transaction_columns, sums["row"].to_numpy()) | {
         "address": sums["address"],
         "is_signer": sums["is_signer_max"],
         "amount": sums["amount_sum"],

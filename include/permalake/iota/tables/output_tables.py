@@ -64,10 +64,12 @@ def kind_names(kind: pa.Array) -> pa.Array:
 def created_outputs(included: DecodedRows) -> Iterator[tuple[str, pa.Table]]:
     """Yield ``basic_outputs`` … of included transactions, those that have rows."""
     outputs = included.elements("outputs")
-    own = included.milestone() | {name: included[name] for name in ("inclusion_state", "transaction_id")}
-    own["message_id"] = included.message_id
+    transaction_columns = included.milestone() | {
+        name: included[name] for name in ("inclusion_state", "transaction_id")
+    }
+    transaction_columns["message_id"] = included.message_id
     for name, some in _by_kind(outputs):
-        columns = spread(own, some.row)
+        columns = spread(transaction_columns, some.row)
         columns["output_id"] = output_ids(included["transaction_id"], some)
         columns["data"] = included.cut(some.row, some["start"], some["length"])
         for text in _METADATA:
@@ -122,9 +124,9 @@ def receipts_table(receipts: DecodedRows) -> pa.Table:
 def consumed_outputs(included: DecodedRows) -> pa.Table:
     """Return ``consumed_outputs`` of included transactions."""
     spent = included.elements("consumed")
-    own = included.milestone()
-    own |= {"transaction_id": included.transaction_id, "message_id": included.message_id}
-    columns = spread(own, spent.row) | {
+    transaction_columns = included.milestone()
+    transaction_columns |= {"transaction_id": included.transaction_id, "message_id": included.message_id}
+    columns = spread(transaction_columns, spent.row) | {
         "output_id": hexed(spent["output_id"]),
         "kind": kind_names(spent["kind"]),
         "address": spent["address"],
@@ -155,7 +157,10 @@ def _by_kind(outputs: Elements) -> Iterator[tuple[str, Elements]]:
     kind = outputs["kind"].to_numpy()
     present = sorted({KIND_NAMES[code] for code in np.unique(kind).tolist()})
     for name in present:
-        yield name, outputs.where(np.isin(kind, [code for code, own in KIND_NAMES.items() if own == name]))
+        yield (
+            name,
+            outputs.where(np.isin(kind, [code for code, table in KIND_NAMES.items() if table == name])),
+        )
 
 
 def _none_for_zero(values: pa.Array) -> pa.Array:

@@ -19,12 +19,12 @@ ROWS = pa.schema([pa.field(field.name, field.type) for field in UNREFERENCED_MES
 def unreferenced_messages(blocks: Mapping[bytes, bytes], protocol: Protocol, seen_at: datetime) -> pa.Table:
     """Return the rows of well-formed blocks (bytes by id), without a place in the tangle yet."""
     raw = pa.array(blocks.values(), pa.binary())
-    known = decode_blocks(raw, protocol)
-    sound = np.flatnonzero(known.error == 0)
+    decoded = decode_blocks(raw, protocol)
+    sound = np.flatnonzero(decoded.error == 0)
     ids = list(blocks)
     columns = {
         "message_id": pa.array([ids[row].hex() for row in sound.tolist()], pa.string()),
-        "version": pa.array(known.version[sound].astype(np.int32)),
+        "version": pa.array(decoded.version[sound].astype(np.int32)),
         "message": raw.take(pa.array(sound)),
         "seen_at": pa.repeat(pa.scalar(seen_at, ROWS.field("seen_at").type), len(sound)),
     }
