@@ -520,8 +520,8 @@ class Settings(BaseSettings):
                 raise ValueError(f"networks.{name}: names that end in _live are those of heads; take another")
         default = self.serve.default_network
         if default is not None and default not in self.networks:
-            known = ", ".join(sorted(self.networks)) or "none"
-            raise ValueError(f"serve.default_network: {default} is not configured (configured: {known})")
+            configured = ", ".join(sorted(self.networks)) or "none"
+            raise ValueError(f"serve.default_network: {default} is not configured (configured: {configured})")
         if self.serve.backend == "stores" and not (self.cassandra.contact_points or self.bigtable.table):
             raise ValueError(
                 "serve.backend: no store is configured; set [cassandra] or [bigtable], or 'lake'"
@@ -533,8 +533,8 @@ class Settings(BaseSettings):
         try:
             return self.networks[name]
         except KeyError:
-            known = ", ".join(sorted(self.networks)) or "none"
-            raise ConfigError(f"networks.{name}: not configured (configured: {known})") from None
+            configured = ", ".join(sorted(self.networks)) or "none"
+            raise ConfigError(f"networks.{name}: not configured (configured: {configured})") from None
 
     @property
     def namespaces(self) -> tuple[str, ...]:

@@ -24,11 +24,11 @@ def dates(first: date, last: date) -> list[date]:
     return [first + timedelta(days=number) for number in range((last - first).days + 1)]
 
 
-def without(span: Span, known: Iterable[Span]) -> list[Span]:
+def without(span: Span, covered: Iterable[Span]) -> list[Span]:
     """Return the parts of a span that no known span covers, in order."""
     left = []
     start, end = span
-    for known_start, known_end in joined(known):
+    for known_start, known_end in joined(covered):
         if known_start >= end:
             break
         if known_start > start:

@@ -184,15 +184,15 @@ class Lake:
         moment = self._as_of if as_of is None else _moment(as_of)
         view = next((view for view in domain_of(network).views if view.name == table), None)
         if view is not None:
-            found = self._view(network, view, first, last, moment)
+            rows = self._view(network, view, first, last, moment)
         else:
-            found = self._reader.dataset(network, table, first, last, moment)
-        if unknown := [column for column in columns or () if column not in found.schema.names]:
-            known = ", ".join(found.schema.names)
-            raise PermalakeError(f"{name}: no column {', '.join(unknown)}; it has {known}")
+            rows = self._reader.dataset(network, table, first, last, moment)
+        if unknown := [column for column in columns or () if column not in rows.schema.names]:
+            columns_there = ", ".join(rows.schema.names)
+            raise PermalakeError(f"{name}: no column {', '.join(unknown)}; it has {columns_there}")
         if view is None and (start is not None or end is not None):
-            found = found.filter((pc.field("date") >= first) & (pc.field("date") <= last))
-        return LakeRows(found, columns)
+            rows = rows.filter((pc.field("date") >= first) & (pc.field("date") <= last))
+        return LakeRows(rows, columns)
 
     def _view(self, network: str, view: LakeView, first: date, last: date, as_of: AsOf | None) -> ds.Dataset:
         of_days = f" WHERE date BETWEEN DATE '{first}' AND DATE '{last}' ORDER BY date"

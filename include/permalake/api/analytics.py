@@ -163,12 +163,12 @@ def _exported(network: str, name: str) -> ListedTable | None:
 def table_routes() -> list[BaseRoute]:
     """Return what OpenAPI says instead of :func:`rows`: a route for each table, with its columns and key."""
     described = APIRouter(prefix=router.prefix, tags=router.tags)
-    known = {
+    tables = {
         name: (table, domain.analytics[name])
         for domain in DOMAINS
         for name, table in _tables_of(domain).items()
     }
-    for name, (table, needed) in sorted(known.items()):
+    for name, (table, needed) in sorted(tables.items()):
         described.add_api_route(
             f"/{{network}}/{name}",
             _described(table, needed),
@@ -208,8 +208,8 @@ def _filters(table: ListedTable, given: Mapping[str, Any]) -> dict[str, Any]:
     filters = {}
     for name, text in given.items():
         if name not in table.key:
-            known = ", ".join(("start", "end", "format", "pageSize", "cursor", "sort", *table.key))
-            raise bad_request(f"{name}: unknown parameter; choose from {known}")
+            parameters = ", ".join(("start", "end", "format", "pageSize", "cursor", "sort", *table.key))
+            raise bad_request(f"{name}: unknown parameter; choose from {parameters}")
         try:
             filters[name] = _KINDS.get(table.column(name).type, _TEXT).validate_python(text)
         except ValidationError:

@@ -128,8 +128,8 @@ def create_app(settings: Settings, reader: LakeReader | None = None) -> FastAPI:
             include_in_schema=mount.documented,
         )
     # Last: /{network} must not hide another route.
-    for own in (quality, signed_days, catalogue, pages):
-        app.include_router(own)
+    for module in (quality, signed_days, catalogue, pages):
+        app.include_router(module)
     _add_middleware(app, settings, AtOnce(app, settings, lake, mounts))
     return app
 

@@ -72,16 +72,16 @@ def by_table(results: Sequence[Json], tables: Iterable[str]) -> list[Json]:
     def row(table: str, holds: Callable[[Json], bool]) -> Json:
         return {"table": table, "results": [_result(day, holds) for day in results]}
 
-    own = [row(table, lambda failure, table=table: failure["table"] == table) for table in names]  # type: ignore[misc]
-    return [*own, row(_OTHERS, lambda failure: failure["table"] not in names)]
+    table_rows = [row(table, lambda failure, table=table: failure["table"] == table) for table in names]  # type: ignore[misc]
+    return [*table_rows, row(_OTHERS, lambda failure: failure["table"] not in names)]
 
 
 def _result(day: Json, holds: Callable[[Json], bool]) -> Json:
-    failures = [one for one in day["failures"] if holds(one)]
+    failures = [failure for failure in day["failures"] if holds(failure)]
     return {
         "date": day["date"],
         "state": "failed" if failures else "passed" if day["audited"] else None,
-        "failures": [": ".join(part for part in one.values() if part) for one in failures],
+        "failures": [": ".join(part for part in failure.values() if part) for failure in failures],
     }
 
 
@@ -107,7 +107,9 @@ def day_lineage(lake: RequestLake, day: DayStatus) -> Json:
         stages.append(Stage("Readers", f"queries, REST API, pages{'; ' if served else ''}{served}", "serve"))
     title = f"Lineage of {lake.network} {day.date}: " + ", then ".join(stage.title for stage in stages)
     return {
-        "stages": [{"title": one.title, "text": one.text, "work": one.work or None} for one in stages],
+        "stages": [
+            {"title": stage.title, "text": stage.text, "work": stage.work or None} for stage in stages
+        ],
         "svg": lineage(stages, title=title),
     }
 

@@ -50,14 +50,20 @@ def namespaces(request: Request, query: Annotated[PageOptions, Query()]) -> Resp
     spaces = []
     for network in sorted(snapshot.networks()):
         listed = _listed(lake_of(request, network))
-        ends = [day for one in listed if one["kind"] == "table" for day in (one["first"], one["last"]) if day]
+        ends = [
+            day
+            for entry in listed
+            if entry["kind"] == "table"
+            for day in (entry["first"], entry["last"])
+            if day
+        ]
         spaces.append(
             {
                 "network": network,
-                "tables": sum(one["kind"] == "table" for one in listed),
-                "views": sum(one["kind"] == "view" for one in listed),
-                "rows": sum(one["rows"] or 0 for one in listed),
-                "bytes": sum(one["bytes"] or 0 for one in listed),
+                "tables": sum(entry["kind"] == "table" for entry in listed),
+                "views": sum(entry["kind"] == "view" for entry in listed),
+                "rows": sum(entry["rows"] or 0 for entry in listed),
+                "bytes": sum(entry["bytes"] or 0 for entry in listed),
                 "first": min(ends, default=None),
                 "last": max(ends, default=None),
             }
@@ -109,7 +115,7 @@ def tables(request: Request, network: str, query: Annotated[_TableSearch, Query(
     lake = _lake(request, network)
     word = query.q.strip().casefold()
     listed = _listed(lake)
-    matching = [one for one in listed if word in one["table"] or word in one["meaning"].casefold()]
+    matching = [entry for entry in listed if word in entry["table"] or word in entry["meaning"].casefold()]
     content = {"network": network, "q": query.q, "of": len(listed), "tables": matching}
     return page(request, lake.snapshot.publication, "tables.html", content, SITE)
 
@@ -118,7 +124,7 @@ def tables(request: Request, network: str, query: Annotated[_TableSearch, Query(
 def table(request: Request, network: str, table: str, query: Annotated[PageOptions, Query()]) -> Response:  # noqa: ARG001
     """Show a table or view: its columns, first rows, days, size, downloads, and SQL to copy."""
     lake = _lake(request, network)
-    contract = next((one for one in _contracts(lake) if one.name == table), None)
+    contract = next((contract for contract in _contracts(lake) if contract.name == table), None)
     if contract is None:
         raise not_found(f"table {network}.{table}")
     days = _days(lake, contract)

@@ -69,5 +69,5 @@ def _takes_zstd(header: str) -> bool:
     for part in header.lower().split(","):
         name, *parameters = (piece.strip() for piece in part.split(";"))
         if name == "zstd":
-            return not any(re.fullmatch(r"q=0(\.0*)?", one) for one in parameters)
+            return not any(re.fullmatch(r"q=0(\.0*)?", parameter) for parameter in parameters)
     return False

@@ -323,7 +323,7 @@ def _with_one_snapshot(metadata: dict[str, Any], is_empty: bool) -> dict[str, An
     current = None if is_empty else metadata.get("current-snapshot-id")
     kept = {key: value for key, value in metadata.items() if key != "current-snapshot-id"}
     for history in ("snapshots", "snapshot-log", "statistics", "partition-statistics"):
-        kept[history] = [one for one in metadata.get(history, ()) if one["snapshot-id"] == current]
+        kept[history] = [entry for entry in metadata.get(history, ()) if entry["snapshot-id"] == current]
     kept["metadata-log"] = []
     kept["refs"] = {}
     if current is not None and current != -1:

@@ -210,8 +210,8 @@ class RequestLimits:
     def _knows(self, authorization: str) -> bool:
         scheme, _, token = authorization.partition(" ")
         given = token.strip().encode()
-        known = [hmac.compare_digest(given, one) for one in self._tokens]
-        return scheme.lower() == "bearer" and any(known)
+        matches = [hmac.compare_digest(given, expected) for expected in self._tokens]
+        return scheme.lower() == "bearer" and any(matches)
 
     @asynccontextmanager
     async def _whole_body(self, scope: Scope, receive: Receive) -> AsyncIterator[Receive]:

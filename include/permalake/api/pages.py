@@ -43,11 +43,11 @@ def search(request: Request, query: Annotated[SearchOptions, Query()]) -> Respon
     published = request.app.state.reader.snapshot().networks()
     if query.network not in published:
         raise ProblemError(404, f"{query.network}: nothing of this network is published")
-    others = (one for one in published if one != query.network)
+    others = (name for name in published if name != query.network)
     asked = (query.network, *others) if query.q.strip() else ()
-    states = ((one, whole) for whole in (False, True) for one in asked)
-    found = (one for one, whole in states if _finds(request, one, query.q.strip(), with_head=whole))
-    network = next(found, query.network)
+    states = ((name, whole) for whole in (False, True) for name in asked)
+    finding = (name for name, whole in states if _finds(request, name, query.q.strip(), with_head=whole))
+    network = next(finding, query.network)
     explorer = domain_of(network).explorer
     path = f"{network}/{explorer}" if explorer else network
     return go_to(request, f"/{quote(path)}", q=query.q)

@@ -155,7 +155,9 @@ def _key_of(contract: Table) -> str:
 def _day_of(lake: RequestLake, contract: Table, column: str, key: str) -> date:
     """Return the day of a row, found by an index of ids; 404 where there is no such row."""
     every = (contract, *domain_of(lake.network).tables.values())
-    indexed = next((one for one in every if column in one.lookups and column not in one.lookup_keys), None)
+    indexed = next(
+        (table for table in every if column in table.lookups and column not in table.lookup_keys), None
+    )
     if indexed is None:
         raise bad_request(f"rows of {contract.name} are not found by {column}")
     scan = lake.find(indexed.name, column, key)

@@ -44,17 +44,17 @@ class QualityOptions(RangeOptions):
 def quality(request: Request, query: Annotated[QualityOptions, Query()]) -> Response:
     """Show audits, quarantine and lineage of a network; without one, of the first."""
     database = request.app.state.database
-    known = sorted(networks_with_days(database) | request.app.state.reader.snapshot().networks())
-    if query.network and query.network not in known:
+    networks = sorted(networks_with_days(database) | request.app.state.reader.snapshot().networks())
+    if query.network and query.network not in networks:
         raise not_found(f"network {query.network}")
-    if not known:
+    if not networks:
         return page(request, None, "quality.html", {"network": None, "known": []}, SITE)
-    network: str = query.network or known[0]
+    network: str = query.network or networks[0]
     lake = lake_of(request, network)
-    own = _between(status(database, network), query)
-    shown = {"network": network, "known": known, "start": _text(query.start), "end": _text(query.end)}
+    days = _between(status(database, network), query)
+    shown = {"network": network, "known": networks, "start": _text(query.start), "end": _text(query.end)}
     return page(
-        request, None, "quality.html", shown | _audits(lake, own, query) | _quarantine(lake, query), SITE
+        request, None, "quality.html", shown | _audits(lake, days, query) | _quarantine(lake, query), SITE
     )
 
 
@@ -86,7 +86,12 @@ def changes(request: Request, query: Annotated[ChangesOptions, Query()]) -> Resp
         for at, row in enumerate(rows)
     ]
     chosen = next(
-        (one for one in listed if one["before"] and query.publication in (None, one["number"])), None
+        (
+            publication
+            for publication in listed
+            if publication["before"] and query.publication in (None, publication["number"])
+        ),
+        None,
     )
     if query.publication and chosen is None:
         raise not_found(f"publication {query.publication} of that day, with an earlier one,")

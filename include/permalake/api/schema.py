@@ -69,10 +69,12 @@ def _answering(routes: list[BaseRoute]) -> Iterator[BaseRoute]:
     """Yield the routes without those that an earlier one of the same path and method hides."""
     seen: set[tuple[str, str]] = set()
     for route in routes:
-        own = {(route.path, method) for method in route.methods} if isinstance(route, APIRoute) else set()
-        if not own or own - seen:
+        operations = (
+            {(route.path, method) for method in route.methods} if isinstance(route, APIRoute) else set()
+        )
+        if not operations or operations - seen:
             yield route
-        seen |= own
+        seen |= operations
 
 
 def _corrected(document: dict[str, Any]) -> dict[str, Any]:

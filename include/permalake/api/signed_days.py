@@ -40,11 +40,11 @@ def verify(request: Request, query: Annotated[VerifyOptions, Query()]) -> Respon
     served = request.app.state.reader.snapshot().networks()
     signed = served_log(settings.lake.warehouse)
     days = signed.days if signed else {}
-    known = sorted(served | days.keys())
-    if query.network and query.network not in known:
+    networks = sorted(served | days.keys())
+    if query.network and query.network not in networks:
         raise not_found(f"network {query.network}")
-    network = query.network or next(iter(sorted(days)), known[0] if known else None)
-    content: Json = {"network": network, "known": known, "day": None, "end": "", "log": None}
+    network = query.network or next(iter(sorted(days)), networks[0] if networks else None)
+    content: Json = {"network": network, "known": networks, "day": None, "end": "", "log": None}
     if query.day:
         content |= {"day": query.day.isoformat(), "end": query.day.isoformat()}
     if signed:
@@ -81,7 +81,7 @@ def _day(settings: Settings, signed: ServedLog, entry: Entry, entries: Sequence[
         "previous": entries[at - 1].date if at else None,
         "next": entries[at + 1].date if at + 1 < len(entries) else None,
         "signed_days": len(entries),
-        "newest": [one.date for one in reversed(entries[-_LISTED:])],
+        "newest": [entry.date for entry in reversed(entries[-_LISTED:])],
         "place": signed.places[entry] + 1,
         "manifest": {
             name: manifest[name]
@@ -116,11 +116,9 @@ def _facts(evidence: Mapping[str, Any]) -> Iterator[list[str]]:
     if (milestones := evidence.get("milestones")) and milestones["count"]:
         yield ["Milestones", "{first} to {last}, {count} in all".format(**milestones)]
     if coordinator := evidence.get("coordinator"):
-        for one in coordinator["keys"]:
-            until = f" to {one['end']}" if one.get("end") else ""
-            yield ["Coordinator's key", f"{one['key']} for milestones from {one['start']}{until}"]
-    for index, one in evidence.get("guardian_sets", {}).items():
-        yield [
-            f"Guardian set {index}",
-            f"{one['messages']:,} messages; {one['quorum']} of {len(one['guardians'])} guardians must sign",
-        ]
+        for fact in coordinator["keys"]:
+            until = f" to {fact['end']}" if fact.get("end") else ""
+            yield ["Coordinator's key", f"{fact['key']} for milestones from {fact['start']}{until}"]
+    for index, fact in evidence.get("guardian_sets", {}).items():
+        signers = f"{fact['quorum']} of {len(fact['guardians'])} guardians must sign"
+        yield [f"Guardian set {index}", f"{fact['messages']:,} messages; {signers}"]

@@ -65,20 +65,25 @@ def table_page(table: Table | LakeView) -> str:
 
 def _tables_below(view: LakeView) -> str:
     """Return the tables that a view reads; one of every namespace reads another table in each domain."""
-    same = (own for domain in DOMAINS for own in domain.views if own.name == view.name)
-    return " or ".join(", ".join(f"`{name}`" for name in own.tables) for own in same)
+    same = (other for domain in DOMAINS for other in domain.views if other.name == view.name)
+    return " or ".join(", ".join(f"`{name}`" for name in other.tables) for other in same)
 
 
 def _expectations(table: Table) -> list[str]:
     """Return the lines on what the audit expects beyond keys and columns: nothing of the quarantine."""
-    expected = [one for one in expectations().get(table.name, ()) if one.origin != "contract"]
+    expected = [
+        expectation for expectation in expectations().get(table.name, ()) if expectation.origin != "contract"
+    ]
     if not expected:
         return []
     lines = ["", "## Expectations", "", "| expectation | of | severity | what is expected |"]
     lines += ["| --- | --- | --- | --- |"]
-    for one in expected:
-        softer = f"; warning on {', '.join(one.warns_on)}" if one.warns_on else ""
-        lines.append(f"| {one.name} | {one.origin} | {one.severity}{softer} | {_cell(one.text)} |")
+    for expectation in expected:
+        softer = f"; warning on {', '.join(expectation.warns_on)}" if expectation.warns_on else ""
+        severity = f"{expectation.severity}{softer}"
+        lines.append(
+            f"| {expectation.name} | {expectation.origin} | {severity} | {_cell(expectation.text)} |"
+        )
     return lines
 
 

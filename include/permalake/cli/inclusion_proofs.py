@@ -53,7 +53,7 @@ def report_inclusion(settings: Settings, network: str | None, proof: dict[str, A
 def _only_network(settings: Settings, noun: str) -> str:
     """Return the network that a proof of this kind may be of, if there is just one."""
     protocol = "stardust" if noun == "block" else "chrysalis"
-    named = [name for name, one in settings.networks.items() if one.protocol == protocol]
+    named = [name for name, network in settings.networks.items() if network.protocol == protocol]
     if len(named) != 1:
         raise ConfigError(
             f"whose proof is it? choose with --network: {', '.join(named) or 'none is configured'}"

@@ -43,5 +43,5 @@ def command(  # noqa: PLR0917
     chosen = Chosen(network, request.parse_day("--from", first), request.parse_day("--to", last))
     if chosen.first and chosen.last and chosen.last < chosen.first:
         raise ConfigError(f"--to {last} lies before --from {first}; swap the two days")
-    keys = [str(trusted_key(one)) for one in key or ()]
+    keys = [str(trusted_key(text)) for text in key or ()]
     raise typer.Exit(mirror(urls, keys, chosen, force=force, config=config))

@@ -94,8 +94,8 @@ def retry(
     """
     settings = load_settings(config)
     if network not in settings.namespaces:
-        known = ", ".join(settings.namespaces) or "none"
-        raise ConfigError(f"network {network}: not configured (configured: {known})")
+        configured = ", ".join(settings.namespaces) or "none"
+        raise ConfigError(f"network {network}: not configured (configured: {configured})")
     raise typer.Exit(_retry(settings, network, _day(day), config))
 
 
@@ -103,7 +103,11 @@ def _retry(settings: Settings, network: str, day: date | None, config: str | Non
     from permalake.domains import open_reader
     from permalake.local.run import run_range
 
-    days = [found for found in open_reader(settings).days_with_rejected(network) if day in {None, found}]
+    days = [
+        rejected_day
+        for rejected_day in open_reader(settings).days_with_rejected(network)
+        if day in {None, rejected_day}
+    ]
     if not days:
         sys.stdout.write(f"{network}{f' {day}' if day else ''}: nothing in quarantine\n")
         return 0

@@ -121,12 +121,12 @@ def _least(column: Sequence[str]) -> int:
 def _narrowed(widths: Sequence[int], least: Sequence[int], screen: int) -> list[int]:
     """Return the widths of columns that a screen shows, the widest ones narrowed first and no further."""
     room = screen - 1 - 3 * len(widths)
-    narrow = [min(width, one) for width, one in zip(widths, least, strict=True)]
+    narrow = [min(width, smallest) for width, smallest in zip(widths, least, strict=True)]
     over = sum(widths) - max(room, sum(narrow))
     rooms = list(widths)
     while over > 0:
-        at = max(range(len(rooms)), key=lambda one: rooms[one] - narrow[one])
-        others = sorted(rooms[one] - narrow[one] for one in range(len(rooms)) if one != at)
+        at = max(range(len(rooms)), key=lambda place: rooms[place] - narrow[place])
+        others = sorted(rooms[place] - narrow[place] for place in range(len(rooms)) if place != at)
         cut = min(over, max(rooms[at] - narrow[at] - (others[-1] if others else 0), 1))
         rooms[at] -= cut
         over -= cut

@@ -27,9 +27,9 @@ def command(
     from permalake.lake.restore import restore
 
     damaged = []
-    for one in restore(settings):
-        sys.stdout.write(f"{one}\n")
-        damaged += [f"{one.network}.{table}: {why}" for table, why in one.damaged.items()]
+    for restored in restore(settings):
+        sys.stdout.write(f"{restored}\n")
+        damaged += [f"{restored.network}.{table}: {why}" for table, why in restored.damaged.items()]
     for line in damaged:
         sys.stderr.write(f"{line}\n")
     if damaged:

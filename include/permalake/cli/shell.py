@@ -48,11 +48,13 @@ class Words:
         named = [names for table, names in self.tables.items() if table.casefold() in line.casefold()]
         columns = {name for names in named or self.tables.values() for name in names}
         qualified, _, column = start.rpartition(".")
-        if known := next((names for name, names in self.tables.items() if name == qualified), None):
-            return [f"{qualified}.{name}" for name in sorted(known) if name.startswith(column)]
+        if columns_of_table := next(
+            (names for name, names in self.tables.items() if name == qualified), None
+        ):
+            return [f"{qualified}.{name}" for name in sorted(columns_of_table) if name.startswith(column)]
         bare = {table for table in self.tables if table.replace('"', "").casefold().startswith(start)}
         tables = {table for table in self.tables if table.casefold().startswith(start)} | bare
-        others = {one for one in (*_KEYWORDS, *columns) if start and one.startswith(start)}
+        others = {word for word in (*_KEYWORDS, *columns) if start and word.startswith(start)}
         return [*sorted(tables), *sorted(others - tables)]
 
 

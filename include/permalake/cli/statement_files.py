@@ -55,8 +55,8 @@ class Statement:
 
     def _balances(self) -> list[tuple[str, str]]:
         amounts = [Decimal(row["amount"]) for row in self.rows]
-        gained = sum((one for one in amounts if one > 0), Decimal(0))
-        lost = sum((one for one in amounts if one < 0), Decimal(0))
+        gained = sum((amount for amount in amounts if amount > 0), Decimal(0))
+        lost = sum((amount for amount in amounts if amount < 0), Decimal(0))
         last = Decimal(self.rows[-1]["balance"])
         return [
             ("Balance before the first row", f"{last - gained - lost:,f} {self.ticker}"),
@@ -69,10 +69,14 @@ class Statement:
     def _values(self) -> list[tuple[str, str]]:
         values = []
         for side, label in (("sent", "Sent"), ("received", "Received")):
-            own = [row for row in self.rows if row["side"] == side]
-            known = [Decimal(row["notional_usd"]) for row in own if row["notional_usd"] is not None]
-            worth = f"{sum(known, Decimal(0)):,.2f} USD; " if known else ""
-            values += [(label, f"{worth}{len(known)} of {len(own)} transfers have a value")] if own else []
+            of_side = [row for row in self.rows if row["side"] == side]
+            notionals = [Decimal(row["notional_usd"]) for row in of_side if row["notional_usd"] is not None]
+            worth = f"{sum(notionals, Decimal(0)):,.2f} USD; " if notionals else ""
+            values += (
+                [(label, f"{worth}{len(notionals)} of {len(of_side)} transfers have a value")]
+                if of_side
+                else []
+            )
         return values
 
 

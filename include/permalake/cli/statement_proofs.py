@@ -82,7 +82,7 @@ def iota_proofs(ask: Ask, network: str, settings: NetworkSettings, rows: Sequenc
         by_milestone[message["milestone_index"]].append(message)
     milestones = ", ".join(map(str, sorted(by_milestone)))
     leaves = {
-        row["milestone_index"]: [bytes.fromhex(one) for one in row["ids"]]
+        row["milestone_index"]: [bytes.fromhex(message_id) for message_id in row["ids"]]
         for row in ask(_LEAVES.format(network=schema, milestones=milestones))
     }
     column = "carrier" if settings.protocol == "chrysalis" else "payload"
@@ -91,10 +91,10 @@ def iota_proofs(ask: Ask, network: str, settings: NetworkSettings, rows: Sequenc
         for row in ask(_MILESTONES.format(network=schema, milestones=milestones))
     }
     proofs = {}
-    for index, own in by_milestone.items():
+    for index, proven_messages in by_milestone.items():
         if not signed.get(index):
             raise PermalakeError(f"milestone {index}: the lake does not hold what proves it")
-        for message in own:
+        for message in proven_messages:
             proof = merkle_inclusion_proof(
                 bytes.fromhex(signed[index]),
                 bytes.fromhex(message["message"]),
@@ -119,8 +119,8 @@ def readme(network: str, address: str, count: int, settings: NetworkSettings | N
     if settings is None:
         return head + _WORMHOLE
     is_chrysalis = settings.protocol == "chrysalis"
-    known = settings.coordinator_public_keys
-    lines = [f"   {key.key} (milestones {key.start} to {key.end})" for key in known]
+    coordinator_keys = settings.coordinator_public_keys
+    lines = [f"   {key.key} (milestones {key.start} to {key.end})" for key in coordinator_keys]
     keys = (
         "\n".join(["Keys that this lake was built with:", *lines]) if lines else "This lake has no keys set."
     )

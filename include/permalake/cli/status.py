@@ -112,12 +112,12 @@ def _show_corrections(settings: Settings, days: list[DayStatus]) -> None:
     from permalake.lake.status import published_again
 
     again = published_again(open_database(settings))
-    for name, own in groupby(days, lambda day: day.network):
-        if found := sorted(day.date for day in own if day.date in again.get(name, ())):
-            what = f"{len(found):,} days were" if len(found) > 1 else "1 day was"
+    for name, network_days in groupby(days, lambda day: day.network):
+        if corrected := sorted(day.date for day in network_days if day.date in again.get(name, ())):
+            what = f"{len(corrected):,} days were" if len(corrected) > 1 else "1 day was"
             sys.stdout.write(
-                f"{name}: {what} published again, the last {found[-1]}; what changed: "
-                f"/quality/changes?network={name}&day={found[-1]} of `permalake serve`\n"
+                f"{name}: {what} published again, the last {corrected[-1]}; what changed: "
+                f"/quality/changes?network={name}&day={corrected[-1]} of `permalake serve`\n"
             )
 
 
@@ -126,8 +126,8 @@ def _show_ends(settings: Settings, days: list[DayStatus], network: str | None) -
     from permalake.lake.head_position import head_positions
     from permalake.lake.identity import open_database
 
-    for name, own in groupby(days, lambda day: day.network):
-        sys.stdout.write(f"{name}: carried up to {carried_until(own) or '-'}\n")
+    for name, network_days in groupby(days, lambda day: day.network):
+        sys.stdout.write(f"{name}: carried up to {carried_until(network_days) or '-'}\n")
     for name, head in sorted(head_positions(open_database(settings)).items()):
         if network in {None, name}:
             sys.stdout.write(f"{name}: live up to {head}, {head.lag():.0f} s ago\n")

@@ -91,8 +91,8 @@ def command(  # noqa: PLR0917
     copy: Copy
     settings = load_settings(config)
     if source is None:
-        copy, own = signed_lake(settings, open_database(settings), domain_of)
-        public = public or own
+        copy, own_key = signed_lake(settings, open_database(settings), domain_of)
+        public = public or own_key
     else:
         copy = ExportCopy(open_place(source))
     checked = verify(

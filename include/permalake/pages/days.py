@@ -129,26 +129,26 @@ def months(
         stores: Names of the stores that are configured for it.
         most: Number of months to return; all without it.
     """
-    known = {day.date: day for day in days}
+    by_date = {day.date: day for day in days}
     published = [day.date for day in days if day.published]
     span = (min(published), max(published)) if published else (date.max, date.min)
     today = datetime.now(UTC).date()
     firsts = sorted(
-        {day.replace(day=1) for day in known}, key=lambda first: (first <= today, first), reverse=True
+        {day.replace(day=1) for day in by_date}, key=lambda first: (first <= today, first), reverse=True
     )
     shown = firsts[:most]
-    return [_month(first, known, span, stores) for first in shown], len(firsts) - len(shown)
+    return [_month(first, by_date, span, stores) for first in shown], len(firsts) - len(shown)
 
 
 def _month(
-    first: date, known: dict[date, DayStatus], span: tuple[date, date], stores: Collection[str]
+    first: date, by_date: dict[date, DayStatus], span: tuple[date, date], stores: Collection[str]
 ) -> Month:
     def cell(number: int) -> Cell | None:
         if number == 0:
             return None
         day = first.replace(day=number)
-        if day in known:
-            return Cell(day, state_of(known[day], stores), known[day])
+        if day in by_date:
+            return Cell(day, state_of(by_date[day], stores), by_date[day])
         return Cell(day, STATES["missing" if span[0] < day < span[1] else "none"])
 
     weeks = calendar.monthcalendar(first.year, first.month)

@@ -84,10 +84,10 @@ class LakeMetrics(Collector):
             fresh.add_metric([each.network], each.seconds)
         for labels, number in sorted(states.items()):
             count.add_metric(labels, number)
-        for one in heads:
-            if one.index is not None:
-                head.add_metric([one.network], one.index)
-            lag.add_metric([one.network], one.lag())
+        for network_head in heads:
+            if network_head.index is not None:
+                head.add_metric([network_head.network], network_head.index)
+            lag.add_metric([network_head.network], network_head.lag())
         return [up, latest, fresh, count, head, lag]
 
 
@@ -169,8 +169,8 @@ class ApiMetrics(LakeRegistry):
 def fresh(request: Request) -> list[dict[str, Any]]:
     """Return the latest published day of each network and the seconds since its end, as JSON."""
     return [
-        {"network": one.network, "latest": one.latest.isoformat(), "age_seconds": one.seconds}
-        for one in freshness(status(request.app.state.database))
+        {"network": newest.network, "latest": newest.latest.isoformat(), "age_seconds": newest.seconds}
+        for newest in freshness(status(request.app.state.database))
     ]
 
 

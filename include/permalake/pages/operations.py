@@ -145,20 +145,22 @@ def _drawn(rows: Sequence[StepRow], now: datetime) -> Any:
 
 def _open_requests(request: Request, network: str | None) -> list[dict[str, Any]]:
     """Return what published days still lack, of one network or of all."""
-    found = []
+    lists = []
     for name in sorted(request.app.state.reader.snapshot().networks()):
         lake = lake_of(request, name)
-        for wanted in domain_of(name).open_requests if network in (None, name) else ():
-            rows = lake.once(f"open requests: {wanted.title}", partial(_rows, lake, wanted))
+        for request_kind in domain_of(name).open_requests if network in (None, name) else ():
+            rows = lake.once(f"open requests: {request_kind.title}", partial(_rows, lake, request_kind))
             if rows:
-                found.append({"network": name, "title": wanted.title, "doc": wanted.doc, "rows": rows})
-    return found
+                lists.append(
+                    {"network": name, "title": request_kind.title, "doc": request_kind.doc, "rows": rows}
+                )
+    return lists
 
 
-def _rows(lake: RequestLake, wanted: OpenRequests) -> list[dict[str, Any]]:
-    if not lake.snapshot.table(lake.network, wanted.table):
+def _rows(lake: RequestLake, request_kind: OpenRequests) -> list[dict[str, Any]]:
+    if not lake.snapshot.table(lake.network, request_kind.table):
         return []
-    rows = lake.rows(wanted.sql, {}, **{wanted.table: EVERYTHING})
+    rows = lake.rows(request_kind.sql, {}, **{request_kind.table: EVERYTHING})
     return [{name: json_value(value) for name, value in row.items()} for row in rows]
 
 
@@ -169,4 +171,4 @@ def _remarks(request: Request, network: str | None) -> list[dict[str, str]]:
         for day in status(request.app.state.database, network)
         for note in day.notes
     ]
-    return sorted(notes, key=lambda one: one["date"], reverse=True)[:_REMARKS]
+    return sorted(notes, key=lambda note: note["date"], reverse=True)[:_REMARKS]

@@ -55,15 +55,17 @@ def overview(request: Request, query: Annotated[OverviewOptions, Query()]) -> Re
     settings: Settings = request.app.state.settings
     every = max(len(days), 1)
     most = query.months or max(1, min(_MONTHS, _MONTHS_OF_ALL // every)), min(_YEARS, _YEARS_OF_ALL // every)
-    found = [_card(request, settings, name, own, most) for name, own in sorted(days.items())]
+    cards = [
+        _card(request, settings, name, network_days, most) for name, network_days in sorted(days.items())
+    ]
     shown = {
-        "cards": found,
+        "cards": cards,
         "states": [
             {"name": state.name, "mark": state.mark, "word": state.word, "meaning": state.meaning}
             for state in STATES.values()
             if state.mark
         ],
-        "troubles": [trouble for card in found for trouble in card["troubles"]][:_TROUBLES],
+        "troubles": [trouble for card in cards for trouble in card["troubles"]][:_TROUBLES],
     }
     # A day that fails moves no publication.
     return page(request, None, "overview.html", shown, SITE)
@@ -158,7 +160,7 @@ def coin_of(lake: RequestLake) -> CoinUnit | None:
 
 def _figures(lake: RequestLake, until: date | None) -> list[dict[str, Any]]:
     """Figures over all real days; over the synthetic ones where there are no others."""
-    found = []
+    figures = []
     coin = coin_of(lake)
     for figure in domain_of(lake.network).figures:
         if lake.snapshot.table(lake.network, figure.table) is None:
@@ -170,7 +172,7 @@ def _figures(lake: RequestLake, until: date | None) -> list[dict[str, Any]]:
             **{figure.table: EVERYTHING},
         )
         value = row["value"]
-        found.append(
+        figures.append(
             {
                 "label": figure.label,
                 "unit": figure.unit,
@@ -179,4 +181,4 @@ def _figures(lake: RequestLake, until: date | None) -> list[dict[str, Any]]:
                 **({"valued": row["valued"], "of": row["of"]} if figure.valued else {}),
             }
         )
-    return found
+    return figures

@@ -64,8 +64,8 @@ def answer(kind: Any, *media_types: str) -> Responses:
     responses only refer to it, and :func:`resolve_answers` does the rest when the document is asked for.
     """
     number = _KINDS.setdefault(kind, len(_KINDS))
-    own = {JSON: {"schema": {"$ref": f"{_UNRESOLVED}{number}"}}}
-    return {200: {"content": own | {name: _content(name) for name in media_types}}}
+    as_json = {JSON: {"schema": {"$ref": f"{_UNRESOLVED}{number}"}}}
+    return {200: {"content": as_json | {name: _content(name) for name in media_types}}}
 
 
 def json_or_raw(kind: Any) -> Responses:

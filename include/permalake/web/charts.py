@@ -98,7 +98,7 @@ def _columns(days: Sequence[str], series: Sequence[Sequence[float | None]]) -> l
 def _column(days: Sequence[str], series: Sequence[Sequence[float | None]], first: int, end: int) -> _Column:
     count = end - first
     text = days[first] if count == 1 else f"{days[first]} to {days[end - 1]}, mean of {count} days"
-    return _Column(text, tuple(_mean(one[first:end]) for one in series))
+    return _Column(text, tuple(_mean(values[first:end]) for values in series))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -109,7 +109,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def _axis(columns: Sequence[_Column], *, parts: bool, whole: bool) -> _Axis:
     """Return the axis with about :data:`_TICKS` steps, of a round number each, that holds all values."""
     filled = [[value or 0.0 for value in column.values] for column in columns]
-    heights = [sum(values) for values in filled] if parts else [one for values in filled for one in values]
+    heights = (
+        [sum(values) for values in filled] if parts else [value for values in filled for value in values]
+    )
     highest, lowest = max(heights, default=0.0), min(heights, default=0.0)
     highest, lowest = max(highest, 0.0), min(lowest, 0.0)
     step = (highest - lowest or 1.0) / _TICKS
@@ -182,7 +184,7 @@ def sankey(flows: Sequence[Flow], *, label: Callable[[float], str], title: str) 
     colour = {name: at % COLOURS for at, name in enumerate(sources)}
     out = [_opened("sankey", f"20 0 480 {height}", title)]
     for flow in sorted(
-        flows, key=lambda one: (list(sources).index(one.source), list(targets).index(one.target))
+        flows, key=lambda flow: (list(sources).index(flow.source), list(targets).index(flow.target))
     ):
         thick = max(flow.value * scale, 0.75)
         y0, y1 = used_left[flow.source], used_right[flow.target]

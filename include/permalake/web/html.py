@@ -193,7 +193,7 @@ def _as_parquet(rows: list[dict[str, Any]]) -> bytes:
         columns[name] = (
             pa.array(values)
             if len(kinds) == 1
-            else pa.array([None if one is None else str(one) for one in values], pa.string())
+            else pa.array([None if value is None else str(value) for value in values], pa.string())
         )
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink, compression="zstd")
@@ -248,9 +248,11 @@ def _without_markup(value: Any) -> Any:
     if isinstance(value, CoinUnit):
         return asdict(value)
     if isinstance(value, Mapping):
-        return {name: _without_markup(one) for name, one in value.items() if not isinstance(one, Markup)}
+        return {
+            name: _without_markup(member) for name, member in value.items() if not isinstance(member, Markup)
+        }
     if isinstance(value, list | tuple):
-        return [_without_markup(one) for one in value]
+        return [_without_markup(member) for member in value]
     return value if isinstance(value, str | int | float | None) else None
 
 

@@ -96,7 +96,7 @@ class PageList:
         return "DESC NULLS LAST" if self.is_falling else "ASC NULLS LAST"
 
     def part(
-        self, rows: Sequence[Mapping[str, Any]], value: Callable[[Any], Any] = lambda one: one
+        self, rows: Sequence[Mapping[str, Any]], value: Callable[[Any], Any] = lambda row: row
     ) -> list[Mapping[str, Any]]:
         """Return the part of rows at hand that is asked for, and one more where there are more.
 

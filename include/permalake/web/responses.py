@@ -110,7 +110,7 @@ def _digest(*parts: str) -> str:
 
 
 def _held(header: str) -> list[str]:
-    return [one.strip().removeprefix("W/") for one in header.split(",")]
+    return [tag.strip().removeprefix("W/") for tag in header.split(",")]
 
 
 def _headers(tag: str, caching: str) -> dict[str, str]:

@@ -53,8 +53,8 @@ def members_type(
 
     ``optional``: members that may be absent.
     """
-    own = {**members, **{member: _NOT_REQUIRED[kind] for member, kind in (optional or {}).items()}}
-    made = _TYPED_DICT(name, own)
+    every_member = {**members, **{member: _NOT_REQUIRED[kind] for member, kind in (optional or {}).items()}}
+    made = _TYPED_DICT(name, every_member)
     made.__doc__ = doc
     return made
 

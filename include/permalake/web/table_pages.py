@@ -111,12 +111,12 @@ class ListedTable:
         """Return the condition on rows behind a position."""
         sign = "<" if newest else ">"
         bound: dict[str, Any] = {"after_date": after[0]}
-        own = []
+        alternatives = []
         for number, (name, value) in enumerate(zip(self.key, after[1:], strict=True)):
             same = [f"{self._ordered(key)} = $after_{at}" for at, key in enumerate(self.key[:number])]
-            own.append("(" + " AND ".join([*same, f"{self._ordered(name)} > $after_{number}"]) + ")")
+            alternatives.append("(" + " AND ".join([*same, f"{self._ordered(name)} > $after_{number}"]) + ")")
             bound[f"after_{number}"] = value
-        equal = f" OR (date = $after_date AND ({' OR '.join(own)}))" if own else ""
+        equal = f" OR (date = $after_date AND ({' OR '.join(alternatives)}))" if alternatives else ""
         return f"(date {sign} $after_date{equal})", bound
 
 

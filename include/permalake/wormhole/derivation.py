@@ -24,7 +24,7 @@ from permalake.wormhole.tables.copies import distinct_vaas, of_days
 from permalake.wormhole.tables.documents import identities
 from permalake.wormhole.tables.event_tables import EVENT_TABLES, event_tables
 from permalake.wormhole.tables.signed_documents import signed_documents
-from permalake.wormhole.tables.verified_vaas import PUBLISHED, judged
+from permalake.wormhole.tables.verified_vaas import PUBLISHED, verified
 
 
 class BridgeDerivation:
@@ -52,8 +52,8 @@ class BridgeDerivation:
             day.rows(QUORUM_STATE.name), QUORUM_STATE, ["row_key", "signed_vaa", "date"]
         ):
             documents = signed_documents(part, reported, "lake")
-            [known] = [pa.Table.from_batches(identities(documents.to_batches()))]
-            verdicts = judged(of_days(distinct_vaas(known), day.date, day.date), reference)
+            [identified_vaas] = [pa.Table.from_batches(identities(documents.to_batches()))]
+            verdicts = verified(of_days(distinct_vaas(identified_vaas), day.date, day.date), reference)
             self._check(verdicts.vaas, part, day)
             for name, rows in event_tables(verdicts):
                 tables.add(name, _shaped(rows, EVENT_TABLES[name]))
@@ -69,9 +69,9 @@ class BridgeDerivation:
 
     def rests_on(self) -> Iterator[str]:
         """Yield whose keys it rests on."""
-        known = sorted(self._used - self._told, key=int)
-        if known:
-            yield f"guardian sets {', '.join(known)}, as this machine's reference data has them."
+        set_numbers = sorted(self._used - self._told, key=int)
+        if set_numbers:
+            yield f"guardian sets {', '.join(set_numbers)}, as this machine's reference data has them."
         if self._told:
             yield (
                 f"guardian sets {', '.join(sorted(self._told, key=int))}, which the publisher "
@@ -83,7 +83,9 @@ class BridgeDerivation:
         yield "VAAs that the publisher left out: gaps in an emitter's sequences are the only sign of them."
         yield "transactions of messages (initiating_tx_id), and when guardians observed them: others' word."
         others = sorted(
-            name for name, one in WORMHOLE_TABLES.items() if one.commit != "side" and name not in self.tables
+            name
+            for name, contract in WORMHOLE_TABLES.items()
+            if contract.commit != "side" and name not in self.tables
         )
         yield f"what needs prices or answers of chains, and sums: signed alone ({', '.join(others)})."
 
@@ -137,7 +139,9 @@ def _shaped(rows: pa.Table, contract: Table) -> pa.Table:
     """Return rows with the contract's columns and types; what is not given is null."""
     fields = [field.with_nullable(True) for field in contract.arrow]
     columns = [
-        rows[one.name].cast(one.type) if one.name in rows.column_names else pa.nulls(len(rows), one.type)
-        for one in fields
+        rows[field.name].cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(len(rows), field.type)
+        for field in fields
     ]
     return pa.table(columns, schema=pa.schema(fields))

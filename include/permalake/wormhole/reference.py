@@ -150,11 +150,19 @@ class Reference:
         """
         names = ("emitter_chain", "since", "until", "daily_limit_usd", "big_transaction_usd")
         kinds = (pa.int32(), pa.date32(), pa.date32(), pa.int64(), pa.int64())
-        follow = {one: after for one, after in pairwise(self.governor_limits) if one.chain == after.chain}
+        follow = {
+            limit: after for limit, after in pairwise(self.governor_limits) if limit.chain == after.chain
+        }
         rows = [
-            (one.chain, one.since, follow[one].since if one in follow else None, one.daily, one.big)
-            for one in self.governor_limits
-            if one.daily is not None
+            (
+                limit.chain,
+                limit.since,
+                follow[limit].since if limit in follow else None,
+                limit.daily,
+                limit.big,
+            )
+            for limit in self.governor_limits
+            if limit.daily is not None
         ]
         schema = pa.schema(list(zip(names, kinds, strict=True)))
         return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
@@ -208,7 +216,7 @@ def _load(files: tuple[tuple[Path, int, int], ...]) -> Reference:
         "applications.json": lambda file: applications.update(_applications(_json(file))),
         "stand_ins.csv": lambda file: stand_ins.update(_stand_ins(file)),
         "governor_limits.csv": lambda file: limits.update(
-            {(one.chain, one.since): one for one in _limits(file)}
+            {(limit.chain, limit.since): limit for limit in _limits(file)}
         ),
     }
     for file, _, _ in files:
@@ -243,23 +251,23 @@ def _token_id(chain: Any, address: str) -> TokenId:
 
 def _guardian_sets(listed: list[dict[str, Any]]) -> dict[int, tuple[bytes, ...]]:
     return {
-        int(one["index"]): tuple(_hex(guardian["pubkey"], 20) for guardian in one["guardians"])
-        for one in listed
+        int(listed_set["index"]): tuple(_hex(guardian["pubkey"], 20) for guardian in listed_set["guardians"])
+        for listed_set in listed
     }
 
 
 def _emitters(listed: list[dict[str, Any]]) -> set[tuple[int, bytes]]:
-    return {(int(one["chain"]), _hex(one["emitter"], 32)) for one in listed}
+    return {(int(emitter["chain"]), _hex(emitter["emitter"], 32)) for emitter in listed}
 
 
 def _applications(listed: list[dict[str, Any]]) -> dict[ContractKey, ApplicationContract]:
     applications: dict[ContractKey, ApplicationContract] = {}
-    for one in listed:
-        role, layout = one["role"], one["layout"]
+    for contract in listed:
+        role, layout = contract["role"], contract["layout"]
         if role not in ROLES or layout not in LAYOUTS.get(role, ()):
             raise ValueError(f"layout {layout} of a contract that is {role}")
-        applications[role, int(one["chain"]), _hex(one["address"], 32)] = ApplicationContract(
-            one["app_id"], layout
+        applications[role, int(contract["chain"]), _hex(contract["address"], 32)] = ApplicationContract(
+            contract["app_id"], layout
         )
     return applications
 
@@ -307,12 +315,12 @@ def _token(row: dict[str, str | None]) -> tuple[TokenId, Token]:
     )
 
 
-def _chains(listed: dict[str, dict[str, Any]], known: dict[int, ChainInfo]) -> dict[int, ChainInfo]:
+def _chains(listed: dict[str, dict[str, Any]], bundled: dict[int, ChainInfo]) -> dict[int, ChainInfo]:
     names = {f.name for f in fields(ChainInfo)} - {"id", "names"}
     result = {}
     for number, entry in listed.items():
         values = {name: value for name, value in entry.items() if name in names}
-        result[int(number)] = replace(known.get(int(number)) or ChainInfo(int(number)), **values)
+        result[int(number)] = replace(bundled.get(int(number)) or ChainInfo(int(number)), **values)
     return result
 
 

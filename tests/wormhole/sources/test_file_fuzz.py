@@ -16,7 +16,7 @@ from permalake.wormhole.reference import load_reference
 from permalake.wormhole.sources import observation_files, vaa_files
 from permalake.wormhole.tables.event_tables import chain_messages
 from permalake.wormhole.tables.observations import judged_observations, of_messages
-from permalake.wormhole.tables.verified_vaas import judged
+from permalake.wormhole.tables.verified_vaas import verified
 from support.deciding_vaas import candidates
 from support.mutations import mutated, mutated_line, one_line
 from support.quotes import LOCAL, nearest_rows, wants
@@ -51,7 +51,7 @@ def test_files_of_vaas(spark, tmp_path, name, lines) -> None:
     faulty = {bytes(row["raw"]) for row in rows if row["fault"]}
     assert faulty <= set(given)
     assert 500 < len(faulty) < MUTATIONS
-    vaas = judged(candidates(found, FIRST, LAST), load_reference(None))
+    vaas = verified(candidates(found, FIRST, LAST), load_reference(None))
     assert any(vaas.published.to_pylist())
     assert chain_messages(vaas).num_rows > 0
     set_apart = set(vaas.refused["raw"].to_pylist())

@@ -73,14 +73,14 @@ def test_sound_messages_make_one_lot(candidates, reference) -> None:
 def test_a_message_that_code_stumbles_on_is_quarantined_alone(
     candidates, reference, monkeypatch, bad
 ) -> None:
-    judge, raw = event_writer.judged, vaa(bad, DAY1)
+    judge, raw = event_writer.verified, vaa(bad, DAY1)
 
     def stumbling(rows, given):
         if raw in rows["raw"].to_pylist():
             raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
         return judge(rows, given)
 
-    monkeypatch.setattr(event_writer, "judged", stumbling)
+    monkeypatch.setattr(event_writer, "verified", stumbling)
     published, refused, counted = outcome(candidates, reference)
     assert published == [sequence for sequence in SEQUENCES if sequence != bad]
     assert counted == [7, 6]
@@ -113,7 +113,7 @@ def test_a_full_disk_is_nobodys_fault(candidates, reference, monkeypatch) -> Non
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(event_writer, "judged", full)
+    monkeypatch.setattr(event_writer, "verified", full)
     with pytest.raises(OSError, match="No space left"):
         outcome(candidates, reference)
 
@@ -127,7 +127,7 @@ def test_a_fault_of_ours_publishes_no_day_without_its_messages(candidates, tmp_p
     documents = pa.table(
         columns | {"body_date": candidates["date"], "document_time": never, "indexed_at": never}
     )
-    monkeypatch.setattr(event_writer, "judged", stumbling)
+    monkeypatch.setattr(event_writer, "verified", stumbling)
     writer = EventWriter(tuple(TARGETS.values()), str(tmp_path), DAY1, DAY1, None, {})
     assert len(list(writer(documents.to_batches()))) == 1
     monkeypatch.setattr(event_writer, "_FEW_UNDECODABLE", 6)

@@ -10,7 +10,7 @@ from permalake.wormhole.codec.encode_vaa import encode_body, encode_vaa, sign_bo
 from permalake.wormhole.reference import load_reference
 from permalake.wormhole.tables.copies import VAA_SCHEMA
 from permalake.wormhole.tables.event_tables import CHAIN_MESSAGES, chain_messages, event_tables
-from permalake.wormhole.tables.verified_vaas import judged
+from permalake.wormhole.tables.verified_vaas import verified
 from support.guardians import BRIDGE, GUARDIAN_SETS, PAYLOAD, SECRETS, SET
 
 DAY, ELSEWHERE = dt.date(2024, 3, 10), dt.date(2024, 3, 11)
@@ -75,7 +75,7 @@ def vaas(reference):
         for name, (raw, tx, mine) in CASES.items()
     ]
     rows.sort(key=lambda row: (row["message"], row["raw"]))
-    return judged(pa.Table.from_pylist(rows, SCHEMA), load_reference(reference))
+    return verified(pa.Table.from_pylist(rows, SCHEMA), load_reference(reference))
 
 
 def body_of(raw):

@@ -20,7 +20,7 @@ class Lists:
     def of(self, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return list lengths, and rows of the parts, for parts whose transactions are ``owner``."""
         begins = np.append(np.searchsorted(owner, np.arange(self.transactions + 1)), len(owner))
-        at = np.where(self.row_transactions >= 0, self.own, self.transactions)
+        at = np.where(self.row_transactions >= 0, self.row_transactions, self.transactions)
         count = begins[at + 1] - begins[at]
         return count, spread(begins[at], count)
 

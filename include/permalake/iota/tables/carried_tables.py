@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from permalake.iota.contracts import IOTA_TABLES, carried
 from permalake.iota.tables import address_state as addresses
-from permalake.iota.tables import known_ledger as known
+from permalake.iota.tables import known_ledger
 from permalake.iota.tables import ledger_daily as ledger
 from permalake.iota.tables.carried_sums import Chained, Ending, Rows, chained
 
@@ -62,7 +62,7 @@ class StateRules:
     richest: int = 100
     v_byte_cost: int | None = None
     rented: bool = True
-    ledger: known.LedgerFile | None = None
+    ledger: known_ledger.LedgerFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def carried_tables(queries: Queries, given: PublishedState, rules: StateRules) -
     # A known ledger is the end of a day before the first one, on which all of it was created.
     opening, opened = _opening(queries, rules) if before is None else (None, [])
     chain = chained(days, before or opening)
-    every = [known.beginning(opening.end_ms), *chain] if opening else chain
+    every = [known_ledger.beginning(opening.end_ms), *chain] if opening else chain
     first = days[0][0]
     if before is None:
         queries.put("balances_before", IOTA_TABLES["address_balances"].arrow.empty_table())
@@ -133,11 +133,11 @@ def _opening(queries: Queries, rules: StateRules) -> tuple[Ending | None, list[d
         return None, []
     outputs = pa.RecordBatchReader.from_batches(rules.ledger.schema, rules.ledger.batches())
     queries.put("known_outputs", outputs)
-    queries.keep("known_balances", known.BALANCES)
-    sums = known.LedgerSums(rules.v_byte_cost)
+    queries.keep("known_balances", known_ledger.BALANCES)
+    sums = known_ledger.LedgerSums(rules.v_byte_cost)
     queries.keep("known_sums", "SELECT * FROM known_outputs", sums, sums.schema)
-    flows = queries.rows(known.CHANGES)
-    begun = known.beginning(rules.ledger.milestone)
+    flows = queries.rows(known_ledger.CHANGES)
+    begun = known_ledger.beginning(rules.ledger.milestone)
     deposit = ledger.storage_deposits(flows, [begun], 0)[begun.day]
     return Ending(begun.day, begun.end_ms, None, begun.day, storage_deposit=deposit), flows
 

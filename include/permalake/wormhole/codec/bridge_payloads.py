@@ -117,8 +117,8 @@ def bridge_kinds(vaas: Vaas, bridges: KnownBridges) -> U8:
     """Return which kind of bridge emitted each VAA, u8[n]."""
     whole = chain_keys(vaas.emitter_chain, vaas.emitter_address)
     kinds = np.full(len(vaas), NOT_A_BRIDGE, np.uint8)
-    for kind, known in ((NFT_BRIDGE, bridges.nft), (TOKEN_BRIDGE, bridges.token)):
-        listed = pa.array([chain.to_bytes(2, "big") + address for chain, address in known], pa.binary(34))
+    for kind, contracts in ((NFT_BRIDGE, bridges.nft), (TOKEN_BRIDGE, bridges.token)):
+        listed = pa.array([chain.to_bytes(2, "big") + address for chain, address in contracts], pa.binary(34))
         kinds[pc.is_in(whole, listed).to_numpy(zero_copy_only=False)] = kind
     kinds[~vaas.has_body] = NOT_A_BRIDGE
     return kinds
@@ -130,11 +130,11 @@ def decode_payloads(vaas: Vaas, kinds: U8, select: Bool | None = None) -> Payloa
     A payload that is unknown or cut short makes no row.
     """
     start, length = vaas.payload_start, vaas.payload_length
-    wanted = length > 0 if select is None else select & (length > 0)
-    payload_id = gather(vaas.data, np.where(wanted, start, 0), 1)[:, 0]
+    is_selected = length > 0 if select is None else select & (length > 0)
+    payload_id = gather(vaas.data, np.where(is_selected, start, 0), 1)[:, 0]
 
     def rows(kind: int, ids: tuple[int, ...], size: int) -> I64:
-        return np.flatnonzero(wanted & (kinds == kind) & np.isin(payload_id, ids) & (length >= size))
+        return np.flatnonzero(is_selected & (kinds == kind) & np.isin(payload_id, ids) & (length >= size))
 
     transfers = rows(TOKEN_BRIDGE, (TRANSFER, TRANSFER_WITH_PAYLOAD), _TRANSFER.itemsize)
     metas = rows(TOKEN_BRIDGE, (ASSET_META,), _META.itemsize)

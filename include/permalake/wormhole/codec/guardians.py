@@ -87,13 +87,13 @@ def verify(vaas: Vaas, guardian_sets: GuardianSets) -> Verification:
     """Check every VAA against its guardian set; the reason is the first in REASONS' order that applies."""
     addresses, sizes = _tables(vaas.guardian_set_index, guardian_sets)
     size = sizes[:, 1]
-    known = size > 0
-    needed = np.where(known, quorum(size), 0)
+    has_set = size > 0
+    needed = np.where(has_set, quorum(size), 0)
     reason = np.zeros(len(vaas), np.uint8)
     row = vaas.signature_row
     twice = (row[1:] == row[:-1]) & (vaas.guardian_index[1:] == vaas.guardian_index[:-1])
     reason[row[1:][twice]] = DUPLICATE
-    reason[~known] = UNKNOWN_SET
+    reason[~has_set] = UNKNOWN_SET
     reason[vaas.error != 0] = MALFORMED
 
     check = np.flatnonzero((reason[row] == OK) & (vaas.guardian_index < size[row]))

@@ -95,7 +95,9 @@ def _convert(
     """Convert EVM addresses column-wise, the others once per distinct address."""
     address_hex = address_hex.cast(pa.string())
     chain = chain.cast(pa.int32())
-    evm = pa.array([number for number, known in chains.items() if known.family == "evm"], pa.int32())
+    evm = pa.array(
+        [number for number, listed_chain in chains.items() if listed_chain.family == "evm"], pa.int32()
+    )
     padded = pc.and_(pc.is_in(chain, evm), pc.starts_with(address_hex, _PADDING.hex()))
     short = pc.binary_join_element_wise("0x", pc.utf8_slice_codeunits(address_hex, len(_PADDING) * 2), "")
     key = pc.binary_join_element_wise(chain.cast(pa.string()), address_hex, ":")
@@ -103,8 +105,8 @@ def _convert(
     forms = []
     for text in others.dictionary.to_pylist():
         number, _, address = text.partition(":")
-        known = chains.get(int(number))
-        forms.append(form(known, address) if known else None)
+        listed_chain = chains.get(int(number))
+        forms.append(form(listed_chain, address) if listed_chain else None)
     return pc.if_else(pc.fill_null(padded, False), short, pa.array(forms, pa.string()).take(others.indices))
 
 

@@ -47,13 +47,13 @@ def usd(name: str, doc: str, minimum: int | None = None) -> Column:
 def per_vaa(
     name: str,
     doc: str,
-    *own: Column,
+    *facts: Column,
     key: tuple[str, ...] = ("row_key",),
     lookups: tuple[str, ...] = (),
     copied: tuple[str, ...] = (),
 ) -> Table:
     """Return a table of facts about single VAAs."""
-    body = (row_key(), *own)
+    body = (row_key(), *facts)
     return Table(
         name,
         "wormhole",
@@ -67,6 +67,6 @@ def per_vaa(
     )
 
 
-def daily(name: str, doc: str, *own: Column, key: tuple[str, ...], commit: Commit = "day") -> Table:
+def daily(name: str, doc: str, *figures: Column, key: tuple[str, ...], commit: Commit = "day") -> Table:
     """Return a table of figures per day."""
-    return Table(name, "wormhole", doc, (DATE, *own), key=("date", *key), sort=key, commit=commit)
+    return Table(name, "wormhole", doc, (DATE, *figures), key=("date", *key), sort=key, commit=commit)

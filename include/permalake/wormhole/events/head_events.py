@@ -85,7 +85,7 @@ class HeadEvents:
                 self._note_loss()
             self._is_ready = True
         noted, _ = self._noted()
-        for states, days in _alike({day: tuple(map(_frozen, one)) for day, one in noted.items()}):
+        for states, days in _alike({day: tuple(map(_frozen, state)) for day, state in noted.items()}):
             if len(states) > 1:  # begun, and maybe not whole
                 for before, after in pairwise(states):
                     self._write(dict(before), dict(after), days)
@@ -135,8 +135,10 @@ class HeadEvents:
             left = [file for path, file in old.items() if path not in new]
             come = [file for path, file in new.items() if path not in old]
             if left and come:  # Files that were merged have the same rows.
-                one, other = (self._rows(name, some, WORMHOLE_TABLES[name].names) for some in (left, come))
-                changed.update(row[0] for row in one ^ other)
+                old_rows, other = (
+                    self._rows(name, some, WORMHOLE_TABLES[name].names) for some in (left, come)
+                )
+                changed.update(row[0] for row in old_rows ^ other)
             else:
                 changed.update(row[0] for row in self._rows(name, [*left, *come], ["row_key"]))
         return changed

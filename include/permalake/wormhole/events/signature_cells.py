@@ -70,8 +70,8 @@ def event_rows_v1(lake: Mapping[str, DataFrame], reference: Path | None) -> Data
         observed = observed.groupBy("row_key").agg(F.collect_list(seen).cast(f"array<{_OBSERVED}>"))
         observed = observed.toDF("row_key", "observed")
     events = publication.join(quorum.select("row_key", "signed_vaa"), "row_key")
-    known = events.join(observed, "row_key", "left").select("row_key", vaa_time(), "signed_vaa", "observed")
-    cells = known.mapInArrow(_cells(reference), _CELLS)
+    inputs = events.join(observed, "row_key", "left").select("row_key", vaa_time(), "signed_vaa", "observed")
+    cells = inputs.mapInArrow(_cells(reference), _CELLS)
     return events.join(cells, "row_key").select(
         row_key_v1().alias("row_key"),
         vaa_time(),
@@ -90,13 +90,13 @@ def rows_v1(events: pa.Table, observations: pa.Table, reference: Path | None) ->
     ):
         observed[key].append({"guardian": guardian, "signature": signature, "micros": at})
     seen = pa.array([observed.get(key) for key in events["row_key"].to_pylist()], _SEEN)
-    told = {
+    inputs = {
         "row_key": events["row_key"].combine_chunks(),
         "micros": events["micros"].combine_chunks(),
         "signed_vaa": events["QuorumState:SignedVAA"].combine_chunks(),
         "observed": seen,
     }
-    [cells] = _cells(reference)([pa.RecordBatch.from_pydict(told)])
+    [cells] = _cells(reference)([pa.RecordBatch.from_pydict(inputs)])
     kept = [name for name in events.schema.names if name.partition(":")[0] in FAMILIES_V1]
     keys = pa.array(map(key_v1, events["row_key"].to_pylist()), pa.string())
     return (
@@ -122,16 +122,19 @@ def message_cells(
 
     ``time`` is the VAA's, in microseconds; ``signers`` are ordered by index.
     """
-    seen = sorted(observed, key=lambda one: (one.micros, one.index))
-    guardians = {one.guardian for one in seen}
-    unseen = [one for one in signers if one.guardian not in guardians]
-    for one in (*seen, *unseen):
-        yield DatedCell(SIGNATURES, f"0x{one.guardian}", one.signature, one.micros)
-    states = {one.micros: seen[:count] for count, one in enumerate(seen, start=1)}
+    seen = sorted(observed, key=lambda observation: (observation.micros, observation.index))
+    guardians = {observation.guardian for observation in seen}
+    unseen = [signer for signer in signers if signer.guardian not in guardians]
+    for signature in (*seen, *unseen):
+        yield DatedCell(SIGNATURES, f"0x{signature.guardian}", signature.signature, signature.micros)
+    states = {observation.micros: seen[:count] for count, observation in enumerate(seen, start=1)}
     if unseen:
         states[max((time, *states))] = list(signers)
     for micros, signatures in states.items():
-        items = ", ".join(f'{{"index": {one.index}, "signature": "{one.signature}"}}' for one in signatures)
+        items = ", ".join(
+            f'{{"index": {signature.index}, "signature": "{signature.signature}"}}'
+            for signature in signatures
+        )
         yield DatedCell(VAA_STATE, f"Signatures:{guardian_set}", f"[{items}]", micros)
 
 
@@ -172,10 +175,10 @@ def _signatures(vaas: Vaas) -> Iterator[list[tuple[int, str]]]:
 def _seen(observed: Iterable[Mapping[str, Any]], places: Mapping[str, int]) -> list[TimedSignature]:
     return [
         TimedSignature(
-            places[one["guardian"]],
-            one["guardian"],
-            one["signature"],
-            one["micros"] - one["micros"] % _MILLISECOND,
+            places[observation["guardian"]],
+            observation["guardian"],
+            observation["signature"],
+            observation["micros"] - observation["micros"] % _MILLISECOND,
         )
-        for one in observed
+        for observation in observed
     ]

@@ -28,8 +28,8 @@ class BigtableStore:
 
     def dataset(self, settings: Settings, network: str) -> tuple[str, str]:  # noqa: ARG002
         """Return the project and the table of version 2."""
-        own = settings.bigtable
-        return f"bigtable://{own.project}", f"{own.instance}.{own.table}"
+        bigtable = settings.bigtable
+        return f"bigtable://{bigtable.project}", f"{bigtable.instance}.{bigtable.table}"
 
     def jars(self) -> tuple[str, ...]:
         """Return nothing: rows are sent by Google's client."""

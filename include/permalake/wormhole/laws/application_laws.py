@@ -101,7 +101,7 @@ def _wrong_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _wrong(row: dict[str, Any]) -> tuple[object, ...] | None:
-    value = total(one for one in row["notionals"] or () if one is not None)
+    value = total(notional for notional in row["notionals"] or () if notional is not None)
     if value is not None and abs(value) >= LIMIT:
         value = None
     if value == row["notional_usd"]:

@@ -37,11 +37,13 @@ HAVING min(target_tx_id) <> max(target_tx_id)
 """
 # A transfer with payload pays the contract that it names, which passes the tokens on.
 _ELSEWHERE = f"""
-SELECT told.date AS date, told.row_key AS place, known.{{known}} AS expected, told.{{told}} AS found
-FROM redemptions AS told
-JOIN ({_SENT}) AS sent ON told.date = sent.date AND told.row_key = sent.row_key
-JOIN chain_details AS known ON told.date = known.date AND told.row_key = known.row_key
-WHERE told.status = 'completed' AND is_plain AND lower(told.{{told}}) <> lower(known.{{known}})
+SELECT redeemed.date AS date, redeemed.row_key AS place, details.{{expected}} AS expected,
+    redeemed.{{actual}} AS found
+FROM redemptions AS redeemed
+JOIN ({_SENT}) AS sent ON redeemed.date = sent.date AND redeemed.row_key = sent.row_key
+JOIN chain_details AS details ON redeemed.date = details.date AND redeemed.row_key = details.row_key
+WHERE redeemed.status = 'completed' AND is_plain
+    AND lower(redeemed.{{actual}}) <> lower(details.{{expected}})
 """
 
 LAWS = (
@@ -70,14 +72,14 @@ LAWS = (
         "redemptions_reach_receivers",
         "redemptions",
         "A redemption pays the receiver in chain_details.",
-        _ELSEWHERE.format(told="receiver_address", known="receiver_address"),
+        _ELSEWHERE.format(actual="receiver_address", expected="receiver_address"),
         severity=WARNING,
     ),
     violations(
         "redemptions_pay_resulting_tokens",
         "redemptions",
         "A redemption pays the resulting token in chain_details.",
-        _ELSEWHERE.format(told="token_address", known="resulting_token_address"),
+        _ELSEWHERE.format(actual="token_address", expected="resulting_token_address"),
         severity=WARNING,
     ),
 )

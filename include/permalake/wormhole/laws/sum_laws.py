@@ -57,8 +57,8 @@ def _wrong_sums(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _wrong(row: dict[str, Any]) -> Iterator[tuple[object, ...]]:
-    amount = total(Decimal(one) for one in row["amounts"] or () if one is not None)
-    value = total(one for one in row["notionals"] or () if one is not None)
+    amount = total(Decimal(amount_text) for amount_text in row["amounts"] or () if amount_text is not None)
+    value = total(notional for notional in row["notionals"] or () if notional is not None)
     if value is not None and abs(value) >= LIMIT:
         value = None
     stated = row["amount"]

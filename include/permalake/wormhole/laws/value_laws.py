@@ -26,11 +26,11 @@ def _denied(configuration: Configuration) -> pa.Table:
 
 def _priceable(configuration: Configuration) -> pa.Table:
     """Return the tokens that providers know: those with a CoinGecko id in a list, unless denied."""
-    known = load_reference(configuration.reference)
+    reference = load_reference(configuration.reference)
     tokens = [
         {"chain": token["chain"], "token_address": token["token_address"]}
-        for token in known.token_table().to_pylist()
-        if token["coingecko_id"] and (token["chain"], token["token_address"]) not in known.denied
+        for token in reference.token_table().to_pylist()
+        if token["coingecko_id"] and (token["chain"], token["token_address"]) not in reference.denied
     ]
     return pa.Table.from_pylist(tokens, pa.schema({"chain": pa.int32(), "token_address": pa.string()}))
 

@@ -67,7 +67,7 @@ def account(
         "complete": len(rows) <= _MOST,
         "sums": [_sum(moves, side) for side in ("sent", "received")],
         "explorers": [
-            one for chain in sorted(chains) for one in links.of_account(reference, chain, address)[1:]
+            link for chain in sorted(chains) for link in links.of_account(reference, chain, address)[1:]
         ],
         "moves": moves,
         "statement": [line for row in reversed(rows[:_MOST]) for line in _statement(row, spellings)],
@@ -85,7 +85,7 @@ def is_account(lake: RequestLake, spellings: Sequence[str]) -> bool:
 
 def _days(lake: RequestLake, spellings: Sequence[str]) -> list[date]:
     """Return the days with a message of an address, by the index of both its sides."""
-    places = (lake.find("chain_details", side, one).days for side in _SIDES for one in spellings)
+    places = (lake.find("chain_details", side, spelling).days for side in _SIDES for spelling in spellings)
     return sorted({day for days in places for day in days or ()})
 
 
@@ -156,8 +156,8 @@ def _statement(row: Mapping[str, Any], spellings: Sequence[str]) -> list[dict[st
             "counterparty": row["receiver_address" if side == "sent" else "sender_address"],
             **{name: row[name] for name in ("origin_chain_name", "origin_address")},
         }
-        for side, sign, own in sides
-        if row[own] in spellings
+        for side, sign, own_column in sides
+        if row[own_column] in spellings
     ]
 
 
@@ -183,16 +183,16 @@ def _by_token(moves: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for move in moves:
         grouped.setdefault(move["token"], []).append(move)
     tokens = []
-    for token, own in grouped.items():
-        sent, received = (_sum(own, side) for side in ("sent", "received"))
+    for token, token_moves in grouped.items():
+        sent, received = (_sum(token_moves, side) for side in ("sent", "received"))
         tokens.append(
             {
                 "token": token,
-                "symbol": own[0]["symbol"],
+                "symbol": token_moves[0]["symbol"],
                 "sent": sent["transfers"],
                 "received": received["transfers"],
                 "sent_usd": sent["usd"],
                 "received_usd": received["usd"],
             }
         )
-    return sorted(tokens, key=lambda one: -(one["sent"] + one["received"]))
+    return sorted(tokens, key=lambda token: -(token["sent"] + token["received"]))

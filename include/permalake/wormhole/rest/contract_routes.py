@@ -108,7 +108,7 @@ def events_of_transaction(lake: PublishedLake, query: Annotated[_OfTransaction, 
 @router.get("/recent", responses={**documented(), **_EVENTS})
 def recent(lake: PublishedLake, query: Annotated[_Transfers, Query()]) -> Response:
     """Return the newest messages, by the time in their bodies; synthetic ones where `end` asks for them."""
-    wanted = EventFilter(
+    event_filter = EventFilter(
         query.start,
         query.end,
         query.chain,
@@ -116,16 +116,18 @@ def recent(lake: PublishedLake, query: Annotated[_Transfers, Query()]) -> Respon
         token=query.token_id(),
     )
     shown = query.model_dump(exclude={"page_size", "cursor", "sort"})
-    return _list(lake, query, wanted, shown)
+    return _list(lake, query, event_filter, shown)
 
 
-def _list(lake: RequestLake, query: PageQuery, wanted: EventFilter, filters: Mapping[str, Any]) -> Response:
+def _list(
+    lake: RequestLake, query: PageQuery, event_filter: EventFilter, filters: Mapping[str, Any]
+) -> Response:
     page = lake.page(query, filters, positions=(Microseconds, Text))
     after = None if page.after is None else (_EPOCH + timedelta(microseconds=page.after[0]), page.after[1])
     keys, cursor = page.cut(
-        list_events(lake, wanted, page.size + 1, newest=query.sort == "newest", after=after), _position
+        list_events(lake, event_filter, page.size + 1, newest=query.sort == "newest", after=after), _position
     )
-    if wanted.transactions and not keys and not page.after:
+    if event_filter.transactions and not keys and not page.after:
         lacks(lake)
     return lake.current({"items": _events(lake, keys), **({"cursor": cursor} if cursor else {})})
 

@@ -55,8 +55,8 @@ def full_row(tables: Tables, reference: Reference) -> dict[str, Any]:
     for family in FAMILIES:
         rows = tables.get(family.table.name)
         if family.name in NESTED_FAMILIES and rows:
-            own = {qualifier: rows[0][column] for qualifier, column in family.cells.items()}
-            document[family.name] = {name: str(value) for name, value in own.items() if value is not None}
+            values = {qualifier: rows[0][column] for qualifier, column in family.cells.items()}
+            document[family.name] = {name: str(value) for name, value in values.items() if value is not None}
     return document
 
 
@@ -81,13 +81,15 @@ def _newest(rows: Rows, request: EdbRequest, count: int, group: str) -> list[Eve
     if last is None:
         return []
     bound = Parameters(count=count)
-    wanted = EventFilter(start=last - timedelta(DEFAULT_DAYS), chain=request.chain, emitter=request.address)
+    event_filter = EventFilter(
+        start=last - timedelta(DEFAULT_DAYS), chain=request.chain, emitter=request.address
+    )
     newest = rows(
         "SELECT p.row_key, p.date, p.timestamp FROM message_publication p "  # noqa: S608
-        f"WHERE {' AND '.join(wanted.conditions(bound))} QUALIFY row_number() OVER "
+        f"WHERE {' AND '.join(event_filter.conditions(bound))} QUALIFY row_number() OVER "
         f"(PARTITION BY {group} ORDER BY p.timestamp DESC, p.row_key DESC) <= $count "
         "ORDER BY p.timestamp DESC, p.row_key DESC",
         bound,
-        message_publication=Scan(wanted.start, last),
+        message_publication=Scan(event_filter.start, last),
     )
-    return [EventKey(**one) for one in newest]
+    return [EventKey(**row) for row in newest]

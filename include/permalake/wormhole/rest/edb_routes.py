@@ -116,12 +116,12 @@ _Figures = Annotated[EdbQuery, Depends(parameters(EdbQuery))]
 def _loose(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a JSON body: what is text there may come as a number."""
 
-    def loosened(one: dict[str, Any]) -> dict[str, Any]:
-        if "anyOf" in one:
-            return one | {"anyOf": [loosened(each) for each in one["anyOf"]]}
-        return one | {"type": ["string", "number"]} if one.get("type") == "string" else one
+    def loosened(member: dict[str, Any]) -> dict[str, Any]:
+        if "anyOf" in member:
+            return member | {"anyOf": [loosened(each) for each in member["anyOf"]]}
+        return member | {"type": ["string", "number"]} if member.get("type") == "string" else member
 
-    return schema | {"properties": {name: loosened(one) for name, one in schema["properties"].items()}}
+    return schema | {"properties": {name: loosened(member) for name, member in schema["properties"].items()}}
 
 
 def _route(
@@ -130,8 +130,8 @@ def _route(
     """Register a handler for GET and POST: OpenAPI lists the parameters of ``kind``; it answers ``shown``."""
     schema = kind.model_json_schema(by_alias=True)
     listed = [
-        {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": own}
-        for name, own in schema["properties"].items()
+        {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": member}
+        for name, member in schema["properties"].items()
     ]
     body = {"content": {"application/json": {"schema": _loose(schema)}}}
 

@@ -116,9 +116,9 @@ def by_route(moved: Iterable[Row]) -> dict[str, Any]:
     for row in moved:
         source, target, symbol, value = _route(row)
         sums[ALL][ALL][ALL] += value
-        own = sums.setdefault(source, {ALL: {ALL: 0.0}})
-        own[ALL][ALL] += value
-        pair = own.setdefault(target, {ALL: 0.0})
+        by_target_chain = sums.setdefault(source, {ALL: {ALL: 0.0}})
+        by_target_chain[ALL][ALL] += value
+        pair = by_target_chain.setdefault(target, {ALL: 0.0})
         pair[ALL] += value
         pair[symbol] = pair.get(symbol, 0.0) + value
     rounded: dict[str, Any] = _rounded(sums)
@@ -131,9 +131,9 @@ def by_target(moved: Iterable[Row]) -> dict[str, Any]:
     for row in moved:
         _, target, symbol, value = _route(row)
         sums[ALL][ALL] += value
-        own = sums.setdefault(target, {ALL: 0.0})
-        own[ALL] += value
-        own[symbol] = own.get(symbol, 0.0) + value
+        by_symbol = sums.setdefault(target, {ALL: 0.0})
+        by_symbol[ALL] += value
+        by_symbol[symbol] = by_symbol.get(symbol, 0.0) + value
     rounded: dict[str, Any] = _rounded(sums)
     return rounded
 
@@ -190,8 +190,8 @@ def amounts(moved: Iterable[Row]) -> dict[str, dict[str, float]]:
     """Sum what each receiver got, by chain and address."""
     sums: dict[str, dict[str, float]] = {}
     for row in moved:
-        own = sums.setdefault(str(row["target_chain"]), {})
-        own[row["address"]] = own.get(row["address"], 0.0) + row["value"]
+        by_address = sums.setdefault(str(row["target_chain"]), {})
+        by_address[row["address"]] = by_address.get(row["address"], 0.0) + row["value"]
     rounded: dict[str, dict[str, float]] = _rounded(sums)
     return rounded
 
@@ -230,13 +230,13 @@ def message_totals(rows: Rows, request: EdbRequest, table: str = "message_public
     total: dict[str, int] = {ALL: 0}
     for row in _counted(rows, request, table, first, last):
         keys = {ALL, ":".join((row["chain"], row["emitter"])[:parts])} if parts else {ALL}
-        own = daily.setdefault(row["date"].isoformat(), {ALL: 0})
+        by_key = daily.setdefault(row["date"].isoformat(), {ALL: 0})
         for key in keys:
-            own[key] = own.get(key, 0) + row["messages"]
+            by_key[key] = by_key.get(key, 0) + row["messages"]
             total[key] = total.get(key, 0) + row["messages"]
-    for own in daily.values():
+    for by_key in daily.values():
         for key in total:
-            own.setdefault(key, 0)
+            by_key.setdefault(key, 0)
     return {
         "LastDayCount": daily[last.isoformat()],
         "TotalCount": total,

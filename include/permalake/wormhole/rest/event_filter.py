@@ -60,12 +60,14 @@ class EventFilter:
         """Values in the id index, one of each list at least: table, column and value."""
         lookups = []
         if self.transactions:
-            lookups.append([(_PUBLICATION, "initiating_tx_id", one) for one in self.transactions])
+            lookups.append(
+                [(_PUBLICATION, "initiating_tx_id", transaction) for transaction in self.transactions]
+            )
         if self.addresses:
             sides = ("sender_address", "receiver_address")
-            lookups.append([("chain_details", side, one) for side in sides for one in self.addresses])
+            lookups.append([("chain_details", side, address) for side in sides for address in self.addresses])
         lookups += [
-            [(table, column, one) for one in values]
+            [(table, column, value) for value in values]
             for table, column, values in self._told_beside()
             if values
         ]

@@ -30,7 +30,7 @@ Counts = dict[date, dict[int, int]]
 class _Question:
     """A list: at most ``limit`` messages behind ``after`` (time and row key), in the order of time."""
 
-    wanted: EventFilter
+    event_filter: EventFilter
     limit: int
     newest: bool
     after: tuple[datetime, str] | None
@@ -38,7 +38,7 @@ class _Question:
 
 def list_events(
     lake: RequestLake,
-    wanted: EventFilter,
+    event_filter: EventFilter,
     limit: int,
     *,
     newest: bool = True,
@@ -49,14 +49,14 @@ def list_events(
 
     Args:
         lake: The published state.
-        wanted: Which messages.
+        event_filter: Which messages.
         limit: How many at most.
         newest: Whether the newest come first.
         skip: Number of messages to pass over.
         after: Time and row key of the last one of the page before.
     """
-    question = _Question(wanted, limit + skip, newest, after)
-    days = _days(lake, wanted)
+    question = _Question(event_filter, limit + skip, newest, after)
+    days = _days(lake, event_filter)
     timeless = [day for day in days if day in _timeless_days(lake)]
     listed: list[EventKey] = []
     if not newest:
@@ -70,35 +70,39 @@ def list_events(
     return listed[skip : skip + limit]
 
 
-def _days(lake: RequestLake, wanted: EventFilter) -> list[date]:
+def _days(lake: RequestLake, event_filter: EventFilter) -> list[date]:
     """Return the days that may hold the messages, in order."""
     days = set(lake.snapshot.days(lake.network, _PUBLICATION))
-    for lookups in wanted.lookups:
+    for lookups in event_filter.lookups:
         named: set[date] = set()
         for table, column, value in lookups:
             named.update(lake.find(table, column, value).days or ())
         days &= named
-    if wanted.chain is not None:
-        days &= {day for day, chains in _counts(lake).items() if wanted.chain in chains}
-    if wanted.target_chain is not None or wanted.token is not None:
-        days &= _days_of_transfers(lake, wanted)
-    if wanted.app_id is not None:
-        days &= _days_of_application(lake, wanted.app_id)
-    if not wanted.is_timed:
+    if event_filter.chain is not None:
+        days &= {day for day, chains in _counts(lake).items() if event_filter.chain in chains}
+    if event_filter.target_chain is not None or event_filter.token is not None:
+        days &= _days_of_transfers(lake, event_filter)
+    if event_filter.app_id is not None:
+        days &= _days_of_application(lake, event_filter.app_id)
+    if not event_filter.is_timed:
         days = {day for day in days if not is_synthetic(day)} or days
-    first, last = wanted.first_day, wanted.end
+    first, last = event_filter.first_day, event_filter.end
     return sorted(day for day in days if (not first or day >= first) and (not last or day <= last))
 
 
-def _days_of_transfers(lake: RequestLake, wanted: EventFilter) -> set[date]:
+def _days_of_transfers(lake: RequestLake, event_filter: EventFilter) -> set[date]:
     bound = Parameters()
-    token = wanted.token or (None, None)
-    columns = {"target_chain": wanted.target_chain, "origin_chain": token[0], "origin_address": token[1]}
+    token = event_filter.token or (None, None)
+    columns = {
+        "target_chain": event_filter.target_chain,
+        "origin_chain": token[0],
+        "origin_address": token[1],
+    }
     conditions = [f"{name} = {bound.add(value)}" for name, value in columns.items() if value is not None]
     rows = lake.rows(
         f"SELECT DISTINCT date FROM notional_transferred_daily WHERE {' AND '.join(conditions)}",  # noqa: S608
         bound,
-        notional_transferred_daily=Scan(wanted.start, wanted.end),
+        notional_transferred_daily=Scan(event_filter.start, event_filter.end),
     )
     return {row["date"] for row in rows}
 
@@ -133,14 +137,14 @@ def _timeless_days(lake: RequestLake) -> set[date]:
         table = lake.snapshot.table(lake.network, _PUBLICATION)
         first = int(FIRST_REAL_TIME.timestamp()) * 1_000_000
         files = table.files if table else ()
-        return {one.day for one in files if one.bounds.get("timestamp", (0, 0))[0] < first}
+        return {file.day for file in files if file.bounds.get("timestamp", (0, 0))[0] < first}
 
     return lake.once("days with timeless messages", derive)
 
 
 def _portions(lake: RequestLake, question: _Question, days: Sequence[date]) -> Iterator[list[date]]:
     """Yield the days from the list's beginning, first as many as should fill the page, then ever more."""
-    wanted, counts = question.wanted, _counts(lake)
+    event_filter, counts = question.event_filter, _counts(lake)
     wished = 2 * question.limit
     portion: list[date] = []
     total = 0
@@ -150,7 +154,7 @@ def _portions(lake: RequestLake, question: _Question, days: Sequence[date]) -> I
         ):
             continue
         chains = counts.get(day, {})
-        total += chains.get(wanted.chain, 0) if wanted.chain is not None else sum(chains.values())
+        total += chains.get(event_filter.chain, 0) if event_filter.chain is not None else sum(chains.values())
         portion.append(day)
         if total >= wished:
             yield portion
@@ -164,13 +168,13 @@ def _ask(lake: RequestLake, question: _Question, days: Sequence[date], *, real: 
     if not days or question.limit <= 0:
         return []
     bound = Parameters()
-    conditions = question.wanted.conditions(bound)
+    conditions = question.event_filter.conditions(bound)
     conditions.append(f"p.timestamp {'>=' if real else '<'} {bound.add(FIRST_REAL_TIME)}")
     if question.after is not None:
         time, key = bound.add(question.after[0]), bound.add(question.after[1])
         sign = "<" if question.newest else ">"
         conditions.append(f"(p.timestamp {sign} {time} OR (p.timestamp = {time} AND p.row_key {sign} {key}))")
-    joins = question.wanted.joins()
+    joins = question.event_filter.joins()
     joined = "".join(
         f"JOIN {table} {alias} ON {alias}.row_key = p.row_key AND {alias}.date = p.date "
         for alias, table in joins.items()
@@ -182,6 +186,6 @@ def _ask(lake: RequestLake, question: _Question, days: Sequence[date], *, real: 
         f"WHERE {' AND '.join(conditions)} "
         f"ORDER BY p.timestamp {order}, p.row_key {order} LIMIT {bound.add(question.limit)}",
         bound,
-        **dict.fromkeys((_PUBLICATION, *joins.values(), *question.wanted.beside()), scan),
+        **dict.fromkeys((_PUBLICATION, *joins.values(), *question.event_filter.beside()), scan),
     )
-    return [EventKey(**one) for one in rows]
+    return [EventKey(**row) for row in rows]

@@ -64,9 +64,9 @@ def load(
     by_key: dict[str, dict[str, list[Row]]] = {key.row_key: {} for key in keys}
     stored = stored_events(lake)
     for table in tables:
-        own = stored.rows(keys, table, prices=prices) if stored is not None else {}
-        rest = [key for key in keys if key.row_key not in own]
-        for row in (*own.values(), *_of_lake(lake, rest, table)):
+        stored_rows = stored.rows(keys, table, prices=prices) if stored is not None else {}
+        rest = [key for key in keys if key.row_key not in stored_rows]
+        for row in (*stored_rows.values(), *_of_lake(lake, rest, table)):
             if row is not None:
                 by_key[row["row_key"]].setdefault(table, []).append(row)
     return [by_key[key.row_key] for key in keys]

@@ -56,7 +56,9 @@ def corridors(rows: Rows, first: date, last: date, part: MovedPart = EVERYTHING_
         Corridor(row["emitter_chain"], row["target_chain"], row["transfers"], row["valued"], _usd(row))
         for row in _volumes(rows, CORRIDORS, first, last, part)
     ]
-    return sorted(pairs, key=lambda one: (-(one.usd or Decimal(0)), -one.transfers, one.source, one.target))
+    return sorted(
+        pairs, key=lambda pair: (-(pair.usd or Decimal(0)), -pair.transfers, pair.source, pair.target)
+    )
 
 
 def _volumes(rows: Rows, sql: str, first: date, last: date, part: MovedPart) -> list[Row]:
@@ -70,29 +72,29 @@ def tokens_by_value(
 ) -> list[dict[str, Any]]:
     """Return the tokens that moved, the most valuable first."""
     volumes = _volumes(rows, TOKENS, first, last, part)
-    ranked = sorted(volumes, key=lambda one: (-(_usd(one) or Decimal(0)), -one["transfers"]))
+    ranked = sorted(volumes, key=lambda volume: (-(_usd(volume) or Decimal(0)), -volume["transfers"]))
     return [
         {
-            "chain": chain_name(reference, one["origin_chain"]),
-            "chain_id": one["origin_chain"],
-            "address": one["origin_address"],
-            "symbol": one["symbol"] or "",
-            "transfers": one["transfers"],
-            "valued": one["valued"],
-            "usd": _text(_usd(one)),
+            "chain": chain_name(reference, volume["origin_chain"]),
+            "chain_id": volume["origin_chain"],
+            "address": volume["origin_address"],
+            "symbol": volume["symbol"] or "",
+            "transfers": volume["transfers"],
+            "valued": volume["valued"],
+            "usd": _text(_usd(volume)),
         }
-        for one in ranked
+        for volume in ranked
     ]
 
 
 def largest_flows(pairs: list[Corridor], reference: Reference, most: int) -> list[Flow]:
     """Return the first corridors as flows, and the sum of all others as one more."""
     flows = [
-        Flow(chain_name(reference, one.source), chain_name(reference, one.target), float(one.usd or 0))
-        for one in pairs[:most]
+        Flow(chain_name(reference, pair.source), chain_name(reference, pair.target), float(pair.usd or 0))
+        for pair in pairs[:most]
     ]
     if others := pairs[most:]:
-        flows.append(Flow("others", "others", float(exact_sum(one.usd or Decimal(0) for one in others))))
+        flows.append(Flow("others", "others", float(exact_sum(pair.usd or Decimal(0) for pair in others))))
     return flows
 
 
@@ -100,35 +102,35 @@ def corridor_facts(pairs: list[Corridor], reference: Reference) -> list[dict[str
     """Return corridors with names of their chains, as JSON values."""
     return [
         {
-            "source": chain_name(reference, one.source),
-            "target": chain_name(reference, one.target),
-            "source_id": one.source,
-            "target_id": one.target,
-            "transfers": one.transfers,
-            "valued": one.valued,
-            "usd": _text(one.usd),
+            "source": chain_name(reference, pair.source),
+            "target": chain_name(reference, pair.target),
+            "source_id": pair.source,
+            "target_id": pair.target,
+            "transfers": pair.transfers,
+            "valued": pair.valued,
+            "usd": _text(pair.usd),
         }
-        for one in pairs
+        for pair in pairs
     ]
 
 
 def total_usd(pairs: list[Corridor]) -> str | None:
     """Return the value of all corridors; None where no transfer has one."""
-    values = [one.usd for one in pairs if one.usd is not None]
+    values = [pair.usd for pair in pairs if pair.usd is not None]
     return plain_decimal(exact_sum(values)) if values else None
 
 
 def matrix(largest: list[Corridor], reference: Reference) -> dict[str, Any]:
     """Return USD by source and target, largest sums first; ``heat`` is 0 to 4 by share of the largest."""
     sent, received = defaultdict[int, Decimal](Decimal), defaultdict[int, Decimal](Decimal)
-    valued = {one.source for one in largest if one.valued}
+    valued = {pair.source for pair in largest if pair.valued}
     cells: dict[tuple[int, int], Corridor] = {}
-    for one in largest:
-        cells[one.source, one.target] = one
-        sent[one.source] = exact_sum((sent[one.source], one.usd or Decimal(0)))
-        received[one.target] = exact_sum((received[one.target], one.usd or Decimal(0)))
+    for pair in largest:
+        cells[pair.source, pair.target] = pair
+        sent[pair.source] = exact_sum((sent[pair.source], pair.usd or Decimal(0)))
+        received[pair.target] = exact_sum((received[pair.target], pair.usd or Decimal(0)))
     columns = sorted(received, key=lambda chain: (-received[chain], chain))
-    most = max((one.usd or Decimal(0) for one in largest), default=Decimal(0))
+    most = max((pair.usd or Decimal(0) for pair in largest), default=Decimal(0))
     return {
         "targets": [chain_name(reference, chain) for chain in columns],
         "rows": [
@@ -152,8 +154,8 @@ def _cell(corridor: Corridor | None, most: Decimal) -> dict[str, Any] | None:
 
 def chain_name(reference: Reference, chain: int) -> str:
     """Return a chain's name, else its number."""
-    known = reference.chains.get(chain)
-    return known.name if known and known.name else str(chain)
+    info = reference.chains.get(chain)
+    return info.name if info and info.name else str(chain)
 
 
 def chain_with_id(reference: Reference, chain: int) -> str:

@@ -43,8 +43,8 @@ def guardian_set(
     number = int(index)
     members = reference.guardian_sets.get(number)
     if members is None:
-        known = ", ".join(str(one) for one in sorted(reference.guardian_sets))
-        raise ProblemError(404, f"guardian set {number} is not in the reference data; it has {known}")
+        numbers = ", ".join(str(set_number) for set_number in sorted(reference.guardian_sets))
+        raise ProblemError(404, f"guardian set {number} is not in the reference data; it has {numbers}")
     first, last = query.of(lake.snapshot.days(lake.network, "messages_daily"))
     part = MovedPart("guardian_set_index = $set", {"set": number})
     chart = part_chart(lake, _MESSAGES, ("message_publication",), part, first, last)

@@ -47,8 +47,8 @@ def of_transaction(reference: Reference, chain: int, transaction: str | None) ->
 
 def of_account(reference: Reference, chain: int, address: str | None) -> Links:
     """Return the links of an address in its native form."""
-    own = [("", f"/wormhole/address/{quote(address, safe='')}")] if address else []
-    return [*own, *_explored(reference, chain, 1, address)]
+    own_page = [("", f"/wormhole/address/{quote(address, safe='')}")] if address else []
+    return [*own_page, *_explored(reference, chain, 1, address)]
 
 
 def of_token(reference: Reference, chain: int, address: str, native: str | None) -> Links:

@@ -259,7 +259,7 @@ def _applications(lake: RequestLake) -> tuple[tuple[str, str], ...]:
         return [row["app_id"] for row in rows]
 
     ids = lake.once("applications with a message", counted)
-    return (("", "any"), *((one, links.APPLICATIONS.get(one, one)) for one in ids))
+    return (("", "any"), *((app_id, links.APPLICATIONS.get(app_id, app_id)) for app_id in ids))
 
 
 def _message(row: Mapping[str, Any], reference: Reference) -> dict[str, Any]:

@@ -65,10 +65,10 @@ def _assets(held: Iterable[Row], reference: Reference) -> dict[str, Any]:
     for row in held:
         token = reference.tokens.get((row["origin_chain"], row["origin_address"]))
         amount, notional = _number(row["amount"]), _number(row["notional_usd"])
-        own = assets.setdefault(
+        by_address = assets.setdefault(
             str(row["origin_chain"]), {ALL: {"Symbol": "all", "Address": ALL, "Notional": 0.0}}
         )
-        own[row["origin_address"]] = {
+        by_address[row["origin_address"]] = {
             "Symbol": row["symbol"] or (token and token.symbol) or "",
             "Name": row["name"] or (token and token.name) or "",
             "Address": (token and token.native_address) or row["origin_address"],
@@ -78,10 +78,10 @@ def _assets(held: Iterable[Row], reference: Reference) -> dict[str, Any]:
             "TokenPrice": notional / amount if amount else 0.0,
             "TokenDecimals": row["decimals"] if row["decimals"] is not None else (token and token.decimals),
         }
-        for sums in (own[ALL], assets[ALL][ALL]):
+        for sums in (by_address[ALL], assets[ALL][ALL]):
             sums["Notional"] += notional
-    for own in assets.values():
-        for asset in own.values():
+    for by_address in assets.values():
+        for asset in by_address.values():
             asset["Notional"] = round(asset["Notional"], _CENTS)
     return assets
 

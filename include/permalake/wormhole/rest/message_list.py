@@ -16,21 +16,23 @@ LISTED = 25
 """Rows of a list on a page."""
 
 
-def newest_messages(lake: RequestLake, reference: Reference, wanted: EventFilter) -> list[dict[str, Any]]:
+def newest_messages(
+    lake: RequestLake, reference: Reference, event_filter: EventFilter
+) -> list[dict[str, Any]]:
     """Return the newest messages that a filter lets through, at most :data:`LISTED`."""
-    keys = list_events(lake, wanted, LISTED)
+    keys = list_events(lake, event_filter, LISTED)
     tables = ("message_publication", "token_transfer_payload", "token_transfer_details")
     messages = []
-    for key, own in zip(keys, load(lake, keys, tables, prices=False), strict=True):
+    for key, message_tables in zip(keys, load(lake, keys, tables, prices=False), strict=True):
         message = identifiers.of_row_key(key.row_key)
-        transfer = (own.get("token_transfer_payload") or [{}])[0]
-        details = (own.get("token_transfer_details") or [{}])[0]
+        transfer = (message_tables.get("token_transfer_payload") or [{}])[0]
+        details = (message_tables.get("token_transfer_details") or [{}])[0]
         notional = details.get("notional_usd")
         messages.append(
             {
                 "id": message.text,
-                "time": time_of(own["message_publication"][0]["timestamp"]),
-                "is_synthetic": is_synthetic(own["message_publication"][0]["date"]),
+                "time": time_of(message_tables["message_publication"][0]["timestamp"]),
+                "is_synthetic": is_synthetic(message_tables["message_publication"][0]["date"]),
                 "chain": chain_name(reference, message.chain),
                 "target": chain_name(reference, transfer["target_chain"]) if transfer else None,
                 "amount": details.get("amount"),

@@ -64,12 +64,12 @@ def described(tables: Tables, reference: Reference) -> dict[str, Any]:
         "guardians_of_set": len(reference.guardian_sets.get(published["guardian_set_index"], ())),
         "guardians": [
             {
-                "address": f"0x{one.guardian.hex()}",
-                "observed_at": json_value(one.observed_at),
-                "is_signer": one.is_signer,
-                "signature": one.signature.hex(),
+                "address": f"0x{signature.guardian.hex()}",
+                "observed_at": json_value(signature.observed_at),
+                "is_signer": signature.is_signer,
+                "signature": signature.signature.hex(),
             }
-            for one in signatures(tables, reference)
+            for signature in signatures(tables, reference)
         ],
         "digest": published["digest"],
         "hash": single_digest(raw),
@@ -145,17 +145,17 @@ def _reason(details: Row) -> str | None:
 
 
 def _redemption(tables: Tables) -> Facts:
-    known = best_redemption(tables.get("redemptions") or ())
-    if known is None:
+    redemption = best_redemption(tables.get("redemptions") or ())
+    if redemption is None:
         return []
     return [
-        ("Status", known["status"].replace("_", " ")),
-        ("Paid out by", known["target_tx_id"]),
-        ("Time", json_value(known["redeemed_at"])),
-        ("Redeemer", known["redeemer"]),
-        ("Fee, in the chain's coin", known["fee"]),
-        ("Told by", known["source"]),
-        ("Told on", json_value(known["asked_at"])),
+        ("Status", redemption["status"].replace("_", " ")),
+        ("Paid out by", redemption["target_tx_id"]),
+        ("Time", json_value(redemption["redeemed_at"])),
+        ("Redeemer", redemption["redeemer"]),
+        ("Fee, in the chain's coin", redemption["fee"]),
+        ("Told by", redemption["source"]),
+        ("Told on", json_value(redemption["asked_at"])),
     ]
 
 
@@ -224,8 +224,8 @@ def _timeline(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
     chain, guardians = published["emitter_chain"], signatures(tables, reference)
     of_set = len(reference.guardian_sets.get(published["guardian_set_index"], ()))
     quorum = of_set * 2 // 3 + 1
-    seen = [one.observed_at for one in guardians if one.observed_at]
-    signers = sum(one.is_signer for one in guardians)
+    seen = [signature.observed_at for signature in guardians if signature.observed_at]
+    signers = sum(signature.is_signer for signature in guardians)
     steps = [
         ("Emitted", time_of(published["timestamp"]), f"on {chain_with_id(reference, chain)}", True),
         (

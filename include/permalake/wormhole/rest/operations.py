@@ -103,19 +103,19 @@ def best_redemption(rows: Sequence[Row]) -> Row | None:
 
 def _target(tables: Tables) -> dict[str, Any]:
     """Return the transaction on the target chain; empty while the transfer is in flight."""
-    known = best_redemption(tables.get("redemptions") or ())
-    if known is None or known["status"] == IN_FLIGHT:
+    redemption = best_redemption(tables.get("redemptions") or ())
+    if redemption is None or redemption["status"] == IN_FLIGHT:
         return {}
-    when = known["redeemed_at"]
+    when = redemption["redeemed_at"]
     document = {
-        "from": known["redeemer"] or "",
-        "fee": known["fee"],
+        "from": redemption["redeemer"] or "",
+        "fee": redemption["fee"],
         "timestamp": None if when is None else utc_text(when),
     }
     return {
-        "chainId": known["target_chain"],
-        "transaction": {"txHash": known["target_tx_id"] or ""},
-        "status": known["status"],
+        "chainId": redemption["target_chain"],
+        "transaction": {"txHash": redemption["target_tx_id"] or ""},
+        "status": redemption["status"],
         **{name: value for name, value in document.items() if value is not None},
     }
 
@@ -126,8 +126,11 @@ def _one(tables: Tables, name: str) -> Row:
 
 def _value(tables: Tables) -> dict[str, str]:
     """Return symbol, amount and USD as text, as far as they are known."""
-    own = _one(tables, "application_transfer_details")
-    details = _one(tables, "token_transfer_details") or {**own, "origin_symbol": own.get("token_symbol")}
+    of_application = _one(tables, "application_transfer_details")
+    details = _one(tables, "token_transfer_details") or {
+        **of_application,
+        "origin_symbol": of_application.get("token_symbol"),
+    }
     notional = details.get("notional_usd")
     document = {
         "symbol": details.get("origin_symbol"),

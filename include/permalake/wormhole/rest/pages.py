@@ -62,8 +62,8 @@ def flows(
         return _search(request, lake, reference, query.q.strip())
     first, last = query.of(lake.snapshot.days(lake.network, "messages_daily"))
     pairs = corridors(lake.kept_rows, first, last)
-    drawn = [one for one in pairs if one.usd]
-    valued = sum(one.valued for one in pairs)
+    drawn = [pair for pair in pairs if pair.usd]
+    valued = sum(pair.valued for pair in pairs)
     data = f"/api/analytics/v1/{lake.network}/{_FLOWS_TABLE}?start={first}&end={last}&format="
     charts = [daily_chart(lake, chart, first, last) for chart in CHARTS]
     content = {
@@ -72,7 +72,7 @@ def flows(
         "end": last.isoformat(),
         "total_usd": total_usd(pairs),
         "valued": valued,
-        "of": sum(one.transfers for one in pairs),
+        "of": sum(pair.transfers for pair in pairs),
         "sankey": _drawn(drawn, reference),
         "shown_flows": min(len(drawn), _FLOWS),
         "flows": len(drawn),

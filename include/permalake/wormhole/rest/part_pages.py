@@ -186,8 +186,8 @@ def corridor(  # noqa: PLR0917
     names = [chain_name(reference, number) for number in numbers]
     back = f"/wormhole/corridor/{numbers[1]}/{numbers[0]}"
     sides = {"chain": str(numbers[0]), "target": str(numbers[1])}
-    charts = [part_chart(lake, one, _MOVED, part, first, last) for one in (_TRANSFERS, _USD)]
-    wanted = EventFilter(first, last, chain=numbers[0], target_chain=numbers[1])
+    charts = [part_chart(lake, chart, _MOVED, part, first, last) for chart in (_TRANSFERS, _USD)]
+    event_filter = EventFilter(first, last, chain=numbers[0], target_chain=numbers[1])
     content = {
         "kind": "Corridor",
         "messages_of": sides,
@@ -203,7 +203,7 @@ def corridor(  # noqa: PLR0917
             "To": links.of_chain(numbers[1]),
             "The other way": [("", back)],
         },
-        "recent": newest_messages(lake, reference, wanted),
+        "recent": newest_messages(lake, reference, event_filter),
     }
     return _shown(request, lake, reference, (first, last), part, charts, content)
 
@@ -219,7 +219,7 @@ def application(
     """Show an application: messages, value, newest messages."""
     part = MovedPart("app_id = $app", {"app": app_id})
     first, last = _days(lake, query)
-    charts = [part_chart(lake, one, ("applications_daily",), part, first, last) for one in _APPLIED]
+    charts = [part_chart(lake, chart, ("applications_daily",), part, first, last) for chart in _APPLIED]
     if app_id not in links.APPLICATIONS and not any(chart["days"] for chart in charts):
         raise not_found(f"application {app_id}")
     content = {
@@ -264,8 +264,8 @@ def _shown(  # noqa: PLR0917
         "start": first.isoformat(),
         "end": last.isoformat(),
         **content,
-        "valued": sum(one.valued for one in pairs),
-        "of": sum(one.transfers for one in pairs) if part else None,
+        "valued": sum(pair.valued for pair in pairs),
+        "of": sum(pair.transfers for pair in pairs) if part else None,
         "total_usd": total_usd(pairs),
         "corridors": [] if content["kind"] == "Corridor" else corridor_facts(pairs, reference),
         "tokens": tokens_by_value(lake.kept_rows, first, last, reference, part)

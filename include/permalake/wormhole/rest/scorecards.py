@@ -64,7 +64,7 @@ def last_transactions(rows: Rows, span: str, rate: str) -> list[dict[str, Any]]:
         {"start": end - timedelta(days), "end": end, "pyth": _PYTH},
         message_publication=Scan(last - timedelta(days - 1), last),
     )
-    counts = {_aware(one["time"]): one["messages"] for one in counted}
+    counts = {_aware(row["time"]): row["messages"] for row in counted}
     times = [end - step * number for number in range(1, timedelta(days) // step + 1)]
     return [{"time": utc_text(time), "count": counts.get(time, 0)} for time in times]
 
@@ -194,7 +194,7 @@ def _grouped(rows: Rows, last: date, span: str, columns: Sequence[str], value: s
         {"first": first, "last": last},
         notional_transferred_daily=Scan(first, last),
     )
-    groups = [(tuple(one[name] for name in columns), _total(one), one["symbol"]) for one in grouped]
+    groups = [(tuple(row[name] for name in columns), _total(row), row["symbol"]) for row in grouped]
     return sorted(groups, key=lambda group: (-group[1], group[0]))
 
 
@@ -202,8 +202,8 @@ def message_counts(rows: Rows) -> list[dict[str, int]]:
     """Return the published VAAs of every chain, up to the last day."""
     last = last_day(rows) or date.min
     return [
-        {"chainId": one["emitter_chain"], "count": one["messages"]}
-        for one in rows(
+        {"chainId": row["emitter_chain"], "count": row["messages"]}
+        for row in rows(
             "SELECT emitter_chain, CAST(sum(verified) AS BIGINT) AS messages FROM messages_daily "
             "WHERE date <= $last GROUP BY emitter_chain HAVING sum(verified) > 0 ORDER BY emitter_chain",
             {"last": last},

@@ -17,7 +17,7 @@ def finds(lake: RequestLake, text: str) -> bool:
         if len(parts) == 3:
             return find(lake, identifiers.message_id(*parts)) is not None
         if len(parts) == 2:
-            wanted = [EventFilter(token=identifiers.token_id(":".join(parts)))]
+            filters = [EventFilter(token=identifiers.token_id(":".join(parts)))]
         else:
             wanted = named(lake, text)
             if is_account(lake, identifiers.address_spellings(text)):

@@ -24,5 +24,5 @@ def wormhole_health(lake: PublishedLake) -> Response:
     """
     stores: StoreReaders = lake.request.app.state.stores
     published = lake.snapshot.days(lake.network, "message_publication")
-    found = Response(status_code=200 if published and stores.answer(lake.network) else 503)
-    return tell_head(lake.request, lake.network, found)
+    response = Response(status_code=200 if published and stores.answer(lake.network) else 503)
+    return tell_head(lake.request, lake.network, response)

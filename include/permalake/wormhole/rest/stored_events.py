@@ -62,15 +62,15 @@ class StoredEvents:
             return {}
         held = {key.row_key: key for key in keys if key.date in self._days}
         cells = self._cells(list(held))
-        stored = {row_key: _row(family, held[row_key], own) for row_key, own in cells.items()}
+        stored = {row_key: _row(family, held[row_key], own_cells) for row_key, own_cells in cells.items()}
         _complete(table, [(row, cells[row_key]) for row_key, row in stored.items() if row is not None])
         return stored
 
     def _cells(self, row_keys: Sequence[str]) -> dict[str, Cells]:
-        missing = [one for one in row_keys if one not in self._known]
+        missing = [row_key for row_key in row_keys if row_key not in self._known]
         read = self._reader.rows(missing, self._deadline)
-        self._known |= {one: read.get(one) for one in missing}
-        return {one: cells for one in row_keys if (cells := self._known[one]) is not None}
+        self._known |= {row_key: read.get(row_key) for row_key in missing}
+        return {row_key: cells for row_key in row_keys if (cells := self._known[row_key]) is not None}
 
 
 def stored_events(lake: RequestLake) -> StoredEvents | None:
@@ -95,11 +95,11 @@ def _row(family: Family, key: EventKey, cells: Cells) -> Row | None:
     """Return a family's cells as a row of its lake table; None without cells."""
     values = {column: cells.get(f"{family.name}:{qualifier}") for qualifier, column in family.cells.items()}
     expected = _EVERY_TRANSFER.get(family.table.name, ())
-    if all(value is None for value in values.values()) and not any(one in cells for one in expected):
+    if all(value is None for value in values.values()) and not any(name in cells for name in expected):
         return None
-    own = {"row_key": key.row_key, "date": key.date}
+    key_values = {"row_key": key.row_key, "date": key.date}
     return {
-        column.name: own.get(column.name, _typed(column.type, values.get(column.name)))
+        column.name: key_values.get(column.name, _typed(column.type, values.get(column.name)))
         for column in family.table.columns
     }
 

@@ -121,9 +121,9 @@ def signatures(tables: Tables, reference: Reference) -> list[GuardianSignature]:
         for row in sorted(tables.get("observations") or (), key=itemgetter("observed_at", "guardian_address"))
         for guardian in [bytes.fromhex(row["guardian_address"])]
     ]
-    for one in seen:
-        signed.pop(one.guardian, None)
-    return [*seen, *(GuardianSignature(*one, None, True) for one in signed.items())]
+    for observation in seen:
+        signed.pop(observation.guardian, None)
+    return [*seen, *(GuardianSignature(*signature, None, True) for signature in signed.items())]
 
 
 def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
@@ -134,8 +134,8 @@ def observations(tables: Tables, reference: Reference) -> list[dict[str, Any]]:
     published = tables["message_publication"][0]
     message = of_row_key(published["row_key"])
     signed = [
-        (one.observed_at or published["timestamp"], one.guardian, one.signature)
-        for one in signatures(tables, reference)
+        (signature.observed_at or published["timestamp"], signature.guardian, signature.signature)
+        for signature in signatures(tables, reference)
     ]
     return [
         {

@@ -21,11 +21,11 @@ class WormholescanRoute(HeadRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler around the route's own."""
-        own = super().get_route_handler()
+        handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
             try:
-                return await own(request)
+                return await handler(request)
             except RequestValidationError as error:
                 raise _explained(ProblemError(400, validation_detail(error))) from None
             except ProblemError as error:

@@ -75,20 +75,22 @@ def observations_of_emitter(
     query: Annotated[NumberedPages, Query()],
 ) -> Response:
     """Return the signatures of an emitter's messages."""
-    wanted = EventFilter(
+    event_filter = EventFilter(
         chain=read(identifiers.chain_id, chain), emitter=read(identifiers.emitter_address, emitter)
     )
-    return _observations(lake, reference, query, wanted)
+    return _observations(lake, reference, query, event_filter)
 
 
 def _observations(
-    lake: RequestLake, reference: BundledReference, query: NumberedPages, wanted: EventFilter
+    lake: RequestLake, reference: BundledReference, query: NumberedPages, event_filter: EventFilter
 ) -> Response:
     newest = query.sort_order == "DESC"
     size, skip = query.place(lake)
-    keys = list_events(lake, wanted, size, newest=newest, skip=skip)
+    keys = list_events(lake, event_filter, size, newest=newest, skip=skip)
     observed = load(lake, keys, _OBSERVED)
-    return lake.current([one for tables in observed for one in observations(tables, reference)])
+    return lake.current(
+        [observation for tables in observed for observation in observations(tables, reference)]
+    )
 
 
 @router.get(
@@ -118,10 +120,10 @@ def one_observation(  # noqa: PLR0917
     query: Nothing,  # noqa: ARG001
 ) -> Response:
     """Return one guardian's signature of a message."""
-    wanted = "/".join(text.lower().removeprefix("0x") for text in (signer, hash))
-    for one in observations(tables_of(lake, message, _OBSERVED), reference):
-        if one["id"].endswith(f"/{wanted}"):
-            return lake.current(one)
+    ending = "/".join(text.lower().removeprefix("0x") for text in (signer, hash))
+    for observation in observations(tables_of(lake, message, _OBSERVED), reference):
+        if observation["id"].endswith(f"/{ending}"):
+            return lake.current(observation)
     raise not_found("this observation")
 
 
@@ -176,16 +178,16 @@ def token(
     listed = reference.tokens.get(token_id)
     if not attested and listed is None:
         raise not_found(f"token {chain}:{address}")
-    own = (
+    metadata = (
         attested[0]
         if attested
         else {"symbol": listed and listed.symbol, "decimals": listed and listed.decimals}
     )
     return lake.current(
         {
-            "symbol": own["symbol"] or "",
+            "symbol": metadata["symbol"] or "",
             "coingeckoId": (listed and listed.coingecko_id) or "",
-            "decimals": own["decimals"],
+            "decimals": metadata["decimals"],
         }
     )
 

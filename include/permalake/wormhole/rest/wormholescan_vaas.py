@@ -111,12 +111,12 @@ def tables_of(lake: RequestLake, message: MessageId, names: tuple[str, ...]) -> 
 
 
 def _list(
-    lake: RequestLake, query: NumberedPages, wanted: EventFilter, names: tuple[str, ...]
+    lake: RequestLake, query: NumberedPages, event_filter: EventFilter, names: tuple[str, ...]
 ) -> list[dict[str, Any]]:
     newest = query.sort_order == "DESC"
     size, skip = query.place(lake)
-    keys = list_events(lake, wanted, size, newest=newest, skip=skip)
-    if wanted.transactions and not keys:
+    keys = list_events(lake, event_filter, size, newest=newest, skip=skip)
+    if event_filter.transactions and not keys:
         lacks(lake)
     return [dict(tables) for tables in load(lake, keys, names, prices=False)]
 
@@ -136,13 +136,13 @@ def _vaas(
     chain: str | None = None,
     emitter: str | None = None,
 ) -> Response:
-    wanted = EventFilter(
+    event_filter = EventFilter(
         chain=None if chain is None else read(identifiers.chain_id, chain),
         emitter=None if emitter is None else read(identifiers.emitter_address, emitter),
         target_chain=query.to_chain,
         transactions=_transactions(query.tx_hash),
     )
-    listed = _list(lake, query, wanted, PARSED_TABLES if query.parsed else VAA_TABLES)
+    listed = _list(lake, query, event_filter, PARSED_TABLES if query.parsed else VAA_TABLES)
     documents = [vaa_document(tables, reference, parsed=query.parsed) for tables in listed]
     return lake.current({"data": documents, "pagination": {"next": ""}})
 
@@ -250,7 +250,7 @@ def operations(
     lake: PublishedLake, reference: BundledReference, query: Annotated[_OperationList, Query()]
 ) -> Response:
     """Return operations by address, transaction, chains, application or time; newest first."""
-    wanted = EventFilter(
+    event_filter = EventFilter(
         chain=query.source_chain,
         target_chain=query.target_chain,
         transactions=_transactions(query.tx_hash),
@@ -260,7 +260,7 @@ def operations(
         since=query.since,
         until=query.until,
     )
-    listed = _list(lake, query, wanted, OPERATION_TABLES)
+    listed = _list(lake, query, event_filter, OPERATION_TABLES)
     return lake.current({"operations": [operation(tables, reference) for tables in listed]})
 
 

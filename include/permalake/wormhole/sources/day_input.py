@@ -112,8 +112,8 @@ class WormholeInput:
         """Land the days of a publisher."""
         days = landed.land(self._days.start, self._days.end, LANDED, force=self._days.force)
         self.published = PublishedVaas(self._spark, days.values())
-        for day, one in days.items():
-            lines = (one.note, NOTE.format(one.origin), *landed.remarks)
+        for day, landed_day in days.items():
+            lines = (landed_day.note, NOTE.format(landed_day.origin), *landed.remarks)
             self._notes += [(day, line) for line in lines]
 
     def _fetched(self) -> Counter[date]:

@@ -129,10 +129,12 @@ class DeepDays:
             day += _DAY
 
     def _compare_day(self, day: date) -> None:
-        of_day = [one for one in self._landed.documents(day, day) if days_of_document(one)[1] == day]
-        messages = {str(one.get("id")) for one in of_day}
+        of_day = [
+            document for document in self._landed.documents(day, day) if days_of_document(document)[1] == day
+        ]
+        messages = {str(document.get("id")) for document in of_day}
         reported = self._reported(day)
-        if reported is None and not any("sourceChain" in one for one in of_day):
+        if reported is None and not any("sourceChain" in document for document in of_day):
             raise IncompleteError(
                 f"{day} lies deeper in the list than the service goes, and nothing shows that the "
                 f"{len(messages)} known messages are all"

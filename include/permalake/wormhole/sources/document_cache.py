@@ -54,14 +54,14 @@ class DocumentCache:
         fresh: dict[date, list[str]] = defaultdict(list)
         news: Counter[date] = Counter()
         for day, dated, document in documents:
-            known = self._known_of(day)
+            marks = self._known_of(day)
             line = json.dumps(document, default=str, sort_keys=True)
             vaa = document.get("vaa")
-            if (mark := _mark(line)) not in known:
-                known.add(mark)
+            if (mark := _mark(line)) not in marks:
+                marks.add(mark)
                 fresh[day].append(line)
-            if vaa is not None and (mark := _mark(f"vaa {vaa}")) not in known:
-                known.add(mark)
+            if vaa is not None and (mark := _mark(f"vaa {vaa}")) not in marks:
+                marks.add(mark)
                 news[dated] += 1
         for day, lines in fresh.items():
             name = f"{kind}-{day}-{uuid.uuid4().hex[:12]}{_ENDING}"
@@ -99,14 +99,14 @@ class DocumentCache:
         return [info.base_name for info in self._files.get_file_info(selector)]
 
     def _known_of(self, day: date) -> set[bytes]:
-        known = self._known.get(day)
-        if known is None:
-            known = self._known[day] = set()
+        marks = self._known.get(day)
+        if marks is None:
+            marks = self._known[day] = set()
             for path in self._of("", day):
                 for line in gzip.decompress(self._get(path)).decode().splitlines():
-                    known.add(_mark(line))
-                    known.add(_mark(f"vaa {json.loads(line).get('vaa')}"))
-        return known
+                    marks.add(_mark(line))
+                    marks.add(_mark(f"vaa {json.loads(line).get('vaa')}"))
+        return marks
 
     # -- What was listed -----------------------------------------------------------------------------
 
@@ -127,9 +127,9 @@ class DocumentCache:
         if span[0] >= span[1]:
             return
         self._put(f"{self._root}/listed-{kind}/{span[0]}-{span[1]}", b"")
-        for one in self._noted(kind):
-            if one != span and span[0] <= one[0] and one[1] <= span[1]:
-                self._drop(f"{self._root}/listed-{kind}/{one[0]}-{one[1]}")
+        for earlier in self._noted(kind):
+            if earlier != span and span[0] <= earlier[0] and earlier[1] <= span[1]:
+                self._drop(f"{self._root}/listed-{kind}/{earlier[0]}-{earlier[1]}")
 
     def _listed(self, kind: str) -> list[Span]:
         return joined(self._noted(kind))

@@ -70,22 +70,22 @@ class FileTail:
         return (LineRange(path, start, end), [facts.st_ino, end]) if end > start else None
 
 
-def _last_end(file: Path, start: int, wanted: int, size: int) -> int:
-    """Return the end of the last whole line that begins at ``start`` or later and ends before ``wanted``.
+def _last_end(file: Path, start: int, limit: int, size: int) -> int:
+    """Return the end of the last whole line that begins at ``start`` or later and ends before ``limit``.
 
     If none does, that of the first one; ``start`` where no line has its end yet.
     """
     with file.open("rb") as text:
-        at = wanted
+        at = limit
         while at > start:
             begin = max(start, at - _CHUNK)
             text.seek(begin)
             if (end := text.read(at - begin).rfind(b"\n")) >= 0:
                 return begin + end + 1
             at = begin
-        text.seek(wanted)
-        while wanted < size and (chunk := text.read(_CHUNK)):
+        text.seek(limit)
+        while limit < size and (chunk := text.read(_CHUNK)):
             if (end := chunk.find(b"\n")) >= 0:
-                return wanted + end + 1
-            wanted += len(chunk)
+                return limit + end + 1
+            limit += len(chunk)
     return start

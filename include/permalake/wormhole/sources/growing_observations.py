@@ -72,11 +72,15 @@ class _Together:
         self._sources = sources
 
     def news(self, position: Mapping[str, Any]) -> ToldObservations | None:
-        told = [one for source in self._sources if (one := source.news(position)) is not None]
-        if not told:
+        every_news = [
+            source_news for source in self._sources if (source_news := source.news(position)) is not None
+        ]
+        if not every_news:
             return None
-        positions = {name: mark for one in told for name, mark in one.position.items()}
-        return ToldObservations(reduce(DataFrame.unionByName, (one.rows for one in told)), positions)
+        positions = {name: mark for source_news in every_news for name, mark in source_news.position.items()}
+        return ToldObservations(
+            reduce(DataFrame.unionByName, (source_news.rows for source_news in every_news)), positions
+        )
 
     def keep(self) -> None:
         for source in self._sources:
@@ -114,7 +118,7 @@ class _ListedObservations:
         if not newest:
             self.keep()
             return None
-        rows = [(json.dumps(one, default=str), observation_files.NAME, None) for one in newest]
+        rows = [(json.dumps(document, default=str), observation_files.NAME, None) for document in newest]
         lines = of_rows(self._spark, rows, LINES)
         return ToldObservations(observation_files.of_lines(lines, self._section.source), {})
 

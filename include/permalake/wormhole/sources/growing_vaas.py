@@ -124,7 +124,7 @@ class ListedVaas:
         if not newest:
             self.keep()
             return None
-        rows = [(json.dumps(one, default=str), "vaas", None) for one in newest]
+        rows = [(json.dumps(document, default=str), "vaas", None) for document in newest]
         lines = of_rows(self._spark, rows, LINES)
         return News(vaa_files.of_json_lines(lines, wormholescan.NAME), {})
 
@@ -177,7 +177,7 @@ class SpiedVaas:
             return None
         oldest = _oldest(self._settings)
         gaps = [gap for gap in (*self._earlier, *self._stream.gaps()) if gap[1] >= oldest]
-        rows = [(json.dumps({"vaa": base64.b64encode(one.raw).decode()}), _SPY, None) for one in heard]
+        rows = [(json.dumps({"vaa": base64.b64encode(vaa.raw).decode()}), _SPY, None) for vaa in heard]
         documents = vaa_files.of_json_lines(of_rows(self._spark, rows, LINES), _SPY)
         return News(documents, {LISTENED: {"until": heard[-1].at, "gaps": gaps}})
 

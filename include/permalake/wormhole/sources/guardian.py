@@ -82,7 +82,7 @@ def fill(
     due = [
         (day, identity)
         for gap in sorted(
-            gaps, key=lambda one: (one.last - one.first, one.day, one.chain, one.emitter, one.first)
+            gaps, key=lambda gap: (gap.last - gap.first, gap.day, gap.chain, gap.emitter, gap.first)
         )
         for day, identity in gap.sequences()
         if force or misses.is_due(day, identity, clock())
@@ -94,7 +94,7 @@ def fill(
         ThreadPoolExecutor(_AT_ONCE) as pool,
     ):
         while done.fault is None and (some := list(islice(left, _KEPT_AT_ONCE))):
-            answers = list(pool.map(lambda one: _ask(service, one[1]), some))
+            answers = list(pool.map(lambda request: _ask(service, request[1]), some))
             _keep(landed, misses, zip(some, answers, strict=True), done, clock())
     return done
 
@@ -102,7 +102,7 @@ def fill(
 def missing(gaps: Iterable[Gap], most: int = 20) -> dict[date, list[str]]:
     """Lines on what is missing by day, the shortest gaps of a day in full."""
     by_day: dict[date, list[Gap]] = defaultdict(list)
-    for gap in sorted(gaps, key=lambda one: (one.chain, one.emitter, one.first)):
+    for gap in sorted(gaps, key=lambda gap: (gap.chain, gap.emitter, gap.first)):
         by_day[gap.day].append(gap)
     lines = {}
     for day, of_day in sorted(by_day.items()):

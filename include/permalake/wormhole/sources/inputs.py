@@ -58,7 +58,9 @@ class WormholeInputs:
     @property
     def configuration(self) -> str:
         """The sections ``[wormhole]``, ``[prices]`` and ``[chains]`` as JSON lines."""
-        chains = (f"{chain} {one.model_dump_json()}" for chain, one in sorted(self.settings.chains.items()))
+        chains = (
+            f"{chain} {section.model_dump_json()}" for chain, section in sorted(self.settings.chains.items())
+        )
         section = self.section.model_dump_json(exclude=set(OF_MIRRORS))
         return "\n".join([section, self.settings.prices.model_dump_json(), *chains])
 

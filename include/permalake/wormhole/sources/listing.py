@@ -43,7 +43,7 @@ def walk(fetch: Fetch, span: Span, time_of: TimeOf, *, seek: bool) -> Iterator[P
         if not documents or documents == before:
             return
         before = documents
-        times = [time for one in documents if (time := time_of(one)) is not None]
+        times = [time for document in documents if (time := time_of(document)) is not None]
         ordered = ordered and len(times) == len(documents) and _falling(times)
         # What was added meanwhile shifts documents of the page before onto this one.
         ordered = ordered and (top is None or times[0] <= top)
@@ -66,7 +66,7 @@ def _first_page(fetch: Fetch, end: int, time_of: TimeOf) -> int:
     newest = fetch(0)
 
     def newer(documents: list[Document]) -> bool:
-        return bool(documents) and all((time_of(one) or 0) >= end for one in documents)
+        return bool(documents) and all((time_of(document) or 0) >= end for document in documents)
 
     if not newer(newest):
         return 0

@@ -146,7 +146,7 @@ class _ObservationClient:
         documents: list[Document] = []
         try:
             for page in islice(walk(self._page, span, time_of, seek=False), _NEWEST_PAGES):
-                documents += [one for one in page.documents if is_new(one)]
+                documents += [document for document in page.documents if is_new(document)]
         except _SpentRequestsError:
             pass
         except RequestRejectedError:
@@ -202,7 +202,7 @@ class _ObservationClient:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             while some := list(islice(messages, _ASKED_AT_ONCE)):
                 answers = list(zip(some, pool.map(self._observations_of, some), strict=True))
-                landed.add(NAME, [(day, day, one) for _, documents in answers for one in documents])
+                landed.add(NAME, [(day, day, document) for _, documents in answers for document in documents])
                 for message, documents in answers:
                     if _guardians_of(documents) < signers[message]:
                         misses.add(day, message, self._clock())
@@ -243,20 +243,26 @@ def _trimmed(answer: Any) -> list[Document]:
     """Return the fields of the documents that are read, as they came."""
     if answer is None:
         return []
-    if not isinstance(answer, list) or not all(isinstance(one, dict) for one in answer):
+    if not isinstance(answer, list) or not all(isinstance(document, dict) for document in answer):
         raise ValueError("no list of documents")
-    return [{name: one[name] for name in FIELDS if one.get(name) is not None} for one in answer]
+    return [
+        {name: document[name] for name in FIELDS if document.get(name) is not None} for document in answer
+    ]
 
 
 def _keep(landed: DocumentCache, documents: Iterable[Document]) -> None:
     """Store documents of a list under the days on which they were indexed."""
-    timed = ((time_of(one), one) for one in documents)
-    dated = ((datetime.fromtimestamp(second, UTC).date(), one) for second, one in timed if second is not None)
-    landed.add(NAME, ((day, day, one) for day, one in dated))
+    timed = ((time_of(document), document) for document in documents)
+    dated = (
+        (datetime.fromtimestamp(second, UTC).date(), document)
+        for second, document in timed
+        if second is not None
+    )
+    landed.add(NAME, ((day, day, document) for day, document in dated))
 
 
 def _guardians_of(documents: Iterable[Document]) -> int:
-    return len({_guardian(one) for one in documents})
+    return len({_guardian(document) for document in documents})
 
 
 def _guardian(document: Document) -> str:
@@ -266,9 +272,9 @@ def _guardian(document: Document) -> str:
 def _guardians(landed: DocumentCache, day: date) -> dict[str, set[str]]:
     """Return the guardians of each message that are landed around a day."""
     guardians: dict[str, set[str]] = defaultdict(set)
-    for one in landed.documents(day, day + timedelta(1)):
-        chain, emitter, sequence = (str(one.get(name)) for name in FIELDS[:3])
-        guardians[f"{chain}/{emitter.lower()}/{sequence}"].add(_guardian(one))
+    for document in landed.documents(day, day + timedelta(1)):
+        chain, emitter, sequence = (str(document.get(name)) for name in FIELDS[:3])
+        guardians[f"{chain}/{emitter.lower()}/{sequence}"].add(_guardian(document))
     return guardians
 
 

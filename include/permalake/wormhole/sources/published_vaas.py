@@ -39,8 +39,10 @@ class PublishedVaas:
     @property
     def documents(self) -> DataFrame:
         """The VAAs, in the columns of ``vaa_files.read``."""
-        vaas, known = self.taken("quorum_state"), self.taken("message_publication")
-        rows = vaas.join(known.select("date", "row_key", "initiating_tx_id"), ["date", "row_key"], "left")
+        vaas, publications = self.taken("quorum_state"), self.taken("message_publication")
+        rows = vaas.join(
+            publications.select("date", "row_key", "initiating_tx_id"), ["date", "row_key"], "left"
+        )
         real = F.when(F.col("date") >= F.lit(GENESIS), F.col("date").cast("timestamp"))
         return rows.select(
             F.lit(MIRRORED).alias("source"),

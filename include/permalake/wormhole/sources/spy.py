@@ -82,7 +82,7 @@ class SpyStream:
             if not self._heard and not self._is_open:
                 fault = self._fault or "no answer"
                 raise PermalakeError(f"live.spy: {self.address}: {fault}; see whether the spy runs there")
-            return [one for one, _ in zip(self._heard, range(most), strict=False)]
+            return [vaa for vaa, _ in zip(self._heard, range(most), strict=False)]
 
     def gaps(self) -> list[Gap]:
         """Return when nobody listened, in order."""

@@ -199,8 +199,8 @@ def new_files(settings: Settings, section: WormholeSettings) -> dict[str, list[i
     """Return files of the source ``files`` that are new or changed since :func:`saw`: their size and time."""
     if is_live(section) or section.path is None or not section.path.exists():
         return {}
-    known = _seen(settings, section).read(_SEEN) or {}
-    return {name: facts for name, facts in _listing(section.path).items() if known.get(name) != facts}
+    before = _seen(settings, section).read(_SEEN) or {}
+    return {name: facts for name, facts in _listing(section.path).items() if before.get(name) != facts}
 
 
 def saw(settings: Settings, section: WormholeSettings, files: dict[str, list[int]]) -> None:

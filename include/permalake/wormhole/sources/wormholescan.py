@@ -145,16 +145,16 @@ class _Client:
         open_end = (max(span[0], sealed), span[1])
         # Operations first: they name the emitters of days that lie too deep in the list of VAAs.
         for kind, lister in (("operations", self._list_operations), ("vaas", self._list_vaas)):
-            wanted = [span] if force else self._landed.missing(kind, span)
-            if not wanted:
+            missing = [span] if force else self._landed.missing(kind, span)
+            if not missing:
                 continue
             if kind == "vaas":
                 back = (span[0] - LOOK_BACK * _DAY, span[0])
-                wanted = self._landed.covered(kind, back) + wanted
+                missing = self._landed.covered(kind, back) + missing
                 self._list_undated()
-            for one in joined(wanted):
-                if one[0] < self._clock():
-                    lister(one, (one[0], min(one[1], open_end[0])))
+            for part in joined(missing):
+                if part[0] < self._clock():
+                    lister(part, (part[0], min(part[1], open_end[0])))
         return self._news
 
     def fetch_operations(self, start: date, end: date) -> News:
@@ -173,7 +173,7 @@ class _Client:
         pages = walk(self._pages("vaas", ""), (since, int(self._clock())), time_of_vaa, seek=False)
         try:
             for page in islice(pages, _NEWEST_PAGES):
-                documents += self._trimmed_vaas([one for one in page.documents if is_new(one)])
+                documents += self._trimmed_vaas([document for document in page.documents if is_new(document)])
         except RequestRejectedError:
             if not documents:
                 raise  # not even the first page
@@ -203,7 +203,11 @@ class _Client:
         before = None
         for page in range(_DEEP_PAGES):
             documents = turn(page)
-            old = [one for one in documents if (unix_time(one.get("timestamp")) or 0) < GENESIS.timestamp()]
+            old = [
+                document
+                for document in documents
+                if (unix_time(document.get("timestamp")) or 0) < GENESIS.timestamp()
+            ]
             self._keep("vaas", old)
             if not old or len(old) < len(documents) or documents == before:
                 return
@@ -260,18 +264,22 @@ class _Client:
 
     def _keep(self, kind: str, documents: list[Document]) -> None:
         is_vaas = kind == "vaas"
-        rows = self._trimmed_vaas(documents) if is_vaas else [trimmed_operation(one) for one in documents]
+        rows = (
+            self._trimmed_vaas(documents)
+            if is_vaas
+            else [trimmed_operation(document) for document in documents]
+        )
         self._news.update(self._landed.add(kind, [(*days_of_document(row), row) for row in rows]))
 
     def _trimmed_vaas(self, documents: list[Document]) -> list[Document]:
         """Return VAA documents, and with them the copies that the list leaves out, as they are landed."""
         copies = [
-            {**trimmed_vaa(copy), "id": one.get("id")}
-            for one in documents
-            if one.get("isDuplicated") is True
-            for copy in self._copies(one)
+            {**trimmed_vaa(copy), "id": document.get("id")}
+            for document in documents
+            if document.get("isDuplicated") is True
+            for copy in self._copies(document)
         ]
-        return [trimmed_vaa(one) for one in documents] + copies
+        return [trimmed_vaa(document) for document in documents] + copies
 
     def _copies(self, document: Document) -> list[Document]:
         """Return other VAAs of the same message, which the list leaves out."""
@@ -323,7 +331,7 @@ def _listed(answer: Any, field: str) -> list[Document]:
     documents = answer[field]
     if documents is None:
         return []
-    if not isinstance(documents, list) or not all(isinstance(one, dict) for one in documents):
+    if not isinstance(documents, list) or not all(isinstance(document, dict) for document in documents):
         raise ValueError(f"{field} is no list of documents")
     return documents
 

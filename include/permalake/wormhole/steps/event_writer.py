@@ -24,7 +24,7 @@ from permalake.wormhole.reference import Reference, load_reference
 from permalake.wormhole.tables.copies import distinct_vaas, message_places, of_days
 from permalake.wormhole.tables.documents import whole_messages
 from permalake.wormhole.tables.event_tables import CHAIN_MESSAGES, chain_messages, event_tables
-from permalake.wormhole.tables.verified_vaas import ELSEWHERE, REFUSED, judged
+from permalake.wormhole.tables.verified_vaas import ELSEWHERE, REFUSED, verified
 
 REFUSED_VAAS, CONFLICTS, COUNTS = "refused_vaas", "conflicts_elsewhere", "chain_messages"
 LANDED = {REFUSED_VAAS: REFUSED, CONFLICTS: ELSEWHERE, COUNTS: CHAIN_MESSAGES}
@@ -106,7 +106,7 @@ def event_rows(
 
 
 def _rows(candidates: pa.Table, reference: Reference, targets: Mapping[str, FileTarget]) -> EventRows:
-    verdicts = judged(candidates, reference)
+    verdicts = verified(candidates, reference)
     tables = {name: targets[name].checked(rows) for name, rows in event_tables(verdicts)}
     counts = chain_messages(verdicts)
     return EventRows(tables, {REFUSED_VAAS: verdicts.refused, CONFLICTS: verdicts.elsewhere, COUNTS: counts})

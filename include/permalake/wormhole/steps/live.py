@@ -107,12 +107,12 @@ class WormholeHead:
         before = last_reached(self._work.database, self._work.network)
         read = dict((before.source if before else None) or {})
         seen = read.pop(POSITION, {})
-        news, told = self._source.news(before), self._observed.news(seen)
-        if news is None and told is None:
+        news, observed = self._source.news(before), self._observed.news(seen)
+        if news is None and observed is None:
             self._events.send(is_longer=False)
             return None
-        position = {**(news.position if news else read), POSITION: (told and told.position) or seen}
-        documents, rows = news.documents if news else None, told.rows if told else None
+        position = {**(news.position if news else read), POSITION: (observed and observed.position) or seen}
+        documents, rows = news.documents if news else None, observed.rows if observed else None
         added = self._add(documents, rows, before, position)
         self._source.keep()
         self._observed.keep()
@@ -122,14 +122,14 @@ class WormholeHead:
     def _add(
         self,
         documents: DataFrame | None,
-        told: DataFrame | None,
+        received: DataFrame | None,
         before: Reached | None,
         position: Mapping[str, Any],
     ) -> Advance:
         arrived, newest = self._arrived(documents, before)
         oldest = newest - timedelta(days=self._work.settings.live.days - 1)
         change, refused = self._judged(arrived, oldest)
-        observed = self._judged_observations(told, change, newest)
+        observed = self._judged_observations(received, change, newest)
         gone = {**dict.fromkeys(_TABLES, change.gone), _OBSERVATIONS: observed.gone}
         kept, replaced = self._without(gone)
         replaced[_WAITING] = {file.file_path for file in self.head.files(_WAITING)}
@@ -150,36 +150,40 @@ class WormholeHead:
         timestamp = max(seconds, default=int(midnight.timestamp()))
         self.head.commit(added, replaced, oldest, Reached(None, timestamp, position))
         counts = [f"{len(change.messages)} VAAs"]
-        counts += [f"{len(observed.added)} observations"] if told is not None else []
+        counts += [f"{len(observed.added)} observations"] if received is not None else []
         counts.append(f"{len(gained[QUARANTINE.name])} refused")
         return Advance(", ".join(counts), timestamp)
 
     def _judged_observations(
-        self, told: DataFrame | None, change: HeadChanges, newest: date
+        self, received: DataFrame | None, change: HeadChanges, newest: date
     ) -> ObservationChanges:
         """Judge the observations that have come, and those that waited for VAAs that have."""
         arrived = OBSERVED.empty_table()
-        if told is not None:
-            arrived = dated(told.toArrow(), newest, datetime.now(UTC).date())
+        if received is not None:
+            arrived = dated(received.toArrow(), newest, datetime.now(UTC).date())
         waiting = self.head.rows(_WAITING).to_table().cast(OBSERVED)
         named = pc.unique(arrived["row_key"])
         held = self._rows(_OBSERVATIONS, pa.array({*named.to_pylist(), *change.gone}, pa.string()))
-        known = []
+        message_tables = []
         for name in (_PUBLICATION, _QUORUM):
             gained = change.added[name]
             others = self._without_gone(self._rows(name, named), change)
-            known.append(pa.concat_tables([others.cast(gained.schema), gained]))
+            message_tables.append(pa.concat_tables([others.cast(gained.schema), gained]))
         return observation_changes(
             pa.concat_tables([arrived, waiting]),
             held,
-            signed_messages(*known),
+            signed_messages(*message_tables),
             self._reference.guardian_sets,
         )
 
     def _news_of_quarantine(self, *refused: pa.Table) -> pa.Table:
-        told = pa.concat_tables(refused)
-        present = self.head.rows(QUARANTINE.name).to_table() if len(told) else QUARANTINE.arrow.empty_table()
-        return quarantine_rows(told, present, datetime.now(UTC))
+        every_refused = pa.concat_tables(refused)
+        present = (
+            self.head.rows(QUARANTINE.name).to_table()
+            if len(every_refused)
+            else QUARANTINE.arrow.empty_table()
+        )
+        return quarantine_rows(every_refused, present, datetime.now(UTC))
 
     def _arrived(self, documents: DataFrame | None, before: Reached | None) -> tuple[pa.Table, date]:
         """Return the documents of days that the head may hold, and the newest of its days."""
@@ -217,9 +221,9 @@ class WormholeHead:
         stored = self._stored(messages, publication, quorum)
         arrived = arrived.select(stored.schema.names).cast(stored.schema)
         candidates = of_days(distinct_vaas(pa.concat_tables([arrived, stored])), oldest, date.max)
-        made = defaultdict(list, {name: [one.arrow.empty_table()] for name, one in EVENT_TABLES.items()})
+        made = defaultdict(list, {name: [table.arrow.empty_table()] for name, table in EVENT_TABLES.items()})
         refused = [REFUSED.empty_table()]
-        targets = {one.table: one for one in self.head.targets()}
+        targets = {target.table: target for target in self.head.targets()}
         for rows in event_rows(candidates, self._reference, targets):
             for name, table in rows.tables.items():
                 made[name].append(table.cast(EVENT_TABLES[name].arrow))
@@ -230,9 +234,9 @@ class WormholeHead:
         with self._work.database.read() as connection:
             published = published_among(connection, self._work.network, days)
         tables = without(tables, "date", published)
-        told = tables.pop(REFUSED_VAAS)
+        refused_vaas = tables.pop(REFUSED_VAAS)
         tables = without(tables, "row_key", self._published(arrived))
-        return changes(tables, publication, quorum), told
+        return changes(tables, publication, quorum), refused_vaas
 
     def _details(self, change: HeadChanges) -> pa.Table:
         """Return amount and value of the token transfers that the head gains, where they are known."""
@@ -264,16 +268,16 @@ class WormholeHead:
             quarantined_documents(refused),
         ]
         [batch] = pa.concat_tables(documents).combine_chunks().to_batches() or [_NO_DOCUMENT]
-        known = pa.Table.from_batches(identities([batch]))
-        return known.filter(pc.is_in(known["message"], value_set=messages))
+        with_identity = pa.Table.from_batches(identities([batch]))
+        return with_identity.filter(pc.is_in(with_identity["message"], value_set=messages))
 
     def _published(self, arrived: pa.Table) -> list[str]:
         """Return the messages without a real time that are published: of others the bytes tell the day."""
         undated = arrived.filter(pc.less(arrived["body_date"], pa.scalar(GENESIS)))
         if not len(undated):
             return []
-        wanted = pc.field("row_key").isin(pc.unique(undated["message"]))
-        rows = self.head.published_rows(_PUBLICATION, every_day=True).to_table(["row_key"], filter=wanted)
+        of_undated = pc.field("row_key").isin(pc.unique(undated["message"]))
+        rows = self.head.published_rows(_PUBLICATION, every_day=True).to_table(["row_key"], filter=of_undated)
         return list(rows["row_key"].to_pylist())
 
     def _without(self, gone: Mapping[str, Collection[str]]) -> tuple[list[WrittenFile], dict[str, set[str]]]:

@@ -66,7 +66,7 @@ def questions(chains: Mapping[int, RpcChain]) -> str:
 
     def of(kind: str, chain: str) -> str:
         return among(
-            chain, [number for number, one in chains.items() if kind in ASKED.get(one.family or "", ())]
+            chain, [number for number, info in chains.items() if kind in ASKED.get(info.family or "", ())]
         )
 
     asset = "concat_ws(':', CAST(origin_chain AS STRING), origin_address)"

@@ -46,8 +46,8 @@ def distinct_vaas(documents: pa.Table) -> pa.Table:
     first = _begins(ordered["message"]) | _begins(ordered["raw"])
     place = np.cumsum(first) - 1
     # A claim may be any bytes, also such as are no UTF-8.
-    own = pc.fill_null(pc.equal(pc.ascii_lower(ordered["claimed_id"]), ordered["identity"]), True)
-    tx_id = pc.if_else(own, ordered["tx_id"], pa.scalar(None, pa.string()))
+    is_own_claim = pc.fill_null(pc.equal(pc.ascii_lower(ordered["claimed_id"]), ordered["identity"]), True)
+    tx_id = pc.if_else(is_own_claim, ordered["tx_id"], pa.scalar(None, pa.string()))
     document_time = ordered["document_time"].cast(pa.timestamp("us", tz="UTC"))
     genesis = pa.scalar(dt.datetime.combine(GENESIS, dt.time(), dt.UTC), document_time.type)
     told_at = pc.if_else(pc.greater_equal(document_time, genesis), document_time, None)
@@ -79,8 +79,8 @@ def of_days(vaas: pa.Table, start: dt.date, end: dt.date) -> pa.Table:
     if inside.all():
         return vaas
     message = message_places(vaas["message"])
-    wanted = np.bincount(message, inside, minlength=len(vaas)) > 0
-    return vaas.filter(pa.array(wanted[message]))
+    is_of_days = np.bincount(message, inside, minlength=len(vaas)) > 0
+    return vaas.filter(pa.array(is_of_days[message]))
 
 
 def message_places(message: pa.ChunkedArray) -> I64:

@@ -48,10 +48,10 @@ def deciding(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     documents' own. Documents of other days are among them: two verified bodies of one identity cancel each
     other wherever they lie.
     """
-    known = identified(documents)
+    with_identity = identified(documents)
     near = F.col("body_date").between(F.lit(start), F.lit(end)) | _undated()
     counted = Observation()
-    counting = known.observe(counted, F.count_if(~near).alias("far"), F.count_if(near).alias("near"))
+    counting = with_identity.observe(counted, F.count_if(~near).alias("far"), F.count_if(near).alias("near"))
     # Signatures are most of the work, and few rows at once are much of it.
     tasks = _TASKS_PER_CORE * documents.sparkSession.sparkContext.defaultParallelism
     # Kept, so that the source is read twice at most: for these days' documents, and for copies of their
@@ -59,7 +59,7 @@ def deciding(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     near_copies = counting.where(near).select(*COLUMNS).repartition(tasks, "message").localCheckpoint()
     if counted.get.get("far") != 0:
         identities = near_copies.select("identity").distinct()
-        far = known.where(~near).join(identities, "identity", "left_semi").select(*COLUMNS)
+        far = with_identity.where(~near).join(identities, "identity", "left_semi").select(*COLUMNS)
         near_copies = near_copies.unionByName(far).repartition(tasks, "message")
     if counted.get.get("near", 0) <= _FEW_DOCUMENTS:
         near_copies = near_copies.coalesce(1)
@@ -148,10 +148,10 @@ def identities(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([*batch.columns, *columns], names)
 
 
-def _hashes(raw: pa.Array, wanted: pa.Array) -> pa.Array:
+def _hashes(raw: pa.Array, mask: pa.Array) -> pa.Array:
     """Return hashes of the wanted bytes; null elsewhere."""
     hashed: list[str | None] = [None] * len(raw)
-    for row in np.flatnonzero(wanted.to_numpy(zero_copy_only=False)).tolist():
+    for row in np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist():
         hashed[row] = hashlib.sha256(raw[row].as_py() or b"").hexdigest()
     return pa.array(hashed, pa.string())
 

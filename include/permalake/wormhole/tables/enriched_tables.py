@@ -267,7 +267,7 @@ def _chain_details(chains: Mapping[int, RpcChain]) -> str:
     own_mint = f"CASE WHEN target_chain IN ({mints}) THEN token_id END" if mints else "CAST(NULL AS STRING)"
     wrapped = "CAST(t.origin_chain AS STRING), t.origin_address"
 
-    def told(question: str, chain: str, subject: str) -> str:
+    def answered(question: str, chain: str, subject: str) -> str:
         return (
             f"SELECT chain AS {chain}, subject AS {subject}, date, address FROM {ANSWERS} "
             f"WHERE question = '{question}'"
@@ -290,9 +290,9 @@ WITH routes AS (
 ), wrapped AS (
     SELECT chain AS target_chain, question, subject AS asset, address, symbol, name FROM {ANSWERS}
     WHERE question IN ('{WRAPPED}', '{WRAPPED_NFT}')
-), owners AS ({told(OWNER, "target_chain", "target_address")}),
-senders AS ({told(SENDER, "emitter_chain", "row_key")}),
-reported AS ({told(REPORTED, "emitter_chain", "row_key")})
+), owners AS ({answered(OWNER, "target_chain", "target_address")}),
+senders AS ({answered(SENDER, "emitter_chain", "row_key")}),
+reported AS ({answered(REPORTED, "emitter_chain", "row_key")})
 SELECT routes.date, routes.row_key,
     coalesce(senders.address, reported.address) AS sender_address,
     coalesce(owners.address, native_account(routes.target_chain, routes.target_address))

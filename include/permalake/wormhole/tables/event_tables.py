@@ -43,10 +43,10 @@ GROUP BY date, emitter_chain
 """Query of ``messages_daily`` over the sums of all tasks."""
 
 
-def event_tables(judged: Judged) -> Iterator[tuple[str, pa.Table]]:
+def event_tables(verdicts: Judged) -> Iterator[tuple[str, pa.Table]]:
     """Yield the rows of the tables of events, by name."""
-    published = judged.published
-    vaas, payloads = judged.vaas.filter(published), judged.payloads.filter(published)
+    published = verdicts.published
+    vaas, payloads = verdicts.vaas.filter(published), verdicts.payloads.filter(published)
     yield "message_publication", vaas.select(WORMHOLE_TABLES["message_publication"].names)
     yield "quorum_state", vaas.select(["row_key", "raw", "date"]).rename_columns({"raw": "signed_vaa"})
     for table, payload in _PAYLOADS.items():
@@ -64,13 +64,13 @@ def _of(vaas: pa.Table, structs: pa.ChunkedArray) -> pa.Table:
     return rows
 
 
-def chain_messages(judged: Judged) -> pa.Table:
+def chain_messages(verdicts: Judged) -> pa.Table:
     """Count messages per day and emitter chain: all (distinct bytes, but surplus copies) and verified ones.
 
     Bytes that show no emitter count for the chain that their document claims; without such a claim they count
     nowhere, as the table has no row for them.
     """
-    rows = judged.vaas.filter(pc.not_equal(judged.vaas["outcome"], SURPLUS))
+    rows = verdicts.vaas.filter(pc.not_equal(verdicts.vaas["outcome"], SURPLUS))
     claimed = pc.extract_regex(rows["claimed_id"], r"^\s*(?P<chain>\d{1,5})\s*(?:/|$)")
     number = pc.struct_field(claimed, "chain").cast(pa.int32())
     number = pc.if_else(pc.less_equal(number, 65_535), number, None)

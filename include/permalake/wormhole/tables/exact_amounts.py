@@ -102,4 +102,6 @@ def _value(amount: str | None, price: Decimal | None) -> Decimal | None:
 
 def words(number: pa.Array) -> pa.Array:
     """Return uint256s (decimal text) as the 64 hex digits of their bytes."""
-    return pa.array([None if one is None else f"{int(one):064x}" for one in number.to_pylist()], pa.string())
+    return pa.array(
+        [None if value is None else f"{int(value):064x}" for value in number.to_pylist()], pa.string()
+    )

@@ -24,10 +24,10 @@ def governance_actions(publications: pa.Table) -> pa.Table:
     governing = pc.and_(of_chain, pc.equal(publications["emitter_address"], GOVERNANCE_EMITTER.hex()))
     messages = publications.select(["row_key", "payload", "date"]).filter(governing)
     decoded = [decode_governance(payload or b"") for payload in messages["payload"].to_pylist()]
-    kept = pa.array([place for place, one in enumerate(decoded) if one is not None], pa.int64())
-    actions = [one for one in decoded if one is not None]
-    fields = [json.dumps(one.fields) if one.action_name else None for one in actions]
-    columns = {name: pa.array([getattr(one, name) for one in actions], kind) for name, kind in _FIELDS}
+    kept = pa.array([place for place, action in enumerate(decoded) if action is not None], pa.int64())
+    actions = [action for action in decoded if action is not None]
+    fields = [json.dumps(action.fields) if action.action_name else None for action in actions]
+    columns = {name: pa.array([getattr(action, name) for action in actions], kind) for name, kind in _FIELDS}
     return pa.table(
         {
             "row_key": messages["row_key"].take(kept),

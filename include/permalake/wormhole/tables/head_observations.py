@@ -37,33 +37,33 @@ class ObservationChanges:
     waiting: pa.Table
 
 
-def dated(told: pa.Table, first: date, last: date) -> pa.Table:
+def dated(received: pa.Table, first: date, last: date) -> pa.Table:
     """Return observations with the day on which they were indexed, ``last`` at the latest.
 
     ``first`` is the day of those that do not tell it.
     """
-    day = pc.coalesce(told["observed_at"].cast(pa.date32()), pa.scalar(first))
+    day = pc.coalesce(received["observed_at"].cast(pa.date32()), pa.scalar(first))
     day = pc.min_element_wise(day, pa.scalar(last))
-    return told.append_column("date", day).select(OBSERVED.names).cast(OBSERVED)
+    return received.append_column("date", day).select(OBSERVED.names).cast(OBSERVED)
 
 
 def observation_changes(
-    told: pa.Table, held: pa.Table, messages: pa.Table, sets: GuardianSets
+    received: pa.Table, held: pa.Table, messages: pa.Table, sets: GuardianSets
 ) -> ObservationChanges:
     """Judge observations beside those that the head has of their messages.
 
     Args:
-        told: Those that came now or wait (:data:`OBSERVED`).
+        received: Those that came now or wait (:data:`OBSERVED`).
         held: The head's rows of ``observations`` of their messages, and of those that it loses.
         messages: The messages that the head then has (of ``signed_messages``), as far as they are asked for.
         sets: The guardian sets.
     """
-    pool = pa.concat_tables([told, _as_told(held)])
+    pool = pa.concat_tables([received, _as_told(held)])
     is_known = pc.is_in(pool["row_key"], value_set=messages["row_key"].combine_chunks())
-    known = pool.filter(is_known).drop_columns("date").join(messages, "row_key", join_type="inner")
+    of_messages = pool.filter(is_known).drop_columns("date").join(messages, "row_key", join_type="inner")
     rows, refused = OBSERVATIONS.arrow.empty_table(), REFUSED.empty_table()
-    if len(known):
-        rows, refused = judged_observations(known.rename_columns({"row_key": "message"}), sets)
+    if len(of_messages):
+        rows, refused = judged_observations(of_messages.rename_columns({"row_key": "message"}), sets)
         rows = rows.cast(OBSERVATIONS.arrow)
     before, after = set(_listed(held)), _listed(rows)
     gone = {str(row[0]) for row in before.difference(after)}
@@ -87,7 +87,7 @@ def _as_told(held: pa.Table) -> pa.Table:
     """Return rows of ``observations`` as they may have been told."""
     rows = []
     for row in held.to_pylist():
-        told = (row["row_key"], row["guardian_address"], row["signature"], str(row["observed_at"]))
+        fields = (row["row_key"], row["guardian_address"], row["signature"], str(row["observed_at"]))
         rows.append(
             {
                 "row_key": row["row_key"],
@@ -95,8 +95,8 @@ def _as_told(held: pa.Table) -> pa.Table:
                 "signature": bytes.fromhex(row["signature"]),
                 "observed_at": row["observed_at"],
                 "source": OBSERVATIONS.name,
-                "origin": "/".join(told[:2]),
-                "raw": json.dumps(told).encode(),
+                "origin": "/".join(fields[:2]),
+                "raw": json.dumps(fields).encode(),
                 "date": row["date"],
             }
         )

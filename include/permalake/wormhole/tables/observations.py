@@ -60,7 +60,7 @@ def signed_messages(publication: pa.Table, quorum_state: pa.Table) -> pa.Table:
     """Return messages as :func:`of_messages` joins them, of rows of both tables in Arrow."""
     vaas = zip(quorum_state["row_key"].to_pylist(), quorum_state["signed_vaa"].to_pylist(), strict=True)
     signers = {key: vaa[6 : 6 + _SIGNED * vaa[5] : _SIGNED] for key, vaa in vaas}
-    digests = [bytes.fromhex(one) for one in publication["digest"].to_pylist()]
+    digests = [bytes.fromhex(digest) for digest in publication["digest"].to_pylist()]
     return (
         publication.select(["row_key", "date", "guardian_set_index"])
         .append_column("digest", pa.array(digests, pa.binary()))
@@ -78,7 +78,7 @@ def judged_observations(observed: pa.Table, sets: GuardianSets) -> tuple[pa.Tabl
     reason = _reasons(observed, sets)
     held = observed.append_column("reason", reason)
     refused = held.filter(pc.is_valid(reason))
-    detail = [_FAULTS[one] for one in refused["reason"].to_pylist()]
+    detail = [_FAULTS[reason] for reason in refused["reason"].to_pylist()]
     refused = refused.append_column("detail", pa.array(detail, pa.string()))
     kept = held.filter(pc.is_null(reason)).sort_by([(name, "ascending") for name in _ORDER])
     return _first_of_each(kept, sets), refused.select(REFUSED.names).cast(REFUSED)
@@ -94,13 +94,13 @@ def _reasons(observed: pa.Table, sets: GuardianSets) -> pa.Array:
             pc.fill_null(pc.greater_equal(observed["observed_at"], pa.scalar(_EARLIEST)), False),
         ),
     )
-    members = [f"{at}:{one.hex()}" for at, guardians in sets.items() for one in guardians]
+    members = [f"{at}:{guardian.hex()}" for at, guardians in sets.items() for guardian in guardians]
     named = pc.binary_join_element_wise(number.cast(pa.string()), guardian, ":")
-    known = pc.is_in(named, pa.array(members, pa.string()))
-    signed = _signed(observed, pc.and_(readable, known))
+    is_guardian = pc.is_in(named, pa.array(members, pa.string()))
+    signed = _signed(observed, pc.and_(readable, is_guardian))
     reason = pc.case_when(
-        pc.make_struct(pc.invert(readable), pc.invert(known), pc.invert(signed)),
-        *(pa.scalar(one) for one in _FAULTS),
+        pc.make_struct(pc.invert(readable), pc.invert(is_guardian), pc.invert(signed)),
+        *(pa.scalar(fault) for fault in _FAULTS),
     )
     return reason.combine_chunks() if isinstance(reason, pa.ChunkedArray) else reason
 
@@ -124,7 +124,7 @@ def _first_of_each(kept: pa.Table, sets: GuardianSets) -> pa.Table:
     if len(keys) > 1:
         repeated[1:] = pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
     first = kept.filter(pa.array(~repeated))
-    written = pa.array([one.hex() for one in first["signature"].to_pylist()], pa.string())
+    written = pa.array([signature.hex() for signature in first["signature"].to_pylist()], pa.string())
     columns = {
         "row_key": first["message"],
         "guardian_address": first["guardian"],

@@ -79,35 +79,35 @@ def reported_redemptions(sent: DataFrame, reported: DataFrame, evm_chains: Seque
     )
 
 
-def news(rows: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the rows that say something that no known one of the same transfer and source says."""
+def news(rows: DataFrame, before: DataFrame) -> DataFrame:
+    """Return the rows that say something that none ``before`` of the same transfer and source says."""
     same = [name for name in REDEMPTIONS.names if name != "asked_at"]
     equal = [F.col(f"new.{name}").eqNullSafe(F.col(f"old.{name}")) for name in same]
-    return rows.alias("new").join(known.alias("old"), reduce(Column.__and__, equal), "left_anti")
+    return rows.alias("new").join(before.alias("old"), reduce(Column.__and__, equal), "left_anti")
 
 
-def unsettled(sent: DataFrame, known: DataFrame, *, again: bool) -> DataFrame:
+def unsettled(sent: DataFrame, redemptions: DataFrame, *, again: bool) -> DataFrame:
     """Return the transfers whose redemption a chain can tell more of than is known.
 
     Those without a completed redemption, or without its transaction where bridges log it. Unless ``again``,
     without those that their chain was asked about.
     """
-    told = F.col("target_tx_id").isNotNull() | (F.col("bridge") == "nft")
-    is_settled = (F.col("status") == COMPLETED) & told
+    has_transaction = F.col("target_tx_id").isNotNull() | (F.col("bridge") == "nft")
+    is_settled = (F.col("status") == COMPLETED) & has_transaction
     if not again:
         is_settled |= F.col("source") == RPC
-    settled = known.join(sent.select(*_KEY, "bridge"), [*_KEY]).where(is_settled).select(*_KEY)
+    settled = redemptions.join(sent.select(*_KEY, "bridge"), [*_KEY]).where(is_settled).select(*_KEY)
     return sent.join(settled, [*_KEY], "left_anti")
 
 
-def in_flight(sent: DataFrame, known: DataFrame) -> DataFrame:
+def in_flight(sent: DataFrame, redemptions: DataFrame) -> DataFrame:
     """Return the transfers without a completed redemption."""
-    return sent.join(known.where(F.col("status") == COMPLETED).select(*_KEY), [*_KEY], "left_anti")
+    return sent.join(redemptions.where(F.col("status") == COMPLETED).select(*_KEY), [*_KEY], "left_anti")
 
 
-def untold(sent: DataFrame, known: DataFrame) -> DataFrame:
+def untold(sent: DataFrame, redemptions: DataFrame) -> DataFrame:
     """Return the transfers of which nothing is known."""
-    return sent.join(known.select(*_KEY), [*_KEY], "left_anti")
+    return sent.join(redemptions.select(*_KEY), [*_KEY], "left_anti")
 
 
 def _text(name: str) -> Column:
@@ -129,5 +129,5 @@ def _decimal(name: str) -> Column:
 
 def _only(name: str) -> Column:
     """Return the one distinct text of an array; null where there are none or several."""
-    distinct = F.array_distinct(F.filter(name, lambda one: F.length(F.trim(one)) > 0))
+    distinct = F.array_distinct(F.filter(name, lambda text: F.length(F.trim(text)) > 0))
     return F.when(F.size(distinct) == 1, F.element_at(distinct, 1))

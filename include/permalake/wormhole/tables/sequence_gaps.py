@@ -26,10 +26,10 @@ def gaps(documents: DataFrame, start: dt.date, end: dt.date) -> DataFrame:
     whether they are verified or not.
     """
     before, after = start - dt.timedelta(1), end + dt.timedelta(1)
-    known = identified(documents.select("raw", "fault")).where(
+    with_identity = identified(documents.select("raw", "fault")).where(
         F.col("body_date").between(F.lit(before), F.lit(after)) & (F.col("body_date") >= F.lit(GENESIS))
     )
-    numbered = known.select(
+    numbered = with_identity.select(
         _part(1).cast("int").alias("emitter_chain"),
         _part(2).alias("emitter_address"),
         _part(3).cast("decimal(20,0)").alias("sequence"),

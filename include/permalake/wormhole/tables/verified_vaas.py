@@ -77,7 +77,7 @@ class Judged:
         return rows.rename_columns({"outcome": "reason"}).select(REFUSED.names).cast(REFUSED)
 
 
-def judged(candidates: pa.Table, reference: Reference) -> Judged:
+def verified(candidates: pa.Table, reference: Reference) -> Judged:
     """Verify the VAAs of whole messages and judge those ``in_range``.
 
     ``candidates`` are rows of :func:`~permalake.wormhole.tables.copies.of_days`, ordered by ``message`` and

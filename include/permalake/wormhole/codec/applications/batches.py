@@ -72,7 +72,7 @@ def decode_applications(
     single = [int(row) for row in np.flatnonzero(select & batch.single())]
     messages = [batch.decode(row) for row in single]
     pairs = list(zip(single, messages, strict=True))
-    moved = [(row, found) for row, message in pairs if (found := batch.moved(row, message))]
+    moved = [(row, transfer) for row, message in pairs if (transfer := batch.moved(row, message))]
     deliveries = [(row, _delivery(message)) for row, message in pairs if message.layout == "relayer"]
     return {
         "application": _messages(batch, select, pairs),
@@ -149,11 +149,11 @@ class _Batch:
         )
         return received
 
-    def _listed(self, keys: pa.Array, role: str, wanted: Callable[[str], bool]) -> Bool:
+    def _listed(self, keys: pa.Array, role: str, is_layout: Callable[[str], bool]) -> Bool:
         listed = [
             chain.to_bytes(2, "big") + address
             for (of, chain, address), contract in self.contracts.items()
-            if of == role and wanted(contract.layout)
+            if of == role and is_layout(contract.layout)
         ]
         is_listed: Bool = pc.is_in(keys, pa.array(listed, pa.binary(34))).to_numpy(zero_copy_only=False)
         return is_listed
@@ -184,8 +184,8 @@ def _messages(batch: _Batch, select: Bool, pairs: Sequence[tuple[int, Applicatio
 
 def _kind(message: ApplicationMessage) -> Kind:
     if message.inner:
-        one = message.inner
-        return one.app_id, message.app_id, one.kind, one.layout, int(one.is_listed)
+        inner = message.inner
+        return inner.app_id, message.app_id, inner.kind, inner.layout, int(inner.is_listed)
     return message.app_id, message.carrier, message.kind, message.layout, int(message.is_listed)
 
 
@@ -212,7 +212,7 @@ def _fields(table: Table) -> list[pa.Field]:
 def _rows(table: Table, decoded: Sequence[tuple[int, Row]], size: int) -> pa.StructArray:
     """Return struct rows of a table, null where none is found."""
     fields = _fields(table)
-    columns = [pa.array([one.get(field.name) for _, one in decoded], field.type) for field in fields]
+    columns = [pa.array([record.get(field.name) for _, record in decoded], field.type) for field in fields]
     rows = pa.array([row for row, _ in decoded], pa.int64())
     row = pa.field("row", pa.int64(), nullable=False)
     return scatter(pa.RecordBatch.from_arrays([rows, *columns], schema=pa.schema([row, *fields])), size)

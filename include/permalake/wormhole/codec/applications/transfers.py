@@ -30,9 +30,9 @@ def transfer_of(message: ApplicationMessage, chain: int, payload: bytes) -> Tran
     The message that a delivery carries goes before the delivery. ``in_token_transfers``: the token bridge
     moves this amount, and its own tables count it.
     """
-    one = message.inner or message
-    read = _TRANSFERS.get((one.layout, one.kind))
-    return None if read is None else {"in_token_transfers": 0, **read(Told(one.fields, chain, payload))}
+    carried = message.inner or message
+    read = _TRANSFERS.get((carried.layout, carried.kind))
+    return None if read is None else {"in_token_transfers": 0, **read(Told(carried.fields, chain, payload))}
 
 
 def _ntt(decoded: Told) -> Transfer:
@@ -98,7 +98,7 @@ _TRANSFERS: dict[tuple[str | None, str], Callable[[Told], Transfer]] = {
     ("circle", "deposit_with_payload"): _circle,
     ("circle", "transfer_with_relay"): _circle,
     **dict.fromkeys(
-        ((one, "transfer_with_payload") for one in ("connect", "recipient", "portico")), _bridged
+        ((layout, "transfer_with_payload") for layout in ("connect", "recipient", "portico")), _bridged
     ),
     ("gateway", "transfer_with_payload"): _gateway,
     ("mayan_swift", "fulfill"): _swift,
